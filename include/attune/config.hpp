@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#pragma once
+
+/// Every macro of attune lives here. None of them changes what a policy computes.
+
+/// Host-device functions: policies and scalar-generic code compile unchanged for CUDA.
+#if defined(__CUDACC__)
+#define ATTUNE_HD __host__ __device__
+#define ATTUNE_HD_UNCHECKED _Pragma("nv_exec_check_disable") __host__ __device__
+#else
+#define ATTUNE_HD
+#define ATTUNE_HD_UNCHECKED
+#endif
+
+/// Inlining by contract: pointwise code must melt into the loop that calls it, and a hot loop must not melt
+/// into its caller (register allocation would then depend on the policies around it; docs/performance.md).
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTUNE_INLINE inline __attribute__((always_inline))
+#define ATTUNE_NOINLINE __attribute__((noinline))
+#define ATTUNE_RESTRICT __restrict__
+#else
+#define ATTUNE_INLINE inline
+#define ATTUNE_NOINLINE
+#define ATTUNE_RESTRICT
+#endif

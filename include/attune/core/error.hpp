@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   throw error("forward", "k", "feature width 32", "64, the width of q")
+//
+// Bad input fails at the host boundary, before any output is written, with a text that says what to do.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace attune {
+
+/// Thrown by every host function of attune on bad run-time input.
+class error : public std::invalid_argument {
+ public:
+  /// "attune::<function>: <argument> has <found>; expected <expected>"
+  error(std::string const& function, std::string const& argument, std::string const& found, std::string const& expected)
+      : std::invalid_argument("attune::" + function + ": " + argument + " has " + found + "; expected " + expected) {}
+};
+
+}  // namespace attune

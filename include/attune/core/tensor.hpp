@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   x(b, h, i, d) = data[b * strides.batch + h * strides.head + i * strides.position + d * strides.feature]
+//
+// A strided, non-owning view of a tensor with axes (batch, head, position, feature). Strides count elements and may be
+// zero (a broadcast axis) or negative; views never copy and never own.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <attune/core/error.hpp>
+
+namespace attune {
+
+using index_t = std::ptrdiff_t;
+
+/// Extents of the four axes. Axes that an argument does not have are 1.
+struct shape {
+  index_t batch = 1, head = 1, position = 1, feature = 1;
+  constexpr index_t size() const { return batch * head * position * feature; }
+  friend constexpr bool operator==(shape const&, shape const&) = default;
+};
+
+/// Distances, in elements, between neighbours along the four axes.
+struct strides {
+  index_t batch = 0, head = 0, position = 0, feature = 0;
+  /// Row-major, nothing between the rows.
+  static constexpr strides dense(shape const& s) {
+    return {s.head * s.position * s.feature, s.position * s.feature, s.feature, 1};
+  }
+};
+
+inline std::string to_string(shape const& s) {
+  return "(" + std::to_string(s.batch) + ", " + std::to_string(s.head) + ", " + std::to_string(s.position) + ", " +
+         std::to_string(s.feature) + ")";
+}
+
+/// The view. `tensor<float const>` is read-only; a `tensor<float>` converts to it. A default-made tensor is absent
+/// (an optional argument that was not given).
+template <class E>
+class tensor {
+ public:
+  using element = E;
+  using value_type = std::remove_const_t<E>;
+
+  constexpr tensor() = default;
+
+  /// Dense, row-major data at `data`.
+  constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(extents)) {}
+
+  constexpr tensor(E* data, shape const& extents, strides const& steps) : data_(data), shape_(extents), strides_(steps) {
+    if (extents.batch < 0 || extents.head < 0 || extents.position < 0 || extents.feature < 0)
+      throw error("tensor", "shape", "the value " + to_string(extents), "extents >= 0 for (batch, head, position, feature)");
+    if (data == nullptr && extents.size() > 0)
+      throw error("tensor", "data", "a null pointer", "memory for the shape " + to_string(extents));
+  }
+
+  /// A whole vector, dense. Throws attune::error unless the vector has exactly as many elements as the shape.
+  constexpr tensor(std::vector<value_type>& data, shape const& extents) requires(!std::is_const_v<E>)
+      : tensor(checked(data.data(), data.size(), extents), extents) {}
+  constexpr tensor(std::vector<value_type> const& data, shape const& extents) requires(std::is_const_v<E>)
+      : tensor(checked(data.data(), data.size(), extents), extents) {}
+
+  template <class Mutable>
+    requires(std::is_const_v<E> && std::is_same_v<Mutable, value_type>)
+  constexpr tensor(tensor<Mutable> const& other)
+      : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
+
+  constexpr E* data() const { return data_; }
+  constexpr shape const& extents() const { return shape_; }
+  constexpr strides const& steps() const { return strides_; }
+  constexpr bool absent() const { return data_ == nullptr && shape_ == shape{0, 0, 0, 0}; }
+
+  /// First feature of one position.
+  constexpr E* row(index_t b, index_t h, index_t i) const {
+    return data_ + b * strides_.batch + h * strides_.head + i * strides_.position;
+  }
+  constexpr E& operator()(index_t b, index_t h, index_t i, index_t d) const { return row(b, h, i)[d * strides_.feature]; }
+
+ private:
+  template <class P>
+  static constexpr P* checked(P* data, std::size_t count, shape const& extents) {
+    if (index_t(count) != extents.size())
+      throw error("tensor", "the vector", std::to_string(count) + " elements",
+                  std::to_string(extents.size()) + ", the size of the shape " + to_string(extents));
+    return data;
+  }
+
+  E* data_ = nullptr;
+  shape shape_{0, 0, 0, 0};
+  strides strides_{};
+};
+
+template <class V>
+tensor(std::vector<V>&, shape) -> tensor<V>;
+template <class V>
+tensor(std::vector<V> const&, shape) -> tensor<V const>;
+template <class E>
+tensor(E*, shape) -> tensor<E>;
+template <class E>
+tensor(E*, shape, strides) -> tensor<E>;
+
+/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. The ground value "nothing".
+template <class T>
+tensor<T const> zeros(index_t width) {
+  static constexpr T zero = T(0);
+  return {&zero, shape{1, 1, 1, width}, strides{}};
+}
+
+}  // namespace attune

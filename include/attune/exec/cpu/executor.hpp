@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   cpu{}      cpu{threads}      cpu<double>{threads}
+#pragma once
+
+#include <type_traits>
+
+#include <xsimd/xsimd.hpp>
+
+#include <attune/core/tensor.hpp>
+
+namespace attune {
+
+/// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors and of the arithmetic. Arch is the
+/// instruction set: a template parameter of everything that touches SIMD, so that translation units built for different
+/// instruction sets never share a symbol.
+/// Determinism: results are bitwise the same for any number of threads.
+/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk.
+template <class T = float, class Arch = xsimd::default_arch>
+struct cpu {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "attune: cpu<T> computes in float or double");
+  using value_type = T;
+  using arch = Arch;
+  using view = tensor<T const>;
+
+  int threads = 0;  ///< 0: one per hardware thread
+
+  constexpr cpu() = default;
+  constexpr explicit cpu(int thread_count) : threads(thread_count) {}
+};
+
+}  // namespace attune

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
+#pragma once
+
+#include <attune/exec/cpu/stream.hpp>
+
+namespace attune {
+
+/// Evaluates an operator, fused: nothing of size Lq x Lk exists, blocks of keys that no row of a tile sees are skipped.
+/// Shapes:      operators/inputs.hpp.
+/// Outputs:     out; lse and ground_weight where given. Outputs must not overlap inputs.
+/// Degenerate rows: docs/contracts.md.
+/// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked.
+/// Complexity:  2 (D + Dv) flops per visible block's pair; scratch per thread O(D + Dv) (some hundred KiB).
+/// Determinism: bitwise the same for any number of threads and any strides.
+template <class T, class Arch, class Op>
+void forward(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
+  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
+  if constexpr (Op::has_lse) detail::require_row_output("forward", "lse", out.lse.values, p);
+  if constexpr (Op::has_ground_weight) detail::require_row_output("forward", "ground_weight", out.ground_weight, p);
+  exec_cpu::stream(exec, op, in, p, {0, p.keys}, [&](auto& tile, index_t, index_t) { tile.finish(in, out); });
+}
+
+}  // namespace attune

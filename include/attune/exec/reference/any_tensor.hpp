@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   x(b, h, i, d) as a double, from float or double storage
+#pragma once
+
+#include <attune/core/tensor.hpp>
+
+namespace attune {
+
+/// The reference executor's read-only view: storage is chosen at run time, since speed is no concern there and the same
+/// reference judges kernels of every storage type. Conversion to double is exact.
+class any_tensor {
+ public:
+  constexpr any_tensor() = default;
+  constexpr any_tensor(tensor<double const> x) : doubles_(x), extents_(x.extents()) {}
+  constexpr any_tensor(tensor<float const> x) : floats_(x), extents_(x.extents()), single_(true) {}
+  constexpr any_tensor(tensor<double> x) : any_tensor(tensor<double const>(x)) {}
+  constexpr any_tensor(tensor<float> x) : any_tensor(tensor<float const>(x)) {}
+
+  constexpr shape const& extents() const { return extents_; }
+  constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d); }
+
+ private:
+  tensor<double const> doubles_;
+  tensor<float const> floats_;
+  shape extents_{0, 0, 0, 0};
+  bool single_ = false;
+};
+
+}  // namespace attune

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   reference<double>{}      reference<digits50>{}
+#pragma once
+
+#include <attune/exec/reference/any_tensor.hpp>
+
+namespace attune {
+
+/// Dense, sequential, textbook evaluation in any scalar T: a number with `<`, `==` and the elementary functions in namespace
+/// std or found by ADL (float, double, long double, Boost.Multiprecision without expression templates). Every intermediate
+/// is kept: memory O(H Lq Lk). Deterministic.
+template <class T = double>
+struct reference {
+  using value_type = T;
+  using view = any_tensor;
+};
+
+}  // namespace attune

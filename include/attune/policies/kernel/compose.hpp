@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   (kernel + kernel) | map        s_ij = map(first_ij + second_ij)
+//
+// Kernels add; a map (a cap) is applied to everything on its left. Both results are kernels again.
+#pragma once
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// How an executor evaluates a kernel: `contractions` lists what to compute, `score` turns the values (x[0], x[1], ... in
+/// that order) into the score. A leaf has at most one contraction; composites forward to their parts.
+template <class K>
+struct evaluation {
+  using contractions = contraction::single<typename K::contraction>;
+  template <class B, class T>
+  ATTUNE_HD static ATTUNE_INLINE T score(B const& bound, [[maybe_unused]] T const* x, key<T> const& k) {
+    if constexpr (contractions::size == 0) return bound.score(k);
+    else return bound.score(x[0], k);
+  }
+};
+
+/// Formula: s = first + second. The contractions of `first` come before those of `second`.
+template <class A, class B>
+struct sum {
+  static constexpr auto role = policy_role::kernel;
+  using contractions = typename contraction::join<typename evaluation<A>::contractions, typename evaluation<B>::contractions>::type;
+  [[no_unique_address]] A first;
+  [[no_unique_address]] B second;
+
+  constexpr sum(A a, B b) : first(a), second(b) {}
+  static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/attention.hpp
+
+  template <class BoundA, class BoundB>
+  struct bound {
+    [[no_unique_address]] BoundA first;
+    [[no_unique_address]] BoundB second;
+  };
+  template <class T>
+  ATTUNE_HD auto bind(row<T> const& r) const {
+    return bound<decltype(first.bind(r)), decltype(second.bind(r))>{first.bind(r), second.bind(r)};
+  }
+};
+
+template <class A, class B>
+struct evaluation<sum<A, B>> {
+  using contractions = typename sum<A, B>::contractions;
+  template <class Bound, class T>
+  ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
+    return evaluation<A>::score(bound.first, x, k) + evaluation<B>::score(bound.second, x + evaluation<A>::contractions::size, k);
+  }
+};
+
+/// Formula: s = map(kernel).
+template <class K, class M>
+struct mapped {
+  static constexpr auto role = policy_role::kernel;
+  using contractions = typename evaluation<K>::contractions;
+  [[no_unique_address]] K inner;
+  [[no_unique_address]] M map;
+
+  constexpr mapped(K k, M m) : inner(k), map(m) {}
+  static constexpr auto parameters() { return std::tuple<>{}; }
+
+  template <class BoundK, class BoundM>
+  struct bound {
+    [[no_unique_address]] BoundK inner;
+    [[no_unique_address]] BoundM map;
+  };
+  template <class T>
+  ATTUNE_HD auto bind(row<T> const& r) const {
+    return bound<decltype(inner.bind(r)), decltype(map.bind(r))>{inner.bind(r), map.bind(r)};
+  }
+};
+
+template <class K, class M>
+struct evaluation<mapped<K, M>> {
+  using contractions = typename mapped<K, M>::contractions;
+  template <class Bound, class T>
+  ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
+    return bound.map.map(evaluation<K>::score(bound.inner, x, k));
+  }
+};
+
+}  // namespace attune::kernel
+
+namespace attune {
+
+template <class A, class B>
+  requires KernelPolicy<A> && KernelPolicy<B>
+constexpr kernel::sum<A, B> operator+(A a, B b) { return {a, b}; }
+
+template <class K, class M>
+  requires KernelPolicy<K> && ScoreMap<M>
+constexpr kernel::mapped<K, M> operator|(K k, M m) { return {k, m}; }
+
+namespace kernel {
+using attune::operator+;  // found by argument-dependent lookup from here
+using attune::operator|;
+}  // namespace kernel
+
+}  // namespace attune

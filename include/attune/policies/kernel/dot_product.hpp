@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = c <q_i, k_j>,   c = scale, by default 1 / sqrt(D)
+#pragma once
+
+#include <tuple>
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = c <q, k>
+/// Recovers: scaled dot-product attention (Vaswani et al. 2017) with the default scale.
+/// Requires: inputs .q (B, H, Lq, D) and .k (B, Hk, Lk, D).
+/// Axioms:   bilinear in (q, k).
+/// Numerics: 1/sqrt(D) is computed in the executor's scalar, never stored rounded. Error of s at most (D + 2) u c sum|q||k|.
+/// Cost:     2 D flops per pair.
+/// Backends: all.
+/// Source:   all seed papers; Principled Attention section 3.1 prints it without c (scale = 1).
+/// Example:  docs/policies.md
+struct dot_product {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::dot;
+  parameter scale;
+
+  static constexpr auto parameters() { return std::tuple{listed("scale", &dot_product::scale)}; }
+
+  template <class T>
+  struct bound {
+    T c;
+    ATTUNE_HD T score(T const& dot, key<T> const&) const { return c * dot; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r(scale, r.inverse_sqrt_width)}; }
+};
+
+}  // namespace attune::kernel

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = scores_ij, an input
+#pragma once
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = scores_ij
+/// Recovers: any attention whose scores the caller has computed.
+/// Requires: input .scores (B, H, Lq, Lk); then .q and .k are superfluous.
+/// Axioms:   the identity.
+/// Numerics: exact. A score of -inf gives its key weight exactly 0, but the key still counts in K: prefer masks.
+///           A score at an invisible slot is never read into a result.
+/// Cost:     one read per pair; the only kernel that needs Lq x Lk memory, the caller's.
+/// Backends: all.
+/// Source:   the tool of tests and of analysis; no paper.
+/// Example:  docs/policies.md
+struct given_scores {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::given_scores;
+
+  template <class T>
+  struct bound {
+    ATTUNE_HD T score(T const& given, key<T> const&) const { return given; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const&) const { return {}; }
+};
+
+}  // namespace attune::kernel

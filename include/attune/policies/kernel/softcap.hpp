@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s' = cap tanh(s / cap)
+#pragma once
+
+#include <tuple>
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s' = c tanh(s / c), applied to a whole kernel: (dot_product{} + alibi{m}) | softcap{30}
+/// Recovers: the uncapped kernel as c grows.
+/// Requires: cap > 0.
+/// Axioms:   odd, increasing, |s'| <= c.
+/// Numerics: tanh by expm1, relative accuracy kept near 0. A score of -inf becomes -c, like every very negative score:
+///           the cap stands before everything that could switch a key off. Use a mask to hide keys.
+/// Cost:     one expm1 and one division per pair.
+/// Backends: all.
+/// Source:   Gemma 2 (2024); no seed paper.
+/// Example:  docs/policies.md
+struct softcap {
+  static constexpr auto role = policy_role::score_map;
+  parameter cap = 30;
+
+  constexpr softcap() = default;
+  constexpr softcap(parameter c) : cap(c) {}
+  static constexpr auto parameters() { return std::tuple{listed("cap", &softcap::cap, domain::positive)}; }
+
+  template <class T>
+  struct bound {
+    T cap;
+    ATTUNE_HD T map(T const& s) const { return cap * math::tanh(T(s / cap)); }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r(cap)}; }
+};
+
+}  // namespace attune::kernel

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   a = s + kappa (s - gamma),   kappa = softplus(alpha) log K
+#pragma once
+
+#include <tuple>
+#include <attune/policies/concepts.hpp>
+
+namespace attune::length_scale {
+
+/// Formula:  a = s + kappa (s - gamma), kappa = softplus(alpha) log K, K the number of visible keys of the row
+/// Recovers: no length scale as alpha -> -inf (alpha = -inf included), and at K = 1.
+/// Requires: alpha finite or -inf; gamma anything but NaN.
+/// Axioms:   affine and increasing in s; s = gamma is a fixed point; under a shift-invariant normalizer gamma has no effect
+///           on weights, only on the lse.
+/// Numerics: the text-book form gamma + (1 + kappa)(s - gamma) loses s when |gamma| is huge. Here a moderate gamma is used as
+///           written; a large one leaves the logits as the row constant -kappa gamma, so that they keep all digits of s at
+///           any gamma. gamma = +-inf contributes no row constant (the normalizer sees the infinity itself).
+/// Cost:     2 flops per pair.
+/// Backends: all.
+/// Source:   Principled Attention, section 3.2.1 and equation of the amplified score.
+/// Example:  docs/policies.md
+struct margin {
+  static constexpr auto role = policy_role::length_scale;
+  static constexpr length_scale_traits traits{.row_constant = true};
+  parameter alpha = 0, gamma = 0;
+
+  static constexpr auto parameters() {
+    return std::tuple{listed("alpha", &margin::alpha, domain::real_or_minus_inf), listed("gamma", &margin::gamma, domain::extended)};
+  }
+
+  template <class T>
+  struct bound {
+    T kappa, near, constant;
+    ATTUNE_HD T scale(T const& s) const { return math::select(kappa == T(0), s, T(s + kappa * (s - near))); }
+    ATTUNE_HD T row_constant() const { return constant; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    T const level = r(gamma), zero(0);
+    // Cancellation in s - gamma helps while gamma lies among the scores and hurts when it dwarfs them.
+    T const near = math::select(math::abs(level) <= T(32), level, zero);
+    T const far = math::select(math::abs(level) < math::infinity<T>(), T(level - near), zero);
+    T const kappa = math::softplus(r(alpha)) * r.log_visible;
+    return {kappa, near, T(-kappa * far)};
+  }
+};
+
+}  // namespace attune::length_scale

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   j <= i + offset
+#pragma once
+
+#include <attune/policies/mask/concepts.hpp>
+
+namespace attune::mask {
+
+/// Keys up to the query's own position. The offset is a property of the call (inputs::offset), by default Lk - Lq:
+/// aligned bottom-right, so that the last query sees every key. K = clamp(i + offset + 1, 0, Lk).
+struct causal {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, r.position + 1}; }
+};
+
+}  // namespace attune::mask

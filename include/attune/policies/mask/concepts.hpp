@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   visible keys of a row  =  ascending, disjoint intervals [first, last)
+//
+// One idea carries every mask: from a row, the next interval of visible keys. The count K, block skipping, intersection
+// and union all follow from it, so a user's mask is one function.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include <attune/config.hpp>
+#include <attune/core/tensor.hpp>
+
+namespace attune {
+
+/// The place a policy takes in an operator.
+enum class policy_role { kernel, score_map, length_scale, gate, normalizer, mask };
+
+/// Keys [first, last).
+struct key_interval {
+  index_t first = 0, last = 0;
+  ATTUNE_HD constexpr bool empty() const { return first >= last; }
+  ATTUNE_HD constexpr index_t size() const { return empty() ? 0 : last - first; }
+  friend constexpr bool operator==(key_interval const&, key_interval const&) = default;
+};
+
+/// A query row, as a mask sees it.
+struct mask_row {
+  index_t batch = 0, head = 0, query = 0;
+  index_t position = 0;  ///< of the query among the keys: query + offset, offset = Lk - Lq by default
+  index_t queries = 0;   ///< Lq
+  index_t keys = 0;      ///< Lk
+};
+
+/// The problem a mask is used on, for checks before anything runs.
+struct mask_shape {
+  index_t batch = 0, heads = 0, queries = 0, keys = 0;
+};
+
+/// Which of the three hooks a mask offers.
+enum class mask_form {
+  interval,   ///< key_interval keys(mask_row): one interval; clipped by the library
+  intervals,  ///< key_interval next(mask_row, from): the first maximal interval that ends after `from`; empty if there is none
+  predicate,  ///< bool visible(mask_row, key): any rule; each row is scanned, O(Lk)
+};
+
+template <class M>
+concept DeclaresMaskForm = requires { { M::form } -> std::convertible_to<mask_form>; };
+template <class M>
+concept OffersKeys = requires(M const& m, mask_row r) { { m.keys(r) } -> std::convertible_to<key_interval>; };
+template <class M>
+concept OffersNext = requires(M const& m, mask_row r, index_t from) { { m.next(r, from) } -> std::convertible_to<key_interval>; };
+template <class M>
+concept OffersVisible = requires(M const& m, mask_row r, index_t j) { { m.visible(r, j) } -> std::convertible_to<bool>; };
+
+template <class M>
+concept OffersItsForm = (M::form == mask_form::interval ? OffersKeys<M> : M::form == mask_form::intervals ? OffersNext<M> : OffersVisible<M>);
+
+/// Which keys a query sees.
+template <class M>
+concept MaskPolicy = requires { { M::role } -> std::convertible_to<policy_role>; } && (M::role == policy_role::mask) &&
+                     std::is_trivially_copyable_v<M> && DeclaresMaskForm<M> && OffersItsForm<M>;
+
+/// A mask over arrays declares `static constexpr bool checks_shape = true` and offers `void check(mask_shape) const`.
+template <class M>
+concept ChecksShape = requires { requires M::checks_shape; };
+
+namespace mask {
+
+namespace detail {
+ATTUNE_HD constexpr index_t at_least(index_t a, index_t b) { return a < b ? b : a; }
+ATTUNE_HD constexpr index_t at_most(index_t a, index_t b) { return b < a ? b : a; }
+}  // namespace detail
+
+/// The first interval of visible keys that ends after `from`, clipped to [from, Lk); empty if there is none.
+template <class M>
+ATTUNE_HD constexpr key_interval next(M const& m, mask_row const& r, index_t from) {
+  from = detail::at_least(from, 0);
+  if constexpr (M::form == mask_form::interval) {
+    key_interval const k = m.keys(r);
+    return {detail::at_least(k.first, from), detail::at_most(k.last, r.keys)};
+  } else if constexpr (M::form == mask_form::intervals) {
+    key_interval const k = m.next(r, from);
+    return {detail::at_least(k.first, from), detail::at_most(k.last, r.keys)};
+  } else {
+    while (from < r.keys && !m.visible(r, from)) ++from;
+    index_t last = from;
+    while (last < r.keys && m.visible(r, last)) ++last;
+    return {from, last};
+  }
+}
+
+/// K: how many keys the row sees.
+template <class M>
+ATTUNE_HD constexpr index_t count(M const& m, mask_row const& r) {
+  index_t n = 0;
+  for (key_interval k = next(m, r, 0); !k.empty(); k = next(m, r, k.last)) n += k.size();
+  return n;
+}
+
+/// Does the row see key j?
+template <class M>
+ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
+  if constexpr (M::form == mask_form::predicate) return m.visible(r, j);
+  else {
+    key_interval const k = next(m, r, j);
+    return !k.empty() && k.first == j;
+  }
+}
+
+/// Throws attune::error if the mask's arrays do not fit the problem.
+template <class M>
+void check(M const& m, mask_shape const& s) {
+  if constexpr (ChecksShape<M>) m.check(s);
+}
+
+}  // namespace mask
+}  // namespace attune

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   query_document[batch, i] == key_document[batch, j]
+#pragma once
+
+#include <attune/policies/mask/concepts.hpp>
+#include <attune/core/error.hpp>
+
+namespace attune::mask {
+
+/// Queries see the keys of their own document: packed sequences, varlen batches, segments. Ids need not be sorted, but
+/// contiguous documents are the fast case (one interval per row). Arrays have shape (batch or 1, Lq) and (batch or 1, Lk)
+/// and must outlive the mask.
+struct documents {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::predicate;
+  static constexpr bool checks_shape = true;
+
+  documents() = default;
+  documents(std::vector<index_t> const& of_queries, std::vector<index_t> const& of_keys, index_t batch = 1)
+      : query_(of_queries.data()), key_(of_keys.data()), queries_(index_t(of_queries.size())), keys_(index_t(of_keys.size())), batch_(batch) {}
+  /// Self-attention: one id per position.
+  explicit documents(std::vector<index_t> const& ids, index_t batch = 1) : documents(ids, ids, batch) {}
+
+  ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const {
+    index_t const b = batch_ == 1 ? 0 : r.batch;
+    return query_[b * r.queries + r.query] == key_[b * r.keys + j];
+  }
+  void check(mask_shape const& s) const {
+    if (batch_ != 1 && batch_ != s.batch)
+      throw error("mask::documents", "batch", "the value " + std::to_string(batch_), "1 or " + std::to_string(s.batch));
+    if (queries_ != batch_ * s.queries || keys_ != batch_ * s.keys)
+      throw error("mask::documents", "the ids", std::to_string(queries_) + " query and " + std::to_string(keys_) + " key entries",
+                  std::to_string(batch_ * s.queries) + " and " + std::to_string(batch_ * s.keys));
+  }
+
+ private:
+  index_t const* query_ = nullptr;
+  index_t const* key_ = nullptr;
+  index_t queries_ = 0, keys_ = 0, batch_ = 1;
+};
+
+}  // namespace attune::mask

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   j < lengths[batch]
+#pragma once
+
+#include <attune/policies/mask/concepts.hpp>
+#include <attune/core/error.hpp>
+
+namespace attune::mask {
+
+/// Keys beyond the length of their sequence are padding. `lengths` has one entry per batch element, each in [0, Lk],
+/// and must outlive the mask.
+struct padding {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  static constexpr bool checks_shape = true;
+  index_t const* lengths = nullptr;
+  index_t batch = 0;  ///< number of entries
+
+  padding() = default;
+  padding(index_t const* entries, index_t count) : lengths(entries), batch(count) {}
+  explicit padding(std::vector<index_t> const& entries) : padding(entries.data(), index_t(entries.size())) {}
+
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, lengths[r.batch]}; }
+  void check(mask_shape const& s) const {
+    if (batch != s.batch)
+      throw error("mask::padding", "lengths", std::to_string(batch) + " entries", std::to_string(s.batch) + ", one per batch element");
+    for (index_t b = 0; b < batch; ++b)
+      if (lengths[b] < 0 || lengths[b] > s.keys)
+        throw error("mask::padding", "lengths[" + std::to_string(b) + "]", "the value " + std::to_string(lengths[b]), "a number in [0, " + std::to_string(s.keys) + "]");
+  }
+};
+
+}  // namespace attune::mask

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   rule(row, j)
+#pragma once
+
+#include <attune/policies/mask/concepts.hpp>
+
+namespace attune::mask {
+
+/// Any rule: a callable `bool(mask_row const&, index key)`, trivially copyable (a lambda that captures values or pointers).
+/// Every row is scanned: O(Lq Lk) calls of the rule, nothing stored.
+template <class Rule>
+struct predicate {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::predicate;
+  Rule rule;
+
+  constexpr explicit predicate(Rule r) : rule(r) {}
+  ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const { return rule(r, j); }
+};
+
+}  // namespace attune::mask

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   causal_window:  0 <= i + offset - j < width        window:  |i + offset - j| <= radius
+#pragma once
+
+#include <attune/policies/mask/concepts.hpp>
+
+namespace attune::mask {
+
+/// The `width` most recent keys, the query's own position included.
+/// K = max(0, min(i + offset, Lk - 1) - max(0, i + offset - width + 1) + 1).
+struct causal_window {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  static constexpr bool checks_shape = true;
+  index_t width = 1;
+
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {r.position - width + 1, r.position + 1}; }
+  void check(mask_shape const&) const {
+    if (width < 1) throw error("mask::causal_window", "width", "the value " + std::to_string(width), "at least 1");
+  }
+};
+
+/// Keys at distance at most `radius` on both sides.
+struct window {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  static constexpr bool checks_shape = true;
+  index_t radius = 0;
+
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {r.position - radius, r.position + radius + 1}; }
+  void check(mask_shape const&) const {
+    if (radius < 0) throw error("mask::window", "radius", "the value " + std::to_string(radius), "at least 0");
+  }
+};
+
+}  // namespace attune::mask

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   w_j = e^{a_j} / z,   w0 = sum_{a_j < gamma} (e^gamma - e^{a_j}) / z,   z = sum_j e^{max(gamma, a_j)}
+#pragma once
+
+#include <tuple>
+#include <attune/policies/concepts.hpp>
+
+namespace attune::normalizer {
+
+/// Formula:  w = e^a / z, w0 = sum over a < gamma of (e^gamma - e^a) / z, z = sum e^max(gamma, a), out = sum w v + w0 v0
+/// Recovers: softmax as gamma -> -inf (gamma = -inf included), and whenever every logit reaches gamma.
+/// Requires: input .v0 (1|B, 1|H, 1|Lq, Dv); zeros<T>(Dv) for none.
+/// Axioms:   sum w + w0 = 1; w0 increases with gamma; invariant when logits and gamma shift together; what a key fails to
+///           earn goes to the ground, so K keys of logit -inf leave w0 = 1.
+/// Numerics: the ground mass of a key is -e^(gamma - m) expm1(a - gamma): the printed e^gamma - e^a and the form
+///           1 - sum w cancel (ledger P12). A key at a = gamma counts as above (spec: P06). gamma = +inf: w0 = 1. gamma = -inf:
+///           plain softmax, also when all logits are -inf (w0 = 0, out = 0); no visible key: w0 = 1, out = v0.
+/// Cost:     one exponential and one expm1 per pair. State: (m, earned, ground) and the value sum.
+/// Backends: all.
+/// Source:   Principled Attention, sections 3.1 and 3.2.3.
+/// Example:  docs/policies.md
+struct grounded {
+  static constexpr auto role = policy_role::normalizer;
+  static constexpr normalizer_traits traits{.ground_mass = true, .ground_value = true};
+  parameter gamma = 0;
+
+  constexpr grounded() = default;
+  constexpr grounded(parameter g) : gamma(g) {}
+  static constexpr auto parameters() { return std::tuple{listed("gamma", &grounded::gamma, domain::extended)}; }
+
+  template <class T>
+  struct bound {
+    T level;
+    ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
+    ATTUNE_HD T ground(T const& a, T const& m) const {
+      T const unit = math::select(level == m, T(1), math::exp_nonpositive(T(level - m)));
+      return math::select(a < level, T(-unit * math::expm1(T(a - level))), T(0));
+    }
+    ATTUNE_HD T lowest_reference() const { return level; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r.logit(gamma)}; }
+};
+
+}  // namespace attune::normalizer

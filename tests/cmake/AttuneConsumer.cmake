@@ -1,0 +1,41 @@
+# Small projects that use attune as a stranger would: installed (under a path with a space) and as a subdirectory.
+function(attune_add_consumer_tests)
+  set(work "${CMAKE_CURRENT_BINARY_DIR}/consumer")
+  set(prefix "${work}/install prefix")
+  set(install "${ATTUNE_TEST_PREFIX}consumer.install")
+  add_test(NAME ${install} COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DPREFIX=${prefix}"
+    -P "${CMAKE_CURRENT_SOURCE_DIR}/cmake/InstallAfresh.cmake")
+  set_tests_properties(${install} PROPERTIES LABELS quick FIXTURES_SETUP attune_installed)
+
+  # attune_add_consumer(<name> <project> [INSTALLED] [FAILS_WITH <regex>] [OPTIONS <-D...>...])
+  function(attune_add_consumer name project)
+    cmake_parse_arguments(A "INSTALLED" "FAILS_WITH" "OPTIONS" ${ARGN})
+    set(test "${ATTUNE_TEST_PREFIX}consumer.${name}")
+    set(options ${A_OPTIONS})
+    if(A_INSTALLED)
+      list(APPEND options "-DCMAKE_PREFIX_PATH=${prefix}")
+    else()
+      list(APPEND options "-DATTUNE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+    endif()
+    add_test(NAME ${test} COMMAND "${CMAKE_COMMAND}"
+      "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/consumer/${project}" "-DBINARY=${work}/${name}"
+      "-DGENERATOR=${CMAKE_GENERATOR}" "-DMAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}" "-DCXX=${CMAKE_CXX_COMPILER}"
+      "-DOPTIONS=${options}" "-DFAILS_WITH=${A_FAILS_WITH}" "-DVERSION=${PROJECT_VERSION}"
+      -P "${CMAKE_CURRENT_SOURCE_DIR}/cmake/RunConsumer.cmake")
+    set_tests_properties(${test} PROPERTIES LABELS quick)
+    if(A_INSTALLED)
+      set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED attune_installed)
+    endif()
+  endfunction()
+
+  attune_add_consumer(add_subdirectory add_subdirectory)
+  attune_add_consumer(find_package find_package INSTALLED)
+  attune_add_consumer(find_package.reference find_package INSTALLED OPTIONS -DCONSUMER_COMPONENTS=reference)
+  attune_add_consumer(find_package.without_eigen find_package INSTALLED OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+  attune_add_consumer(find_package.reference_without_eigen find_package INSTALLED FAILS_WITH "component.*'reference'.*libeigen3-dev"
+    OPTIONS -DCONSUMER_COMPONENTS=reference -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+  attune_add_consumer(find_package.without_xsimd find_package INSTALLED FAILS_WITH "libxsimd-dev"
+    OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON)
+  attune_add_consumer(find_package.unknown_component find_package INSTALLED FAILS_WITH "no component 'not_a_component'"
+    OPTIONS -DCONSUMER_COMPONENTS=not_a_component)
+endfunction()

@@ -1,0 +1,64 @@
+# Every public header stands alone. One source per header includes it twice and nothing else: a missing include or a missing
+# include guard does not compile. One more source includes all of them twice, and everything is linked into one program:
+# a definition that is not inline is a link error.
+
+# Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
+set(attune_header_targets
+  "\\.cuh$" attune::cuda
+  "^attune/exec/thrust/" attune::thrust
+  "^attune/exec/distributed/mpi" attune::mpi)
+# Headers that need attune::reference; the others must do with attune::attune.
+set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|interop/|oracle/)")
+
+function(attune_add_header_tests)
+  set(include "${PROJECT_SOURCE_DIR}/include")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${include}" "${include}/attune/*.hpp" "${include}/attune/*.cuh")
+  list(SORT headers)
+  foreach(header IN LISTS headers)
+    set(target attune::attune)
+    if(header MATCHES "${attune_reference_headers}")
+      set(target attune::reference)
+    endif()
+    set(rules ${attune_header_targets})
+    while(rules)
+      list(POP_FRONT rules regex needed)
+      if(header MATCHES "${regex}")
+        set(target ${needed})
+      endif()
+    endwhile()
+    if(TARGET ${target})
+      list(APPEND headers_${target} ${header})
+      list(APPEND targets ${target})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES targets)
+
+  set(gen "${CMAKE_CURRENT_BINARY_DIR}/headers")
+  add_executable(attune_headers "${gen}/main.cpp")
+  file(CONFIGURE OUTPUT "${gen}/main.cpp" CONTENT "int main() { return 0; }\n")
+  foreach(target IN LISTS targets)
+    string(REPLACE "::" "_" objects "headers_of_${target}")
+    set(sources "")
+    set(every "")
+    foreach(header IN LISTS headers_${target})
+      set(extension cpp)
+      if(header MATCHES "\\.cuh$")
+        set(extension cu)
+      endif()
+      string(REPLACE "/" "." stem "${header}")
+      file(CONFIGURE OUTPUT "${gen}/${stem}.${extension}" CONTENT "#include <${header}>\n#include <${header}>\n")
+      list(APPEND sources "${gen}/${stem}.${extension}")
+      string(APPEND every "#include <${header}>\n")
+    endforeach()
+    file(CONFIGURE OUTPUT "${gen}/${objects}.every.${extension}" CONTENT "${every}${every}")
+    add_library(${objects} OBJECT ${sources} "${gen}/${objects}.every.${extension}")
+    # -O0 and no -march: what is tested needs neither.
+    get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
+    list(REMOVE_ITEM warnings -march=native)
+    target_compile_options(${objects} PRIVATE ${warnings} -O0)
+    target_link_libraries(${objects} PRIVATE ${target})
+    target_link_libraries(attune_headers PRIVATE ${objects} ${target})
+  endforeach()
+  add_test(NAME "${ATTUNE_TEST_PREFIX}headers" COMMAND attune_headers)
+  set_tests_properties("${ATTUNE_TEST_PREFIX}headers" PROPERTIES LABELS quick)
+endfunction()

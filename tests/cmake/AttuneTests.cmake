@@ -1,0 +1,87 @@
+# attune_glob(<variable> <glob>...): sources below this folder, sub-folders included, relative to it, sorted.
+macro(attune_glob variable)
+  file(GLOB_RECURSE ${variable} CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" ${ARGN})
+  list(SORT ${variable})
+endmacro()
+
+# attune_add_doctest(<name> SOURCES <file>... [LIBRARIES ...] [DEFINITIONS ...] [PCH])
+#
+# The program attune_<name>, and in CTest one test per TEST_SUITE found in its sources, "<name>.<suite>" (so that they run
+# side by side), plus "<name>" for the cases outside any suite. A suite whose name begins with "full" is labelled full and
+# left to scripts/test --full; everything else is labelled quick. A main.cpp in tests/<name>/ replaces doctest's main.
+# Does nothing without sources.
+function(attune_add_doctest name)
+  cmake_parse_arguments(A "PCH" "" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  if(NOT A_SOURCES)
+    return()
+  endif()
+  if(NOT TARGET attune_doctest_main)
+    add_library(attune_doctest_main OBJECT unit/main.cpp)
+    target_compile_features(attune_doctest_main PRIVATE cxx_std_20)
+    target_link_libraries(attune_doctest_main PUBLIC doctest::doctest)
+  endif()
+
+  set(target attune_${name})
+  set(own_main ${A_SOURCES})
+  list(FILTER own_main INCLUDE REGEX "(^|/)main\\.cpp$")
+  add_executable(${target} ${A_SOURCES})
+  if(NOT own_main AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/main.cpp" AND NOT name STREQUAL "unit")
+    target_sources(${target} PRIVATE ${name}/main.cpp)
+    set(own_main ${name}/main.cpp)
+  endif()
+  target_link_libraries(${target} PRIVATE doctest::doctest ${A_LIBRARIES} attune_dev_flags)
+  if(NOT own_main)
+    target_link_libraries(${target} PRIVATE attune_doctest_main)
+  endif()
+  target_compile_definitions(${target} PRIVATE ${A_DEFINITIONS})
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(A_PCH)
+    # Not attune's headers: they change while one works on them. The header tests use none of this.
+    target_precompile_headers(${target} PRIVATE <doctest/doctest.h> <xsimd/xsimd.hpp> <algorithm> <cmath> <functional>
+      <limits> <map> <random> <sstream> <string> <thread> <vector>)
+  endif()
+
+  set(suites "")
+  set(loose FALSE)
+  foreach(source IN LISTS A_SOURCES)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+    file(STRINGS "${source}" lines REGEX "^[ \t]*TEST_SUITE(_BEGIN)?\\(")
+    if(NOT lines)
+      set(loose TRUE)
+    endif()
+    foreach(line IN LISTS lines)
+      if(line MATCHES "TEST_SUITE(_BEGIN)?\\(\"([^\",*]+)\"")
+        list(APPEND suites "${CMAKE_MATCH_2}")
+      else()
+        message(FATAL_ERROR "tests/${source}: a TEST_SUITE wants a literal name on its line, without commas and stars: ${line}")
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES suites)
+
+  foreach(suite IN LISTS suites)
+    string(MAKE_C_IDENTIFIER "${suite}" suffix)
+    attune_add_doctest_run("${name}.${suffix}" ${target} "${suite}" "--test-suite=${suite}")
+  endforeach()
+  # Cases outside any suite; also run where none is expected, so that none can go unseen.
+  list(JOIN suites "," excluded)
+  if(NOT suites)
+    attune_add_doctest_run(${name} ${target} "")
+  else()
+    attune_add_doctest_run(${name} ${target} "" "--test-suite-exclude=${excluded}")
+    if(NOT loose)
+      set_tests_properties("${ATTUNE_TEST_PREFIX}${name}" PROPERTIES FAIL_REGULAR_EXPRESSION "")
+    endif()
+  endif()
+endfunction()
+
+# attune_add_doctest_run(<test> <target> <suite> <argument>...): a run that selects no test case fails.
+function(attune_add_doctest_run test target suite)
+  add_test(NAME "${ATTUNE_TEST_PREFIX}${test}" COMMAND ${target} ${ARGN})
+  set(label quick)
+  if(suite MATCHES "^full")
+    set(label full)
+  endif()
+  set_tests_properties("${ATTUNE_TEST_PREFIX}${test}" PROPERTIES
+    LABELS ${label} FAIL_REGULAR_EXPRESSION "test cases: +0 \\|" TIMEOUT 1800)
+endfunction()

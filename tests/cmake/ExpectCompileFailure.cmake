@@ -1,0 +1,47 @@
+# cmake -DCOMPILER= -DFLAGS= -DSOURCE= -DEXPECT=reject|accept -DINCLUDES= -DSYSTEM_INCLUDES= -DIMPLICIT_INCLUDES= -P this
+cmake_minimum_required(VERSION 3.25)
+
+if(EXPECT STREQUAL "reject")
+  file(READ "${SOURCE}" text)
+  if(NOT text MATCHES "^// expect-error: ([^\n]*[^ \n])")
+    message(FATAL_ERROR "${SOURCE}: the first line must be '// expect-error: <regex>'")
+  endif()
+  set(expected "${CMAKE_MATCH_1}")
+endif()
+
+set(flags ${FLAGS})
+list(REMOVE_DUPLICATES INCLUDES)
+foreach(dir IN LISTS INCLUDES)
+  if(NOT dir IN_LIST SYSTEM_INCLUDES AND NOT dir IN_LIST IMPLICIT_INCLUDES)
+    list(APPEND flags -I "${dir}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES SYSTEM_INCLUDES)
+foreach(dir IN LISTS SYSTEM_INCLUDES)
+  if(dir AND NOT dir IN_LIST IMPLICIT_INCLUDES)
+    list(APPEND flags -isystem "${dir}")
+  endif()
+endforeach()
+
+# In English whatever the locale.
+set(ENV{LC_ALL} C)
+execute_process(
+  COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra ${flags} "${SOURCE}"
+  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+
+set(problem "")
+if(EXPECT STREQUAL "accept")
+  if(NOT status EQUAL 0 OR output)
+    set(problem "must compile without a word")
+  endif()
+elseif(status EQUAL 0)
+  set(problem "compiles; it must be rejected with '${expected}'")
+elseif(NOT output MATCHES "error:")
+  set(problem "makes the compiler fail without an error message (status ${status})")
+elseif(NOT output MATCHES "${expected}")
+  set(problem "is rejected, but not with '${expected}'")
+endif()
+if(problem)
+  message("${COMPILER}:\n${output}")
+  message(FATAL_ERROR "${SOURCE} ${problem}")
+endif()

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "runner.hpp"
+
+#include <exception>
+
+#include "compare.hpp"
+
+namespace attune::golden {
+namespace {
+
+using family_runner = outcome (*)(golden_case const&, registry const&, instances::backend);
+
+/// Families that are not one call of one operator. All others are run_attention's, which skips what it does not know.
+family_runner runner_of(golden_case const& c) {
+  static std::map<std::string, family_runner> const special{{"merge_states", run_merge_states}};
+  auto const found = special.find(c.operation);
+  return found == special.end() ? run_attention : found->second;
+}
+
+outcome failure(std::string const& message) {
+  outcome result;
+  result.result = status::failed;
+  result.failures = {message};
+  return result;
+}
+
+}  // namespace
+
+accuracy accuracy_of(instances::backend executor) {
+  switch (executor) {
+    case instances::backend::cpu_float:
+      return accuracy::binary32;
+    case instances::backend::reference_50:
+      return accuracy::correctly_rounded;
+    case instances::backend::reference_double:
+    case instances::backend::cpu_double:
+      break;
+  }
+  return accuracy::binary64;
+}
+
+std::vector<outcome> run_case(golden_case const& c, registry const& operators,
+                              std::vector<instances::backend> const& executors) {
+  std::vector<outcome> result;
+  for (auto const executor : executors) {
+    try {
+      result.push_back(runner_of(c)(c, operators, executor));
+    } catch (std::exception const& error) {
+      result.push_back(failure(std::string("threw: ") + error.what()));
+    }
+  }
+  return result;
+}
+
+void fail_skipped(std::vector<outcome>& outcomes) {
+  for (outcome& o : outcomes)
+    if (o.result == status::skipped) o = failure("skipped (" + o.why + ") although the operator is required");
+}
+
+outcome skip(std::string const& why) {
+  outcome result;
+  result.result = status::skipped;
+  result.why = why;
+  return result;
+}
+
+void checker::check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got) {
+  check(name, expected, got, promised_);
+}
+
+void checker::check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got,
+                    accuracy promised) {
+  if (!got) return fail(name + ": the operator provides no such tensor");
+  difference const d = compare(expected, *got, bounds(case_, name, expected, size_, promised));
+  if (d.ratio > result_.worst_ratio || result_.worst_tensor.empty()) {
+    result_.worst_ratio = d.ratio;
+    result_.worst_tensor = name;
+  }
+  if (!d.accepted) fail(name + " " + describe(d, expected.shape));
+}
+
+void checker::fail(std::string const& message) {
+  result_.result = status::failed;
+  result_.failures.push_back(message);
+}
+
+}  // namespace attune::golden

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Runs golden cases on the executors of the registry and compares every expected forward tensor.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../instances/registry.hpp"
+#include "case_file.hpp"
+#include "tolerance.hpp"
+
+namespace attune::golden {
+
+using registry = std::map<std::string, instances::entry>;
+
+enum class status { passed, failed, skipped };
+
+/// What became of one case on one executor.
+struct outcome {
+  status result = status::passed;
+  std::string why;                    ///< of a skip; of a pass without a run (inputs that are no floats)
+  std::vector<std::string> failures;  ///< one line per failing tensor
+  double worst_ratio = 0;             ///< largest error / tolerance, and where
+  std::string worst_tensor;
+};
+
+accuracy accuracy_of(instances::backend executor);
+
+/// One outcome per executor, in their order. Never throws: an exception of the operator is a failure of the case.
+std::vector<outcome> run_case(golden_case const& c, registry const& operators,
+                              std::vector<instances::backend> const& executors);
+
+/// Turns skips into failures, for operators that are known to be available.
+void fail_skipped(std::vector<outcome>& outcomes);
+
+/// Collects the comparisons of one case on one executor.
+class checker {
+ public:
+  checker(golden_case const& c, magnitude const& size, accuracy promised) : case_(c), size_(size), promised_(promised) {}
+
+  /// `got` absent: the operator cannot provide the tensor, which fails. `promised` overrides that of the executor.
+  void check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got);
+  void check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got, accuracy promised);
+
+  void fail(std::string const& message);
+
+  outcome const& result() const { return result_; }
+
+ private:
+  golden_case const& case_;
+  magnitude size_;
+  accuracy promised_;
+  outcome result_;
+};
+
+// The runners of the families, for one executor. They throw; run_case turns that into failures.
+
+/// Every case that one registry entry computes.
+outcome run_attention(golden_case const& c, registry const& operators, instances::backend executor);
+
+/// The operator merge_states of heads.json: parts of the keys, alone and merged.
+outcome run_merge_states(golden_case const& c, registry const& operators, instances::backend executor);
+
+outcome skip(std::string const& why);
+
+}  // namespace attune::golden

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Every backend against the reference on random problems: any operator, mask, head grouping, parameter granularity and
+// memory layout, with empty rows, planted -inf, and NaN wherever no row looks.
+//
+// Steered by ATTUNE_SEED and ATTUNE_FUZZ_COUNT (support/random.hpp); a failure prints the seed of its case.
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "../support/tolerance.hpp"
+
+namespace {
+
+using namespace attune::test;
+using attune::instances::name;
+
+constexpr std::uint64_t fixed_seed = 20260101;
+constexpr int patience = 20;  // failures to report before giving up a run
+
+/// The worst error / bound of each backend over a run, with its case.
+struct record {
+  struct worst_case {
+    double ratio = 0;
+    std::string where;
+  };
+  std::map<backend, worst_case> worst;
+  int failures = 0;
+
+  void note(sample const& s, backend b, comparison const& c) {
+    if (!c.failure.empty()) ++failures;
+    worst_case& w = worst[b];
+    if (!(c.worst <= w.ratio)) w = {c.worst, s.op->name + ", case seed " + std::to_string(s.seed)};
+  }
+  void print(std::string const& run) const {
+    for (auto const& [b, w] : worst) MESSAGE(run << ": worst error / bound on " << std::string(name(b)) << " " << w.ratio << " (" << w.where << ")");
+  }
+};
+
+template <class Draw>
+void fuzz(std::string const& run, std::uint64_t seed, index count, Draw draw) {
+  MESSAGE(run << ": " << count << " cases, first case seed " << seed);
+  record all;
+  for (std::uint64_t n = 0; n < static_cast<std::uint64_t>(count) && all.failures < patience; ++n) {
+    sample const s = random_sample(seed + n, draw);
+    result const reference = s.op->run(s.p, backend::reference_double, {});
+    for (backend b : {backend::cpu_float, backend::cpu_double}) {
+      options how;
+      how.odd_strides = s.seed % 2 == 1;
+      comparison const c = compare(s.op->run(s.p, b, how), reference, bounds_of(*s.op, s.p, s.n, reference, accuracy_of(b)));
+      all.note(s, b, c);
+      CHECK_MESSAGE(c.failure.empty(), describe(*s.op, b, s.n, name(s.mask), s.seed) << c.failure);
+    }
+  }
+  all.print(run);
+}
+
+TEST_CASE("fuzz: small problems, fixed seed") { fuzz("small, fixed", fixed_seed, case_count(10000), small_dimensions); }
+
+TEST_CASE("fuzz: small problems, fresh seed") { fuzz("small, fresh", fresh_seed(), case_count(10000), small_dimensions); }
+
+TEST_CASE("fuzz: block edges, fixed seed") { fuzz("edges, fixed", fixed_seed, case_count(10000, 0.05), block_edge_dimensions); }
+
+TEST_CASE("fuzz: block edges, fresh seed") { fuzz("edges, fresh", fresh_seed(), case_count(10000, 0.05), block_edge_dimensions); }
+
+TEST_CASE("fuzz: the double reference against 50 digits") {
+  record all;
+  for (index n = 0; n < case_count(10000, 0.04) && all.failures < patience; ++n) {
+    sample const s = random_sample(fixed_seed + static_cast<std::uint64_t>(n), [](rng& r) { return random_dimensions(r, 12, 40); });
+    result const exact = s.op->run(s.p, backend::reference_50, {});
+    comparison const c = compare(s.op->run(s.p, backend::reference_double, {}), exact,
+                                 bounds_of(*s.op, s.p, s.n, exact, accuracy_of(backend::reference_double)));
+    all.note(s, backend::reference_double, c);
+    CHECK_MESSAGE(c.failure.empty(), describe(*s.op, backend::reference_double, s.n, name(s.mask), s.seed) << c.failure);
+  }
+  all.print("50 digits");
+}
+
+TEST_CASE("determinism: 1, 2 and 3 threads and any memory layout give the same bits") {
+  for (index n = 0; n < case_count(10000, 0.03); ++n) {
+    std::uint64_t const seed = fixed_seed + 1000003 + static_cast<std::uint64_t>(n);
+    sample const s = n % 5 == 0 ? random_sample(seed, block_edge_dimensions) : random_sample(seed, small_dimensions);
+    for (backend b : {backend::cpu_float, backend::cpu_double}) {
+      auto const run = [&](int threads, bool odd_strides) {
+        options how;
+        how.threads = threads;
+        how.odd_strides = odd_strides;
+        return s.op->run(s.p, b, how);
+      };
+      result const one = run(1, false);
+      std::string const where = describe(*s.op, b, s.n, name(s.mask), s.seed);
+      CHECK_MESSAGE(same_bits(run(2, false), one), where << "2 threads differ from 1");
+      CHECK_MESSAGE(same_bits(run(3, false), one), where << "3 threads differ from 1");
+      CHECK_MESSAGE(same_bits(run(1, true), one), where << "odd strides differ from dense");
+    }
+  }
+}
+
+}  // namespace

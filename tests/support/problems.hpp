@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Random attention problems for an operator of the registry, and how to look into one.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../instances/registry.hpp"
+#include "masks.hpp"
+#include "random.hpp"
+
+namespace attune::test {
+
+using instances::array;
+using instances::backend;
+using instances::entry;
+using instances::options;
+using instances::problem;
+using instances::result;
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+inline std::size_t to_size(index i) { return static_cast<std::size_t>(i); }
+
+/// The policies that a registry name spells.
+struct policies {
+  bool given = false, alibi = false, softcap = false;
+  std::string length_scale, gate, normalizer;
+
+  bool grounded() const { return normalizer == "grounded"; }
+  bool sink() const { return normalizer == "sink" || normalizer == "sink_value"; }
+  bool off_by_one() const { return normalizer == "off_by_one" || normalizer == "off_by_one_value"; }
+};
+
+inline policies policies_of(entry const& e) {
+  std::vector<std::string> slot(1);
+  for (char c : e.name) {
+    if (c == '/') slot.emplace_back();
+    else slot.back() += c;
+  }
+  slot.resize(4);
+  auto const has = [&](char const* text) { return slot[0].find(text) != std::string::npos; };
+  return {has("given"), has("alibi"), has("softcap"), slot[1], slot[2], slot[3]};
+}
+
+inline bool contains(std::vector<std::string> const& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+struct dimensions {
+  index batch = 1, heads = 1, key_heads = 1, value_heads = 1;
+  index queries = 1, keys = 1, width = 1, value_width = 1, gate_width = 1;
+};
+
+/// An element of a 3- or 4-axis array; axes of size 1 are shared, and head h of `heads` reads its group floor(h G / heads).
+inline double& element(array& a, index heads, index b, index h, index i, index d = 0) {
+  index const f = a.shape.size() > 3 ? a.shape[3] : 1;
+  index const group = h * a.shape[1] / heads;
+  return a.data[to_size(((a.shape[0] == 1 ? 0 : b) * a.shape[1] + group) * a.shape[2] * f + (a.shape[2] == 1 ? 0 : i) * f + d)];
+}
+inline double element(array const& a, index heads, index b, index h, index i, index d = 0) {
+  return element(const_cast<array&>(a), heads, b, h, i, d);
+}
+
+/// A row parameter, or `fallback` where the problem does not set it.
+inline double parameter(problem const& p, char const* name, index heads, index b, index h, index i, double fallback) {
+  auto const found = p.parameters.find(name);
+  return found == p.parameters.end() ? fallback : element(found->second, heads, b, h, i);
+}
+
+inline bool visible(problem const& p, index b, index h, index i, index j) {
+  if (p.visible.empty()) return true;
+  auto const& s = p.visible_shape;
+  return p.visible[to_size((((s[0] == 1 ? 0 : b) * s[1] + (s[1] == 1 ? 0 : h)) * s[2] + i) * s[3] + j)] != 0;
+}
+
+inline index visible_count(problem const& p, dimensions const& n, index b, index h, index i) {
+  index count = 0;
+  for (index j = 0; j < n.keys; ++j) count += visible(p, b, h, i, j) ? 1 : 0;
+  return count;
+}
+
+inline array make_array(std::vector<index> shape, double value = 0) {
+  index size = 1;
+  for (index n : shape) size *= n;
+  return {std::move(shape), std::vector<double>(to_size(size), value)};
+}
+
+inline array random_array(std::vector<index> shape, rng& random, double deviation = 1) {
+  array a = make_array(std::move(shape));
+  for (double& x : a.data) x = f32(deviation * random.normal());
+  return a;
+}
+
+/// What to draw besides plain data.
+struct recipe {
+  mask_kind mask = mask_kind::none;
+  double minus_infinity = 0;   ///< probability of -inf for each given score (or given gate)
+  double parameter_limit = 0;  ///< probability that a parameter is at or near its limit (alpha = -inf, gamma = +-inf, ...)
+};
+
+/// A parameter drawn where it makes sense; with probability `limit` at its limit.
+inline double draw_parameter(std::string const& name, rng& random, double limit) {
+  bool const extreme = random.chance(limit);
+  if (name == "scale") return random.uniform(0.05, 1);
+  if (name == "alpha" || name == "beta") return extreme ? -infinity : 1.5 * random.normal();
+  if (name == "gamma") return extreme ? random.pick({-infinity, infinity, -1e16, 1e4}) : 2 * random.normal();
+  if (name == "sink") return extreme ? random.pick({-infinity, infinity}) : 2 * random.normal();
+  if (name == "slope") return extreme ? 0 : random.uniform(0, 0.5);
+  if (name == "cap") return random.uniform(0.5, 30);
+  if (name == "ss_scale") return random.uniform(0.05, 0.8);
+  if (name == "ss_bias") return 0.5 * random.normal();
+  if (name == "length0") return random.uniform(2, 500);
+  return random.normal();
+}
+
+/// What the registry needs for operator e: data, parameters of any granularity, and a mask of the recipe's kind.
+inline problem make_problem(entry const& e, dimensions const& n, recipe const& how, rng& random) {
+  problem p;
+  for (std::string const& name : e.tensors) {
+    std::vector<index> shape;
+    double deviation = 1;
+    if (name == "q") shape = {n.batch, n.heads, n.queries, n.width};
+    if (name == "k") shape = {n.batch, n.key_heads, n.keys, n.width};
+    if (name == "v") shape = {n.batch, n.value_heads, n.keys, n.value_width};
+    if (name == "gate_q") shape = {n.batch, n.heads, n.queries, n.gate_width};
+    if (name == "gate_k") shape = {n.batch, n.key_heads, n.keys, n.gate_width};
+    if (name == "v0") {
+      auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
+      shape = {any(n.batch), any(n.heads), any(n.queries), n.value_width};
+    }
+    if (name == "scores" || name == "gates") {
+      shape = {n.batch, n.heads, n.queries, n.keys};
+      deviation = random.pick({1., 2., 6.});
+    }
+    array& a = p.tensors[name] = random_array(shape, random, deviation);
+    if (name == "scores" || name == "gates")
+      for (double& x : a.data)
+        if (how.minus_infinity > 0 && random.chance(how.minus_infinity)) x = -infinity;
+  }
+  for (std::string const& name : e.parameters) {
+    if (name == "scale" && random.chance(0.5)) continue;  // its default: 1 / sqrt(D)
+    auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
+    array& a = p.parameters[name] = make_array({any(n.batch), any(n.heads), any(n.queries)});
+    for (double& x : a.data) x = f32(draw_parameter(name, random, how.parameter_limit));
+  }
+  index const usual = n.keys - n.queries, offset = random.chance(0.5) ? usual : random.between(-n.queries, n.keys);
+  if (offset != usual || random.chance(0.2)) p.offset = offset;
+  p.queries = n.queries;
+  if (how.mask != mask_kind::none) {
+    bool const per_head = random.chance(0.4);
+    set_mask(p, per_head ? n.batch : 1, per_head ? n.heads : 1, n.queries, n.keys,
+             make_predicate(how.mask, n.batch, n.heads, n.queries, n.keys, offset, per_head, random));
+  }
+  return p;
+}
+
+/// Random sizes with up to that many queries, keys and features; key and value heads group independently.
+inline dimensions random_dimensions(rng& random, index length, index width) {
+  dimensions n;
+  n.batch = random.between(1, 2);
+  n.heads = random.between(1, 4);
+  auto const group = [&] {
+    index g = random.between(1, n.heads);
+    while (n.heads % g != 0) g = random.between(1, n.heads);
+    return g;
+  };
+  auto const features = [&] { return random.chance(0.9) ? random.between(1, std::min<index>(width, 20)) : random.between(1, width); };
+  n.key_heads = group();
+  n.value_heads = group();
+  n.queries = random.between(1, length);
+  n.keys = random.between(1, length);
+  n.width = features();
+  n.value_width = features();
+  n.gate_width = random.between(1, 9);
+  return n;
+}
+
+/// NaN and infinities wherever no row looks: whole key rows of k, gate_k and v that nobody sees, and the slots of given
+/// scores and gates that their own row does not see. No result may change by a bit.
+inline void poison(problem& p, dimensions const& n, rng& random) {
+  auto const garbage = [&] { return random.pick({not_a_number, infinity, -infinity, 1e30}); };
+  for (auto& [name, a] : p.tensors) {
+    if (name == "k" || name == "gate_k" || name == "v") {
+      for (index b = 0; b < n.batch; ++b)
+        for (index g = 0; g < a.shape[1]; ++g)
+          for (index j = 0; j < n.keys; ++j) {
+            bool seen = false;
+            for (index h = 0; h < n.heads; ++h)
+              for (index i = 0; i < n.queries && !seen && h * a.shape[1] / n.heads == g; ++i) seen = visible(p, b, h, i, j);
+            for (index d = 0; d < a.shape[3] && !seen; ++d) element(a, a.shape[1], b, g, j, d) = garbage();
+          }
+    } else if (name == "scores" || name == "gates") {
+      for (index b = 0; b < n.batch; ++b)
+        for (index h = 0; h < n.heads; ++h)
+          for (index i = 0; i < n.queries; ++i)
+            for (index j = 0; j < n.keys; ++j)
+              if (!visible(p, b, h, i, j)) element(a, n.heads, b, h, i, j) = garbage();
+    }
+  }
+}
+
+/// A case of a random test: everything follows from its seed.
+struct sample {
+  entry const* op = nullptr;
+  dimensions n;
+  mask_kind mask = mask_kind::none;
+  problem p;
+  std::uint64_t seed = 0;
+};
+
+inline entry const& random_entry(rng& random) {
+  auto const& all = instances::registry();
+  return std::next(all.begin(), random.between(0, static_cast<index>(all.size()) - 1))->second;
+}
+
+/// Any operator, any mask, sizes drawn by `draw(rng&)`, -inf among given scores, limits among parameters, poison where nobody looks.
+template <class Draw>
+sample random_sample(std::uint64_t seed, Draw draw) {
+  rng random(seed);
+  sample s;
+  s.seed = seed;
+  s.op = &random_entry(random);
+  s.n = draw(random);
+  s.mask = all_mask_kinds[random.between(0, static_cast<index>(std::size(all_mask_kinds)) - 1)];
+  recipe how;
+  how.mask = s.mask;
+  how.minus_infinity = random.pick({0., 0., 0.1, 0.9});
+  how.parameter_limit = random.pick({0., 0.1});
+  s.p = make_problem(*s.op, s.n, how, random);
+  poison(s.p, s.n, random);
+  return s;
+}
+
+inline dimensions small_dimensions(rng& random) { return random_dimensions(random, 67, 160); }
+
+/// Lengths at the edges of query blocks (16 ... 128) and key blocks (64, 128), up to four blocks.
+inline dimensions block_edge_dimensions(rng& random) {
+  auto const edge = [&] { return random.pick<index>({15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257}); };
+  dimensions n;
+  n.heads = random.pick<index>({1, 1, 2});
+  n.key_heads = random.between(1, n.heads);
+  n.value_heads = random.between(1, n.heads);
+  n.queries = edge();
+  n.keys = edge();
+  n.width = random.between(1, 12);
+  n.value_width = random.between(1, 12);
+  n.gate_width = random.between(1, 5);
+  return n;
+}
+
+}  // namespace attune::test

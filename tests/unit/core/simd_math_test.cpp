@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The elementary functions on SIMD registers against those of long double: errors in units in the last place (ulp) over
+// dense grids, and the special values lane by lane. Every instruction set the compiler was allowed to use is run.
+#include <attune/core/simd_math.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace attune::test {
+namespace {
+
+/// batch<float>, batch<double> for each instruction set of the list that this translation unit is compiled for.
+template <class... Arch>
+using supported = decltype(std::tuple_cat(
+    std::declval<std::conditional_t<Arch::supported(), std::tuple<xsimd::batch<float, Arch>, xsimd::batch<double, Arch>>,
+                                    std::tuple<>>>()...));
+using batches = supported<xsimd::avx512bw, xsimd::fma3<xsimd::avx2>, xsimd::avx2, xsimd::avx, xsimd::sse2,
+                          xsimd::neon64>;
+
+template <class Batch>
+using value = typename Batch::value_type;
+
+/// Greatest error allowed, in ulp. What was measured (g++ 12 and clang 14, float and double) stands behind each.
+struct bounds {
+  double exp_nonpositive, exp, expm1, log, log1p, log1p_unit, softplus, sigmoid, tanh;
+};
+constexpr bounds fused{0.95, 0.95, 1.75, 0.9, 0.9, 1.2, 2.5, 2.5, 3.0};
+constexpr bounds unfused{1.25, 1.25, 1.9, 0.95, 0.95, 1.5, 3.0, 3.0, 3.5};
+
+template <class Batch>
+constexpr bounds bounds_of() {
+  using arch = typename Batch::arch_type;
+  return std::is_base_of_v<xsimd::avx512f, arch> || std::is_base_of_v<xsimd::fma3<xsimd::avx2>, arch> ? fused : unfused;
+}
+
+template <class T>
+constexpr T inf = std::numeric_limits<T>::infinity();
+template <class T>
+constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+/// log(2^min_exponent), log(largest number): outside, exp underflows or overflows.
+template <class T>
+T const lowest_log = std::is_same_v<T, float> ? T(-87.33654) : T(-708.396418532264);
+template <class T>
+T const highest_log = std::is_same_v<T, float> ? T(88.72283) : T(709.782712893383);
+
+template <class T>
+std::vector<T> linear(double low, double high, int count) {
+  std::vector<T> x;
+  for (int i = 0; i <= count; ++i) x.push_back(T(low + (high - low) * i / count));
+  return x;
+}
+
+/// sign * 2^low ... sign * 2^high in equal ratios.
+template <class T>
+std::vector<T> geometric(double sign, double low, double high, int count) {
+  std::vector<T> x;
+  for (int i = 0; i <= count; ++i) x.push_back(T(sign * std::exp2(low + (high - low) * i / count)));
+  return x;
+}
+
+/// The neighbours of (n + 1/2) log 2, where the reduction changes n and the remainder is largest.
+template <class T>
+std::vector<T> seams(double low, double high) {
+  std::vector<T> x;
+  for (double n = std::ceil(low / 0.6931471805599453); n * 0.6931471805599453 < high; ++n)
+    for (int i = -20; i <= 20; ++i) {
+      T const at = T((n + 0.5) * 0.6931471805599453 + 1e-3 * i);
+      if (low <= at && at <= high) x.push_back(at);
+    }
+  return x;
+}
+
+template <class T>
+std::vector<T> joined(std::vector<std::vector<T>> const& parts) {
+  std::vector<T> x;
+  for (auto const& part : parts) x.insert(x.end(), part.begin(), part.end());
+  return x;
+}
+
+/// f on every element of x; each lane of a register holds another element.
+template <class Batch, class F>
+std::vector<value<Batch>> map(std::vector<value<Batch>> x, F f) {
+  std::size_t const size = x.size();
+  x.resize((size + Batch::size - 1) / Batch::size * Batch::size, x.back());
+  for (std::size_t i = 0; i < x.size(); i += Batch::size) f(Batch::load_unaligned(&x[i])).store_unaligned(&x[i]);
+  x.resize(size);
+  return x;
+}
+
+template <class T>
+double ulps(T got, long double want) {
+  if (T(want) == got || (std::isnan(want) && std::isnan(got))) return 0;
+  if (!std::isfinite(got) || !std::isfinite(want)) return inf<double>;
+  using limits = std::numeric_limits<T>;
+  int exponent;
+  std::frexp(want, &exponent);
+  return double(std::abs(got - want) / std::ldexp(1.0L, std::max(exponent, limits::min_exponent) - limits::digits));
+}
+
+template <class Batch, class F, class Exact>
+void check_accuracy(char const* name, std::vector<value<Batch>> const& x, F f, Exact exact, double bound) {
+  auto const got = map<Batch>(x, f);
+  std::size_t worst = 0;
+  double error = -1;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double const e = ulps(got[i], exact(static_cast<long double>(x[i])));
+    if (!(e <= error)) error = e, worst = i;
+  }
+  CHECK_MESSAGE(error <= bound, std::string(name) << " on " << std::string(Batch::arch_type::name()) << ": " << error << " ulp at " << x[worst] << ", got "
+                                     << got[worst] << ", exact " << double(exact(static_cast<long double>(x[worst]))));
+}
+
+/// f at given places is exactly what is given; each place is tried in every lane, among different neighbours.
+template <class Batch, class F>
+void check_values(char const* name, F f, std::vector<std::pair<value<Batch>, value<Batch>>> const& expected) {
+  for (std::size_t shift = 0; shift < Batch::size; ++shift) {
+    std::vector<value<Batch>> x(shift, value<Batch>(-0.75));
+    for (auto const& e : expected) x.push_back(e.first);
+    auto const got = map<Batch>(x, f);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      auto const want = expected[i].second;
+      bool const same = std::isnan(want) ? std::isnan(got[shift + i]) : got[shift + i] == want;
+      CHECK_MESSAGE(same, std::string(name) << "(" << expected[i].first << ") on " << std::string(Batch::arch_type::name()) << " is " << got[shift + i]
+                               << ", not " << want);
+    }
+  }
+}
+
+auto const exp_nonpositive = [](auto const& x) { return math::exp_nonpositive(x); };
+auto const exp = [](auto const& x) { return math::exp(x); };
+auto const expm1 = [](auto const& x) { return math::expm1(x); };
+auto const log = [](auto const& x) { return math::log(x); };
+auto const log1p = [](auto const& x) { return math::log1p(x); };
+auto const log1p_unit = [](auto const& x) { return attune::scalar<std::decay_t<decltype(x)>>::log1p_unit(x); };
+auto const softplus = [](auto const& x) { return math::softplus(x); };
+auto const sigmoid = [](auto const& x) { return math::sigmoid(x); };
+auto const tanh = [](auto const& x) { return math::tanh(x); };
+
+TEST_CASE_TEMPLATE_DEFINE("exp_nonpositive", Batch, exp_nonpositive_id) {
+  using T = value<Batch>;
+  auto const x = joined<T>({linear<T>(double(lowest_log<T>), 0, 60000), linear<T>(-4, 0, 30000),
+                            geometric<T>(-1, -70, 6, 3000), seams<T>(double(lowest_log<T>), 0)});
+  check_accuracy<Batch>("exp_nonpositive", x, exp_nonpositive, [](long double y) { return std::exp(y); },
+                        bounds_of<Batch>().exp_nonpositive);
+  T const tiny = std::numeric_limits<T>::denorm_min(), far = std::is_same_v<T, float> ? T(-87.7) : T(-708.8);
+  check_values<Batch>("exp_nonpositive", exp_nonpositive,
+                      {{T(0), T(1)}, {T(-0.0), T(1)}, {-inf<T>, T(0)}, {nan<T>, nan<T>}, {-tiny, T(1)}, {far, T(0)},
+                       {T(-1000), T(0)}, {std::numeric_limits<T>::lowest(), T(0)}, {-nan<T>, nan<T>}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("exp", Batch, exp_id) {
+  using T = value<Batch>;
+  double const low = std::is_same_v<T, float> ? -105 : -747, high = double(highest_log<T>);
+  auto const x = joined<T>({linear<T>(low, high, 80000), linear<T>(-2, 2, 20000), linear<T>(high - 0.4, high, 4000),
+                            geometric<T>(1, -70, 6, 3000), seams<T>(low, high)});
+  check_accuracy<Batch>("exp", x, exp, [](long double y) { return std::exp(y); }, bounds_of<Batch>().exp);
+  T const above = std::nextafter(highest_log<T>, inf<T>);
+  check_values<Batch>("exp", exp,
+                      {{T(0), T(1)}, {T(-0.0), T(1)}, {-inf<T>, T(0)}, {inf<T>, inf<T>}, {nan<T>, nan<T>}, {above, inf<T>},
+                       {std::numeric_limits<T>::max(), inf<T>}, {T(low), T(0)}, {std::numeric_limits<T>::lowest(), T(0)}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("expm1", Batch, expm1_id) {
+  using T = value<Batch>;
+  double const high = double(highest_log<T>), small = std::numeric_limits<T>::min_exponent + 1;
+  auto const x = joined<T>({linear<T>(-50, high, 40000), linear<T>(-4, 4, 80000), linear<T>(high - 0.4, high, 4000),
+                            geometric<T>(1, small, 0, 20000), geometric<T>(-1, small, 0, 20000), seams<T>(-50, high)});
+  check_accuracy<Batch>("expm1", x, expm1, [](long double y) { return std::expm1(y); }, bounds_of<Batch>().expm1);
+  T const above = std::nextafter(highest_log<T>, inf<T>);
+  check_values<Batch>("expm1", expm1,
+                      {{T(0), T(0)}, {T(-0.0), T(0)}, {-inf<T>, T(-1)}, {inf<T>, inf<T>}, {nan<T>, nan<T>}, {above, inf<T>},
+                       {T(-1000), T(-1)}, {std::numeric_limits<T>::max(), inf<T>}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("log", Batch, log_id) {
+  using T = value<Batch>;
+  using limits = std::numeric_limits<T>;
+  auto const x = joined<T>({linear<T>(1e-5, 4, 80000), linear<T>(0.99, 1.01, 20000),
+                            geometric<T>(1, limits::min_exponent - limits::digits, limits::max_exponent - 0.01, 40000)});
+  check_accuracy<Batch>("log", x, log, [](long double y) { return std::log(y); }, bounds_of<Batch>().log);
+  check_values<Batch>("log", log,
+                      {{T(1), T(0)}, {T(0), -inf<T>}, {T(-0.0), -inf<T>}, {inf<T>, inf<T>}, {nan<T>, nan<T>},
+                       {T(-1), nan<T>}, {-limits::denorm_min(), nan<T>}, {-inf<T>, nan<T>}, {-nan<T>, nan<T>}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("log1p", Batch, log1p_id) {
+  using T = value<Batch>;
+  using limits = std::numeric_limits<T>;
+  double const low = limits::min_exponent - limits::digits, high = limits::max_exponent - 0.01;
+  auto const x = joined<T>({linear<T>(-1 + 1e-6, 4, 80000), linear<T>(-0.01, 0.01, 20000), geometric<T>(1, low, high, 40000),
+                            geometric<T>(-1, low, -0.01, 20000)});
+  check_accuracy<Batch>("log1p", x, log1p, [](long double y) { return std::log1p(y); }, bounds_of<Batch>().log1p);
+  check_values<Batch>("log1p", log1p,
+                      {{T(0), T(0)}, {T(-0.0), T(0)}, {T(-1), -inf<T>}, {inf<T>, inf<T>}, {nan<T>, nan<T>},
+                       {std::nextafter(T(-1), T(-2)), nan<T>}, {T(-2), nan<T>}, {-inf<T>, nan<T>}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("log1p_unit", Batch, log1p_unit_id) {
+  using T = value<Batch>;
+  using limits = std::numeric_limits<T>;
+  auto const x = joined<T>({linear<T>(0, 1, 100000), geometric<T>(1, limits::min_exponent - limits::digits, 0, 20000)});
+  check_accuracy<Batch>("log1p_unit", x, log1p_unit, [](long double y) { return std::log1p(y); },
+                        bounds_of<Batch>().log1p_unit);
+  T const tiny = limits::denorm_min();
+  check_values<Batch>("log1p_unit", log1p_unit, {{T(0), T(0)}, {nan<T>, nan<T>}, {tiny, tiny}, {limits::min(), limits::min()}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("softplus, sigmoid, tanh", Batch, composed_id) {
+  using T = value<Batch>;
+  double const low = double(lowest_log<T>), high = 200;
+  auto const x = joined<T>({linear<T>(low, high, 40000), linear<T>(-4, 4, 40000), geometric<T>(1, -60, 6, 5000),
+                            geometric<T>(-1, -60, 6, 5000)});
+  bounds const b = bounds_of<Batch>();
+  check_accuracy<Batch>("softplus", x, softplus,
+                        [](long double y) { return std::max(y, 0.0L) + std::log1p(std::exp(-std::abs(y))); }, b.softplus);
+  check_accuracy<Batch>("sigmoid", x, sigmoid, [](long double y) { return 1 / (1 + std::exp(-y)); }, b.sigmoid);
+  check_accuracy<Batch>("tanh", x, tanh, [](long double y) { return std::tanh(y); }, b.tanh);
+  check_values<Batch>("softplus", softplus, {{-inf<T>, T(0)}, {inf<T>, inf<T>}, {nan<T>, nan<T>}, {T(-1000), T(0)}});
+  check_values<Batch>("sigmoid", sigmoid, {{-inf<T>, T(0)}, {inf<T>, T(1)}, {nan<T>, nan<T>}, {T(0), T(0.5)}});
+  check_values<Batch>("tanh", tanh, {{-inf<T>, T(-1)}, {inf<T>, T(1)}, {nan<T>, nan<T>}, {T(0), T(0)}});
+}
+
+TEST_CASE_TEMPLATE_DEFINE("larger, smaller, select: every pair of special values, the sign of zero included", Batch, order_id) {
+  using T = value<Batch>;
+  std::array<T, 7> const places{T(0), T(-0.0), T(1), T(-2), inf<T>, -inf<T>, nan<T>};
+  std::vector<T> a, b;
+  for (T const x : places)
+    for (T const y : places) a.push_back(x), b.push_back(y);
+  while (a.size() % Batch::size != 0) a.push_back(T(1)), b.push_back(T(2));
+
+  auto const same = [](T x, T y) { return std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y); };
+  std::vector<T> larger(a.size()), smaller(a.size()), chosen(a.size());
+  for (std::size_t i = 0; i < a.size(); i += Batch::size) {
+    auto const x = Batch::load_unaligned(&a[i]), y = Batch::load_unaligned(&b[i]);
+    math::larger(x, y).store_unaligned(&larger[i]);
+    math::smaller(x, y).store_unaligned(&smaller[i]);
+    math::select(x < y, x, y).store_unaligned(&chosen[i]);
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(a[i]);
+    CAPTURE(b[i]);
+    CHECK(same(larger[i], math::larger(a[i], b[i])));
+    CHECK(same(smaller[i], math::smaller(a[i], b[i])));
+    CHECK(same(chosen[i], a[i] < b[i] ? a[i] : b[i]));
+  }
+}
+
+TEST_CASE_TEMPLATE_DEFINE("abs, sqrt, infinity, scale_keeping_off", Batch, simple_id) {
+  using T = value<Batch>;
+  check_values<Batch>("abs", [](auto const& x) { return math::abs(x); },
+                      {{T(-0.0), T(0)}, {T(-3), T(3)}, {-inf<T>, inf<T>}, {nan<T>, nan<T>}});
+  check_values<Batch>("sqrt", [](auto const& x) { return math::sqrt(x); },
+                      {{T(9), T(3)}, {T(-1), nan<T>}, {inf<T>, inf<T>}, {T(0), T(0)}});
+  check_values<Batch>("0 * s", [](auto const& s) { return math::scale_keeping_off(Batch(T(0)), s); },
+                      {{-inf<T>, -inf<T>}, {T(5), T(0)}, {inf<T>, nan<T>}, {nan<T>, nan<T>}});
+  check_values<Batch>("-2 * s", [](auto const& s) { return math::scale_keeping_off(Batch(T(-2)), s); },
+                      {{-inf<T>, -inf<T>}, {T(5), T(-10)}, {inf<T>, -inf<T>}});
+  check_values<Batch>("infinity", [](auto const& x) { return x * math::infinity<Batch>(); }, {{T(1), inf<T>}});
+}
+
+TEST_CASE_TEMPLATE_APPLY(exp_nonpositive_id, batches);
+TEST_CASE_TEMPLATE_APPLY(exp_id, batches);
+TEST_CASE_TEMPLATE_APPLY(expm1_id, batches);
+TEST_CASE_TEMPLATE_APPLY(log_id, batches);
+TEST_CASE_TEMPLATE_APPLY(log1p_id, batches);
+TEST_CASE_TEMPLATE_APPLY(log1p_unit_id, batches);
+TEST_CASE_TEMPLATE_APPLY(composed_id, batches);
+TEST_CASE_TEMPLATE_APPLY(order_id, batches);
+TEST_CASE_TEMPLATE_APPLY(simple_id, batches);
+
+}  // namespace
+}  // namespace attune::test

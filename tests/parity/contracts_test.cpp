@@ -347,7 +347,7 @@ TEST_CASE("contract: limits are reached") {
     auto const all_of = [&](array const& a, auto holds) { return std::all_of(a.data.begin(), a.data.end(), holds); };
     auto const zero_or_one = [](double w) { return w == 0 || w == 1; };
     if (what.normalizer == "softmax" && what.length_scale != "ssmax") {  // sharp: one key takes all
-      auto const hot = [&](problem& p) { for (auto& [key, a] : p.tensors) if (key == "q" || key == "scores") for (double& x : a.data) x = f32(1e5 * x); };
+      auto const hot = [&](problem& p) { for (auto& [key, a] : p.tensors) if (key == "q" || key == "scores") for (double& x : a.data) x = f32(1e8 * x); };
       CHECK_MESSAGE(all_of(weights(hot).out, zero_or_one), where << ", hot scores");
       if (what.length_scale == "margin") CHECK_MESSAGE(all_of(weights([](problem& p) { set_parameter(p, "alpha", 1e6); }).out, zero_or_one), where << ", alpha");
     }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "registry.hpp"
+
+namespace attune::instances {
+
+void add_softmax(std::map<std::string, entry>&);
+void add_softcap(std::map<std::string, entry>&);
+void add_off_by_one(std::map<std::string, entry>&);
+void add_sink(std::map<std::string, entry>&);
+void add_principled(std::map<std::string, entry>&);
+void add_principled_given(std::map<std::string, entry>&);
+void add_grounded(std::map<std::string, entry>&);
+void add_length_scale(std::map<std::string, entry>&);
+
+std::map<std::string, entry> const& registry() {
+  static std::map<std::string, entry> const all = [] {
+    std::map<std::string, entry> to;
+    add_softmax(to);
+    add_softcap(to);
+    add_off_by_one(to);
+    add_sink(to);
+    add_principled(to);
+    add_principled_given(to);
+    add_grounded(to);
+    add_length_scale(to);
+    return to;
+  }();
+  return all;
+}
+
+char const* name(backend b) noexcept {
+  switch (b) {
+    case backend::reference_double: return "reference<double>";
+    case backend::reference_50: return "reference<50 digits>";
+    case backend::cpu_float: return "cpu<float>";
+    case backend::cpu_double: return "cpu<double>";
+  }
+  return "?";
+}
+
+}  // namespace attune::instances

@@ -1,6 +1,7 @@
 # Shared by the scripts in scripts/. Source it: . "$(dirname "$0")/lib/common.sh"
 # shellcheck shell=bash
 
+# shellcheck disable=SC2034
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # say <text>: a headline with the seconds since the script started.

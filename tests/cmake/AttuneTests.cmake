@@ -18,7 +18,7 @@ function(attune_add_doctest name)
   if(NOT TARGET attune_doctest_main)
     add_library(attune_doctest_main OBJECT unit/main.cpp)
     target_compile_features(attune_doctest_main PRIVATE cxx_std_20)
-    target_link_libraries(attune_doctest_main PUBLIC doctest::doctest)
+    target_link_libraries(attune_doctest_main PRIVATE doctest::doctest)
   endif()
 
   set(target attune_${name})

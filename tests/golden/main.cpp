@@ -25,7 +25,7 @@ struct arguments {
 
 void declare(CLI::App& app, arguments& a) {
   std::vector<std::string> executors;
-  for (auto const executor : instances::all_backends) executors.emplace_back(instances::name(executor));
+  for (auto const executor : instances::all_backends) executors.emplace_back(golden::executor_name(executor));
   app.add_option("path", a.path, "directory with golden cases (*.json), or one file")->required();
   app.add_option("--executor", a.executors, "only this executor (repeatable)")->check(CLI::IsMember(executors));
   app.add_option("--operator", a.operations, "only cases of this operator (repeatable)");
@@ -43,7 +43,7 @@ bool selected(std::vector<std::string> const& names, std::string const& name) {
 std::vector<instances::backend> executors_of(arguments const& a) {
   std::vector<instances::backend> result;
   for (auto const executor : instances::all_backends)
-    if (selected(a.executors, instances::name(executor))) result.push_back(executor);
+    if (selected(a.executors, golden::executor_name(executor))) result.push_back(executor);
   return result;
 }
 

@@ -60,7 +60,7 @@ void report::add(golden_case const& c, std::vector<outcome> const& outcomes) {
       seen.where = c.name + ": " + o.worst_tensor;
     }
     if (!verbose_ && o.result != status::failed) continue;
-    out_ << word(o.result) << "  " << c.name << " (" << c.operation << ", " << instances::name(executors_[i]) << ")";
+    out_ << word(o.result) << "  " << c.name << " (" << c.operation << ", " << executor_name(executors_[i]) << ")";
     if (!o.why.empty()) out_ << ": " << o.why;
     if (o.result == status::passed && !o.worst_tensor.empty())
       out_ << ": error / tolerance <= " << std::setprecision(2) << o.worst_ratio << " (" << o.worst_tensor << ")";
@@ -87,7 +87,7 @@ void report::print_accuracy() const {
     auto const found = seen_.find(executor);
     if (found == seen_.end()) continue;
     accuracy_seen const& seen = found->second;
-    out_ << std::left << std::setw(20) << instances::name(executor) << std::right << std::setw(8) << seen.all.passed
+    out_ << std::left << std::setw(20) << executor_name(executor) << std::right << std::setw(8) << seen.all.passed
          << std::setw(8) << seen.all.failed << std::setw(9) << seen.all.skipped << "  ";
     if (seen.ratio > 0)
       out_ << std::setprecision(3) << seen.ratio << " (" << seen.where << ")";

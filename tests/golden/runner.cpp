@@ -40,6 +40,20 @@ accuracy accuracy_of(instances::backend executor) {
   return accuracy::binary64;
 }
 
+char const* executor_name(instances::backend executor) {
+  switch (executor) {
+    case instances::backend::reference_double:
+      return "reference_double";
+    case instances::backend::reference_50:
+      return "reference_50";
+    case instances::backend::cpu_float:
+      return "cpu_float";
+    case instances::backend::cpu_double:
+      break;
+  }
+  return "cpu_double";
+}
+
 std::vector<outcome> run_case(golden_case const& c, registry const& operators,
                               std::vector<instances::backend> const& executors) {
   std::vector<outcome> result;

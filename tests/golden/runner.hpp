@@ -30,6 +30,9 @@ struct outcome {
 
 accuracy accuracy_of(instances::backend executor);
 
+/// The spelling of an executor in options and reports: that of its enumerator.
+char const* executor_name(instances::backend executor);
+
 /// One outcome per executor, in their order. Never throws: an exception of the operator is a failure of the case.
 std::vector<outcome> run_case(golden_case const& c, registry const& operators,
                               std::vector<instances::backend> const& executors);

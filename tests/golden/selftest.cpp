@@ -174,7 +174,7 @@ void break_operators(std::vector<golden_case> const& cases, registry const& oper
       for (auto const executor : instances::all_backends) {
         if (s.only_exact && executor != backend::reference_50) continue;
         auto const o = run_case(c, wrong, {executor}).at(0);
-        if (is_run(o)) l.expect(o.result == status::failed, c.name + " (" + instances::name(executor) + "): " + s.what);
+        if (is_run(o)) l.expect(o.result == status::failed, c.name + " (" + executor_name(executor) + "): " + s.what);
       }
     }
   }

@@ -142,10 +142,11 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
           if (what.grounded() && w > 0 && at(reference.logits, j) < gamma + a.c * (error + tau)) below += w * error, ground += w;
         }
         double const level = ground > 0 ? std::fmin(ground, 1) * tau : 0;
+        double const flushed = 2 * a.tiny * static_cast<double>(count + 1);  // masses of keys below the normal range may be 0
         double w0_bound = 0;
         if (!reference.ground_weight.empty()) {
           double const change = what.grounded() ? ground * (1 - w0) : w0 * (1 - w0);
-          w0_bound = a.c * (w0 * (keys + rho) + change * tau + below) + a.tiny;
+          w0_bound = a.c * (w0 * (keys + rho) + change * tau + below) + flushed;
           if (w0 > 0) w0_bound += a.c * a.eps * w0 * std::fabs(std::log(w0));
           element(bound.ground_weight, n.heads, b, h, i) = w0_bound;
         }
@@ -160,7 +161,7 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
         for (index j = 0; j < n.keys; ++j) {
           if (!visible(p, b, h, i, j)) continue;
           double const w = weight[to_size(j)];
-          double const error = w > 0 ? w * std::expm1(std::fmin(a.c * (delta[to_size(j)] + keys + level + rho), 50)) + a.tiny : a.tiny;
+          double const error = w > 0 ? w * std::expm1(std::fmin(a.c * (delta[to_size(j)] + keys + level + rho), 50)) + 2 * a.tiny : 2 * a.tiny;
           for (index d = 0; d < n.value_width; ++d) {
             double const x = element(*v, n.heads, b, h, j, d);
             if (w > 0 || std::isfinite(x)) element(bound.out, n.heads, b, h, i, d) += error * std::fabs(x) + a.tiny;

@@ -11,12 +11,29 @@
 
 namespace attune {
 
+namespace detail {
+
+inline void append(std::string& to, char const* part) { to += part; }
+inline void append(std::string& to, std::string const& part) { to += part; }
+template <class Number>
+void append(std::string& to, Number part) { to += std::to_string(part); }
+
+/// The parts, one after the other: text("shape ", 3) is "shape 3".
+template <class... Parts>
+std::string text(Parts const&... parts) {
+  std::string all;
+  (append(all, parts), ...);
+  return all;
+}
+
+}  // namespace detail
+
 /// Thrown by every host function of attune on bad run-time input.
 class error : public std::invalid_argument {
  public:
   /// "attune::<function>: <argument> has <found>; expected <expected>"
   error(std::string const& function, std::string const& argument, std::string const& found, std::string const& expected)
-      : std::invalid_argument("attune::" + function + ": " + argument + " has " + found + "; expected " + expected) {}
+      : std::invalid_argument(detail::text("attune::", function, ": ", argument, " has ", found, "; expected ", expected)) {}
 };
 
 }  // namespace attune

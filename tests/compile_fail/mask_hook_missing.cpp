@@ -1,0 +1,10 @@
+// expect-error: of form predicate: write bool visible
+#include "operators.hpp"
+
+struct mine {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::predicate;
+  bool visibel(mask_row const&, index_t) const { return true; }
+};
+auto op = (attention(kernel::dot_product{}, mine{}), 0);
+int main() {}

@@ -1,0 +1,9 @@
+// expect-error: MaskPolicy: declare its form
+#include "operators.hpp"
+
+struct mine {
+  static constexpr auto role = policy_role::mask;
+  bool visible(mask_row const&, index_t) const { return true; }
+};
+auto op = (attention(kernel::dot_product{}, mine{}), 0);
+int main() {}

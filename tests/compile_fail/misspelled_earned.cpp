@@ -1,0 +1,15 @@
+// expect-error: must return an object with T earned\(T const& logit, T const& reference\) const
+#include "operators.hpp"
+
+struct mine {
+  static constexpr auto role = policy_role::normalizer;
+  static constexpr normalizer_traits traits{};
+  template <class T>
+  struct bound {
+    T earnd(T const& a, T const& m) const { return a - m; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const { return {}; }
+};
+auto op = (attention(kernel::dot_product{}, mine{}), 0);
+int main() {}

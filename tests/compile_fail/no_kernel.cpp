@@ -1,0 +1,5 @@
+// expect-error: attention\(\) needs a KernelPolicy
+#include "operators.hpp"
+
+auto op = (attention(normalizer::softmax{}), 0);
+int main() {}

@@ -1,0 +1,9 @@
+// expect-error: a policy has no role\. Write in it: static constexpr auto role
+#include "operators.hpp"
+
+struct mine {
+  template <class T>
+  int bind(row<T> const&) const { return 0; }
+};
+auto op = attention(kernel::dot_product{}, mine{});
+int main() {}

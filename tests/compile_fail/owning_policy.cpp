@@ -1,0 +1,11 @@
+// expect-error: a policy must be trivially copyable
+#include "operators.hpp"
+
+struct mine {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  std::vector<int> lengths;
+  key_interval keys(mask_row const&) const { return {}; }
+};
+auto op = (attention(kernel::dot_product{}, mine{}), 0);
+int main() {}

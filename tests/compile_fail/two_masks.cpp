@@ -1,0 +1,5 @@
+// expect-error: takes one mask, two were given: combine them
+#include "operators.hpp"
+
+auto op = (attention(kernel::dot_product{}, mask::causal{}, mask::window{3}), 0);
+int main() {}

@@ -1,0 +1,5 @@
+// expect-error: takes one NormalizerPolicy, two were given
+#include "operators.hpp"
+
+auto op = (attention(kernel::dot_product{}, normalizer::softmax{}, normalizer::off_by_one{}), 0);
+int main() {}

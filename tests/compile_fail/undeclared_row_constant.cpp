@@ -1,0 +1,16 @@
+// expect-error: has row_constant\(\) but traits do not declare it
+#include "operators.hpp"
+
+struct mine {
+  static constexpr auto role = policy_role::length_scale;
+  static constexpr length_scale_traits traits{};
+  template <class T>
+  struct bound {
+    T scale(T const& s) const { return s; }
+    T row_constant() const { return T(0); }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const { return {}; }
+};
+auto op = (attention(kernel::dot_product{}, mine{}), 0);
+int main() {}

@@ -1,0 +1,15 @@
+// expect-error: must return an object with T score\(T const& contraction
+#include "operators.hpp"
+
+struct mine {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::dot;
+  template <class T>
+  struct bound {
+    T score(T const& x) const { return x; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const { return {}; }
+};
+auto op = (attention(mine{}), 0);
+int main() {}

@@ -35,10 +35,14 @@ void run(call const& c, Compose const& compose, Extra const& extra) {
     auto const in = extra.template operator()<op_type>(view(c.q, s), view(c.k, g), view(c.v, g));
     forward(cpu<float>{c.threads}, op, in, {.out = tensor<float>(c.o, s)});
   };
-  if (c.causal != 0) with(compose(mask::causal{}));
-  else with(compose(mask::none{}));
+  if (c.causal != 0)
+    with(compose(mask::causal{}));
+  else
+    with(compose(mask::none{}));
 }
-auto const plain = []<class Op>(tensor<float const> q, tensor<float const> k, tensor<float const> v) { return inputs<Op, tensor<float const>>{.q = q, .k = k, .v = v}; };
+auto const plain = []<class Op>(tensor<float const> q, tensor<float const> k, tensor<float const> v) {
+  return inputs<Op, tensor<float const>>{.q = q, .k = k, .v = v};
+};
 
 /// Runs work(thread) on all threads at once; seconds of the slowest.
 template <class Work>
@@ -50,7 +54,8 @@ double slowest(int threads, Work const& work) {
     for (int t = 0; t < threads; ++t)
       all.emplace_back([&, t] {
         ++ready;
-        while (ready < threads) {}
+        while (ready < threads) {
+        }
         double const start = now();
         work(t);
         seconds[static_cast<std::size_t>(t)] = now() - start;
@@ -66,17 +71,26 @@ std::atomic<float> sink_hole;
 
 extern "C" {
 
-void attune_softmax(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D, int causal, int threads, float scale) {
-  run({q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads}, [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::softmax{}, m); }, plain);
+void attune_softmax(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                    int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::softmax{}, m); }, plain);
 }
 
-void attune_alibi(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D, int causal, int threads, float scale, float const* slope) {
+void attune_alibi(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                  int causal, int threads, float scale, float const* slope) {
   parameter const slopes = tensor<float const>(slope, shape{1, H, 1, 1});
-  run({q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads}, [&](auto m) { return attention(kernel::dot_product{double(scale)} + kernel::alibi{slopes}, m); }, plain);
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)} + kernel::alibi{slopes}, m); }, plain);
 }
 
-void attune_softcap(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D, int causal, int threads, float scale, float cap) {
-  run({q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads}, [&](auto m) { return attention(kernel::dot_product{double(scale)} | kernel::softcap{double(cap)}, m); }, plain);
+void attune_softcap(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                    int causal, int threads, float scale, float cap) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)} | kernel::softcap{double(cap)}, m); }, plain);
 }
 
 /// GFLOP/s of fused multiply-adds in registers, right now.

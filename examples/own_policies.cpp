@@ -25,7 +25,9 @@ struct sigmoid {
     T earned(T const& logit, T const&) const { return math::sigmoid(T(logit + bias)); }
   };
   template <class T>
-  bound<T> bind(row<T> const& r) const { return {-r.log_visible}; }
+  bound<T> bind(row<T> const& r) const {
+    return {-r.log_visible};
+  }
 };
 // [/snippet]
 
@@ -42,7 +44,9 @@ struct log_distance {
     T score(key<T> const& k) const { return -rate * math::log1p(math::abs(T(position - k.position))); }
   };
   template <class T>
-  bound<T> bind(row<T> const& r) const { return {r(rate), r.position}; }
+  bound<T> bind(row<T> const& r) const {
+    return {r(rate), r.position};
+  }
 };
 // [/snippet]
 
@@ -59,7 +63,9 @@ struct tanh_gate {
     T gate(T const& score, T const& g) const { return score + strength * math::tanh(g); }
   };
   template <class T>
-  bound<T> bind(row<T> const& r) const { return {r(strength)}; }
+  bound<T> bind(row<T> const& r) const {
+    return {r(strength)};
+  }
 };
 // [/snippet]
 
@@ -74,7 +80,9 @@ struct root_log {
     T scale(T const& score) const { return math::scale_keeping_off(factor, score); }
   };
   template <class T>
-  bound<T> bind(row<T> const& r) const { return {math::sqrt(r.log_visible)}; }
+  bound<T> bind(row<T> const& r) const {
+    return {math::sqrt(r.log_visible)};
+  }
 };
 // [/snippet]
 
@@ -103,8 +111,8 @@ int main() {
   shape const wide{1, heads, length, width}, narrow{1, heads, length, gate_width};
   tensor const Q(q, wide), K(k, wide), V(v, wide), GQ(gq, narrow), GK(gk, narrow), O(out, wide);
 
-  auto const op = attention(kernel::dot_product{} + mine::log_distance{0.5}, mine::root_log{}, mine::tanh_gate{2.0}, mine::sigmoid{},
-                            mine::dilated{} & mask::causal_window{40});
+  auto const op = attention(kernel::dot_product{} + mine::log_distance{0.5}, mine::root_log{}, mine::tanh_gate{2.0},
+                            mine::sigmoid{}, mine::dilated{} & mask::causal_window{40});
   forward(cpu{}, op, {.q = Q, .k = K, .v = V, .gate_q = GQ, .gate_k = GK}, {.out = O});
   auto const exact = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V, .gate_q = GQ, .gate_k = GK});
 

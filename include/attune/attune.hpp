@@ -4,8 +4,8 @@
 // Policies, presets and the CPU executor. Needs xsimd; no Eigen, no Boost (those come with attune/reference.hpp).
 #pragma once
 
-#include <attune/core/row_state.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/split.hpp>
+#include <attune/operators/row_state.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

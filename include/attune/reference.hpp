@@ -5,6 +5,6 @@
 #pragma once
 
 #include <attune/exec/reference/forward.hpp>
-#include <attune/exec/reference/split.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
+#include <attune/exec/reference/split.hpp>
 #include <attune/policies.hpp>

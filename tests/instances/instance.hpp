@@ -74,7 +74,8 @@ struct storage {
     memory.assign(std::size_t(std::max<index_t>(s.batch * steps.batch, 1)), std::numeric_limits<T>::quiet_NaN());
   }
   storage(array const& a, char const* name, bool odd, int salt) : storage(shape4(a, name), odd, salt) {
-    if (index_t(a.data.size()) != extents.size()) throw std::invalid_argument(std::string("tensor ") + name + ": data and shape disagree");
+    if (index_t(a.data.size()) != extents.size())
+      throw std::invalid_argument(std::string("tensor ") + name + ": data and shape disagree");
     std::size_t n = 0;
     for_each([&](index_t at) { memory[std::size_t(at)] = T(a.data[n++]); });
   }
@@ -83,7 +84,8 @@ struct storage {
     for (index_t b = 0; b < extents.batch; ++b)
       for (index_t h = 0; h < extents.head; ++h)
         for (index_t i = 0; i < extents.position; ++i)
-          for (index_t d = 0; d < extents.feature; ++d) visit(b * steps.batch + h * steps.head + i * steps.position + d * steps.feature);
+          for (index_t d = 0; d < extents.feature; ++d)
+            visit(b * steps.batch + h * steps.head + i * steps.position + d * steps.feature);
   }
   tensor<T const> view() const { return {memory.data(), extents, steps}; }
   tensor<T> view() { return {memory.data(), extents, steps}; }
@@ -109,8 +111,10 @@ template <class Op, class View, class T>
 inputs<Op, View> view_inputs(loaded<T> const& from, problem const& p) {
   // Assembled field by field: a braced list would have to differ between operators.
   auto take = [&]<field F, class Unused>(char const* name) {
-    if constexpr (Op::uses(F)) return View(from.at(name));
-    else return Unused{};
+    if constexpr (Op::uses(F))
+      return View(from.at(name));
+    else
+      return Unused{};
   };
   using namespace attune::detail;
   return {.q = take.template operator()<field::q, no_q>("q"),
@@ -128,7 +132,9 @@ inputs<Op, View> view_inputs(loaded<T> const& from, problem const& p) {
 template <class Op, class T>
 struct results {
   storage<T> out, lse, ground_weight;
-  results(shape const& s, bool odd) : out(s, odd, 0), lse({s.batch, s.head, s.position, 1}, odd, 1), ground_weight({s.batch, s.head, s.position, 1}, odd, 2) {}
+  results(shape const& s, bool odd)
+      : out(s, odd, 0), lse({s.batch, s.head, s.position, 1}, odd, 1), ground_weight({s.batch, s.head, s.position, 1}, odd, 2) {
+  }
   outputs<Op, T> views() {
     outputs<Op, T> o{.out = out.view()};
     if constexpr (Op::has_lse) o.lse = natural_lse<T>(lse.view());
@@ -170,8 +176,10 @@ result run_cpu(Op const& op, problem const& p, options const& o) {
   auto const in = view_inputs<Op, tensor<T const>>(from, p);
   results<Op, T> to(attune::detail::output_shape(in), o.odd_strides);
   cpu<T> const exec(o.threads);
-  if (o.cuts.empty()) forward(exec, op, in, to.views());
-  else finish(op, in, merged_states<T>(exec, op, in, in.v.extents().position, o), to.views());
+  if (o.cuts.empty())
+    forward(exec, op, in, to.views());
+  else
+    finish(op, in, merged_states<T>(exec, op, in, in.v.extents().position, o), to.views());
   return to.dense();
 }
 
@@ -221,7 +229,9 @@ inline mask::runtime mask_of(problem const& p) {
 }
 
 inline void check_names(problem const& p, entry const& e) {
-  auto const known = [](std::vector<std::string> const& names, std::string const& x) { return std::find(names.begin(), names.end(), x) != names.end(); };
+  auto const known = [](std::vector<std::string> const& names, std::string const& x) {
+    return std::find(names.begin(), names.end(), x) != names.end();
+  };
   for (auto const& name : e.tensors)
     if (p.tensors.find(name) == p.tensors.end()) throw std::invalid_argument(e.name + ": tensor " + name + " is missing");
   for (auto const& t : p.tensors)
@@ -234,7 +244,8 @@ inline void check_names(problem const& p, entry const& e) {
 
 /// Instantiates one operator on all executors and types and registers it.
 template <class K, class L, class G, class N>
-void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> const& length_scale, named<G> const& gate, named<N> const& normalizer) {
+void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> const& length_scale, named<G> const& gate,
+         named<N> const& normalizer) {
   entry e;
   e.name = std::string(kernel.name) + "/" + length_scale.name + "/" + gate.name + "/" + normalizer.name;
   auto const make = [=](problem const& p) {
@@ -242,7 +253,14 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from), detail::mask_of(p));
   };
   using op = decltype(make(problem{}));
-  for (auto const& [f, name] : {std::pair{field::q, "q"}, {field::k, "k"}, {field::v, "v"}, {field::gate_q, "gate_q"}, {field::gate_k, "gate_k"}, {field::scores, "scores"}, {field::gates, "gates"}, {field::v0, "v0"}})
+  for (auto const& [f, name] : {std::pair{field::q, "q"},
+                                {field::k, "k"},
+                                {field::v, "v"},
+                                {field::gate_q, "gate_q"},
+                                {field::gate_k, "gate_k"},
+                                {field::scores, "scores"},
+                                {field::gates, "gates"},
+                                {field::v0, "v0"}})
     if (op::uses(f)) e.tensors.emplace_back(name);
   for (auto const* names : {&kernel.parameters, &length_scale.parameters, &gate.parameters, &normalizer.parameters})
     for (auto const& n : *names)
@@ -255,10 +273,14 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     detail::check_names(p, described);
     op const made = make(p);
     switch (on) {
-      case backend::reference_double: return detail::run_reference<double>(made, p, o);
-      case backend::reference_50: return detail::run_reference<digits50>(made, p, o);
-      case backend::cpu_float: return detail::run_cpu<float>(made, p, o);
-      case backend::cpu_double: return detail::run_cpu<double>(made, p, o);
+      case backend::reference_double:
+        return detail::run_reference<double>(made, p, o);
+      case backend::reference_50:
+        return detail::run_reference<digits50>(made, p, o);
+      case backend::cpu_float:
+        return detail::run_cpu<float>(made, p, o);
+      case backend::cpu_double:
+        return detail::run_cpu<double>(made, p, o);
     }
     throw std::logic_error("unknown backend");
   };
@@ -268,25 +290,43 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
 // The policies of the registry, each named once.
 inline auto const dot = named{"dot", {"scale"}, [](parameter_source const& p) { return kernel::dot_product{p("scale")}; }};
 inline auto const given = named{"given", {}, [](parameter_source const&) { return kernel::given_scores{}; }};
-inline auto const dot_alibi = named{"dot+alibi", {"scale", "slope"}, [](parameter_source const& p) { return kernel::dot_product{p("scale")} + kernel::alibi{p("slope", 0)}; }};
-inline auto const dot_softcap = named{"dot|softcap", {"scale", "cap"}, [](parameter_source const& p) { return kernel::dot_product{p("scale")} | kernel::softcap{p("cap", 30)}; }};
-inline auto const given_softcap = named{"given|softcap", {"cap"}, [](parameter_source const& p) { return kernel::given_scores{} | kernel::softcap{p("cap", 30)}; }};
-inline auto const dot_alibi_softcap = named{"dot+alibi|softcap", {"scale", "slope", "cap"}, [](parameter_source const& p) { return (kernel::dot_product{p("scale")} + kernel::alibi{p("slope", 0)}) | kernel::softcap{p("cap", 30)}; }};
+inline auto const dot_alibi = named{"dot+alibi", {"scale", "slope"}, [](parameter_source const& p) {
+                                      return kernel::dot_product{p("scale")} + kernel::alibi{p("slope", 0)};
+                                    }};
+inline auto const dot_softcap = named{"dot|softcap", {"scale", "cap"}, [](parameter_source const& p) {
+                                        return kernel::dot_product{p("scale")} | kernel::softcap{p("cap", 30)};
+                                      }};
+inline auto const given_softcap = named{
+    "given|softcap", {"cap"}, [](parameter_source const& p) { return kernel::given_scores{} | kernel::softcap{p("cap", 30)}; }};
+inline auto const dot_alibi_softcap =
+    named{"dot+alibi|softcap", {"scale", "slope", "cap"}, [](parameter_source const& p) {
+            return (kernel::dot_product{p("scale")} + kernel::alibi{p("slope", 0)}) | kernel::softcap{p("cap", 30)};
+          }};
 
 inline auto const no_length_scale = named{"none", {}, [](parameter_source const&) { return length_scale::none{}; }};
-inline auto const margin = named{"margin", {"alpha", "gamma"}, [](parameter_source const& p) { return length_scale::margin{.alpha = p("alpha", 0), .gamma = p("gamma", 0)}; }};
-inline auto const ssmax = named{"ssmax", {"ss_scale", "ss_bias"}, [](parameter_source const& p) { return length_scale::ssmax{.scale = p("ss_scale", 1), .bias = p("ss_bias", 0)}; }};
-inline auto const logn = named{"logn", {"length0"}, [](parameter_source const& p) { return length_scale::log_n{p("length0", 512)}; }};
+inline auto const margin = named{"margin", {"alpha", "gamma"}, [](parameter_source const& p) {
+                                   return length_scale::margin{.alpha = p("alpha", 0), .gamma = p("gamma", 0)};
+                                 }};
+inline auto const ssmax = named{"ssmax", {"ss_scale", "ss_bias"}, [](parameter_source const& p) {
+                                  return length_scale::ssmax{.scale = p("ss_scale", 1), .bias = p("ss_bias", 0)};
+                                }};
+inline auto const logn =
+    named{"logn", {"length0"}, [](parameter_source const& p) { return length_scale::log_n{p("length0", 512)}; }};
 
 inline auto const no_gate = named{"none", {}, [](parameter_source const&) { return gate::none{}; }};
-inline auto const softplus_gate = named{"softplus", {"beta"}, [](parameter_source const& p) { return gate::softplus{p("beta", 0)}; }};
-inline auto const given_softplus_gate = named{"given_softplus", {"beta"}, [](parameter_source const& p) { return gate::given_softplus{p("beta", 0)}; }};
+inline auto const softplus_gate =
+    named{"softplus", {"beta"}, [](parameter_source const& p) { return gate::softplus{p("beta", 0)}; }};
+inline auto const given_softplus_gate =
+    named{"given_softplus", {"beta"}, [](parameter_source const& p) { return gate::given_softplus{p("beta", 0)}; }};
 
 inline auto const softmax = named{"softmax", {}, [](parameter_source const&) { return normalizer::softmax{}; }};
 inline auto const off_by_one = named{"off_by_one", {}, [](parameter_source const&) { return normalizer::off_by_one{}; }};
-inline auto const off_by_one_value = named{"off_by_one_value", {}, [](parameter_source const&) { return normalizer::valued_off_by_one{}; }};
+inline auto const off_by_one_value =
+    named{"off_by_one_value", {}, [](parameter_source const&) { return normalizer::valued_off_by_one{}; }};
 inline auto const sink = named{"sink", {"sink"}, [](parameter_source const& p) { return normalizer::sink{p("sink", 0)}; }};
-inline auto const sink_value = named{"sink_value", {"sink"}, [](parameter_source const& p) { return normalizer::valued_sink{p("sink", 0)}; }};
-inline auto const grounded = named{"grounded", {"gamma"}, [](parameter_source const& p) { return normalizer::grounded{p("gamma", 0)}; }};
+inline auto const sink_value =
+    named{"sink_value", {"sink"}, [](parameter_source const& p) { return normalizer::valued_sink{p("sink", 0)}; }};
+inline auto const grounded =
+    named{"grounded", {"gamma"}, [](parameter_source const& p) { return normalizer::grounded{p("gamma", 0)}; }};
 
 }  // namespace attune::instances

@@ -31,10 +31,14 @@ std::map<std::string, entry> const& registry() {
 
 char const* name(backend b) noexcept {
   switch (b) {
-    case backend::reference_double: return "reference<double>";
-    case backend::reference_50: return "reference<50 digits>";
-    case backend::cpu_float: return "cpu<float>";
-    case backend::cpu_double: return "cpu<double>";
+    case backend::reference_double:
+      return "reference<double>";
+    case backend::reference_50:
+      return "reference<50 digits>";
+    case backend::cpu_float:
+      return "cpu<float>";
+    case backend::cpu_double:
+      return "cpu<double>";
   }
   return "?";
 }

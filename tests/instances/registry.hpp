@@ -50,7 +50,8 @@ struct result {
 };
 
 enum class backend { reference_double, reference_50, cpu_float, cpu_double };
-inline constexpr backend all_backends[] = {backend::reference_double, backend::reference_50, backend::cpu_float, backend::cpu_double};
+inline constexpr backend all_backends[] = {backend::reference_double, backend::reference_50, backend::cpu_float,
+                                           backend::cpu_double};
 char const* name(backend) noexcept;
 
 struct options {

@@ -16,7 +16,9 @@ namespace detail {
 inline void append(std::string& to, char const* part) { to += part; }
 inline void append(std::string& to, std::string const& part) { to += part; }
 template <class Number>
-void append(std::string& to, Number part) { to += std::to_string(part); }
+void append(std::string& to, Number part) {
+  to += std::to_string(part);
+}
 
 /// The parts, one after the other: text("shape ", 3) is "shape 3".
 template <class... Parts>

@@ -21,7 +21,8 @@ struct natural_lse {
   /// A plain tensor has no unit: this only says so in words.
   template <class Other>
   constexpr natural_lse(tensor<Other> const&) {
-    static_assert(!std::is_same_v<Other, Other>, "attune: the LSE of attune is a natural logarithm: say so by writing .lse = natural_lse(view)");
+    static_assert(!std::is_same_v<Other, Other>,
+                  "attune: the LSE of attune is a natural logarithm: say so by writing .lse = natural_lse(view)");
   }
 };
 

@@ -24,8 +24,12 @@ struct parameter {
   constexpr parameter(double value) : value_(value), kind_(kind::value) {}
 
   /// A view with extents (1 or B, 1 or H, 1 or Lq, 1); axes of extent 1 are broadcast.
-  constexpr parameter(tensor<double const> view) : doubles_(view.data()), extents_(view.extents()), kind_(kind::doubles) { take_strides(view); }
-  constexpr parameter(tensor<float const> view) : floats_(view.data()), extents_(view.extents()), kind_(kind::floats) { take_strides(view); }
+  constexpr parameter(tensor<double const> view) : doubles_(view.data()), extents_(view.extents()), kind_(kind::doubles) {
+    take_strides(view);
+  }
+  constexpr parameter(tensor<float const> view) : floats_(view.data()), extents_(view.extents()), kind_(kind::floats) {
+    take_strides(view);
+  }
   constexpr parameter(tensor<double> view) : parameter(tensor<double const>(view)) {}
   constexpr parameter(tensor<float> view) : parameter(tensor<float const>(view)) {}
 
@@ -46,7 +50,8 @@ struct parameter {
   template <class E>
   constexpr void take_strides(tensor<E> const& view) {
     if (view.extents().feature != 1)
-      throw error("parameter", "the view", "feature extent " + std::to_string(view.extents().feature), "1: one number per (batch, head, query)");
+      throw error("parameter", "the view", "feature extent " + std::to_string(view.extents().feature),
+                  "1: one number per (batch, head, query)");
     batch_ = view.extents().batch == 1 ? 0 : view.steps().batch;
     head_ = view.extents().head == 1 ? 0 : view.steps().head;
     query_ = view.extents().position == 1 ? 0 : view.steps().position;
@@ -102,37 +107,52 @@ constexpr bool in_domain(double x, domain d) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   if (x != x) return false;
   switch (d) {
-    case domain::real: return x > -inf && x < inf;
-    case domain::extended: return true;
-    case domain::real_or_minus_inf: return x < inf;
-    case domain::positive: return x > 0 && x < inf;
-    case domain::above_one: return x > 1 && x < inf;
+    case domain::real:
+      return x > -inf && x < inf;
+    case domain::extended:
+      return true;
+    case domain::real_or_minus_inf:
+      return x < inf;
+    case domain::positive:
+      return x > 0 && x < inf;
+    case domain::above_one:
+      return x > 1 && x < inf;
   }
   return false;
 }
 constexpr char const* words(domain d) {
   switch (d) {
-    case domain::real: return "a finite number";
-    case domain::extended: return "a number, -inf or +inf";
-    case domain::real_or_minus_inf: return "a finite number or -inf";
-    case domain::positive: return "a finite number > 0";
-    case domain::above_one: return "a finite number > 1";
+    case domain::real:
+      return "a finite number";
+    case domain::extended:
+      return "a number, -inf or +inf";
+    case domain::real_or_minus_inf:
+      return "a finite number or -inf";
+    case domain::positive:
+      return "a finite number > 0";
+    case domain::above_one:
+      return "a finite number > 1";
   }
   return "";
 }
 
 /// Throws unless the parameter fits the problem and every value lies in its domain. Reads each stored value once.
-inline void check_parameter(char const* function, std::string const& name, parameter const& p, domain d, index_t batch, index_t heads, index_t queries) {
+inline void check_parameter(char const* function, std::string const& name, parameter const& p, domain d, index_t batch,
+                            index_t heads, index_t queries) {
   if (!p.is_set()) return;
   shape const e = p.extents();
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || (e.position != 1 && e.position != queries))
-    throw error(function, "parameter " + name, "shape " + to_string(e),
-                "(1 or " + std::to_string(batch) + ", 1 or " + std::to_string(heads) + ", 1 or " + std::to_string(queries) + ", 1)");
+    throw error(
+        function, "parameter " + name, "shape " + to_string(e),
+        "(1 or " + std::to_string(batch) + ", 1 or " + std::to_string(heads) + ", 1 or " + std::to_string(queries) + ", 1)");
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)
         if (double const x = p.at(b, h, i); !in_domain(x, d))
-          throw error(function, "parameter " + name, "the value " + std::to_string(x) + " at (batch, head, query) = (" + std::to_string(b) + ", " + std::to_string(h) + ", " + std::to_string(i) + ")", words(d));
+          throw error(function, "parameter " + name,
+                      "the value " + std::to_string(x) + " at (batch, head, query) = (" + std::to_string(b) + ", " +
+                          std::to_string(h) + ", " + std::to_string(i) + ")",
+                      words(d));
 }
 
 }  // namespace detail

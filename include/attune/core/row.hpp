@@ -39,7 +39,7 @@ struct row {
   /// The same, or `fallback` where the parameter was never set.
   ATTUNE_HD T operator()(parameter const& p, T const& fallback) const { return p.is_set() ? (*this)(p) : fallback; }
   /// A parameter that is a logit (a sink, a ground level) in the units in which this row's logits arrive: p - c.
-  ATTUNE_HD T logit(parameter const& p) const { return (*this)(p) - logit_shift; }
+  ATTUNE_HD T logit(parameter const& p) const { return (*this)(p)-logit_shift; }
   /// The same for a constant.
   ATTUNE_HD T logit(double constant) const { return T(constant) - logit_shift; }
 };

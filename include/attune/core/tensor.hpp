@@ -65,15 +65,16 @@ class tensor {
       : tensor(checked(data.data(), data.size(), extents), extents) {}
 
   template <class Mutable>
-    requires(std::is_const_v<E> && std::is_same_v<Mutable, value_type>)
-  constexpr tensor(tensor<Mutable> const& other)
-      : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
+    requires(std::is_const_v<E>&& std::is_same_v<Mutable, value_type>)
+  constexpr tensor(tensor<Mutable> const& other) : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
 
   /// Tensors never convert their elements: this one only says so in words.
   template <class Other>
     requires(!std::is_same_v<std::remove_const_t<Other>, value_type>)
   constexpr tensor(tensor<Other> const&) {
-    static_assert(std::is_same_v<std::remove_const_t<Other>, value_type>, "attune: a tensor has another element type than the executor computes in: cpu<float>{} takes float tensors, cpu<double>{} double ones");
+    static_assert(std::is_same_v<std::remove_const_t<Other>, value_type>,
+                  "attune: a tensor has another element type than the executor computes in: cpu<float>{} takes float tensors, "
+                  "cpu<double>{} double ones");
   }
 
   constexpr E* data() const { return data_; }

@@ -29,13 +29,16 @@ struct problem_shape {
 
 namespace detail {
 
-inline void require_extent(char const* function, char const* argument, char const* axis, index_t got, index_t expected, std::string const& because) {
+inline void require_extent(char const* function, char const* argument, char const* axis, index_t got, index_t expected,
+                           std::string const& because) {
   if (got != expected)
-    throw error(function, argument, std::string(axis) + " extent " + std::to_string(got), std::to_string(expected) + ", " + because);
+    throw error(function, argument, std::string(axis) + " extent " + std::to_string(got),
+                std::to_string(expected) + ", " + because);
 }
 inline void require_group(char const* function, char const* argument, index_t got, index_t heads) {
   if (got < 1 || heads % got != 0)
-    throw error(function, argument, "head extent " + std::to_string(got), "a divisor of " + std::to_string(heads) + ", the number of query heads");
+    throw error(function, argument, "head extent " + std::to_string(got),
+                "a divisor of " + std::to_string(heads) + ", the number of query heads");
 }
 inline void require_at_least_one(char const* function, char const* argument, char const* axis, index_t got) {
   if (got < 1) throw error(function, argument, std::string(axis) + " extent " + std::to_string(got), "at least 1");
@@ -47,7 +50,8 @@ void require_pairs(char const* function, char const* argument, View const& x, pr
     throw error(function, argument, "shape " + to_string(x.extents()), to_string(expected) + ": (batch, head, query, key)");
 }
 template <class View>
-void require_projections(char const* function, char const* q_name, char const* k_name, View const& q, View const& k, problem_shape const& p, index_t& width, index_t& key_heads) {
+void require_projections(char const* function, char const* q_name, char const* k_name, View const& q, View const& k,
+                         problem_shape const& p, index_t& width, index_t& key_heads) {
   shape const a = q.extents(), c = k.extents();
   require_extent(function, q_name, "batch", a.batch, p.batch, "the batch of out");
   require_extent(function, q_name, "head", a.head, p.heads, "the heads of out");
@@ -77,13 +81,17 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;
   if constexpr (Op::uses(field::q)) require_projections(function, "q", "k", in.q, in.k, p, p.width, p.key_heads);
-  if constexpr (Op::uses(field::gate_q)) require_projections(function, "gate_q", "gate_k", in.gate_q, in.gate_k, p, p.gate_width, p.gate_key_heads);
+  if constexpr (Op::uses(field::gate_q))
+    require_projections(function, "gate_q", "gate_k", in.gate_q, in.gate_k, p, p.gate_width, p.gate_key_heads);
   if constexpr (Op::uses(field::scores)) require_pairs(function, "scores", in.scores, p);
   if constexpr (Op::uses(field::gates)) require_pairs(function, "gates", in.gates, p);
   if constexpr (Op::uses(field::v0)) {
     shape const g = in.v0.extents();
-    if ((g.batch != 1 && g.batch != p.batch) || (g.head != 1 && g.head != p.heads) || (g.position != 1 && g.position != p.queries) || g.feature != p.value_width)
-      throw error(function, "v0", "shape " + to_string(g), "(1 or " + std::to_string(p.batch) + ", 1 or " + std::to_string(p.heads) + ", 1 or " + std::to_string(p.queries) + ", " + std::to_string(p.value_width) + ")");
+    if ((g.batch != 1 && g.batch != p.batch) || (g.head != 1 && g.head != p.heads) ||
+        (g.position != 1 && g.position != p.queries) || g.feature != p.value_width)
+      throw error(function, "v0", "shape " + to_string(g),
+                  "(1 or " + std::to_string(p.batch) + ", 1 or " + std::to_string(p.heads) + ", 1 or " +
+                      std::to_string(p.queries) + ", " + std::to_string(p.value_width) + ")");
   }
   p.offset = in.offset.value_or(p.keys - p.queries);
   for_each_parameter(op, [&](auto const& listed, auto const& policy) {
@@ -97,11 +105,18 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
 template <class Op, class View>
 shape output_shape(inputs<Op, View> const& in) {
   shape s;
-  if constexpr (Op::uses(field::q)) s = in.q.extents();
-  else if constexpr (Op::uses(field::scores)) s = in.scores.extents();
-  else if constexpr (Op::uses(field::gate_q)) s = in.gate_q.extents();
-  else if constexpr (Op::uses(field::gates)) s = in.gates.extents();
-  else static_assert(never<Op>, "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call forward() with an output .out instead");
+  if constexpr (Op::uses(field::q))
+    s = in.q.extents();
+  else if constexpr (Op::uses(field::scores))
+    s = in.scores.extents();
+  else if constexpr (Op::uses(field::gate_q))
+    s = in.gate_q.extents();
+  else if constexpr (Op::uses(field::gates))
+    s = in.gates.extents();
+  else
+    static_assert(never<Op>,
+                  "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call "
+                  "forward() with an output .out instead");
   s.feature = in.v.extents().feature;
   return s;
 }
@@ -126,7 +141,9 @@ row_index broadcast(View const& x, index_t b, index_t h, index_t i) {
 
 /// One element as a T.
 template <class T, class View>
-T element(View const& x, row_index at, index_t d) { return T(x(at.batch, at.head, at.position, d)); }
+T element(View const& x, row_index at, index_t d) {
+  return T(x(at.batch, at.head, at.position, d));
+}
 
 /// Where v0 of a row starts.
 template <class View>
@@ -141,7 +158,12 @@ row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, i
   using std::log;
   using std::sqrt;
   index_t const k = mask::count(m, p.row(b, h, i));
-  return {{b, h, i, p.queries}, T(double(i + p.offset)), T(double(k)), k > 0 ? T(log(T(double(k)))) : T(0), p.width > 0 ? T(T(1) / T(sqrt(T(double(p.width))))) : T(0), T(0)};
+  return {{b, h, i, p.queries},
+          T(double(i + p.offset)),
+          T(double(k)),
+          k > 0 ? T(log(T(double(k)))) : T(0),
+          p.width > 0 ? T(T(1) / T(sqrt(T(double(p.width))))) : T(0),
+          T(0)};
 }
 
 }  // namespace detail

@@ -8,8 +8,8 @@
 
 #include <vector>
 
-#include <attune/core/row_state.hpp>
 #include <attune/exec/problem.hpp>
+#include <attune/operators/row_state.hpp>
 
 namespace attune {
 
@@ -44,7 +44,9 @@ struct row_states {
 /// The states of both sets of keys. Throws attune::error unless both belong to calls of the same extents.
 template <class T>
 row_states<T> merge(row_states<T> a, row_states<T> const& b) {
-  auto const counted = [](row_states<T> const& s) { return std::to_string(s.reference.size()) + " rows of width " + std::to_string(s.extents.value_width); };
+  auto const counted = [](row_states<T> const& s) {
+    return std::to_string(s.reference.size()) + " rows of width " + std::to_string(s.extents.value_width);
+  };
   if (a.reference.size() != b.reference.size() || a.acc.size() != b.acc.size())
     throw error("merge", "the second state", counted(b), counted(a) + ", as the first");
   for (index_t n = 0; n < index_t(a.reference.size()); ++n) a.store(n, merge(a.load(n), b.load(n)));
@@ -58,7 +60,8 @@ void finish(Op const& op, inputs<Op, View> const& in, row_states<T> const& state
   using normalizer = typename Op::normalizer_policy;
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());
   if (index_t(states.acc.size()) != to.out.extents().size())
-    throw error("finish", "states", std::to_string(states.acc.size()) + " value sums", std::to_string(to.out.extents().size()) + ", the size of out");
+    throw error("finish", "states", std::to_string(states.acc.size()) + " value sums",
+                std::to_string(to.out.extents().size()) + ", the size of out");
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) {
@@ -68,7 +71,8 @@ void finish(Op const& op, inputs<Op, View> const& in, row_states<T> const& state
         auto const done = finish_masses<normalizer>(f.normalizer, s.reference, s.earned, s.ground, r.visible);
         for (index_t d = 0; d < p.value_width; ++d) {
           T x = s.acc[std::size_t(d)] * done.value_factor;
-          if constexpr (Op::uses(field::v0)) x = x + done.ground_weight * detail::element<T>(in.v0, detail::broadcast(in.v0, b, h, i), d);
+          if constexpr (Op::uses(field::v0))
+            x = x + done.ground_weight * detail::element<T>(in.v0, detail::broadcast(in.v0, b, h, i), d);
           to.out(b, h, i, d) = x;
         }
         if constexpr (Op::has_lse)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <attune/policies/concepts.hpp>
+#include <attune/policies/diagnostics.hpp>
 #include <attune/policies/gate/none.hpp>
 #include <attune/policies/kernel/compose.hpp>
 #include <attune/policies/length_scale/none.hpp>
@@ -31,8 +32,10 @@ struct bound_attention {
   /// The logit a' = a - c from the score and the values of the contractions.
   ATTUNE_HD ATTUNE_INLINE T logit_of_score(T const& s, [[maybe_unused]] T const* x) const {
     T const a = length_scale.scale(s);
-    if constexpr (std::is_same_v<typename Gate::contraction, contraction::none>) return a;
-    else return gate.gate(a, x[kernel::evaluation<Kernel>::contractions::size]);
+    if constexpr (std::is_same_v<typename Gate::contraction, contraction::none>)
+      return a;
+    else
+      return gate.gate(a, x[kernel::evaluation<Kernel>::contractions::size]);
   }
   ATTUNE_HD ATTUNE_INLINE T logit(T const* x, key<T> const& k) const { return logit_of_score(score(x, k), x); }
 };
@@ -68,8 +71,8 @@ struct attention_operator {
   ATTUNE_HD auto bind(row<T> r) const {
     auto const scaled = length_scale.bind(r);
     if constexpr (LengthScale::traits.row_constant) r.logit_shift = scaled.row_constant();
-    using bound = bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate, decltype(gate.bind(r)),
-                                  decltype(normalizer.bind(r)), T>;
+    using bound = bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate,
+                                  decltype(gate.bind(r)), decltype(normalizer.bind(r)), T>;
     return bound{kernel.bind(r), scaled, gate.bind(r), normalizer.bind(r), r.logit_shift};
   }
 };
@@ -104,73 +107,15 @@ inline constexpr int count_role = (0 + ... + int(P::role == R));
 
 /// The policy of role R among p..., or the default.
 template <policy_role R, class Default>
-constexpr Default pick(Default d) { return d; }
+constexpr Default pick(Default d) {
+  return d;
+}
 template <policy_role R, class Default, class P, class... Rest>
 constexpr auto pick(Default d, P p, Rest... rest) {
-  if constexpr (P::role == R) return p;
-  else return pick<R>(d, rest...);
-}
-
-/// Says in words what a policy lacks. True if it is complete; every message stands here, basic ones first.
-template <class P>
-constexpr bool complete() {
-  static_assert(DeclaresRole<P>, "attune: a policy has no role. Write in it: static constexpr auto role = attune::policy_role::normalizer; (or kernel, gate, length_scale, mask). See docs/policies.md");
-  if constexpr (DeclaresRole<P>) {
-    static_assert(TriviallyCopyable<P>, "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See docs/policies.md");
-    if constexpr (P::role == policy_role::mask) {
-      static_assert(DeclaresMaskForm<P>, "attune: MaskPolicy: declare its form: static constexpr auto form = attune::mask_form::interval; (or intervals, predicate). See docs/policies.md#masks");
-      if constexpr (DeclaresMaskForm<P>) {
-        static_assert(P::form != mask_form::interval || OffersKeys<P>, "attune: MaskPolicy of form interval: write key_interval keys(attune::mask_row const& row) const. See docs/policies.md#masks");
-        static_assert(P::form != mask_form::intervals || OffersNext<P>, "attune: MaskPolicy of form intervals: write key_interval next(attune::mask_row const& row, attune::index_t from) const. See docs/policies.md#masks");
-        static_assert(P::form != mask_form::predicate || OffersVisible<P>, "attune: MaskPolicy of form predicate: write bool visible(attune::mask_row const& row, attune::index_t key) const. See docs/policies.md#masks");
-        return MaskPolicy<P>;
-      }
-      return false;
-    } else {
-      static_assert(ListsParameters<P>, "attune: a policy with members must list its parameters: static constexpr auto parameters() { return std::tuple{attune::listed(\"alpha\", &my_policy::alpha)}; } (an empty tuple if it has none). See docs/policies.md");
-      static_assert(BindsARow<P>, "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. See docs/policies.md");
-      if constexpr (ListsParameters<P> && BindsARow<P>) {
-        if constexpr (P::role == policy_role::kernel) {
-          if constexpr (!requires { typename P::contractions; }) {
-            static_assert(NamesContraction<P>, "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, given_scores). See docs/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(Scores<P>, "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) const). See docs/policies.md#kernels");
-          }
-          return KernelPolicy<P>;
-        } else if constexpr (P::role == policy_role::length_scale) {
-          static_assert(DeclaresLengthScaleTraits<P>, "attune: LengthScalePolicy: declare static constexpr attune::length_scale_traits traits{}; See docs/policies.md#length-scales");
-          static_assert(Scales<P>, "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See docs/policies.md#length-scales");
-          if constexpr (DeclaresLengthScaleTraits<P>) {
-            static_assert(!P::traits.row_constant || OffersRowConstant<P>, "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() const. See docs/policies.md#length-scales");
-            static_assert(P::traits.row_constant || !OffersRowConstant<P>, "attune: LengthScalePolicy: the bound object has row_constant() but traits do not declare it: traits{.row_constant = true}. See docs/policies.md#length-scales");
-          }
-          return LengthScalePolicy<P>;
-        } else if constexpr (P::role == policy_role::gate) {
-          static_assert(NamesContraction<P>, "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or given_gates). See docs/policies.md#gates");
-          if constexpr (NamesContraction<P>)
-            static_assert(std::is_same_v<typename P::contraction, contraction::none> || Gates<P>, "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& contraction) const. See docs/policies.md#gates");
-          return GatePolicy<P>;
-        } else if constexpr (P::role == policy_role::normalizer) {
-          static_assert(DeclaresNormalizerTraits<P>, "attune: NormalizerPolicy: declare static constexpr attune::normalizer_traits traits{}; See docs/policies.md#normalizers");
-          static_assert(Earns<P>, "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& reference) const. See docs/policies.md#normalizers");
-          if constexpr (DeclaresNormalizerTraits<P>) {
-            static_assert(!P::traits.ground_mass || OffersGround<P>, "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T ground(T const& logit, T const& reference) const. See docs/policies.md#normalizers");
-            static_assert(P::traits.ground_mass || !OffersGround<P>, "attune: NormalizerPolicy: the bound object has ground() but traits do not declare it: traits{.ground_mass = true}. See docs/policies.md#normalizers");
-            static_assert(!P::traits.constant_mass || OffersConstant<P>, "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T const& reference) const. See docs/policies.md#normalizers");
-            static_assert(P::traits.constant_mass || !OffersConstant<P>, "attune: NormalizerPolicy: the bound object has constant() but traits do not declare it: traits{.constant_mass = true}. See docs/policies.md#normalizers");
-            static_assert(!needs_lowest_reference<P> || OffersLowestReference<P>, "attune: NormalizerPolicy: with a ground or constant mass, bind(row) must return an object with T lowest_reference() const: the logit of the largest such mass. See docs/policies.md#normalizers");
-            static_assert(needs_lowest_reference<P> || !OffersLowestReference<P>, "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared that would use it. See docs/policies.md#normalizers");
-            static_assert(!P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass, "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass that could buy it. See docs/policies.md#normalizers");
-          }
-          return NormalizerPolicy<P>;
-        } else {
-          return ScoreMap<P>;
-        }
-      }
-      return false;
-    }
-  }
-  return false;
+  if constexpr (P::role == R)
+    return p;
+  else
+    return pick<R>(d, rest...);
 }
 
 }  // namespace detail
@@ -186,7 +131,8 @@ constexpr auto attention(P... policies) {
     constexpr int normalizers = count_role<policy_role::normalizer, P...>, gates = count_role<policy_role::gate, P...>;
     constexpr int length_scales = count_role<policy_role::length_scale, P...>, masks = count_role<policy_role::mask, P...>;
     static_assert(kernels != 0, "attune: attention() needs a KernelPolicy, e.g. attune::kernel::dot_product{}");
-    static_assert(kernels <= 1, "attune: attention() takes one KernelPolicy, two were given: add them, e.g. dot_product{} + alibi{slope}");
+    static_assert(kernels <= 1,
+                  "attune: attention() takes one KernelPolicy, two were given: add them, e.g. dot_product{} + alibi{slope}");
     static_assert(maps == 0, "attune: a score map is applied to the kernel, not given beside it: dot_product{} | softcap{30}");
     static_assert(normalizers <= 1, "attune: attention() takes one NormalizerPolicy, two were given");
     static_assert(gates <= 1, "attune: attention() takes one score gate, two were given");
@@ -198,8 +144,9 @@ constexpr auto attention(P... policies) {
       auto const g = detail::pick<policy_role::gate>(gate::none{}, policies...);
       auto const n = detail::pick<policy_role::normalizer>(normalizer::softmax{}, policies...);
       auto const m = detail::pick<policy_role::mask>(mask::none{}, policies...);
-      using op = attention_operator<std::remove_const_t<decltype(k)>, std::remove_const_t<decltype(l)>, std::remove_const_t<decltype(g)>,
-                                    std::remove_const_t<decltype(n)>, std::remove_const_t<decltype(m)>>;
+      using op = attention_operator<std::remove_const_t<decltype(k)>, std::remove_const_t<decltype(l)>,
+                                    std::remove_const_t<decltype(g)>, std::remove_const_t<decltype(n)>,
+                                    std::remove_const_t<decltype(m)>>;
       return op{k, l, g, n, m};
     }
   }

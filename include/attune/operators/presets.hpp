@@ -66,7 +66,7 @@ struct softmax_equivalent_bounds {
 };
 
 /// Finite parameters at which Principled Attention is softmax attention within epsilon, on bounded scores: the start of a
-/// training run, and the constructive form of the limit (ledger P03).
+/// training run, and the constructive form of the limit.
 /// Why it holds: gamma below every logit makes w0 = 0 exactly and the weights softmax(a). Up to a row constant a differs from s by
 /// kappa s - b with |kappa s| <= kappa S and 0 <= b <= B = softplus(beta) softplus(G): a spread of at most 2 kappa S + B, and
 /// softmax moves by at most a quarter of the spread of its logits. Each part gets epsilon; the lse moves by no more than
@@ -76,14 +76,17 @@ inline principled_parameters softmax_equivalent(softmax_equivalent_bounds const&
     if (!ok) throw error("softmax_equivalent", name, "the value " + std::to_string(value), expected);
   };
   require(within.epsilon > 0 && within.epsilon <= 1, "epsilon", within.epsilon, "a number in (0, 1]");
-  require(within.score_bound >= 0 && std::isfinite(within.score_bound), "score_bound", within.score_bound, "a finite number >= 0");
+  require(within.score_bound >= 0 && std::isfinite(within.score_bound), "score_bound", within.score_bound,
+          "a finite number >= 0");
   require(within.gate_bound >= 0 && std::isfinite(within.gate_bound), "gate_bound", within.gate_bound, "a finite number >= 0");
   require(within.max_keys >= 1 && std::isfinite(within.max_keys), "max_keys", within.max_keys, "a finite number >= 1");
   auto const softplus_inverse = [](double y) { return y + std::log(-std::expm1(-y)); };
   double const gamma = -(within.score_bound + 2);  // b <= epsilon <= 1 keeps every logit above it
   double const kappa = within.epsilon / (within.score_bound - gamma);
   double const log_keys = std::log(std::fmax(within.max_keys, 2));
-  return {.alpha = softplus_inverse(kappa / log_keys), .beta = softplus_inverse(within.epsilon / math::softplus(within.gate_bound)), .gamma = gamma};
+  return {.alpha = softplus_inverse(kappa / log_keys),
+          .beta = softplus_inverse(within.epsilon / math::softplus(within.gate_bound)),
+          .gamma = gamma};
 }
 
 }  // namespace attune

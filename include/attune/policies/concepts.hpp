@@ -42,72 +42,106 @@ struct normalizer_traits {
 
 /// What a length scale declares.
 struct length_scale_traits {
-  bool row_constant = false;  ///< offers row_constant(): c of a = scale(s) + c, kept out of the logits so that a huge c costs no digits
+  bool row_constant =
+      false;  ///< offers row_constant(): c of a = scale(s) + c, kept out of the logits so that a huge c costs no digits
 };
 
 // ---- atomic requirements -------------------------------------------------------------------------------------------
 
 template <class P>
-concept DeclaresRole = requires { { P::role } -> std::convertible_to<policy_role>; };
+concept DeclaresRole = requires {
+  { P::role } -> std::convertible_to<policy_role>;
+};
 template <class P, policy_role R>
-concept HasRole = DeclaresRole<P> && (P::role == R);
+concept HasRole = DeclaresRole<P> &&(P::role == R);
 
 template <class P>
 concept TriviallyCopyable = std::is_trivially_copyable_v<P>;
 
 template <class P>
-concept ListsParameters = std::is_empty_v<P> || requires { P::parameters(); };
+concept ListsParameters = std::is_empty_v<P> || requires {
+  P::parameters();
+};
 
 template <class P>
-concept BindsARow = requires(P const& p, row<double> const& r) { p.bind(r); };
+concept BindsARow = requires(P const& p, row<double> const& r) {
+  p.bind(r);
+};
 template <class P>
 using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> const&>()));
 
 template <class P>
-concept NamesContraction = requires { typename P::contraction; } && contraction::is_known<typename P::contraction>;
+concept NamesContraction = requires {
+  typename P::contraction;
+}
+&&contraction::is_known<typename P::contraction>;
 
 template <class P>
-concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) { { b.score(x, k) } -> std::convertible_to<double>; };
+concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) {
+  { b.score(x, k) } -> std::convertible_to<double>;
+};
 template <class P>
-concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) { { b.score(k) } -> std::convertible_to<double>; };
+concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) {
+  { b.score(k) } -> std::convertible_to<double>;
+};
 template <class P>
 concept Scores = (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P> : ScoresWithContraction<P>);
 
 template <class P>
-concept Maps = requires(bound_t<P> const& b, double s) { { b.map(s) } -> std::convertible_to<double>; };
+concept Maps = requires(bound_t<P> const& b, double s) {
+  { b.map(s) } -> std::convertible_to<double>;
+};
 
 template <class P>
-concept DeclaresLengthScaleTraits = requires { { P::traits } -> std::convertible_to<length_scale_traits>; };
+concept DeclaresLengthScaleTraits = requires {
+  { P::traits } -> std::convertible_to<length_scale_traits>;
+};
 template <class P>
-concept Scales = requires(bound_t<P> const& b, double s) { { b.scale(s) } -> std::convertible_to<double>; };
+concept Scales = requires(bound_t<P> const& b, double s) {
+  { b.scale(s) } -> std::convertible_to<double>;
+};
 template <class P>
-concept OffersRowConstant = requires(bound_t<P> const& b) { { b.row_constant() } -> std::convertible_to<double>; };
+concept OffersRowConstant = requires(bound_t<P> const& b) {
+  { b.row_constant() } -> std::convertible_to<double>;
+};
 
 template <class P>
-concept Gates = requires(bound_t<P> const& b, double a, double g) { { b.gate(a, g) } -> std::convertible_to<double>; };
+concept Gates = requires(bound_t<P> const& b, double a, double g) {
+  { b.gate(a, g) } -> std::convertible_to<double>;
+};
 
 template <class P>
-concept DeclaresNormalizerTraits = requires { { P::traits } -> std::convertible_to<normalizer_traits>; };
+concept DeclaresNormalizerTraits = requires {
+  { P::traits } -> std::convertible_to<normalizer_traits>;
+};
 template <class P>
-concept Earns = requires(bound_t<P> const& b, double a, double m) { { b.earned(a, m) } -> std::convertible_to<double>; };
+concept Earns = requires(bound_t<P> const& b, double a, double m) {
+  { b.earned(a, m) } -> std::convertible_to<double>;
+};
 template <class P>
-concept OffersGround = requires(bound_t<P> const& b, double a, double m) { { b.ground(a, m) } -> std::convertible_to<double>; };
+concept OffersGround = requires(bound_t<P> const& b, double a, double m) {
+  { b.ground(a, m) } -> std::convertible_to<double>;
+};
 template <class P>
-concept OffersConstant = requires(bound_t<P> const& b, double m) { { b.constant(m) } -> std::convertible_to<double>; };
+concept OffersConstant = requires(bound_t<P> const& b, double m) {
+  { b.constant(m) } -> std::convertible_to<double>;
+};
 template <class P>
-concept OffersLowestReference = requires(bound_t<P> const& b) { { b.lowest_reference() } -> std::convertible_to<double>; };
+concept OffersLowestReference = requires(bound_t<P> const& b) {
+  { b.lowest_reference() } -> std::convertible_to<double>;
+};
 
 /// A reference below which no mass of the row may be held: needed as soon as some mass belongs to no key's logit.
 template <class P>
-inline constexpr bool needs_lowest_reference =
-    P::traits.reference == mass_reference::running_maximum && (P::traits.ground_mass || P::traits.constant_mass);
+inline constexpr bool needs_lowest_reference = P::traits.reference == mass_reference::running_maximum &&
+                                               (P::traits.ground_mass || P::traits.constant_mass);
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 
 /// How a score comes from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy it too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-                       (requires { typename P::contractions; } || (NamesContraction<P> && Scores<P>));
+    (requires { typename P::contractions; } || (NamesContraction<P> && Scores<P>));
 
 /// A pointwise map of the score: a cap.
 template <class P>
@@ -115,27 +149,30 @@ concept ScoreMap = HasRole<P, policy_role::score_map> && TriviallyCopyable<P> &&
 
 /// How scores scale with the number of visible keys: an affine map of scores, bound to the row.
 template <class P>
-concept LengthScalePolicy = HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-                            DeclaresLengthScaleTraits<P> && Scales<P> && (P::traits.row_constant == OffersRowConstant<P>);
+concept LengthScalePolicy = HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> &&
+    BindsARow<P> && DeclaresLengthScaleTraits<P> && Scales<P> &&(P::traits.row_constant == OffersRowConstant<P>);
 
 /// What suppresses a score: subtracts in log space, from a second contraction.
 template <class P>
-concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && NamesContraction<P> &&
-                     (std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
+concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
+    NamesContraction<P> &&(std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
 
 /// How the logits of a row become weights.
 template <class P>
 concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-                           DeclaresNormalizerTraits<P> && Earns<P> && (P::traits.ground_mass == OffersGround<P>) &&
-                           (P::traits.constant_mass == OffersConstant<P>) && (needs_lowest_reference<P> == OffersLowestReference<P>);
+    DeclaresNormalizerTraits<P> && Earns<P> &&
+    (P::traits.ground_mass == OffersGround<P>)&&(P::traits.constant_mass == OffersConstant<P>)&&(needs_lowest_reference<P> ==
+                                                                                                 OffersLowestReference<P>);
 
 // ---- parameters of a policy ----------------------------------------------------------------------------------------
 
 /// The list of a policy's parameters; an empty policy has none.
 template <class P>
 constexpr auto parameters_of() {
-  if constexpr (std::is_empty_v<P>) return std::tuple<>{};
-  else return P::parameters();
+  if constexpr (std::is_empty_v<P>)
+    return std::tuple<>{};
+  else
+    return P::parameters();
 }
 
 }  // namespace attune

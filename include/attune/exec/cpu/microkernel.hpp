@@ -18,8 +18,10 @@ namespace attune::exec_cpu {
 template <class B>
 ATTUNE_INLINE void keep(B& x) {
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-  if constexpr (sizeof(x.data) == 64) asm("" : "+v"(x.data));
-  else if constexpr (sizeof(x.data) <= 32) asm("" : "+x"(x.data));
+  if constexpr (sizeof(x.data) == 64)
+    asm("" : "+v"(x.data));
+  else if constexpr (sizeof(x.data) <= 32)
+    asm("" : "+x"(x.data));
 #else
   (void)x;
 #endif
@@ -27,8 +29,8 @@ ATTUNE_INLINE void keep(B& x) {
 
 /// acc[r][v] += sum_k a[r * row_step + k * k_step] * b[k][v]
 template <class T, class Arch, int Rows, int Vectors>
-ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const* ATTUNE_RESTRICT a, index_t row_step, index_t k_step,
-                            T const* ATTUNE_RESTRICT b, index_t n) {
+ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const* ATTUNE_RESTRICT a, index_t row_step,
+                            index_t k_step, T const* ATTUNE_RESTRICT b, index_t n) {
   using batch = xsimd::batch<T, Arch>;
   constexpr int lanes = int(batch::size);
   for (index_t k = 0; k < n; ++k) {
@@ -51,7 +53,8 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const
 }
 
 template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width, index_t j, index_t n) {
+ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width,
+                                      index_t j, index_t n) {
   using tile = tiling<T, Arch>;
   for (; j + Rows <= n; j += Rows) {
     typename tile::batch acc[Rows][tile::vectors];
@@ -75,7 +78,8 @@ void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t
 }
 
 template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE index_t accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights, index_t n, index_t d, index_t width) {
+ATTUNE_NOINLINE index_t accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights, index_t n,
+                                        index_t d, index_t width) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
   for (; d + Rows <= width; d += Rows) {

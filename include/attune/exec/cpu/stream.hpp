@@ -18,7 +18,8 @@ namespace attune::exec_cpu {
 template <class T>
 class aligned_buffer {
  public:
-  explicit aligned_buffer(index_t elements) : data_(static_cast<T*>(::operator new(std::size_t(elements) * sizeof(T), std::align_val_t(64)))) {}
+  explicit aligned_buffer(index_t elements)
+      : data_(static_cast<T*>(::operator new(std::size_t(elements) * sizeof(T), std::align_val_t(64)))) {}
   T* data() const { return data_.get(); }
 
  private:
@@ -30,7 +31,8 @@ class aligned_buffer {
 
 /// Streams the keys in `range` through all rows; each tile ends in deliver(tile, b, h).
 template <class T, class Arch, class Op, class Deliver>
-void stream(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p, key_interval range, Deliver const& deliver) {
+void stream(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+            key_interval range, Deliver const& deliver) {
   using tile = forward_tile<T, Arch, Op>;
   constexpr index_t task_queries = tile::shape_of::tiles * tile::queries, block = tile::shape_of::key_block;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
@@ -46,7 +48,8 @@ void stream(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> 
       tiles.reserve(std::size_t(tile::shape_of::tiles));
       key_interval hull{p.keys, 0};
       for (index_t t = 0; t < tile::shape_of::tiles && begin + t * tile::queries < p.queries; ++t) {
-        auto const& made = tiles.emplace_back(op, in, p, b, h, begin + t * tile::queries, resident->data() + t * tile::resident_scratch(p));
+        auto const& made =
+            tiles.emplace_back(op, in, p, b, h, begin + t * tile::queries, resident->data() + t * tile::resident_scratch(p));
         hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
       }
       hull = {std::max(hull.first, range.first), std::min(hull.last, range.last)};

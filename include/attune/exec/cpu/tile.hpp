@@ -3,7 +3,7 @@
 //
 //   for each block of keys:  contract -> logits, running reference -> masses -> value sum
 //
-// One tile of query rows, streamed over keys: the recurrence of core/row_state.hpp with a batch of rows in every variable.
+// One tile of query rows, streamed over keys: the recurrence of operators/row_state.hpp with a batch of rows in every variable.
 // The only code of this executor that policies melt into.
 #pragma once
 
@@ -11,11 +11,11 @@
 #include <tuple>
 #include <utility>
 
-#include <attune/core/row_state.hpp>
 #include <attune/core/simd_lift.hpp>
 #include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/pack.hpp>
 #include <attune/exec/cpu/visibility.hpp>
+#include <attune/operators/row_state.hpp>
 
 namespace attune::exec_cpu {
 
@@ -49,10 +49,12 @@ class forward_tile {
   /// Scratch shared by all tiles of a thread: the buffers of a block and copies of rows that do not lie contiguously.
   static index_t block_scratch(problem_shape const& p) {
     index_t const block = shape_of::key_block;
-    return buffers * padded<T>(block * queries) + padded<T>(block * p.width) + padded<T>(block * p.gate_width) + padded<T>(block * p.value_width);
+    return buffers * padded<T>(block * queries) + padded<T>(block * p.width) + padded<T>(block * p.gate_width) +
+           padded<T>(block * p.value_width);
   }
 
-  forward_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query, T* resident)
+  forward_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
+               T* resident)
       : forward_tile(std::make_index_sequence<std::size_t(vectors)>{}, op, in, p, b, h, first_query, resident) {}
 
   tile_visibility<typename Op::mask_policy, queries> sees;
@@ -124,17 +126,21 @@ class forward_tile {
       earned_[v].store_aligned(earned + v * lanes);
       ground_[v].store_aligned(ground + v * lanes);
     }
-    for (index_t l = 0; l < count_; ++l) visit(first_query_ + l, reference[l], earned[l], ground[l], [&](index_t d) { return sum_[d * queries + l]; });
+    for (index_t l = 0; l < count_; ++l)
+      visit(first_query_ + l, reference[l], earned[l], ground[l], [&](index_t d) { return sum_[d * queries + l]; });
   }
 
  private:
   using bound = decltype(std::declval<Op const&>().bind(std::declval<row<batch> const&>()));
-  struct bound_lanes { bound at[std::size_t(vectors)]; };
+  struct bound_lanes {
+    bound at[std::size_t(vectors)];
+  };
 
   template <std::size_t... V>
-  forward_tile(std::index_sequence<V...>, Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query, T* resident)
-      : sees(op.mask, p, b, h, first_query), p_(&p), b_(b), h_(h), first_query_(first_query), count_(std::min(index_t(queries), p.queries - first_query)),
-        bound_{{op.bind(lane_row(p, index_t(V)))...}} {
+  forward_tile(std::index_sequence<V...>, Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h,
+               index_t first_query, T* resident)
+      : sees(op.mask, p, b, h, first_query), p_(&p), b_(b), h_(h), first_query_(first_query),
+        count_(std::min(index_t(queries), p.queries - first_query)), bound_{{op.bind(lane_row(p, index_t(V)))...}} {
     q_ = resident;
     gate_q_ = q_ + padded<T>(queries * p.width);
     sum_ = gate_q_ + padded<T>(queries * p.gate_width);
@@ -158,7 +164,12 @@ class forward_tile {
     }
     visible_[v] = batch::load_aligned(count);
     T const inverse_sqrt_width = p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0);
-    return {{b_, h_, first_query_ + v * lanes, p.queries}, batch::load_aligned(position), visible_[v], batch::load_aligned(log_count), batch(inverse_sqrt_width), batch(T(0))};
+    return {{b_, h_, first_query_ + v * lanes, p.queries},
+            batch::load_aligned(position),
+            visible_[v],
+            batch::load_aligned(log_count),
+            batch(inverse_sqrt_width),
+            batch(T(0))};
   }
 
   /// Buffer c receives the values of contraction c for all pairs of the block.
@@ -166,7 +177,8 @@ class forward_tile {
     contract_each(static_cast<contractions*>(nullptr), in, first, n, pairs, rows);
   }
   template <class... C>
-  void contract_each(contraction::list<C...>*, [[maybe_unused]] inputs_type const& in, [[maybe_unused]] index_t first, [[maybe_unused]] index_t n, [[maybe_unused]] T* pairs, [[maybe_unused]] T* rows) {
+  void contract_each(contraction::list<C...>*, [[maybe_unused]] inputs_type const& in, [[maybe_unused]] index_t first,
+                     [[maybe_unused]] index_t n, [[maybe_unused]] T* pairs, [[maybe_unused]] T* rows) {
     (..., (contract_one(C{}, in, first, n, pairs, rows), pairs += padded<T>(shape_of::key_block * queries)));
   }
   void contract_one(contraction::dot, inputs_type const& in, index_t first, index_t n, T* to, T* rows) {
@@ -174,7 +186,8 @@ class forward_tile {
     contract<T, Arch>(to, keys.data, keys.step, q_, p_->width, n);
   }
   void contract_one(contraction::gate_dot, inputs_type const& in, index_t first, index_t n, T* to, T* rows) {
-    row_block<T> const keys(in.gate_k, b_, p_->group(h_, p_->gate_key_heads), first, n, rows + padded<T>(shape_of::key_block * p_->width));
+    row_block<T> const keys(in.gate_k, b_, p_->group(h_, p_->gate_key_heads), first, n,
+                            rows + padded<T>(shape_of::key_block * p_->width));
     contract<T, Arch>(to, keys.data, keys.step, gate_q_, p_->gate_width, n);
   }
   void contract_one(contraction::given_scores, inputs_type const& in, index_t first, index_t n, T* to, T*) {
@@ -200,7 +213,8 @@ class forward_tile {
         batch x[buffers];
         for (int c = 0; c < contractions::size; ++c) x[c] = batch::load_aligned(at + c * buffer);
         batch a = f.at[v].logit(x, k);
-        if constexpr (Masked) a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, batch(-std::numeric_limits<T>::infinity()));
+        if constexpr (Masked)
+          a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, batch(-std::numeric_limits<T>::infinity()));
         if constexpr (running) top[v] = math::larger(top[v], a);
         a.store_aligned(at);
       }
@@ -261,14 +275,18 @@ class forward_tile {
 
   /// sum += P^T V over the block. In the masked stretches a weight of 0 may stand for "not seen", and 0 * NaN is NaN: where a
   /// value there is not finite, only the lanes that see the key take part.
-  void add_values(inputs_type const& in, index_t first, index_t n, index_t full_first, index_t full_last, T const* pairs, T* rows, std::uint64_t const* bits) {
-    row_block<T> const values(in.v, b_, p_->group(h_, p_->value_heads), first, n, rows + padded<T>(shape_of::key_block * p_->width) + padded<T>(shape_of::key_block * p_->gate_width));
+  void add_values(inputs_type const& in, index_t first, index_t n, index_t full_first, index_t full_last, T const* pairs,
+                  T* rows, std::uint64_t const* bits) {
+    row_block<T> const values(
+        in.v, b_, p_->group(h_, p_->value_heads), first, n,
+        rows + padded<T>(shape_of::key_block * p_->width) + padded<T>(shape_of::key_block * p_->gate_width));
     if (finite(values, 0, full_first) && finite(values, full_last, n)) {
       accumulate<T, Arch>(sum_, values.data, values.step, pairs, n, p_->value_width);
       return;
     }
     add_values_seen(values, 0, full_first, pairs, bits);
-    accumulate<T, Arch>(sum_, values.data + full_first * values.step, values.step, pairs + full_first * queries, full_last - full_first, p_->value_width);
+    accumulate<T, Arch>(sum_, values.data + full_first * values.step, values.step, pairs + full_first * queries,
+                        full_last - full_first, p_->value_width);
     add_values_seen(values, full_last, n, pairs, bits);
   }
   bool finite(row_block<T> const& values, index_t from, index_t to) const {
@@ -286,7 +304,8 @@ class forward_tile {
     }
     return true;
   }
-  ATTUNE_NOINLINE void add_values_seen(row_block<T> const& values, index_t from, index_t to, T const* pairs, std::uint64_t const* bits) {
+  ATTUNE_NOINLINE void add_values_seen(row_block<T> const& values, index_t from, index_t to, T const* pairs,
+                                       std::uint64_t const* bits) {
     for (index_t j = from; j < to; ++j)
       for (index_t d = 0; d < p_->value_width; ++d)
         for (int v = 0; v < vectors; ++v) {

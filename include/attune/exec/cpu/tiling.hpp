@@ -17,18 +17,18 @@ inline constexpr int registers =
 #if XSIMD_WITH_NEON64
     std::is_base_of_v<xsimd::neon64, Arch> ? 32 :
 #endif
-    (xsimd::batch<float, Arch>::size * sizeof(float) >= 64 ? 32 : 16);
+                                           (xsimd::batch<float, Arch>::size * sizeof(float) >= 64 ? 32 : 16);
 
 /// Block sizes of the forward pass, measured (docs/performance.md).
 template <class T, class Arch>
 struct tiling {
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
-  static constexpr int vectors = 2;                            ///< batches of queries in a tile
-  static constexpr int rows = registers<Arch> == 32 ? 8 : 4;   ///< keys, or value features, at a time
-  static constexpr int queries = vectors * lanes;              ///< query rows of a tile
-  static constexpr index_t key_block = 64;                       ///< keys between two updates of the running reference
-  static constexpr index_t tiles = 4;                            ///< tiles that share a block of keys while it is in cache
+  static constexpr int vectors = 2;                           ///< batches of queries in a tile
+  static constexpr int rows = registers<Arch> == 32 ? 8 : 4;  ///< keys, or value features, at a time
+  static constexpr int queries = vectors * lanes;             ///< query rows of a tile
+  static constexpr index_t key_block = 64;                    ///< keys between two updates of the running reference
+  static constexpr index_t tiles = 4;                         ///< tiles that share a block of keys while it is in cache
 };
 
 }  // namespace attune::exec_cpu

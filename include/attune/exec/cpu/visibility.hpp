@@ -20,7 +20,9 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
   using integer = xsimd::as_integer_t<T>;
   using batch = xsimd::batch<integer, Arch>;
   alignas(64) static constexpr auto lane_bit = [] {
-    struct { integer at[batch::size]; } table{};
+    struct {
+      integer at[batch::size];
+    } table{};
     for (std::size_t l = 0; l < batch::size; ++l) table.at[l] = integer(1) << l;
     return table;
   }();
@@ -55,9 +57,9 @@ class tile_visibility {
     if (one_interval) common = {widest_first, narrowest_last};
   }
 
-  index_t count[Lanes];    ///< K of each lane
-  key_interval hull;     ///< no lane sees a key outside
-  key_interval common{}; ///< every lane sees these; empty where lanes have several intervals
+  index_t count[Lanes];   ///< K of each lane
+  key_interval hull;      ///< no lane sees a key outside
+  key_interval common{};  ///< every lane sees these; empty where lanes have several intervals
 
   enum class seen { none, some, all };
 

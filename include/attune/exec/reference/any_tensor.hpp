@@ -19,7 +19,9 @@ class any_tensor {
   constexpr any_tensor(tensor<float> x) : any_tensor(tensor<float const>(x)) {}
 
   constexpr shape const& extents() const { return extents_; }
-  constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d); }
+  constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const {
+    return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d);
+  }
 
  private:
   tensor<double const> doubles_;

@@ -11,9 +11,9 @@
 
 #include <Eigen/Core>
 
-#include <attune/core/row_state.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/exec/reference/executor.hpp>
+#include <attune/operators/row_state.hpp>
 
 namespace attune {
 
@@ -48,17 +48,24 @@ struct reference_contraction {
   inputs<Op, any_tensor> const& in;
   problem_shape const& p;
 
-  T value(contraction::dot, index_t b, index_t h, index_t i, index_t j) const { return product(in.q, in.k, p.group(h, p.key_heads), p.width, b, h, i, j); }
-  T value(contraction::gate_dot, index_t b, index_t h, index_t i, index_t j) const { return product(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, b, h, i, j); }
+  T value(contraction::dot, index_t b, index_t h, index_t i, index_t j) const {
+    return product(in.q, in.k, p.group(h, p.key_heads), p.width, b, h, i, j);
+  }
+  T value(contraction::gate_dot, index_t b, index_t h, index_t i, index_t j) const {
+    return product(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, b, h, i, j);
+  }
   T value(contraction::given_scores, index_t b, index_t h, index_t i, index_t j) const { return T(in.scores(b, h, i, j)); }
   T value(contraction::given_gates, index_t b, index_t h, index_t i, index_t j) const { return T(in.gates(b, h, i, j)); }
 
   /// Values of all contractions of a pair, in the operator's order.
   template <class... C>
-  void all(contraction::list<C...>, T* to, index_t b, index_t h, index_t i, index_t j) const { (..., (*to++ = value(C{}, b, h, i, j))); }
+  void all(contraction::list<C...>, T* to, index_t b, index_t h, index_t i, index_t j) const {
+    (..., (*to++ = value(C{}, b, h, i, j)));
+  }
 
  private:
-  static T product(any_tensor const& x, any_tensor const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i, index_t j) {
+  static T product(any_tensor const& x, any_tensor const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i,
+                   index_t j) {
     T sum(0);
     for (index_t d = 0; d < width; ++d) sum = sum + T(x(b, h, i, d)) * T(y(b, y_head, j, d));
     return sum;
@@ -82,10 +89,12 @@ dense_head<T> blank_head(problem_shape const& p, index_t rows) {
 
 /// Calls visit(j, score, logit') for every visible key of a row, in ascending order.
 template <class T, class Op, class Bound, class Visit>
-void for_each_visible(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, Bound const& f, index_t b, index_t h, index_t i, key_interval range, Visit const& visit) {
+void for_each_visible(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, Bound const& f, index_t b,
+                      index_t h, index_t i, key_interval range, Visit const& visit) {
   reference_contraction<T, Op> const contract{op, in, p};
   mask_row const r = p.row(b, h, i);
-  for (key_interval k = mask::next(op.mask, r, range.first); !k.empty() && k.first < range.last; k = mask::next(op.mask, r, k.last))
+  for (key_interval k = mask::next(op.mask, r, range.first); !k.empty() && k.first < range.last;
+       k = mask::next(op.mask, r, k.last))
     for (index_t j = k.first; j < k.last && j < range.last; ++j) {
       T x[Op::contractions::size + 1];
       contract.all(typename Op::contractions{}, x, b, h, i, j);
@@ -95,7 +104,8 @@ void for_each_visible(Op const& op, inputs<Op, any_tensor> const& in, problem_sh
 }
 
 template <class T, class Op>
-void dense_row(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, index_t b, index_t h, index_t i, dense_head<T>& to, index_t slot) {
+void dense_row(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, index_t b, index_t h, index_t i,
+               dense_head<T>& to, index_t slot) {
   using normalizer = typename Op::normalizer_policy;
   constexpr normalizer_traits is = normalizer::traits;
   row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
@@ -161,8 +171,10 @@ template <class T, class Op>
 dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, index_t b, index_t h, index_t i) {
   problem_shape const p = detail::checked_problem("forward_row", op, in, detail::output_shape(in));
   if (b < 0 || b >= p.batch || h < 0 || h >= p.heads || i < 0 || i >= p.queries)
-    throw error("forward_row", "(batch, head, query)", "the value (" + std::to_string(b) + ", " + std::to_string(h) + ", " + std::to_string(i) + ")",
-                "indices below (" + std::to_string(p.batch) + ", " + std::to_string(p.heads) + ", " + std::to_string(p.queries) + ")");
+    throw error(
+        "forward_row", "(batch, head, query)",
+        "the value (" + std::to_string(b) + ", " + std::to_string(h) + ", " + std::to_string(i) + ")",
+        "indices below (" + std::to_string(p.batch) + ", " + std::to_string(p.heads) + ", " + std::to_string(p.queries) + ")");
   dense_head<T> head = detail::blank_head<T, Op>(p, 1);
   detail::dense_row(op, in, p, b, h, i, head, 0);
   return head;

@@ -16,7 +16,9 @@ struct none {
   template <class T>
   struct bound {};
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const { return {}; }
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 
 }  // namespace attune::gate

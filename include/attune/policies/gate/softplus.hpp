@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::gate {
@@ -37,7 +38,9 @@ struct basic_softplus {
     }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {math::softplus(r(beta))}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {math::softplus(r(beta))};
+  }
 };
 
 /// The gate from its own projections.

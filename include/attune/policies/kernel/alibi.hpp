@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::kernel {
@@ -33,7 +34,9 @@ struct alibi {
     ATTUNE_HD T score(key<T> const& k) const { return -slope * math::abs(T(position - k.position)); }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r(slope), r.position}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(slope), r.position};
+  }
 };
 
 }  // namespace attune::kernel

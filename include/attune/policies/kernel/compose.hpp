@@ -17,8 +17,10 @@ struct evaluation {
   using contractions = contraction::single<typename K::contraction>;
   template <class B, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(B const& bound, [[maybe_unused]] T const* x, key<T> const& k) {
-    if constexpr (contractions::size == 0) return bound.score(k);
-    else return bound.score(x[0], k);
+    if constexpr (contractions::size == 0)
+      return bound.score(k);
+    else
+      return bound.score(x[0], k);
   }
 };
 
@@ -26,7 +28,8 @@ struct evaluation {
 template <class A, class B>
 struct sum {
   static constexpr auto role = policy_role::kernel;
-  using contractions = typename contraction::join<typename evaluation<A>::contractions, typename evaluation<B>::contractions>::type;
+  using contractions =
+      typename contraction::join<typename evaluation<A>::contractions, typename evaluation<B>::contractions>::type;
   [[no_unique_address]] A first;
   [[no_unique_address]] B second;
 
@@ -49,7 +52,8 @@ struct evaluation<sum<A, B>> {
   using contractions = typename sum<A, B>::contractions;
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
-    return evaluation<A>::score(bound.first, x, k) + evaluation<B>::score(bound.second, x + evaluation<A>::contractions::size, k);
+    return evaluation<A>::score(bound.first, x, k) +
+           evaluation<B>::score(bound.second, x + evaluation<A>::contractions::size, k);
   }
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::kernel {
@@ -31,7 +32,9 @@ struct dot_product {
     ATTUNE_HD T score(T const& dot, key<T> const&) const { return c * dot; }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r(scale, r.inverse_sqrt_width)}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(scale, r.inverse_sqrt_width)};
+  }
 };
 
 }  // namespace attune::kernel

@@ -27,7 +27,9 @@ struct given_scores {
     ATTUNE_HD T score(T const& given, key<T> const&) const { return given; }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const { return {}; }
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 
 }  // namespace attune::kernel

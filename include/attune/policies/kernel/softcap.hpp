@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::kernel {
@@ -33,7 +34,9 @@ struct softcap {
     ATTUNE_HD T map(T const& s) const { return cap * math::tanh(T(s / cap)); }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r(cap)}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(cap)};
+  }
 };
 
 }  // namespace attune::kernel

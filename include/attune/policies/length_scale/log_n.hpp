@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::length_scale {
@@ -25,7 +26,9 @@ struct log_n {
 
   constexpr log_n() = default;
   constexpr log_n(parameter length) : training_length(length) {}
-  static constexpr auto parameters() { return std::tuple{listed("training_length", &log_n::training_length, domain::above_one)}; }
+  static constexpr auto parameters() {
+    return std::tuple{listed("training_length", &log_n::training_length, domain::above_one)};
+  }
 
   template <class T>
   struct bound {
@@ -33,7 +36,9 @@ struct log_n {
     ATTUNE_HD T scale(T const& s) const { return math::scale_keeping_off(factor, s); }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {T(r.log_visible / math::log(r(training_length)))}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {T(r.log_visible / math::log(r(training_length)))};
+  }
 };
 
 }  // namespace attune::length_scale

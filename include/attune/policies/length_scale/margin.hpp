@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::length_scale {
@@ -27,7 +28,8 @@ struct margin {
   parameter alpha = 0, gamma = 0;
 
   static constexpr auto parameters() {
-    return std::tuple{listed("alpha", &margin::alpha, domain::real_or_minus_inf), listed("gamma", &margin::gamma, domain::extended)};
+    return std::tuple{listed("alpha", &margin::alpha, domain::real_or_minus_inf),
+                      listed("gamma", &margin::gamma, domain::extended)};
   }
 
   template <class T>

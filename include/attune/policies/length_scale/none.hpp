@@ -18,7 +18,9 @@ struct none {
     ATTUNE_HD T scale(T const& s) const { return s; }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const { return {}; }
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 
 }  // namespace attune::length_scale

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::length_scale {
@@ -31,7 +32,9 @@ struct ssmax {
     ATTUNE_HD T scale(T const& s) const { return math::scale_keeping_off(factor, s); }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {T(r(scale) * r.log_visible + r(bias))}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {T(r(scale) * r.log_visible + r(bias))};
+  }
 };
 
 }  // namespace attune::length_scale

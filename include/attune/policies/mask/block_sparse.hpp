@@ -4,8 +4,8 @@
 //   table[head, i / query_block, j / key_block] != 0
 #pragma once
 
-#include <attune/policies/mask/concepts.hpp>
 #include <attune/core/error.hpp>
+#include <attune/policies/mask/concepts.hpp>
 
 namespace attune::mask {
 
@@ -18,7 +18,8 @@ struct block_sparse {
 
   block_sparse() = default;
   block_sparse(std::vector<unsigned char> const& table, index_t query_block, index_t key_block, index_t heads = 1)
-      : table_(table.data()), entries_(index_t(table.size())), query_block_(query_block), key_block_(key_block), heads_(heads) {}
+      : table_(table.data()), entries_(index_t(table.size())), query_block_(query_block), key_block_(key_block), heads_(heads) {
+  }
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     index_t const across = (r.keys + key_block_ - 1) / key_block_, down = (r.queries + query_block_ - 1) / query_block_;
@@ -31,12 +32,14 @@ struct block_sparse {
   }
   void check(mask_shape const& s) const {
     if (query_block_ < 1 || key_block_ < 1)
-      throw error("mask::block_sparse", "the block", "extents (" + std::to_string(query_block_) + ", " + std::to_string(key_block_) + ")", "at least (1, 1)");
+      throw error("mask::block_sparse", "the block",
+                  "extents (" + std::to_string(query_block_) + ", " + std::to_string(key_block_) + ")", "at least (1, 1)");
     if (heads_ != 1 && heads_ != s.heads)
       throw error("mask::block_sparse", "heads", "the value " + std::to_string(heads_), "1 or " + std::to_string(s.heads));
     index_t const need = heads_ * ((s.queries + query_block_ - 1) / query_block_) * ((s.keys + key_block_ - 1) / key_block_);
     if (entries_ != need)
-      throw error("mask::block_sparse", "table", std::to_string(entries_) + " entries", std::to_string(need) + ", one per (head, query block, key block)");
+      throw error("mask::block_sparse", "table", std::to_string(entries_) + " entries",
+                  std::to_string(need) + ", one per (head, query block, key block)");
   }
 
  private:

@@ -47,25 +47,39 @@ enum class mask_form {
 };
 
 template <class M>
-concept DeclaresMaskForm = requires { { M::form } -> std::convertible_to<mask_form>; };
+concept DeclaresMaskForm = requires {
+  { M::form } -> std::convertible_to<mask_form>;
+};
 template <class M>
-concept OffersKeys = requires(M const& m, mask_row r) { { m.keys(r) } -> std::convertible_to<key_interval>; };
+concept OffersKeys = requires(M const& m, mask_row r) {
+  { m.keys(r) } -> std::convertible_to<key_interval>;
+};
 template <class M>
-concept OffersNext = requires(M const& m, mask_row r, index_t from) { { m.next(r, from) } -> std::convertible_to<key_interval>; };
+concept OffersNext = requires(M const& m, mask_row r, index_t from) {
+  { m.next(r, from) } -> std::convertible_to<key_interval>;
+};
 template <class M>
-concept OffersVisible = requires(M const& m, mask_row r, index_t j) { { m.visible(r, j) } -> std::convertible_to<bool>; };
+concept OffersVisible = requires(M const& m, mask_row r, index_t j) {
+  { m.visible(r, j) } -> std::convertible_to<bool>;
+};
 
 template <class M>
-concept OffersItsForm = (M::form == mask_form::interval ? OffersKeys<M> : M::form == mask_form::intervals ? OffersNext<M> : OffersVisible<M>);
+concept OffersItsForm = (M::form == mask_form::interval    ? OffersKeys<M>
+                         : M::form == mask_form::intervals ? OffersNext<M>
+                                                           : OffersVisible<M>);
 
 /// Which keys a query sees.
 template <class M>
-concept MaskPolicy = requires { { M::role } -> std::convertible_to<policy_role>; } && (M::role == policy_role::mask) &&
-                     std::is_trivially_copyable_v<M> && DeclaresMaskForm<M> && OffersItsForm<M>;
+concept MaskPolicy = requires {
+  { M::role } -> std::convertible_to<policy_role>;
+}
+&&(M::role == policy_role::mask) && std::is_trivially_copyable_v<M>&& DeclaresMaskForm<M>&& OffersItsForm<M>;
 
 /// A mask over arrays declares `static constexpr bool checks_shape = true` and offers `void check(mask_shape) const`.
 template <class M>
-concept ChecksShape = requires { requires M::checks_shape; };
+concept ChecksShape = requires {
+  requires M::checks_shape;
+};
 
 namespace mask {
 
@@ -103,7 +117,8 @@ ATTUNE_HD constexpr index_t count(M const& m, mask_row const& r) {
 /// Does the row see key j?
 template <class M>
 ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
-  if constexpr (M::form == mask_form::predicate) return m.visible(r, j);
+  if constexpr (M::form == mask_form::predicate)
+    return m.visible(r, j);
   else {
     key_interval const k = next(m, r, j);
     return !k.empty() && k.first == j;

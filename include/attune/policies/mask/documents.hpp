@@ -4,8 +4,8 @@
 //   query_document[batch, i] == key_document[batch, j]
 #pragma once
 
-#include <attune/policies/mask/concepts.hpp>
 #include <attune/core/error.hpp>
+#include <attune/policies/mask/concepts.hpp>
 
 namespace attune::mask {
 
@@ -19,7 +19,8 @@ struct documents {
 
   documents() = default;
   documents(std::vector<index_t> const& of_queries, std::vector<index_t> const& of_keys, index_t batch = 1)
-      : query_(of_queries.data()), key_(of_keys.data()), queries_(index_t(of_queries.size())), keys_(index_t(of_keys.size())), batch_(batch) {}
+      : query_(of_queries.data()), key_(of_keys.data()), queries_(index_t(of_queries.size())), keys_(index_t(of_keys.size())),
+        batch_(batch) {}
   /// Self-attention: one id per position.
   explicit documents(std::vector<index_t> const& ids, index_t batch = 1) : documents(ids, ids, batch) {}
 
@@ -31,7 +32,8 @@ struct documents {
     if (batch_ != 1 && batch_ != s.batch)
       throw error("mask::documents", "batch", "the value " + std::to_string(batch_), "1 or " + std::to_string(s.batch));
     if (queries_ != batch_ * s.queries || keys_ != batch_ * s.keys)
-      throw error("mask::documents", "the ids", std::to_string(queries_) + " query and " + std::to_string(keys_) + " key entries",
+      throw error("mask::documents", "the ids",
+                  std::to_string(queries_) + " query and " + std::to_string(keys_) + " key entries",
                   std::to_string(batch_ * s.queries) + " and " + std::to_string(batch_ * s.keys));
   }
 

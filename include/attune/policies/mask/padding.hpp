@@ -4,8 +4,8 @@
 //   j < lengths[batch]
 #pragma once
 
-#include <attune/policies/mask/concepts.hpp>
 #include <attune/core/error.hpp>
+#include <attune/policies/mask/concepts.hpp>
 
 namespace attune::mask {
 
@@ -25,10 +25,12 @@ struct padding {
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, lengths[r.batch]}; }
   void check(mask_shape const& s) const {
     if (batch != s.batch)
-      throw error("mask::padding", "lengths", std::to_string(batch) + " entries", std::to_string(s.batch) + ", one per batch element");
+      throw error("mask::padding", "lengths", std::to_string(batch) + " entries",
+                  std::to_string(s.batch) + ", one per batch element");
     for (index_t b = 0; b < batch; ++b)
       if (lengths[b] < 0 || lengths[b] > s.keys)
-        throw error("mask::padding", "lengths[" + std::to_string(b) + "]", "the value " + std::to_string(lengths[b]), "a number in [0, " + std::to_string(s.keys) + "]");
+        throw error("mask::padding", "lengths[" + std::to_string(b) + "]", "the value " + std::to_string(lengths[b]),
+                    "a number in [0, " + std::to_string(s.keys) + "]");
   }
 };
 

@@ -4,8 +4,8 @@
 //   any mask, chosen at run time
 #pragma once
 
-#include <attune/policies/mask/concepts.hpp>
 #include <attune/core/error.hpp>
+#include <attune/policies/mask/concepts.hpp>
 
 namespace attune::mask {
 
@@ -26,22 +26,32 @@ struct runtime {
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     key_interval k{0, r.keys};
-    if (hulls != nullptr) k = hulls[(pick(hull_shape.batch, r.batch) * hull_shape.head + pick(hull_shape.head, r.head)) * r.queries + r.query];
+    if (hulls != nullptr)
+      k = hulls[(pick(hull_shape.batch, r.batch) * hull_shape.head + pick(hull_shape.head, r.head)) * r.queries + r.query];
     k.first = detail::at_least(k.first, from);
     k.last = detail::at_most(k.last, r.keys);
     if (visible == nullptr) return k;
-    unsigned char const* line = visible + ((pick(visible_shape.batch, r.batch) * visible_shape.head + pick(visible_shape.head, r.head)) * r.queries + r.query) * r.keys;
+    unsigned char const* line =
+        visible +
+        ((pick(visible_shape.batch, r.batch) * visible_shape.head + pick(visible_shape.head, r.head)) * r.queries + r.query) *
+            r.keys;
     while (k.first < k.last && line[k.first] == 0) ++k.first;
     index_t e = k.first;
     while (e < k.last && line[e] != 0) ++e;
     return {k.first, e};
   }
   void check(mask_shape const& s) const {
-    auto fits = [&](shape const& x) { return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads) && x.position == s.queries; };
+    auto fits = [&](shape const& x) {
+      return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads) && x.position == s.queries;
+    };
     if (hulls != nullptr && !fits(hull_shape))
-      throw error("mask::runtime", "hulls", "shape " + to_string(hull_shape), "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) + ", 1)");
+      throw error(
+          "mask::runtime", "hulls", "shape " + to_string(hull_shape),
+          "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) + ", 1)");
     if (visible != nullptr && (!fits(visible_shape) || visible_shape.feature != s.keys))
-      throw error("mask::runtime", "visible", "shape " + to_string(visible_shape), "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) + ", " + std::to_string(s.keys) + ")");
+      throw error("mask::runtime", "visible", "shape " + to_string(visible_shape),
+                  "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) +
+                      ", " + std::to_string(s.keys) + ")");
   }
 
  private:

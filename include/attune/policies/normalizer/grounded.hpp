@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::normalizer {
@@ -15,7 +16,7 @@ namespace attune::normalizer {
 /// Axioms:   sum w + w0 = 1; w0 increases with gamma; invariant when logits and gamma shift together; what a key fails to
 ///           earn goes to the ground, so K keys of logit -inf leave w0 = 1.
 /// Numerics: the ground mass of a key is -e^(gamma - m) expm1(a - gamma): the printed e^gamma - e^a and the form
-///           1 - sum w cancel (ledger P12). A key at a = gamma counts as above (spec: P06). gamma = +inf: w0 = 1. gamma = -inf:
+///           1 - sum w cancel. A key at a = gamma counts as above. gamma = +inf: w0 = 1. gamma = -inf:
 ///           plain softmax, also when all logits are -inf (w0 = 0, out = 0); no visible key: w0 = 1, out = v0.
 /// Cost:     one exponential and one expm1 per pair. State: (m, earned, ground) and the value sum.
 /// Backends: all.
@@ -41,7 +42,9 @@ struct grounded {
     ATTUNE_HD T lowest_reference() const { return level; }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const { return {r.logit(gamma)}; }
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r.logit(gamma)};
+  }
 };
 
 }  // namespace attune::normalizer

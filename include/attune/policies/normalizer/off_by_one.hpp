@@ -23,7 +23,9 @@ struct basic_off_by_one {
   static constexpr normalizer_traits traits = basic_sink<Value>::traits;
 
   template <class T>
-  ATTUNE_HD detail::bound_sink<T> bind(row<T> const& r) const { return {r.logit(0.0)}; }
+  ATTUNE_HD detail::bound_sink<T> bind(row<T> const& r) const {
+    return {r.logit(0.0)};
+  }
 };
 
 using off_by_one = basic_off_by_one<sink_value::nothing>;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+
 #include <attune/policies/concepts.hpp>
 
 namespace attune::normalizer {
@@ -46,7 +47,9 @@ struct basic_sink {
   static constexpr auto parameters() { return std::tuple{listed("logit", &basic_sink::logit, domain::extended)}; }
 
   template <class T>
-  ATTUNE_HD detail::bound_sink<T> bind(row<T> const& r) const { return {r.logit(logit)}; }
+  ATTUNE_HD detail::bound_sink<T> bind(row<T> const& r) const {
+    return {r.logit(logit)};
+  }
 };
 
 /// A learned sink that buys nothing.

@@ -27,7 +27,9 @@ struct softmax {
     ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
   };
   template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const { return {}; }
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 
 }  // namespace attune::normalizer

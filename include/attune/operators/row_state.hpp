@@ -19,16 +19,21 @@ namespace attune {
 /// that has seen nothing. Logits below it count as -inf.
 template <class T>
 ATTUNE_HD T unseen_reference() {
-  if constexpr (std::numeric_limits<T>::is_specialized) return T(std::numeric_limits<T>::lowest() / 4);
-  else return T(std::numeric_limits<typename T::value_type>::lowest() / 4);  // a SIMD batch
+  if constexpr (std::numeric_limits<T>::is_specialized)
+    return T(std::numeric_limits<T>::lowest() / 4);
+  else
+    return T(std::numeric_limits<typename T::value_type>::lowest() / 4);  // a SIMD batch
 }
 
 /// The reference a row starts from.
 template <class Normalizer, class Bound, class T>
 ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
-  if constexpr (Normalizer::traits.reference == mass_reference::none) return T(0);
-  else if constexpr (needs_lowest_reference<Normalizer>) return math::larger(unseen_reference<T>(), normalizer.lowest_reference());
-  else return unseen_reference<T>();
+  if constexpr (Normalizer::traits.reference == mass_reference::none)
+    return T(0);
+  else if constexpr (needs_lowest_reference<Normalizer>)
+    return math::larger(unseen_reference<T>(), normalizer.lowest_reference());
+  else
+    return unseen_reference<T>();
 }
 
 /// What `finish` makes of the masses: out = acc * value_factor + ground_weight * v0.
@@ -40,10 +45,12 @@ struct finished_row {
 /// Divides a row's masses; degenerate rows by the contract (docs/contracts.md). `visible` is K, over all parts of the row.
 /// lse is that of the shifted logits: the row constant is still to be added.
 template <class Normalizer, class Bound, class T>
-ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer, T const& m, T const& earned, T const& ground, T const& visible) {
+ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer, T const& m, T const& earned, T const& ground,
+                                        T const& visible) {
   constexpr normalizer_traits is = Normalizer::traits;
   T const zero(0), one(1);
-  if constexpr (is.divided_by == divisor::one) return {one, ground, zero};
+  if constexpr (is.divided_by == divisor::one)
+    return {one, ground, zero};
   else if constexpr (is.divided_by == divisor::count) {
     T const inverse = math::select(visible == zero, zero, T(one / visible));
     return {inverse, T(ground * inverse), zero};
@@ -51,7 +58,7 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     T unearned = ground;
     if constexpr (is.constant_mass) unearned = unearned + normalizer.constant(m);
     T const z = earned + unearned;
-    auto const dead = z == zero;                       // no mass at all: no key, or every logit -inf
+    auto const dead = z == zero;  // no mass at all: no key, or every logit -inf
     T const inverse = math::select(dead, zero, T(one / z));
     T weight = unearned * inverse;
     if constexpr (is.constant_mass) weight = math::select(dead, one, weight);

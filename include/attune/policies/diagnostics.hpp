@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   detail::complete<P>()    true, or a compile error that names the role and the exact signature wanted
+//
+// The words behind the concepts. A failed constraint alone is silent on nvcc and a page long elsewhere; these texts are what a
+// user reads, so all of them stand here, basic ones first, and nothing after a failure is instantiated.
+#pragma once
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::detail {
+
+/// Says in words what a policy lacks. True if it is complete; every message stands here, basic ones first.
+template <class P>
+constexpr bool complete() {
+  static_assert(DeclaresRole<P>,
+                "attune: a policy has no role. Write in it: static constexpr auto role = attune::policy_role::normalizer; (or "
+                "kernel, gate, length_scale, mask). See docs/policies.md");
+  if constexpr (DeclaresRole<P>) {
+    static_assert(
+        TriviallyCopyable<P>,
+        "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See docs/policies.md");
+    if constexpr (P::role == policy_role::mask) {
+      static_assert(DeclaresMaskForm<P>,
+                    "attune: MaskPolicy: declare its form: static constexpr auto form = attune::mask_form::interval; (or "
+                    "intervals, predicate). See docs/policies.md#masks");
+      if constexpr (DeclaresMaskForm<P>) {
+        static_assert(P::form != mask_form::interval || OffersKeys<P>,
+                      "attune: MaskPolicy of form interval: write key_interval keys(attune::mask_row const& row) const. See "
+                      "docs/policies.md#masks");
+        static_assert(P::form != mask_form::intervals || OffersNext<P>,
+                      "attune: MaskPolicy of form intervals: write key_interval next(attune::mask_row const& row, "
+                      "attune::index_t from) const. See docs/policies.md#masks");
+        static_assert(P::form != mask_form::predicate || OffersVisible<P>,
+                      "attune: MaskPolicy of form predicate: write bool visible(attune::mask_row const& row, attune::index_t "
+                      "key) const. See docs/policies.md#masks");
+        return MaskPolicy<P>;
+      }
+      return false;
+    } else {
+      static_assert(
+          ListsParameters<P>,
+          "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
+          "std::tuple{attune::listed(\"alpha\", &my_policy::alpha)}; } (an empty tuple if it has none). See docs/policies.md");
+      static_assert(BindsARow<P>,
+                    "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
+                    "See docs/policies.md");
+      if constexpr (ListsParameters<P> && BindsARow<P>) {
+        if constexpr (P::role == policy_role::kernel) {
+          if constexpr (!requires { typename P::contractions; }) {
+            static_assert(NamesContraction<P>,
+                          "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
+                          "given_scores). See docs/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(Scores<P>,
+                            "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
+                            "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
+                            "const). See docs/policies.md#kernels");
+          }
+          return KernelPolicy<P>;
+        } else if constexpr (P::role == policy_role::length_scale) {
+          static_assert(DeclaresLengthScaleTraits<P>,
+                        "attune: LengthScalePolicy: declare static constexpr attune::length_scale_traits traits{}; See "
+                        "docs/policies.md#length-scales");
+          static_assert(Scales<P>,
+                        "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See "
+                        "docs/policies.md#length-scales");
+          if constexpr (DeclaresLengthScaleTraits<P>) {
+            static_assert(!P::traits.row_constant || OffersRowConstant<P>,
+                          "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() "
+                          "const. See docs/policies.md#length-scales");
+            static_assert(P::traits.row_constant || !OffersRowConstant<P>,
+                          "attune: LengthScalePolicy: the bound object has row_constant() but traits do not declare it: "
+                          "traits{.row_constant = true}. See docs/policies.md#length-scales");
+          }
+          return LengthScalePolicy<P>;
+        } else if constexpr (P::role == policy_role::gate) {
+          static_assert(NamesContraction<P>,
+                        "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
+                        "given_gates). See docs/policies.md#gates");
+          if constexpr (NamesContraction<P>)
+            static_assert(std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
+                          "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& "
+                          "contraction) const. See docs/policies.md#gates");
+          return GatePolicy<P>;
+        } else if constexpr (P::role == policy_role::normalizer) {
+          static_assert(DeclaresNormalizerTraits<P>,
+                        "attune: NormalizerPolicy: declare static constexpr attune::normalizer_traits traits{}; See "
+                        "docs/policies.md#normalizers");
+          static_assert(Earns<P>,
+                        "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "
+                        "reference) const. See docs/policies.md#normalizers");
+          if constexpr (DeclaresNormalizerTraits<P>) {
+            static_assert(!P::traits.ground_mass || OffersGround<P>,
+                          "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T ground(T const& "
+                          "logit, T const& reference) const. See docs/policies.md#normalizers");
+            static_assert(P::traits.ground_mass || !OffersGround<P>,
+                          "attune: NormalizerPolicy: the bound object has ground() but traits do not declare it: "
+                          "traits{.ground_mass = true}. See docs/policies.md#normalizers");
+            static_assert(!P::traits.constant_mass || OffersConstant<P>,
+                          "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T "
+                          "const& reference) const. See docs/policies.md#normalizers");
+            static_assert(P::traits.constant_mass || !OffersConstant<P>,
+                          "attune: NormalizerPolicy: the bound object has constant() but traits do not declare it: "
+                          "traits{.constant_mass = true}. See docs/policies.md#normalizers");
+            static_assert(!needs_lowest_reference<P> || OffersLowestReference<P>,
+                          "attune: NormalizerPolicy: with a ground or constant mass, bind(row) must return an object with T "
+                          "lowest_reference() const: the logit of the largest such mass. See docs/policies.md#normalizers");
+            static_assert(needs_lowest_reference<P> || !OffersLowestReference<P>,
+                          "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared "
+                          "that would use it. See docs/policies.md#normalizers");
+            static_assert(!P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass,
+                          "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass that could buy "
+                          "it. See docs/policies.md#normalizers");
+          }
+          return NormalizerPolicy<P>;
+        } else {
+          return ScoreMap<P>;
+        }
+      }
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace attune::detail

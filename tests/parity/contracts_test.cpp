@@ -8,9 +8,8 @@
 
 #include "../support/everywhere.hpp"
 
+namespace attune::test {
 namespace {
-
-using namespace attune::test;
 /// Whether a row of a result says: everything on the ground.
 std::string row_is_ground(entry const& e, problem const& p, dimensions const& n, result const& r, index b, index h, index i) {
   for (index d = 0; d < n.value_width; ++d) {
@@ -367,3 +366,4 @@ TEST_CASE("contract: limits are reached") {
 }
 
 }  // namespace
+}  // namespace attune::test

@@ -12,10 +12,8 @@
 
 #include "../support/tolerance.hpp"
 
+namespace attune::test {
 namespace {
-
-using namespace attune::test;
-using attune::instances::name;
 
 constexpr std::uint64_t fixed_seed = 20260101;
 constexpr int patience = 20;  // failures to report before giving up a run
@@ -35,7 +33,7 @@ struct record {
     if (!(c.worst <= w.ratio)) w = {c.worst, s.op->name + ", case seed " + std::to_string(s.seed)};
   }
   void print(std::string const& run) const {
-    for (auto const& [b, w] : worst) MESSAGE(run << ": worst error / bound on " << std::string(name(b)) << " " << w.ratio << " (" << w.where << ")");
+    for (auto const& [b, w] : worst) MESSAGE(run << ": worst error / bound on " << std::string(instances::name(b)) << " " << w.ratio << " (" << w.where << ")");
   }
 };
 
@@ -99,3 +97,4 @@ TEST_CASE("determinism: 1, 2 and 3 threads and any memory layout give the same b
 }
 
 }  // namespace
+}  // namespace attune::test

@@ -28,6 +28,22 @@ void everywhere(F f) {
       }
 }
 
+/// f(problem, sizes, backend, where, random) for operator e under masks of every kind; small problems where 50 digits run.
+template <class F>
+void under_every_mask(entry const& e, F f) {
+  for (mask_kind kind : all_mask_kinds)
+    for (backend b : instances::all_backends) {
+      int const number = static_cast<int>(kind);
+      if (b == backend::reference_50 && number % 4 != 0) continue;
+      rng random(static_cast<std::uint64_t>(1000 + number));
+      dimensions n = random_dimensions(random, b == backend::reference_50 ? 6 : is_cpu(b) ? 80 : 20, 6);
+      recipe how;
+      how.mask = kind;
+      problem p = make_problem(e, n, how, random);
+      f(p, n, b, e.name + " on " + instances::name(b) + ", mask " + name(kind), random);
+    }
+}
+
 template <class F>
 void each_row(dimensions const& n, F f) {
   for (index b = 0; b < n.batch; ++b)

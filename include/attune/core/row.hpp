@@ -18,10 +18,11 @@ struct row_place {
   index_t batch = 0, head = 0, query = 0, queries = 1;
 };
 
-/// Reads one parameter for all lanes of a row. Specialised beside each scalar kind that has several lanes.
+/// Reads one parameter, or one number, for all lanes of a row. Specialised beside each scalar kind that has several lanes.
 template <class T>
 struct lift {
   ATTUNE_HD static T value(parameter const& p, row_place const& at) { return T(p.at(at.batch, at.head, at.query)); }
+  ATTUNE_HD static T constant(double x) { return T(x); }
 };
 
 /// One query row (or the rows in the lanes of a batch).
@@ -41,7 +42,7 @@ struct row {
   /// A parameter that is a logit (a sink, a ground level) in the units in which this row's logits arrive: p - c.
   ATTUNE_HD T logit(parameter const& p) const { return (*this)(p)-logit_shift; }
   /// The same for a constant.
-  ATTUNE_HD T logit(double constant) const { return T(constant) - logit_shift; }
+  ATTUNE_HD T logit(double constant) const { return lift<T>::constant(constant) - logit_shift; }
 };
 
 /// One key, as pointwise code sees it.

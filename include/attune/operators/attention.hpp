@@ -7,6 +7,7 @@
 // Only the kernel is required; the defaults are no length scale, no gate, softmax, every key visible.
 #pragma once
 
+#include <attune/core/lse.hpp>
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/diagnostics.hpp>
 #include <attune/policies/gate/none.hpp>
@@ -150,6 +151,17 @@ constexpr auto attention(P... policies) {
       return op{k, l, g, n, m};
     }
   }
+}
+
+/// What the LSE of an operator contains.
+template <class K, class L, class G, class N, class M>
+requires attention_operator<K, L, G, N, M>::has_lse constexpr lse_convention lse_convention_of(
+    attention_operator<K, L, G, N, M> const&) {
+  return {.scale = true,
+          .length_scale = !std::is_same_v<L, length_scale::none>,
+          .gate = !std::is_same_v<G, gate::none>,
+          .constant = N::traits.constant_mass,
+          .ground = N::traits.ground_mass};
 }
 
 }  // namespace attune

@@ -14,6 +14,7 @@
 #include <attune/core/simd_lift.hpp>
 #include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/pack.hpp>
+#include <attune/exec/cpu/values.hpp>
 #include <attune/exec/cpu/visibility.hpp>
 #include <attune/operators/row_state.hpp>
 
@@ -235,11 +236,7 @@ class forward_tile {
       earned_[v] = earned_[v] * factor[v];
       if constexpr (traits.ground_mass) ground_[v] = ground_[v] * factor[v];
     }
-    for (index_t d = 0; d < p_->value_width; ++d)
-      for (int v = 0; v < vectors; ++v) {
-        T* const at = sum_ + d * queries + v * lanes;
-        (batch::load_aligned(at) * factor[v]).store_aligned(at);
-      }
+    scale_rows<T, Arch>(sum_, p_->value_width, factor);
   }
 
   /// Logits -> earned masses, in place; sums of earned and ground mass. Masked: unseen pairs leave no mass of any kind.
@@ -280,42 +277,16 @@ class forward_tile {
     row_block<T> const values(
         in.v, b_, p_->group(h_, p_->value_heads), first, n,
         rows + padded<T>(shape_of::key_block * p_->width) + padded<T>(shape_of::key_block * p_->gate_width));
-    if (finite(values, 0, full_first) && finite(values, full_last, n)) {
+    if (finite_rows<T, Arch>(values, p_->value_width, 0, full_first) &&
+        finite_rows<T, Arch>(values, p_->value_width, full_last, n)) {
       accumulate<T, Arch>(sum_, values.data, values.step, pairs, n, p_->value_width);
       return;
     }
-    add_values_seen(values, 0, full_first, pairs, bits);
+    accumulate_seen<T, Arch>(sum_, values, p_->value_width, 0, full_first, pairs, bits);
     accumulate<T, Arch>(sum_, values.data + full_first * values.step, values.step, pairs + full_first * queries,
                         full_last - full_first, p_->value_width);
-    add_values_seen(values, full_last, n, pairs, bits);
+    accumulate_seen<T, Arch>(sum_, values, p_->value_width, full_last, n, pairs, bits);
   }
-  bool finite(row_block<T> const& values, index_t from, index_t to) const {
-    for (index_t j = from; j < to; ++j) {
-      T const* const x = values.data + j * values.step;
-      batch worst(T(0));
-      index_t d = 0;
-      for (; d + lanes <= p_->value_width; d += lanes) {
-        batch const y = batch::load_unaligned(x + d);
-        worst = worst + (y - y);  // 0 if finite, else NaN
-      }
-      T rest = 0;
-      for (; d < p_->value_width; ++d) rest += x[d] - x[d];
-      if (!xsimd::all(worst == batch(T(0))) || rest != T(0)) return false;
-    }
-    return true;
-  }
-  ATTUNE_NOINLINE void add_values_seen(row_block<T> const& values, index_t from, index_t to, T const* pairs,
-                                       std::uint64_t const* bits) {
-    for (index_t j = from; j < to; ++j)
-      for (index_t d = 0; d < p_->value_width; ++d)
-        for (int v = 0; v < vectors; ++v) {
-          T* const at = sum_ + d * queries + v * lanes;
-          batch const old = batch::load_aligned(at), weight = batch::load_aligned(pairs + j * queries + v * lanes);
-          batch const moved = xsimd::fma(weight, batch(values.data[j * values.step + d]), old);
-          xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), moved, old).store_aligned(at);
-        }
-  }
-
   problem_shape const* p_;
   index_t b_, h_, first_query_, count_;
   batch visible_[vectors];

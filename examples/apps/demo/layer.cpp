@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "npy.hpp"
+
+namespace demo {
+namespace {
+
+std::vector<float> load(std::filesystem::path const& file, layer& to, index_t heads) {
+  npy_array x = read_npy(file);
+  if (x.shape.size() != 3 || x.shape[2] % 2 != 0) throw std::runtime_error(file.string() + ": expected a shape (head, position, even feature)");
+  if (heads > 0 && heads < x.shape[0]) {
+    x.shape[0] = heads;
+    x.data.resize(std::size_t(heads * x.shape[1] * x.shape[2]));
+  }
+  if (to.heads != 0 && (x.shape[0] != to.heads || x.shape[1] != to.length || x.shape[2] != to.width))
+    throw std::runtime_error(file.string() + ": its shape differs from that of the queries");
+  to.heads = x.shape[0];
+  to.length = x.shape[1];
+  to.width = x.shape[2];
+  return std::move(x.data);
+}
+
+/// Every row turned by 45 degrees times `direction` in the planes (d, d + D/2) and scaled to norm sqrt(8).
+std::vector<float> gate_projection(std::vector<float> const& x, index_t width, double direction) {
+  std::vector<float> y(x.size());
+  index_t const half = width / 2;
+  for (std::size_t row = 0; row < x.size(); row += std::size_t(width)) {
+    float const* const from = x.data() + row;
+    float* const to = y.data() + row;
+    double norm = 0;
+    for (index_t d = 0; d < width; ++d) norm += double(from[d]) * from[d];
+    double const scale = norm > 0 ? std::sqrt(8 / norm) * std::sqrt(0.5) : 0;
+    for (index_t d = 0; d < half; ++d) {
+      to[d] = float(scale * (from[d] - direction * from[d + half]));
+      to[d + half] = float(scale * (from[d + half] + direction * from[d]));
+    }
+  }
+  return y;
+}
+
+double median(std::vector<double> x) {
+  auto const middle = x.begin() + std::ptrdiff_t(x.size() / 2);
+  std::nth_element(x.begin(), middle, x.end());
+  return *middle;
+}
+
+/// Per head: the 75th percentile of the scores and the median over rows of their log-sum-exp.
+struct score_facts {
+  std::vector<double> percentile, lse;
+};
+score_facts facts(layer const& l) {
+  score_facts f;
+  double const c = 1 / std::sqrt(double(l.width));
+  std::vector<double> scores(std::size_t(l.length * l.length)), lse(std::size_t(l.length));
+  for (index_t h = 0; h < l.heads; ++h) {
+    for (index_t i = 0; i < l.length; ++i) {
+      double* const row = scores.data() + i * l.length;
+      for (index_t j = 0; j < l.length; ++j) {
+        float const *const q = l.q.data() + (h * l.length + i) * l.width, *const k = l.k.data() + (h * l.length + j) * l.width;
+        double s = 0;
+        for (index_t d = 0; d < l.width; ++d) s += double(q[d]) * k[d];
+        row[j] = c * s;
+      }
+      double const top = *std::max_element(row, row + l.length);
+      double mass = 0;
+      for (index_t j = 0; j < l.length; ++j) mass += std::exp(row[j] - top);
+      lse[std::size_t(i)] = top + std::log(mass);
+    }
+    auto const quarter = scores.begin() + std::ptrdiff_t(3 * scores.size() / 4);
+    std::nth_element(scores.begin(), quarter, scores.end());
+    f.percentile.push_back(*quarter);
+    f.lse.push_back(median(lse));
+  }
+  return f;
+}
+
+/// The four granularities of one parameter: `per_head` itself, its median, and a value read from the direction of q_i:
+/// per_head + <q_i, u> / |q_i|, u a unit vector of signs that change every `period` features.
+void derive(setting (&to)[4], layer const& l, std::vector<double> const& per_head, index_t period) {
+  to[int(granularity::off)] = {};
+  to[int(granularity::constant)] = {{median(per_head)}, 1, 1};
+  to[int(granularity::per_head)] = {per_head, l.heads, 1};
+  setting& query = to[int(granularity::per_query)];
+  query = {std::vector<double>(std::size_t(l.heads * l.length)), l.heads, l.length};
+  for (index_t h = 0; h < l.heads; ++h)
+    for (index_t i = 0; i < l.length; ++i) {
+      float const* const q = l.q.data() + (h * l.length + i) * l.width;
+      double norm = 0, sum = 0;
+      for (index_t d = 0; d < l.width; ++d) {
+        norm += double(q[d]) * q[d];
+        sum += d / period % 2 == 0 ? q[d] : -q[d];
+      }
+      double const cosine = norm > 0 ? sum / std::sqrt(norm * double(l.width)) : 0;
+      query.values[std::size_t(h * l.length + i)] = per_head[std::size_t(h)] + cosine;
+    }
+}
+
+}  // namespace
+
+char const* name(granularity g) {
+  switch (g) {
+    case granularity::off: return "off";
+    case granularity::constant: return "constant";
+    case granularity::per_head: return "per head";
+    case granularity::per_query: return "per query";
+  }
+  return "";
+}
+
+layer load_layer(std::filesystem::path const& folder, int number, index_t heads) {
+  layer l;
+  l.number = number;
+  auto const file = [&](char const* what) { return folder / ("alice_layer" + std::to_string(number) + "_" + what + ".npy"); };
+  l.q = load(file("q"), l, heads);
+  l.k = load(file("k"), l, heads);
+  l.v = load(file("v"), l, heads);
+  l.stored = load(file("o"), l, heads);
+  l.gate_q = gate_projection(l.q, l.width, 1);
+  l.gate_k = gate_projection(l.k, l.width, -1);
+
+  l.zero.assign(std::size_t(l.heads * l.width), 0);
+  l.mean_value = l.zero;
+  for (index_t h = 0; h < l.heads; ++h)
+    for (index_t d = 0; d < l.width; ++d) {
+      double sum = 0;
+      for (index_t j = 0; j < l.length; ++j) sum += l.v[std::size_t((h * l.length + j) * l.width + d)];
+      l.mean_value[std::size_t(h * l.width + d)] = float(sum / double(l.length));
+    }
+
+  score_facts const f = facts(l);
+  std::vector<double> alpha, beta;
+  for (index_t h = 0; h < l.heads; ++h) {  // a ramp over the heads, around softplus(-2) = 0.13 and softplus(-1) = 0.31
+    double const ramp = l.heads > 1 ? double(h) / double(l.heads - 1) - 0.5 : 0;
+    alpha.push_back(-2 + ramp);
+    beta.push_back(-1 - ramp);
+  }
+  derive(l.alpha, l, alpha, 1);
+  derive(l.beta, l, beta, 2);
+  derive(l.gamma, l, f.percentile, 4);
+  l.sink = {f.lse, l.heads, 1};
+  for (double& t : l.sink.values) t -= std::log(3.0);
+  return l;
+}
+
+std::vector<std::string> load_tokens(std::filesystem::path const& folder) {
+  auto const file = folder / "alice_tokens.json";
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error(file.string() + ": cannot be opened");
+  try {
+    return nlohmann::json::parse(in).get<std::vector<std::string>>();
+  } catch (nlohmann::json::exception const& e) {
+    throw std::runtime_error(file.string() + ": expected an array of strings (" + e.what() + ")");
+  }
+}
+
+}  // namespace demo

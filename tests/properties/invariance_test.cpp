@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// What must not change a result: the order of keys, how keys are split and merged, a common shift of logits; and what may
+// change it in one direction only.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "../support/everywhere.hpp"
+
+namespace attune::test {
+namespace {
+
+/// The problem with key j taken from order[j].
+problem permute_keys(problem const& p, dimensions const& n, std::vector<index> const& order) {
+  problem moved = p;
+  for (auto& [name, a] : moved.tensors) {
+    bool const columns = name == "scores" || name == "gates", rows = name == "k" || name == "v" || name == "gate_k";
+    if (!columns && !rows) continue;
+    array const& from = p.tensors.at(name);
+    index const width = columns ? 1 : a.shape[3];
+    for (std::size_t x = 0; x < a.data.size(); ++x) {
+      index const at_x = static_cast<index>(x), j = at_x / width % n.keys;
+      a.data[x] = from.data[to_size(at_x + (order[to_size(j)] - j) * width)];
+    }
+  }
+  for (std::size_t x = 0; x < moved.visible.size(); ++x) {
+    index const j = static_cast<index>(x) % n.keys;
+    moved.visible[x] = p.visible[to_size(static_cast<index>(x) + order[to_size(j)] - j)];
+  }
+  return moved;
+}
+
+TEST_CASE("the order of keys does not matter") {
+  for (auto const& [name, e] : instances::registry()) {
+    if (policies_of(e).alibi) continue;  // positions are the order
+    under_every_mask(e, [&, &e_ = e](problem& p, dimensions const& n, backend b, std::string const& where, rng& random) {
+      std::vector<index> order(to_size(n.keys));
+      std::iota(order.begin(), order.end(), index{0});
+      for (std::size_t j = order.size(); j > 1; --j) std::swap(order[j - 1], order[to_size(random.between(0, static_cast<index>(j) - 1))]);
+      comparison const c = check(e_, p, n, b, e_.run(permute_keys(p, n, order), b, {}), e_.run(p, backend::reference_double, {}));
+      CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
+    });
+  }
+}
+
+TEST_CASE("keys split anywhere and merged in any order give the same row") {
+  for (index number = 0; number < 2 * case_count(1000); ++number) {
+    std::uint64_t const seed = static_cast<std::uint64_t>(7000 + number);
+    bool const digits = number % 10 == 0;
+    sample const s = random_sample(seed, [&](rng& r) { return random_dimensions(r, digits ? 6 : number % 7 == 0 ? 200 : 40, 8); });
+    rng random(seed);
+    result const whole = s.op->run(s.p, backend::reference_double, {});
+    for (backend b : instances::all_backends) {
+      if (b == backend::reference_50 && !digits) continue;
+      options how;
+      for (index cuts = random.between(1, 9); cuts > 0; --cuts)  // 0, Lk and repeated cuts leave parts without a key
+        how.cuts.push_back(random.chance(0.2) ? random.pick<index>({0, s.n.keys}) : random.between(0, s.n.keys));
+      if (random.chance(0.3)) how.cuts.push_back(how.cuts.front());
+      std::sort(how.cuts.begin(), how.cuts.end());
+      how.tree_seed = random.bits();
+      comparison const c = check(*s.op, s.p, s.n, b, s.op->run(s.p, b, how), whole);
+      CHECK_MESSAGE(c.failure.empty(), describe(*s.op, b, s.n, name(s.mask), s.seed) << how.cuts.size() << " cuts\n" << c.failure);
+    }
+  }
+}
+
+TEST_CASE("a common shift of scores, and of gamma where there is one") {
+  int shown = 0;
+  for (auto const& [name, e] : instances::registry()) {
+    policies const what = policies_of(e);
+    if (!what.given || what.softcap || (what.normalizer != "softmax" && !what.grounded())) continue;
+    if (what.length_scale != "none" && what.length_scale != "margin") continue;
+    ++shown;
+    under_every_mask(e, [&, &e_ = e](problem& p, dimensions const& n, backend b, std::string const& where, rng&) {
+      auto const round = [](double x) { return std::nearbyint(x * 256) / 256; };  // so that the shift is exact in float
+      for (double& x : p.tensors["scores"].data) x = round(x);
+      bool const has_gamma = p.parameters.count("gamma") != 0;
+      if (has_gamma)
+        for (double& x : p.parameters["gamma"].data) x = round(x);
+      result expected = e_.run(p, backend::reference_double, {});
+      for (double c : {1000., -512.}) {
+        problem shifted = p;
+        for (double& x : shifted.tensors["scores"].data) x += c;
+        if (has_gamma)
+          for (double& x : shifted.parameters["gamma"].data) x += c;
+        result const exact = e_.run(shifted, backend::reference_double, {});
+        result wanted = expected;
+        for (double& x : wanted.lse.data) x += c;
+        comparison const r = compare(e_.run(shifted, b, {}), wanted, bounds_of(e_, shifted, n, exact, accuracy_of(b)));
+        CHECK_MESSAGE(r.failure.empty(), where << ", shift " << c << ": " << r.failure);
+      }
+    });
+  }
+  CHECK(shown >= 2);
+}
+
+TEST_CASE("the ground weight increases with gamma, a sink's weight with its logit") {
+  for (auto const& [name, e] : instances::registry()) {
+    policies const what = policies_of(e);
+    if (!what.grounded() && !what.sink()) continue;
+    char const* const level = what.grounded() ? "gamma" : "sink";
+    under_every_mask(e, [&, &e_ = e](problem& p, dimensions const& n, backend b, std::string const& where, rng&) {
+      result last;
+      for (double value : {-infinity, -1e4, -30., -4., -1., 0., 0.5, 2., 5., 40., 1e4, infinity}) {
+        set_parameter(p, level, value);
+        result const now = e_.run(p, b, {});
+        if (!last.out.empty()) {
+          index decreases = 0, equals = 0;
+          each_row(n, [&](index bb, index h, index i) {
+            if (visible_count(p, n, bb, h, i) == 0) return;
+            double const before = at(last.ground_weight, n, bb, h, i), after = at(now.ground_weight, n, bb, h, i);
+            double const slack = 16 * accuracy_of(b).eps * (1 + std::fabs(std::log(std::fmax(before, 1e-30))));
+            decreases += after < before * (1 - slack) ? 1 : 0;
+            equals += std::fabs(value) <= 2 && before > 1e-6 && before < 0.9 && after <= before * (1 + slack) ? 1 : 0;
+          });
+          CHECK_MESSAGE(decreases == 0, where << ", " << level << " = " << value << ": w0 decreases in rows: " << decreases);
+          CHECK_MESSAGE(equals == 0, where << ", " << level << " = " << value << ": w0 does not increase in rows: " << equals);
+        }
+        last = now;
+      }
+      bool const full = std::all_of(last.ground_weight.data.begin(), last.ground_weight.data.end(), [](double w0) { return w0 == 1; });
+      CHECK_MESSAGE(full, where << ", " << level << " = inf");
+    });
+  }
+}
+
+}  // namespace
+}  // namespace attune::test

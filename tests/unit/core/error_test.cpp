@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include <attune/core/error.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include "../check.hpp"
+
+namespace attune::test {
+namespace {
+
+TEST_CASE("error: the sentence names function, argument, what was found and what is wanted") {
+  error const e("forward", "k", "feature extent 32", "64, the width of q");
+  CHECK(std::string(e.what()) == "attune::forward: k has feature extent 32; expected 64, the width of q");
+}
+
+TEST_CASE("error: caught as std::invalid_argument") {
+  CHECK_THROWS_AS(throw error("f", "x", "the value 1", "2"), std::invalid_argument);
+}
+
+TEST_CASE("text: the parts one after the other") {
+  CHECK(detail::text() == "");
+  CHECK(detail::text("shape ", 3, std::string(" x "), -4) == "shape 3 x -4");
+}
+
+}  // namespace
+}  // namespace attune::test

@@ -35,13 +35,14 @@ problem permute_keys(problem const& p, dimensions const& n, std::vector<index> c
 }
 
 TEST_CASE("the order of keys does not matter") {
-  for (auto const& [name, e] : instances::registry()) {
+  for (auto const& named : instances::registry()) {
+    entry const& e = named.second;
     if (policies_of(e).alibi) continue;  // positions are the order
-    under_every_mask(e, [&, &e_ = e](problem& p, dimensions const& n, backend b, std::string const& where, rng& random) {
+    under_every_mask(e, [&](problem& p, dimensions const& n, backend b, std::string const& where, rng& random) {
       std::vector<index> order(to_size(n.keys));
       std::iota(order.begin(), order.end(), index{0});
       for (std::size_t j = order.size(); j > 1; --j) std::swap(order[j - 1], order[to_size(random.between(0, static_cast<index>(j) - 1))]);
-      comparison const c = check(e_, p, n, b, e_.run(permute_keys(p, n, order), b, {}), e_.run(p, backend::reference_double, {}));
+      comparison const c = check(e, p, n, b, e.run(permute_keys(p, n, order), b, {}), e.run(p, backend::reference_double, {}));
       CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
     });
   }
@@ -70,27 +71,28 @@ TEST_CASE("keys split anywhere and merged in any order give the same row") {
 
 TEST_CASE("a common shift of scores, and of gamma where there is one") {
   int shown = 0;
-  for (auto const& [name, e] : instances::registry()) {
+  for (auto const& named : instances::registry()) {
+    entry const& e = named.second;
     policies const what = policies_of(e);
     if (!what.given || what.softcap || (what.normalizer != "softmax" && !what.grounded())) continue;
     if (what.length_scale != "none" && what.length_scale != "margin") continue;
     ++shown;
-    under_every_mask(e, [&, &e_ = e](problem& p, dimensions const& n, backend b, std::string const& where, rng&) {
+    under_every_mask(e, [&](problem& p, dimensions const& n, backend b, std::string const& where, rng&) {
       auto const round = [](double x) { return std::nearbyint(x * 256) / 256; };  // so that the shift is exact in float
       for (double& x : p.tensors["scores"].data) x = round(x);
       bool const has_gamma = p.parameters.count("gamma") != 0;
       if (has_gamma)
         for (double& x : p.parameters["gamma"].data) x = round(x);
-      result expected = e_.run(p, backend::reference_double, {});
+      result expected = e.run(p, backend::reference_double, {});
       for (double c : {1000., -512.}) {
         problem shifted = p;
         for (double& x : shifted.tensors["scores"].data) x += c;
         if (has_gamma)
           for (double& x : shifted.parameters["gamma"].data) x += c;
-        result const exact = e_.run(shifted, backend::reference_double, {});
+        result const exact = e.run(shifted, backend::reference_double, {});
         result wanted = expected;
         for (double& x : wanted.lse.data) x += c;
-        comparison const r = compare(e_.run(shifted, b, {}), wanted, bounds_of(e_, shifted, n, exact, accuracy_of(b)));
+        comparison const r = compare(e.run(shifted, b, {}), wanted, bounds_of(e, shifted, n, exact, accuracy_of(b)));
         CHECK_MESSAGE(r.failure.empty(), where << ", shift " << c << ": " << r.failure);
       }
     });
@@ -99,15 +101,16 @@ TEST_CASE("a common shift of scores, and of gamma where there is one") {
 }
 
 TEST_CASE("the ground weight increases with gamma, a sink's weight with its logit") {
-  for (auto const& [name, e] : instances::registry()) {
+  for (auto const& named : instances::registry()) {
+    entry const& e = named.second;
     policies const what = policies_of(e);
     if (!what.grounded() && !what.sink()) continue;
     char const* const level = what.grounded() ? "gamma" : "sink";
-    under_every_mask(e, [&, &e_ = e](problem& p, dimensions const& n, backend b, std::string const& where, rng&) {
+    under_every_mask(e, [&](problem& p, dimensions const& n, backend b, std::string const& where, rng&) {
       result last;
       for (double value : {-infinity, -1e4, -30., -4., -1., 0., 0.5, 2., 5., 40., 1e4, infinity}) {
         set_parameter(p, level, value);
-        result const now = e_.run(p, b, {});
+        result const now = e.run(p, b, {});
         if (!last.out.empty()) {
           index decreases = 0, equals = 0;
           each_row(n, [&](index bb, index h, index i) {

@@ -79,7 +79,9 @@ head_report check_head(System const& system, Mask mask, layer const& l, magnitud
       if (head.visible(n, j)) logit = std::max(logit, std::fabs(head.logits(n, j)));
     return std::pair(1 + logit + x.factor * r.product + x.level + x.gate * (r.gate_penalty + r.gate_product), std::max(r.value, largest_v0));
   };
-  auto const keep_worst = [](double& worst, double x) { if (!(x <= worst)) worst = x; };  // NaN counts as worse
+  auto const keep_worst = [](double& worst, double x) {  // a NaN is the worst and stays
+    if (worst == worst && !(x <= worst)) worst = x;
+  };
 
   head_report report;
   for (index_t n = 0; n < rows.count; ++n) {

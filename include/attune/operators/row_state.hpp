@@ -60,7 +60,7 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     T const z = earned + unearned;
     auto const dead = z == zero;  // no mass at all: no key, or every logit -inf
     T const inverse = math::select(dead, zero, T(one / z));
-    T weight = unearned * inverse;
+    T weight = math::select(dead, zero, T(unearned / z));  // a division: all of the mass is a weight of exactly 1
     if constexpr (is.constant_mass) weight = math::select(dead, one, weight);
     if constexpr (is.ground_mass) weight = math::select(visible == zero, one, weight);
     T const lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));

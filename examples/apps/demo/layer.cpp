@@ -53,7 +53,7 @@ double median(std::vector<double> x) {
   return *middle;
 }
 
-/// Per head: the 75th percentile of the scores and the median over rows of their log-sum-exp.
+/// Per head: the 90th percentile of the scores and the median over rows of their log-sum-exp.
 struct score_facts {
   std::vector<double> percentile, lse;
 };
@@ -75,9 +75,9 @@ score_facts facts(layer const& l) {
       for (index_t j = 0; j < l.length; ++j) mass += std::exp(row[j] - top);
       lse[std::size_t(i)] = top + std::log(mass);
     }
-    auto const quarter = scores.begin() + std::ptrdiff_t(3 * scores.size() / 4);
-    std::nth_element(scores.begin(), quarter, scores.end());
-    f.percentile.push_back(*quarter);
+    auto const tenth = scores.begin() + std::ptrdiff_t(9 * scores.size() / 10);
+    std::nth_element(scores.begin(), tenth, scores.end());
+    f.percentile.push_back(*tenth);
     f.lse.push_back(median(lse));
   }
   return f;
@@ -138,9 +138,9 @@ layer load_layer(std::filesystem::path const& folder, int number, index_t heads)
 
   score_facts const f = facts(l);
   std::vector<double> alpha, beta;
-  for (index_t h = 0; h < l.heads; ++h) {  // a ramp over the heads, around softplus(-2) = 0.13 and softplus(-1) = 0.31
+  for (index_t h = 0; h < l.heads; ++h) {  // a ramp over the heads, around softplus(-3.5) = 0.03 and softplus(-1) = 0.31
     double const ramp = l.heads > 1 ? double(h) / double(l.heads - 1) - 0.5 : 0;
-    alpha.push_back(-2 + ramp);
+    alpha.push_back(-3.5 + ramp);
     beta.push_back(-1 - ramp);
   }
   derive(l.alpha, l, alpha, 1);

@@ -278,15 +278,12 @@ class forward_tile {
         in.v, b_, p_->group(h_, p_->value_heads), first, n,
         rows + padded<T>(shape_of::key_block * p_->width) + padded<T>(shape_of::key_block * p_->gate_width));
     if (finite_rows<T, Arch>(values, p_->value_width, 0, full_first) &&
-        finite_rows<T, Arch>(values, p_->value_width, full_last, n)) {
+        finite_rows<T, Arch>(values, p_->value_width, full_last, n))
       accumulate<T, Arch>(sum_, values.data, values.step, pairs, n, p_->value_width);
-      return;
-    }
-    accumulate_seen<T, Arch>(sum_, values, p_->value_width, 0, full_first, pairs, bits);
-    accumulate<T, Arch>(sum_, values.data + full_first * values.step, values.step, pairs + full_first * queries,
-                        full_last - full_first, p_->value_width);
-    accumulate_seen<T, Arch>(sum_, values, p_->value_width, full_last, n, pairs, bits);
+    else
+      accumulate_seen<T, Arch>(sum_, values, p_->value_width, n, full_first, full_last, pairs, bits);
   }
+
   problem_shape const* p_;
   index_t b_, h_, first_query_, count_;
   batch visible_[vectors];

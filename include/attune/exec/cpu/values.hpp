@@ -44,20 +44,26 @@ ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_
   return true;
 }
 
-/// Adds keys [from, to) of a block, each to the lanes that see it and to no other: a weight of 0 times NaN would be NaN.
+/// The product of `accumulate` with unseen pairs left out instead of multiplied by 0: 0 * NaN would be NaN. Keys outside
+/// [full_first, full_last) count for the lanes in their bits. The order of operations is that of `accumulate`, so that what
+/// lies in an invisible value never changes a bit of any result.
 template <class T, class Arch>
-ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t width, index_t from, index_t to,
-                                     T const* weights, std::uint64_t const* bits) {
+ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t width, index_t n, index_t full_first,
+                                     index_t full_last, T const* weights, std::uint64_t const* bits) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
-  for (index_t j = from; j < to; ++j)
-    for (index_t d = 0; d < width; ++d)
-      for (int v = 0; v < tile::vectors; ++v) {
-        T* const at = sum + d * tile::queries + v * tile::lanes;
-        batch const old = batch::load_aligned(at), weight = batch::load_aligned(weights + j * tile::queries + v * tile::lanes);
-        batch const moved = xsimd::fma(weight, batch(values.data[j * values.step + d]), old);
-        xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)), moved, old).store_aligned(at);
+  for (index_t d = 0; d < width; ++d)
+    for (int v = 0; v < tile::vectors; ++v) {
+      batch acc(T(0));
+      for (index_t j = 0; j < n; ++j) {
+        batch const weight = batch::load_aligned(weights + j * tile::queries + v * tile::lanes);
+        batch const moved = xsimd::fma(batch(values.data[j * values.step + d]), weight, acc);
+        bool const by_all = j >= full_first && j < full_last;
+        acc = by_all ? moved : xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)), moved, acc);
       }
+      T* const at = sum + d * tile::queries + v * tile::lanes;
+      (tile::batch::load_aligned(at) + acc).store_aligned(at);
+    }
 }
 
 }  // namespace attune::exec_cpu

@@ -88,6 +88,12 @@ ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a,
     return xsimd::fma(a, b, c);
 }
 
+template <class T, std::size_t N>
+constexpr std::array<T, N> twice(std::array<T, N> c) {
+  for (T& x : c) x *= 2;
+  return c;
+}
+
 /// c[0] + c[1] x + c[2] x^2 + ...: Horner's rule, for long polynomials in x^2 over pairs, which halves the chain of
 /// dependent operations at the price of one multiplication (22 terms: 4.1 ns instead of 5.2 per AVX-512 register).
 /// Pairs of neighbours rather than odd and even halves, which would cancel where the signs alternate; the first two
@@ -148,39 +154,37 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch abs(batch const& x) { return xsimd::abs(x); }
   ATTUNE_INLINE static batch sqrt(batch const& x) { return xsimd::sqrt(x); }
 
-  /// 13 operations in float, 18 in double. 0 below log(2^-126.5) = -87.7 (float), log(2^-1022.5) = -708.7 (double):
-  /// one factor 2^n then suffices. The clamp keeps NaN and turns -inf into a number whose 2^n is exactly 0. Fewer terms
-  /// would cost 2 ulp; Estrin's scheme, a table of 2^(j/16) or VSCALEF measured no faster, for throughput is the limit.
+  /// 13 operations in float, 18 in double; throughput is the limit, so Horner's rule beats Estrin's.
+  /// 0 below log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal:
+  /// a subnormal weight costs 44 ns instead of 0.4 in each multiplication with a value vector (Sapphire Rapids), which
+  /// also rules out VSCALEF. The clamp keeps NaN and turns -inf into a number whose 2^(n-1) is 0.
   ATTUNE_INLINE static batch exp_nonpositive(batch const& x0) {
-    constexpr T offset = k_::anchor + T(k_::bias);
-    batch const x = larger(x0, batch(T(-k_::bias) * k_::ln2_hi));  // n = -bias: every bit of 2^n is 0
+    constexpr T offset = k_::anchor + T(k_::bias - 1);
+    batch const x = larger(x0, batch(T(1 - k_::bias) * k_::ln2_hi));
     batch const r = simd::multiply_add(x, batch(k_::log2e), batch(offset));
-    batch const f = remainder(x, r - batch(offset));
-    return exp_remainder(f) * power_of_two(to_bits(r));
+    return twice_exp(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
   }
 
-  /// 2^n in two factors, for neither end of the range fits in one: finite up to the largest number (xsimd::exp gives up
-  /// at 88.38 instead of 88.72 in float), gradual underflow.
+  /// 2^(n-1) in two factors, for neither end of the range fits in one: finite up to the largest number (xsimd::exp gives
+  /// up at 88.38 instead of 88.72 in float), gradual underflow.
   ATTUNE_INLINE static batch exp(batch const& x0) {
-    constexpr T offset = k_::anchor + T(2 * k_::bias);
+    constexpr T offset = k_::anchor + T(2 * k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::exp_zero)), batch(k_::exp_overflow));
     batch const r = simd::multiply_add(x, batch(k_::log2e), batch(offset));
-    batch const f = remainder(x, r - batch(offset));
-    bits const k = to_bits(r) - to_bits(batch(k_::anchor));  // n + 2 bias: both halves are valid exponents
+    bits const k = to_bits(r) - to_bits(batch(k_::anchor));  // n - 1 + 2 bias: both halves are valid exponents
     bits const half = k >> 1;
-    return exp_remainder(f) * power_of_two(half) * power_of_two(k - half);
+    return twice_exp(remainder(x, r - batch(offset))) * power_of_two(half) * power_of_two(k - half);
   }
 
   /// 2^n (f + f^2 Q) + (2^n - 1), halved up to the last step because 2^n overflows before e^x does. f^2 Q joins the
-  /// sum last: rounding f + f^2 Q first would cost 0.4 ulp more between 0.35 and 1.04.
+  /// sum last: rounding f + f^2 Q first would cost 0.4 ulp more between 0.35 and 1.04. Subnormal x may lose their last bit.
   ATTUNE_INLINE static batch expm1(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::expm1_floor)), batch(k_::exp_overflow));
     batch const r = simd::multiply_add(x, batch(k_::log2e), batch(offset));
     batch const f = remainder(x, r - batch(offset));
-    batch const s = power_of_two(to_bits(r));
-    batch const linear = simd::multiply_add(s, f, s - batch(T(0.5)));
-    batch const h = simd::multiply_add(s * (f * f), simd::polynomial(f, k_::q), linear);
+    batch const s = power_of_two(to_bits(r)), sf = s * f;
+    batch const h = simd::multiply_add(sf, f * simd::polynomial(f, k_::q), sf + (s - batch(T(0.5))));
     return h + h;
   }
 
@@ -195,7 +199,8 @@ struct scalar<xsimd::batch<T, Arch>> {
     return log_corrected(u, lost / u);
   }
 
-  ATTUNE_INLINE static batch log1p_unit(batch const& x) { return simd::multiply_add(x * x, simd::polynomial(x, k_::l), x); }
+  /// x + (x L) x rather than x + x^2 L: x^2 could be subnormal, hence slow.
+  ATTUNE_INLINE static batch log1p_unit(batch const& x) { return simd::multiply_add(x * simd::polynomial(x, k_::l), x, x); }
 
  private:
   using k_ = simd::constants<T>;
@@ -211,10 +216,11 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch remainder(batch const& x, batch const& n) {
     return simd::multiply_add(n, batch(-k_::ln2_lo), simd::multiply_add(n, batch(-k_::ln2_hi), x));
   }
-  /// e^f
-  ATTUNE_INLINE static batch exp_remainder(batch const& f) {
-    batch const one(T(1));
-    return simd::multiply_add(simd::multiply_add(simd::polynomial(f, k_::q), f, one), f, one);
+  /// 2 e^f: with 2^(n-1) as its partner, an exponent field of 0 stands for 0 and never for a subnormal product.
+  ATTUNE_INLINE static batch twice_exp(batch const& f) {
+    constexpr auto q = simd::twice(k_::q);
+    batch const two(T(2));
+    return simd::multiply_add(simd::multiply_add(simd::polynomial(f, q), f, two), f, two);
   }
 
   /// log(x) + c for a correction c far smaller than log(x), or for x = 1. With x = 2^e (1 + f), 1 + f in

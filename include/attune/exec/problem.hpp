@@ -36,6 +36,7 @@ inline void require_extent(char const* function, char const* argument, char cons
                 std::to_string(expected) + ", " + because);
 }
 inline void require_group(char const* function, char const* argument, index_t got, index_t heads) {
+  if (heads == 0) return;  // nothing will be read
   if (got < 1 || heads % got != 0)
     throw error(function, argument, "head extent " + std::to_string(got),
                 "a divisor of " + std::to_string(heads) + ", the number of query heads");
@@ -76,7 +77,7 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   p.keys = v.position;
   p.value_width = out.feature;
   require_extent(function, "v", "batch", v.batch, p.batch, "the batch of out");
-  if (p.heads > 0) require_group(function, "v", v.head, p.heads);
+  require_group(function, "v", v.head, p.heads);
   require_at_least_one(function, "v", "feature", v.feature);
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;

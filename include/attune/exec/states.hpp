@@ -41,14 +41,22 @@ struct row_states {
   }
 };
 
+namespace detail {
+
+/// (B, H, Lq, Dv) of the rows that a state describes.
+template <class T>
+shape rows_of(row_states<T> const& s) {
+  return {s.extents.batch, s.extents.heads, s.extents.queries, s.extents.value_width};
+}
+
+}  // namespace detail
+
 /// The states of both sets of keys. Throws attune::error unless both belong to calls of the same extents.
 template <class T>
 row_states<T> merge(row_states<T> a, row_states<T> const& b) {
-  auto const counted = [](row_states<T> const& s) {
-    return std::to_string(s.reference.size()) + " rows of width " + std::to_string(s.extents.value_width);
-  };
-  if (a.reference.size() != b.reference.size() || a.acc.size() != b.acc.size())
-    throw error("merge", "the second state", counted(b), counted(a) + ", as the first");
+  shape const first = detail::rows_of(a), second = detail::rows_of(b);
+  if (!(first == second))
+    throw error("merge", "the second state", "rows of shape " + to_string(second), to_string(first) + ", as the first");
   for (index_t n = 0; n < index_t(a.reference.size()); ++n) a.store(n, merge(a.load(n), b.load(n)));
   return a;
 }
@@ -59,9 +67,11 @@ template <class T, class Op, class View>
 void finish(Op const& op, inputs<Op, View> const& in, row_states<T> const& states, outputs<Op, T> const& to) {
   using normalizer = typename Op::normalizer_policy;
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());
-  if (index_t(states.acc.size()) != to.out.extents().size())
-    throw error("finish", "states", std::to_string(states.acc.size()) + " value sums",
-                std::to_string(to.out.extents().size()) + ", the size of out");
+  if constexpr (Op::has_lse) detail::require_row_output("finish", "lse", to.lse.values, p);
+  if constexpr (Op::has_ground_weight) detail::require_row_output("finish", "ground_weight", to.ground_weight, p);
+  if (!(detail::rows_of(states) == to.out.extents()))
+    throw error("finish", "states", "rows of shape " + to_string(detail::rows_of(states)),
+                to_string(to.out.extents()) + ", the shape of out");
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) {

@@ -1,5 +1,10 @@
 // expect-error: traits declare ground_mass but the bound object has no T ground
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   static constexpr auto role = policy_role::normalizer;

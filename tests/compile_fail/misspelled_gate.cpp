@@ -1,5 +1,10 @@
 // expect-error: GatePolicy: bind\(row\) must return an object with T gate
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   static constexpr auto role = policy_role::gate;

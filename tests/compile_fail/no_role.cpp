@@ -1,5 +1,10 @@
 // expect-error: a policy has no role\. Write in it: static constexpr auto role
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   template <class T>

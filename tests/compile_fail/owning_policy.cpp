@@ -1,5 +1,10 @@
 // expect-error: a policy must be trivially copyable
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   static constexpr auto role = policy_role::mask;

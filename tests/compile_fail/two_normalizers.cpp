@@ -1,5 +1,10 @@
 // expect-error: takes one NormalizerPolicy, two were given
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 auto op = (attention(kernel::dot_product{}, normalizer::softmax{}, normalizer::off_by_one{}), 0);
 int main() {}

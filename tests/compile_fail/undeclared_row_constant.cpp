@@ -1,5 +1,10 @@
 // expect-error: has row_constant\(\) but traits do not declare it
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   static constexpr auto role = policy_role::length_scale;

@@ -1,5 +1,10 @@
 // expect-error: a policy with members must list its parameters
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   static constexpr auto role = policy_role::normalizer;

@@ -1,5 +1,10 @@
 // expect-error: must return an object with T score\(T const& contraction
-#include "operators.hpp"
+#include <tuple>
+#include <vector>
+
+#include <attune/policies.hpp>
+
+using namespace attune;
 
 struct mine {
   static constexpr auto role = policy_role::kernel;

@@ -10,13 +10,18 @@
 
 namespace attune::test {
 namespace {
+
+TEST_SUITE_BEGIN("contracts");
+
 /// Whether a row of a result says: everything on the ground.
 std::string row_is_ground(entry const& e, problem const& p, dimensions const& n, result const& r, index b, index h, index i) {
   for (index d = 0; d < n.value_width; ++d) {
     double const expected = e.has_ground_value ? at(p.tensors.at("v0"), n, b, h, i, d) : 0;
-    if (at(r.out, n, b, h, i, d) != expected) return "out " + std::to_string(at(r.out, n, b, h, i, d)) + " is not " + std::to_string(expected);
+    if (at(r.out, n, b, h, i, d) != expected)
+      return "out " + std::to_string(at(r.out, n, b, h, i, d)) + " is not " + std::to_string(expected);
   }
-  if (e.has_ground_weight && at(r.ground_weight, n, b, h, i) != 1) return "w0 " + std::to_string(at(r.ground_weight, n, b, h, i)) + " is not 1";
+  if (e.has_ground_weight && at(r.ground_weight, n, b, h, i) != 1)
+    return "w0 " + std::to_string(at(r.ground_weight, n, b, h, i)) + " is not 1";
   return {};
 }
 
@@ -58,7 +63,9 @@ TEST_CASE("contract: no visible key") {
       poison(p, n, random);
       for (char const* t : {"q", "gate_q"})  // a row that sees no key does not read its query either
         if (p.tensors.count(t))
-          each_row(n, [&](index bb, index h, index i) { if (!sees(bb, h, i, 1)) element(p.tensors[t], n.heads, bb, h, i, 0) = not_a_number; });
+          each_row(n, [&](index bb, index h, index i) {
+            if (!sees(bb, h, i, 1)) element(p.tensors[t], n.heads, bb, h, i, 0) = not_a_number;
+          });
       result const r = e.run(p, b, {});
       each_row(n, [&](index bb, index h, index i) {
         if (sees(bb, h, i, 1)) return;
@@ -67,6 +74,19 @@ TEST_CASE("contract: no visible key") {
         if (e.has_lse) CHECK_MESSAGE(at(r.lse, n, bb, h, i) == empty_lse(what, p, n, bb, h, i), where);
       });
     }
+  });
+}
+
+TEST_CASE("contract: no visible key, for no key exists") {
+  everywhere([](entry const& e, policies const& what, dimensions n, backend b, std::string const& where, rng& random) {
+    n.keys = 0;
+    problem const p = make_problem(e, n, {}, random);
+    result const r = e.run(p, b, {});
+    each_row(n, [&](index bb, index h, index i) {
+      std::string const wrong = row_is_ground(e, p, n, r, bb, h, i);
+      CHECK_MESSAGE(wrong.empty(), where << ", Lk 0: " << wrong);
+      if (e.has_lse) CHECK_MESSAGE(at(r.lse, n, bb, h, i) == empty_lse(what, p, n, bb, h, i), where << ", Lk 0");
+    });
   });
 }
 
@@ -83,9 +103,13 @@ TEST_CASE("contract: one visible key") {
       if (what.normalizer == "softmax")
         for (index d = 0; d < n.value_width; ++d)
           CHECK_MESSAGE(at(r.out, n, bb, h, i, d) == at(p.tensors.at("v"), n, bb, h, j, d), where);
-      double const s = at(exact.scores, n, bb, h, i, j), a = at(exact.logits, n, bb, h, i, j), bias = parameter(p, "ss_bias", n.heads, bb, h, i, 0);
+      double const s = at(exact.scores, n, bb, h, i, j), a = at(exact.logits, n, bb, h, i, j),
+                   bias = parameter(p, "ss_bias", n.heads, bb, h, i, 0);
       if (what.gate == "none")
-        CHECK_MESSAGE(std::fabs(a - (what.length_scale == "logn" ? 0 : what.length_scale == "ssmax" ? bias * s : s)) <= 0x1p-50 * std::fabs(s), where);
+        CHECK_MESSAGE(std::fabs(a - (what.length_scale == "logn"    ? 0
+                                     : what.length_scale == "ssmax" ? bias * s
+                                                                    : s)) <= 0x1p-50 * std::fabs(s),
+                      where);
       double const level = what.sink() ? parameter(p, "sink", n.heads, bb, h, i, 0) : 0;
       double const w = what.normalizer == "softmax" ? 1 : what.grounded() ? std::exp(a - 1e4) : detail::sigmoid(a - level);
       CHECK_MESSAGE(std::fabs(at(exact.weights, n, bb, h, i, j) - w) <= 1e-14, where);
@@ -104,7 +128,9 @@ TEST_CASE("contract: all logits -inf") {
       if (what.grounded() || std::isfinite(level)) set_parameter(p, "gamma", level);
       set_parameter(p, "sink", level);
       bool possible = true;
-      each_row(n, [&](index bb, index h, index i) { if (i % 2 == 0) possible &= switch_row_off(p, what, n, bb, h, i); });
+      each_row(n, [&](index bb, index h, index i) {
+        if (i % 2 == 0) possible &= switch_row_off(p, what, n, bb, h, i);
+      });
       if (!possible) continue;
       result const r = e.run(p, b, {});
       each_row(n, [&](index bb, index h, index i) {
@@ -119,9 +145,13 @@ TEST_CASE("contract: all logits -inf") {
         }
         std::string const wrong = row_is_ground(e, p, n, r, bb, h, i);
         CHECK_MESSAGE(wrong.empty(), here << ": " << wrong);
-        if (!what.grounded()) CHECK_MESSAGE(lse == empty_lse(what, p, n, bb, h, i), here);
-        else if (level == infinity) CHECK_MESSAGE(lse == infinity, here);
-        else CHECK_MESSAGE(std::fabs(lse - (level + log_count)) <= 8 * accuracy_of(b).eps * (1 + log_count), here << ": lse " << lse);
+        if (!what.grounded())
+          CHECK_MESSAGE(lse == empty_lse(what, p, n, bb, h, i), here);
+        else if (level == infinity)
+          CHECK_MESSAGE(lse == infinity, here);
+        else
+          CHECK_MESSAGE(std::fabs(lse - (level + log_count)) <= 8 * accuracy_of(b).eps * (1 + log_count),
+                        here << ": lse " << lse);
       });
     }
   });
@@ -135,8 +165,12 @@ TEST_CASE("contract: some logits -inf") {
     make_values_identity(p, n);
     array& planted = p.tensors[what.gate == "given_softplus" ? "gates" : "scores"];
     auto const off = [&](index i, index j) { return (i * i + 2 * j) % 5 < 2; };
-    each_row(n, [&](index bb, index h, index i) { for (index j = 0; j < n.keys; ++j) if (off(i, j)) element(planted, n.heads, bb, h, i, j) = -infinity; });
-    result const r = e.run(p, b, {}), exact = e.run(p, n.keys > small.keys ? backend::reference_double : backend::reference_50, {});
+    each_row(n, [&](index bb, index h, index i) {
+      for (index j = 0; j < n.keys; ++j)
+        if (off(i, j)) element(planted, n.heads, bb, h, i, j) = -infinity;
+    });
+    result const r = e.run(p, b, {}),
+                 exact = e.run(p, n.keys > small.keys ? backend::reference_double : backend::reference_50, {});
     index leaks = 0;
     each_row(n, [&](index bb, index h, index i) {
       for (index j = 0; j < n.keys; ++j) leaks += off(i, j) && at(r.out, n, bb, h, i, j) != 0 ? 1 : 0;
@@ -149,7 +183,8 @@ TEST_CASE("contract: some logits -inf") {
 
 /// Rows for which touched(b, h, i) holds must have NaN in every feature of out (and lse, w0 where `all`), others must be untouched.
 template <class Touched>
-void check_isolation(std::string const& where, dimensions const& n, result const& before, result const& after, bool all, Touched touched) {
+void check_isolation(std::string const& where, dimensions const& n, result const& before, result const& after, bool all,
+                     Touched touched) {
   std::string wrong;
   each_row(n, [&](index b, index h, index i) {
     bool const hit = touched(b, h, i);
@@ -157,7 +192,8 @@ void check_isolation(std::string const& where, dimensions const& n, result const
       for (index d = 0; d < (x.empty() ? 0 : width); ++d) {
         double const old = at(x, n, b, h, i, d), now = at(y, n, b, h, i, d);
         if (hit ? must_be_nan && !std::isnan(now) : old != now)
-          wrong = std::string(what) + (hit ? " is not NaN" : " changed") + " in row " + std::to_string(i) + " of head " + std::to_string(h);
+          wrong = std::string(what) + (hit ? " is not NaN" : " changed") + " in row " + std::to_string(i) + " of head " +
+                  std::to_string(h);
       }
     };
     look("out", before.out, after.out, n.value_width, true);
@@ -180,20 +216,23 @@ TEST_CASE("contract: +inf or NaN logit at a visible key") {
         problem broken = p;
         for (index j : {index{1}, n.keys - 1})  // n.queries - 1 sees one of them
           if (visible(p, 0, 0, n.queries - 1, j)) element(broken.tensors[t], n.heads, 0, 1, n.queries - 1, j) = bad;
-        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), std::isnan(bad), [&](index, index h, index i) { return h == 1 && i == n.queries - 1; });
+        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), std::isnan(bad),
+                        [&](index, index h, index i) { return h == 1 && i == n.queries - 1; });
       }
       if (std::isfinite(bad) || bad == infinity) continue;
       for (char const* t : {"q", "gate_q"}) {  // one query: its row
         if (!p.tensors.count(t)) continue;
         problem broken = p;
         element(broken.tensors[t], n.heads, 0, 1, 2, 0) = bad;
-        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), true, [](index, index h, index i) { return h == 1 && i == 2; });
+        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), true,
+                        [](index, index h, index i) { return h == 1 && i == 2; });
       }
       for (char const* t : {"k", "gate_k"}) {  // one key: all rows that see it, and no other row of the tile
         if (!p.tensors.count(t)) continue;
         problem broken = p;
         element(broken.tensors[t], 1, 0, 0, n.keys - 2, 0) = bad;
-        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), true, [&](index bb, index h, index i) { return visible(p, bb, h, i, n.keys - 2); });
+        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), true,
+                        [&](index bb, index h, index i) { return visible(p, bb, h, i, n.keys - 2); });
       }
     }
     if (what.normalizer == "softmax" && what.given && !what.softcap) {
@@ -211,7 +250,9 @@ TEST_CASE("contract: weight 0 on a visible key with non-finite v") {
     problem p = make_problem(e, n, {}, random);
     set_mask(p, 1, 1, n.queries, n.keys, [](index, index, index i, index j) { return (i + j) % 3 != 0; });
     index const key = n.keys - 3;
-    each_row(n, [&](index bb, index h, index i) { element(p.tensors[by_gate ? "gates" : "scores"], n.heads, bb, h, i, key) = -infinity; });
+    each_row(n, [&](index bb, index h, index i) {
+      element(p.tensors[by_gate ? "gates" : "scores"], n.heads, bb, h, i, key) = -infinity;
+    });
     result const before = e.run(p, b, {});
     for (double bad : {not_a_number, infinity, -infinity}) {
       problem broken = p;
@@ -227,143 +268,14 @@ TEST_CASE("contract: weight 0 on a visible key with non-finite v") {
           changed += !hit && x != at(before.out, n, bb, h, i, d) ? 1 : 0;
         }
       });
-      CHECK_MESSAGE(hidden == 0, where << ", v = " << bad << ": 0 * v is NaN (IEEE, only masks hide), but not in " << hidden << " rows");
+      CHECK_MESSAGE(hidden == 0,
+                    where << ", v = " << bad << ": 0 * v is NaN (IEEE, only masks hide), but not in " << hidden << " rows");
       CHECK_MESSAGE(changed == 0, where << ", v = " << bad << ": other elements that changed: " << changed);
     }
   });
 }
 
-TEST_CASE("contract: anything in invisible keys or values") {
-  everywhere([](entry const& e, policies const&, dimensions const& n, backend b, std::string const& where, rng& random) {
-    for (mask_kind kind : all_mask_kinds) {
-      if (kind == mask_kind::none || (kind > mask_kind::padding && b == backend::reference_50)) continue;
-      recipe how;
-      how.mask = kind;
-      problem p = make_problem(e, n, how, random);
-      if (random.chance(0.5))  // keys that nobody sees at all: whole rows of k and v
-        for (std::size_t x = 0; x < p.visible.size(); ++x) p.visible[x] &= x % to_size(n.keys) % 3 != 1;
-      result const clean = e.run(p, b, {});
-      poison(p, n, random);
-      options odd;
-      odd.odd_strides = is_cpu(b);  // the padding of every axis is NaN
-      CHECK_MESSAGE(same_bits(e.run(p, b, {}), clean), where << ", mask " << name(kind));
-      CHECK_MESSAGE(same_bits(e.run(p, b, odd), clean), where << ", mask " << name(kind) << ", odd strides");
-    }
-  });
-}
-
-TEST_CASE("contract: K in LengthScale counts the visible keys of the row") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
-    problem p = make_problem(e, n, {}, random);
-    p.offset = n.keys / 2;
-    // What remains: any keys, but a range where positions matter; then the position of query 0 moves with the first key.
-    auto const stays = [&](index j) { return what.alibi ? j >= 2 && j < n.keys - 1 : j % 3 != 1; };
-    problem removed = p;
-    dimensions few = n;
-    few.keys = 0;
-    for (index j = 0; j < n.keys; ++j) few.keys += stays(j) ? 1 : 0;
-    if (what.alibi) removed.offset = *p.offset - 2;
-    for (auto& [key, a] : removed.tensors) {
-      bool const columns = key == "scores" || key == "gates", rows = key == "k" || key == "v" || key == "gate_k";
-      if (!columns && !rows) continue;
-      array const all = a;
-      a.shape[columns ? 3 : 2] = few.keys;
-      a.data.clear();
-      for (std::size_t x = 0; x < all.data.size(); ++x) {
-        index const position = columns ? static_cast<index>(x) : static_cast<index>(x) / all.shape[3];
-        if (stays(position % n.keys)) a.data.push_back(all.data[x]);
-      }
-    }
-    set_mask(p, 1, 1, n.queries, n.keys, [&](index, index, index, index j) { return stays(j); });
-    comparison const c = check(e, removed, few, b, e.run(p, b, {}), e.run(removed, backend::reference_double, {}));
-    CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
-  });
-}
-
-/// No NaN anywhere, and what 50 digits say within the bounds.
-void check_extreme(entry const& e, problem const& p, dimensions const& n, backend b, std::string const& where) {
-  result const r = e.run(p, b, {});
-  auto const any_nan = [](array const& a) { return std::any_of(a.data.begin(), a.data.end(), [](double x) { return std::isnan(x); }); };
-  CHECK_MESSAGE(!any_nan(r.out), where << ": NaN in out");
-  CHECK_MESSAGE(!any_nan(r.lse), where << ": NaN in lse");
-  CHECK_MESSAGE(!any_nan(r.ground_weight), where << ": NaN in w0");
-  comparison const c = check(e, p, n, b, r, e.run(p, backend::reference_50, {}));
-  CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
-}
-
-TEST_CASE("contract: extreme scores") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
-    if (n.keys > small.keys) return;
-    for (double size : {1e4, -1e4, 3e4}) {
-      problem p = make_problem(e, n, {}, random);
-      for (char const* t : {"scores", "gates"})
-        if (p.tensors.count(t))
-          for (double& x : p.tensors[t].data) x = f32(random.chance(0.5) ? size * random.uniform() : random.normal());
-      if (!what.given) set_parameter(p, "scale", size);
-      check_extreme(e, p, n, b, where + ", size " + std::to_string(size));
-    }
-  });
-}
-
-TEST_CASE("contract: extreme parameters") {
-  struct setting {
-    char const* name;
-    std::vector<double> values;
-  };
-  static setting const settings[] = {
-      {"alpha", {-infinity, -1e4, -100, 1e4}}, {"beta", {-infinity, -1e4, -100, 1e4}}, {"gamma", {-infinity, infinity, -1e16, -1e4, 1e4}},
-      {"sink", {-infinity, infinity, -1e4, 1e4}}, {"scale", {1e-6, 1e4}}, {"slope", {0, 1e4}}, {"cap", {1e-3, 1e6}},
-      {"ss_scale", {0, -1, 1e4}}, {"ss_bias", {0, -1, 1e4}}, {"length0", {1.0009765625, 1e9}}};
-  everywhere([](entry const& e, policies const&, dimensions const& n, backend b, std::string const& where, rng& random) {
-    if (n.keys > small.keys) return;
-    for (setting const& one : settings) {
-      if (!contains(e.parameters, one.name)) continue;
-      for (double value : one.values) {
-        problem p = make_problem(e, n, {}, random);
-        set_parameter(p, one.name, value);
-        check_extreme(e, p, n, b, where + ", " + one.name + " = " + std::to_string(value));
-      }
-    }
-    for (int round = 0; round < 10; ++round) {  // all at once
-      problem p = make_problem(e, n, {}, random);
-      std::string all;
-      for (setting const& one : settings) {
-        double const value = one.values[to_size(random.between(0, static_cast<index>(one.values.size()) - 1))];
-        if (random.chance(0.3) || !p.parameters.count(one.name)) continue;
-        set_parameter(p, one.name, value);
-        all += std::string(", ") + one.name + " = " + std::to_string(value);
-      }
-      check_extreme(e, p, n, b, where + all);
-    }
-  });
-}
-
-TEST_CASE("contract: limits are reached") {
-  everywhere([](entry const& e, policies const& what, dimensions n, backend b, std::string const& where, rng& random) {
-    if (n.keys > small.keys || what.softcap || what.gate != "none") return;
-    problem const plain = [&] { problem p = make_problem(e, n, {}, random); make_values_identity(p, n); return p; }();
-    auto const weights = [&](auto change) { problem p = plain; change(p); return e.run(p, b, {}); };
-    auto const all_of = [&](array const& a, auto holds) { return std::all_of(a.data.begin(), a.data.end(), holds); };
-    auto const zero_or_one = [](double w) { return w == 0 || w == 1; };
-    if (what.normalizer == "softmax" && what.length_scale != "ssmax") {  // sharp: one key takes all
-      auto const hot = [&](problem& p) { for (auto& [key, a] : p.tensors) if (key == "q" || key == "scores") for (double& x : a.data) x = f32(1e8 * x); };
-      CHECK_MESSAGE(all_of(weights(hot).out, zero_or_one), where << ", hot scores");
-      if (what.length_scale == "margin") CHECK_MESSAGE(all_of(weights([](problem& p) { set_parameter(p, "alpha", 1e6); }).out, zero_or_one), where << ", alpha");
-    }
-    if (what.grounded() || what.sink()) {
-      char const* level = what.grounded() ? "gamma" : "sink";
-      for (double high : {1e4, infinity}) {
-        result const r = weights([&](problem& p) { set_parameter(p, level, high); set_parameter(p, "alpha", -1); });
-        CHECK_MESSAGE(all_of(r.out, [](double w) { return w == 0; }), where << ", " << level << " = " << high);
-        CHECK_MESSAGE(all_of(r.ground_weight, [](double w) { return w == 1; }), where << ", " << level << " = " << high);
-      }
-      for (double low : {-1e4, -infinity}) {
-        result const r = weights([&](problem& p) { set_parameter(p, level, low); set_parameter(p, "alpha", -1); });
-        CHECK_MESSAGE(all_of(r.ground_weight, [](double w) { return w == 0; }), where << ", " << level << " = " << low);
-      }
-    }
-  });
-}
+TEST_SUITE_END();
 
 }  // namespace
 }  // namespace attune::test

@@ -18,18 +18,29 @@ namespace attune::test {
 using predicate = std::function<bool(index b, index h, index i, index j)>;
 
 enum class mask_kind {
-  none, causal, sliding, causal_sliding, prefix, documents, padding, block_sparse, sink_window, random, intersection,
-  union_of_two, empty_rows
+  none,
+  causal,
+  sliding,
+  causal_sliding,
+  prefix,
+  documents,
+  padding,
+  block_sparse,
+  sink_window,
+  random,
+  intersection,
+  union_of_two,
+  empty_rows
 };
 inline constexpr mask_kind all_mask_kinds[] = {
-    mask_kind::none, mask_kind::causal, mask_kind::sliding, mask_kind::causal_sliding, mask_kind::prefix,
-    mask_kind::documents, mask_kind::padding, mask_kind::block_sparse, mask_kind::sink_window, mask_kind::random,
+    mask_kind::none,         mask_kind::causal,       mask_kind::sliding,      mask_kind::causal_sliding, mask_kind::prefix,
+    mask_kind::documents,    mask_kind::padding,      mask_kind::block_sparse, mask_kind::sink_window,    mask_kind::random,
     mask_kind::intersection, mask_kind::union_of_two, mask_kind::empty_rows};
 
 inline std::string name(mask_kind kind) {
-  static constexpr char const* names[] = {"none",        "causal",       "sliding",     "causal sliding", "prefix",
-                                          "documents",   "padding",      "block sparse", "sink + window", "random",
-                                          "intersection", "union", "empty rows"};
+  static constexpr char const* names[] = {"none",         "causal",  "sliding",      "causal sliding", "prefix",
+                                          "documents",    "padding", "block sparse", "sink + window",  "random",
+                                          "intersection", "union",   "empty rows"};
   return names[static_cast<int>(kind)];
 }
 
@@ -45,9 +56,12 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
   index const planes = per_head ? batch * heads : 1;
   index const window = random.between(1, keys + 1);
   switch (kind) {
-    case mask_kind::none: return [](index, index, index, index) { return true; };
-    case mask_kind::causal: return [=](index, index, index i, index j) { return j <= i + offset; };
-    case mask_kind::sliding: return [=](index, index, index i, index j) { return std::abs(i + offset - j) <= window - 1; };
+    case mask_kind::none:
+      return [](index, index, index, index) { return true; };
+    case mask_kind::causal:
+      return [=](index, index, index i, index j) { return j <= i + offset; };
+    case mask_kind::sliding:
+      return [=](index, index, index i, index j) { return std::abs(i + offset - j) <= window - 1; };
     case mask_kind::causal_sliding:
       return [=](index, index, index i, index j) { return j <= i + offset && i + offset - j < window; };
     case mask_kind::prefix: {
@@ -56,7 +70,10 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
     }
     case mask_kind::documents: {  // ids increase by 0 or 1: some rows may see no key
       double const rate = random.uniform(0.02, 0.5);
-      auto const ids = [&](index n) { index id = 0; return table(n, [&] { return id += random.chance(rate) ? 1 : 0; }); };
+      auto const ids = [&](index n) {
+        index id = 0;
+        return table(n, [&] { return id += random.chance(rate) ? 1 : 0; });
+      };
       auto const query_id = ids(queries), key_id = ids(keys);
       bool const causal = random.chance(0.5);
       return [=](index, index, index i, index j) {
@@ -70,7 +87,8 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
     case mask_kind::block_sparse: {
       index const rows = random.between(1, 40), columns = random.between(1, 40), across = keys / columns + 1;
       auto const block = table((queries / rows + 1) * across, [&] { return random.chance(0.5) ? index{1} : index{0}; });
-      return [=](index, index, index i, index j) { return block[static_cast<std::size_t>(i / rows * across + j / columns)] != 0; };
+      return
+          [=](index, index, index i, index j) { return block[static_cast<std::size_t>(i / rows * across + j / columns)] != 0; };
     }
     case mask_kind::sink_window: {
       index const sinks = random.between(0, 4);
@@ -92,7 +110,8 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
         return [=](index b, index h, index i, index j) { return one(b, h, i, j) && two(b, h, i, j); };
       return [=](index b, index h, index i, index j) { return one(b, h, i, j) || two(b, h, i, j); };
     }
-    case mask_kind::empty_rows: break;
+    case mask_kind::empty_rows:
+      break;
   }
   predicate const rest =
       make_predicate(static_cast<mask_kind>(random.between(0, 9)), batch, heads, queries, keys, offset, per_head, random);

@@ -42,8 +42,10 @@ struct policies {
 inline policies policies_of(entry const& e) {
   std::vector<std::string> slot(1);
   for (char c : e.name) {
-    if (c == '/') slot.emplace_back();
-    else slot.back() += c;
+    if (c == '/')
+      slot.emplace_back();
+    else
+      slot.back() += c;
   }
   slot.resize(4);
   auto const has = [&](char const* text) { return slot[0].find(text) != std::string::npos; };
@@ -57,6 +59,7 @@ inline bool contains(std::vector<std::string> const& names, std::string_view nam
 struct dimensions {
   index batch = 1, heads = 1, key_heads = 1, value_heads = 1;
   index queries = 1, keys = 1, width = 1, value_width = 1, gate_width = 1;
+  index gate_key_heads = 1;
 };
 
 /// An element of a 3- or 4-axis array; axes of size 1 are shared, and head h of `heads` reads its group floor(h G / heads).
@@ -131,7 +134,7 @@ inline problem make_problem(entry const& e, dimensions const& n, recipe const& h
     if (name == "k") shape = {n.batch, n.key_heads, n.keys, n.width};
     if (name == "v") shape = {n.batch, n.value_heads, n.keys, n.value_width};
     if (name == "gate_q") shape = {n.batch, n.heads, n.queries, n.gate_width};
-    if (name == "gate_k") shape = {n.batch, n.key_heads, n.keys, n.gate_width};
+    if (name == "gate_k") shape = {n.batch, n.gate_key_heads, n.keys, n.gate_width};
     if (name == "v0") {
       auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
       shape = {any(n.batch), any(n.heads), any(n.queries), n.value_width};
@@ -146,7 +149,7 @@ inline problem make_problem(entry const& e, dimensions const& n, recipe const& h
         if (how.minus_infinity > 0 && random.chance(how.minus_infinity)) x = -infinity;
   }
   for (std::string const& name : e.parameters) {
-    if (name == "scale" && random.chance(0.5)) continue;  // its default: 1 / sqrt(D)
+    if (random.chance(name == "scale" ? 0.5 : 0.05)) continue;  // its default
     auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
     array& a = p.parameters[name] = make_array({any(n.batch), any(n.heads), any(n.queries)});
     for (double& x : a.data) x = f32(draw_parameter(name, random, how.parameter_limit));
@@ -172,9 +175,12 @@ inline dimensions random_dimensions(rng& random, index length, index width) {
     while (n.heads % g != 0) g = random.between(1, n.heads);
     return g;
   };
-  auto const features = [&] { return random.chance(0.9) ? random.between(1, std::min<index>(width, 20)) : random.between(1, width); };
+  auto const features = [&] {
+    return random.chance(0.9) ? random.between(1, std::min<index>(width, 20)) : random.between(1, width);
+  };
   n.key_heads = group();
   n.value_heads = group();
+  n.gate_key_heads = group();
   n.queries = random.between(1, length);
   n.keys = random.between(1, length);
   n.width = features();
@@ -241,15 +247,19 @@ sample random_sample(std::uint64_t seed, Draw draw) {
 
 inline dimensions small_dimensions(rng& random) { return random_dimensions(random, 67, 160); }
 
-/// Lengths at the edges of query blocks (16 ... 128) and key blocks (64, 128), up to four blocks.
+/// Lengths at the edges of query blocks (16 ... 128) and key blocks (64, 128), up to four blocks; or few queries and many keys.
 inline dimensions block_edge_dimensions(rng& random) {
-  auto const edge = [&] { return random.pick<index>({15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257}); };
+  auto const edge = [&] {
+    return random.pick<index>({15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257});
+  };
   dimensions n;
   n.heads = random.pick<index>({1, 1, 2});
   n.key_heads = random.between(1, n.heads);
   n.value_heads = random.between(1, n.heads);
-  n.queries = edge();
-  n.keys = edge();
+  n.gate_key_heads = random.between(1, n.heads);
+  bool const decode = random.chance(0.2);
+  n.queries = decode ? random.between(1, 4) : edge();
+  n.keys = decode ? random.between(500, 2100) : edge();
   n.width = random.between(1, 12);
   n.value_width = random.between(1, 12);
   n.gate_width = random.between(1, 5);

@@ -33,9 +33,7 @@ class rng {
   /// Standard normal (Box and Muller: std::normal_distribution differs between libraries).
   double normal() { return std::sqrt(-2 * std::log1p(-uniform())) * std::cos(6.283185307179586 * uniform()); }
   /// In [low, high].
-  index between(index low, index high) {
-    return low + static_cast<index>(bits() % static_cast<std::uint64_t>(high - low + 1));
-  }
+  index between(index low, index high) { return low + static_cast<index>(bits() % static_cast<std::uint64_t>(high - low + 1)); }
   bool chance(double probability) { return uniform() < probability; }
   template <class T>
   T pick(std::initializer_list<T> choices) {
@@ -60,11 +58,11 @@ inline std::uint64_t fresh_seed() {
   return (std::uint64_t{device()} << 16) ^ device();  // short enough to type
 }
 
-/// ATTUNE_FUZZ_COUNT if set (sanitizers run fewer), else `normal`; never more than `normal` times `share`.
-inline index case_count(index normal, double share = 1) {
+/// Cases of the longest run: ATTUNE_FUZZ_COUNT if set (sanitizers run fewer). Shorter runs are a share of it.
+inline index case_count(double share = 1) {
   char const* text = std::getenv("ATTUNE_FUZZ_COUNT");
-  index const wanted = text ? static_cast<index>(std::stoll(text)) : normal;
-  return share == 1 ? wanted : static_cast<index>(std::ceil(share * static_cast<double>(wanted)));
+  double const wanted = text ? std::stod(text) : 10000;
+  return static_cast<index>(std::ceil(share * wanted));
 }
 
 }  // namespace attune::test

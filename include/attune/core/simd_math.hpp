@@ -95,7 +95,7 @@ constexpr std::array<T, N> twice(std::array<T, N> c) {
 }
 
 /// c[0] + c[1] x + c[2] x^2 + ...: Horner's rule, for long polynomials in x^2 over pairs, which halves the chain of
-/// dependent operations at the price of one multiplication (22 terms: 4.1 ns instead of 5.2 per AVX-512 register).
+/// dependent operations at the price of one multiplication (22 terms: 4.3 ns instead of 5.2 per AVX-512 register).
 /// Pairs of neighbours rather than odd and even halves, which would cancel where the signs alternate; the first two
 /// coefficients, whose rounding errors count most, are left to Horner.
 template <class T, class Arch, std::size_t N, std::size_t... K>
@@ -127,8 +127,8 @@ namespace attune {
 /// Every function takes all lanes through one straight line of code; NaN goes in and comes out. Greatest errors found, in
 /// ulp: every number of the range in float, 2 * 10^7 random ones in double; the range of expm1 above 0.34 stands alone.
 ///                      exp_nonpositive   exp   expm1 below, above   log   log1p   log1p_unit
-///   with FMA                0.92         0.93     1.46    1.57      0.84   0.85      1.35
-///   multiply, then add      1.20         1.21     1.20    1.70      0.86   0.85      1.94
+///   with FMA                0.92         0.93     1.46    1.62      0.84   0.85      1.40
+///   multiply, then add      1.18         1.21     1.23    1.73      0.86   0.87      1.96
 template <class T, class Arch>
 struct scalar<xsimd::batch<T, Arch>> {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "attune computes on batches of float or double");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include <attune/core/error.hpp>
-
 #include <stdexcept>
 #include <string>
+
+#include <attune/core/error.hpp>
 
 #include "../check.hpp"
 

@@ -2,10 +2,10 @@
 // Copyright (c) 2026 The attune authors
 //
 // Scalars of one lane; batches: simd_math_test.cpp.
+#include <cmath>
+
 #include <attune/core/math.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
-
-#include <cmath>
 
 #include "../check.hpp"
 
@@ -21,12 +21,12 @@ TEST_CASE_TEMPLATE("math: values a reader knows", T, float, double, digits50) {
   double const tolerance = sizeof(T) == sizeof(float) ? 3e-7 : 4e-16;
   auto const same = [&](T const& x, double y) { return near(as_double(x), y, tolerance); };
   T const two(2), three(3), log2 = math::log(two), log3 = math::log(three);
-  CHECK(same(math::softplus(T(0)), ln2));            // log(1 + 1)
-  CHECK(same(math::softplus(log3), 2 * ln2));        // log(1 + 3)
+  CHECK(same(math::softplus(T(0)), ln2));                // log(1 + 1)
+  CHECK(same(math::softplus(log3), 2 * ln2));            // log(1 + 3)
   CHECK(same(math::softplus(T(-log3)), 2 * ln2 - ln3));  // log(1 + 1/3) = log 4 - log 3
-  CHECK(same(math::sigmoid(log3), 0.75));            // 3 / (3 + 1)
+  CHECK(same(math::sigmoid(log3), 0.75));                // 3 / (3 + 1)
   CHECK(same(math::sigmoid(T(-log3)), 0.25));
-  CHECK(same(math::tanh(log2), 0.6));                // (4 - 1) / (4 + 1)
+  CHECK(same(math::tanh(log2), 0.6));  // (4 - 1) / (4 + 1)
   CHECK(same(math::tanh(T(-log2)), -0.6));
 }
 

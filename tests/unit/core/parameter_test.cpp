@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include <attune/core/parameter.hpp>
-
 #include <string>
 #include <vector>
+
+#include <attune/core/parameter.hpp>
 
 #include "../check.hpp"
 
@@ -57,8 +57,9 @@ TEST_CASE("parameter: a view is broadcast along axes of extent 1, whatever their
 
 TEST_CASE("parameter: a view has one number per row") {
   std::vector<float> values(6);
-  CHECK(error_of([&] { parameter(tensor(values, shape{1, 1, 3, 2})); }) ==
-        "attune::parameter: the view has feature extent 2; expected 1: one number per (batch, head, query)");
+  CHECK(error_of([&] {
+          parameter(tensor(values, shape{1, 1, 3, 2}));
+        }) == "attune::parameter: the view has feature extent 2; expected 1: one number per (batch, head, query)");
 }
 
 TEST_CASE("domains: every kind of number against every domain") {
@@ -66,15 +67,14 @@ TEST_CASE("domains: every kind of number against every domain") {
     double x;
     bool real, extended, real_or_minus_inf, positive, above_one;
   };
-  for (expectation const& e : {
-           expectation{2.0, true, true, true, true, true},        //
-           expectation{1.0, true, true, true, true, false},       //
-           expectation{1e-300, true, true, true, true, false},    //
-           expectation{0.0, true, true, true, false, false},      //
-           expectation{-3.0, true, true, true, false, false},     //
-           expectation{inf, false, true, false, false, false},    //
-           expectation{-inf, false, true, true, false, false},    //
-           expectation{nan, false, false, false, false, false}}) {
+  for (expectation const& e : {expectation{2.0, true, true, true, true, true},      //
+                               expectation{1.0, true, true, true, true, false},     //
+                               expectation{1e-300, true, true, true, true, false},  //
+                               expectation{0.0, true, true, true, false, false},    //
+                               expectation{-3.0, true, true, true, false, false},   //
+                               expectation{inf, false, true, false, false, false},  //
+                               expectation{-inf, false, true, true, false, false},  //
+                               expectation{nan, false, false, false, false, false}}) {
     CAPTURE(e.x);
     CHECK(detail::in_domain(e.x, domain::real) == e.real);
     CHECK(detail::in_domain(e.x, domain::extended) == e.extended);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+#include <vector>
+
 #include <attune/core/row.hpp>
 #include <attune/core/simd_lift.hpp>
-
-#include <vector>
 
 #include "../check.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include <attune/core/tensor.hpp>
-
 #include <vector>
+
+#include <attune/core/tensor.hpp>
 
 #include "../check.hpp"
 
@@ -76,10 +76,12 @@ TEST_CASE("tensor: absent is the default-made one, and no other") {
 
 TEST_CASE("tensor: errors name the shape and what it needs") {
   float memory[1] = {};
-  CHECK(error_of([&] { tensor<float>(memory, {1, -2, 3, 4}); }) ==
-        "attune::tensor: shape has the value (1, -2, 3, 4); expected extents >= 0 for (batch, head, position, feature)");
-  CHECK(error_of([] { tensor<float>(nullptr, {1, 2, 3, 4}); }) ==
-        "attune::tensor: data has a null pointer; expected memory for the shape (1, 2, 3, 4)");
+  CHECK(error_of([&] {
+          tensor<float>(memory, {1, -2, 3, 4});
+        }) == "attune::tensor: shape has the value (1, -2, 3, 4); expected extents >= 0 for (batch, head, position, feature)");
+  CHECK(error_of([] {
+          tensor<float>(nullptr, {1, 2, 3, 4});
+        }) == "attune::tensor: data has a null pointer; expected memory for the shape (1, 2, 3, 4)");
   std::vector<float> seven(7);
   std::string const wrong_size = "attune::tensor: the vector has 7 elements; expected 8, the size of the shape (1, 2, 2, 2)";
   CHECK(error_of([&] { tensor<float>(seven, {1, 2, 2, 2}); }) == wrong_size);

@@ -237,7 +237,7 @@ TEST_CASE("weights and ground weight sum to 1") {
         double sum = got.ground_weight.empty() ? 0 : at(got.ground_weight, n, bb, h, i);
         for (index j = 0; j < n.keys; ++j) sum += at(got.out, n, bb, h, i, j);
         double const expected = count == 0 && got.ground_weight.empty() ? 0 : 1;
-        worst = std::fmax(worst, std::fabs(sum - expected) / (4 + detail::root(count)));
+        worst = std::fmax(worst, std::fabs(sum - expected) / (4 + accuracy_of(b).terms(count)));
       });
       CHECK_MESSAGE(worst <= accuracy_of(b).eps, where << ": off by " << worst);
     });

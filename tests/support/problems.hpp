@@ -106,6 +106,7 @@ inline array random_array(std::vector<index> shape, rng& random, double deviatio
 struct recipe {
   mask_kind mask = mask_kind::none;
   double minus_infinity = 0;   ///< probability of -inf for each given score (or given gate)
+  bool defaults = false;       ///< leave some parameters out
   double parameter_limit = 0;  ///< probability that a parameter is at or near its limit (alpha = -inf, gamma = +-inf, ...)
 };
 
@@ -149,7 +150,7 @@ inline problem make_problem(entry const& e, dimensions const& n, recipe const& h
         if (how.minus_infinity > 0 && random.chance(how.minus_infinity)) x = -infinity;
   }
   for (std::string const& name : e.parameters) {
-    if (random.chance(name == "scale" ? 0.5 : 0.05)) continue;  // its default
+    if (how.defaults && random.chance(name == "scale" ? 0.5 : 0.05)) continue;
     auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
     array& a = p.parameters[name] = make_array({any(n.batch), any(n.heads), any(n.queries)});
     for (double& x : a.data) x = f32(draw_parameter(name, random, how.parameter_limit));
@@ -238,6 +239,7 @@ sample random_sample(std::uint64_t seed, Draw draw) {
   s.mask = all_mask_kinds[random.between(0, static_cast<index>(std::size(all_mask_kinds)) - 1)];
   recipe how;
   how.mask = s.mask;
+  how.defaults = true;
   how.minus_infinity = random.pick({0., 0., 0.1, 0.9});
   how.parameter_limit = random.pick({0., 0.1});
   s.p = make_problem(*s.op, s.n, how, random);

@@ -6,6 +6,7 @@
 // Bad input fails at the host boundary, before any output is written, with a text that says what to do.
 #pragma once
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -15,8 +16,13 @@ namespace detail {
 
 inline void append(std::string& to, char const* part) { to += part; }
 inline void append(std::string& to, std::string const& part) { to += part; }
-template <class Number>
-void append(std::string& to, Number part) {
+inline void append(std::string& to, double part) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.9g", part);
+  to += digits;
+}
+template <class Integer>
+void append(std::string& to, Integer part) {
   to += std::to_string(part);
 }
 

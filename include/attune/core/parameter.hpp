@@ -71,6 +71,9 @@ parameter per_head(std::vector<E> const& values) {
   return tensor<E const>(values, shape{1, index_t(values.size()), 1, 1});
 }
 
+template <class E>
+parameter per_head(std::vector<E>&&) = delete;  // it would dangle
+
 /// One value per head and query: `values` holds H x Lq numbers, row-major, and must outlive the operator.
 template <class E>
 parameter per_query(std::vector<E> const& values, index_t heads) {
@@ -79,6 +82,9 @@ parameter per_query(std::vector<E> const& values, index_t heads) {
                 "a positive multiple of the number of heads");
   return tensor<E const>(values, shape{1, heads, index_t(values.size()) / heads, 1});
 }
+
+template <class E>
+parameter per_query(std::vector<E>&&, index_t) = delete;  // it would dangle
 
 /// Which values of a parameter make sense. NaN never does.
 enum class domain {
@@ -150,8 +156,8 @@ inline void check_parameter(char const* function, std::string const& name, param
       for (index_t i = 0; i < e.position; ++i)
         if (double const x = p.at(b, h, i); !in_domain(x, d))
           throw error(function, "parameter " + name,
-                      "the value " + std::to_string(x) + " at (batch, head, query) = (" + std::to_string(b) + ", " +
-                          std::to_string(h) + ", " + std::to_string(i) + ")",
+                      text("the value ", x) + " at (batch, head, query) = (" + std::to_string(b) + ", " + std::to_string(h) +
+                          ", " + std::to_string(i) + ")",
                       words(d));
 }
 

@@ -64,6 +64,8 @@ class tensor {
   constexpr tensor(std::vector<value_type> const& data, shape const& extents) requires(std::is_const_v<E>)
       : tensor(checked(data.data(), data.size(), extents), extents) {}
 
+  constexpr tensor(std::vector<value_type> const&&, shape const&) = delete;  // it would dangle
+
   template <class Mutable>
     requires(std::is_const_v<E>&& std::is_same_v<Mutable, value_type>)
   constexpr tensor(tensor<Mutable> const& other) : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}

@@ -95,6 +95,9 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
                       std::to_string(p.queries) + ", " + std::to_string(p.value_width) + ")");
   }
   p.offset = in.offset.value_or(p.keys - p.queries);
+  constexpr index_t farthest = index_t(1) << 52;  // positions stay exact as doubles, and their sums stay integers
+  if (p.offset > farthest || p.offset < -farthest)
+    throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
   for_each_parameter(op, [&](auto const& listed, auto const& policy) {
     check_parameter(function, listed.name, policy.*listed.member, listed.values, p.batch, p.heads, p.queries);
   });

@@ -73,7 +73,7 @@ struct softmax_equivalent_bounds {
 /// kappa (S + |gamma|) + B.
 inline principled_parameters softmax_equivalent(softmax_equivalent_bounds const& within) {
   auto const require = [](bool ok, char const* name, double value, char const* expected) {
-    if (!ok) throw error("softmax_equivalent", name, "the value " + std::to_string(value), expected);
+    if (!ok) throw error("softmax_equivalent", name, detail::text("the value ", value), expected);
   };
   require(within.epsilon > 0 && within.epsilon <= 1, "epsilon", within.epsilon, "a number in (0, 1]");
   require(within.score_bound >= 0 && std::isfinite(within.score_bound), "score_bound", within.score_bound,

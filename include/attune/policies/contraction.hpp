@@ -47,7 +47,7 @@ inline constexpr bool is_known = std::is_same_v<C, none> || std::is_same_v<C, do
 template <class... C>
 struct list {
   static constexpr int size = sizeof...(C);
-  static constexpr bool uses(field f) { return (false || ... || C::uses(f)); }
+  static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || C::uses(f)); }
 };
 template <class A, class B>
 struct join;

@@ -35,6 +35,12 @@ constexpr bool complete() {
         static_assert(P::form != mask_form::predicate || OffersVisible<P>,
                       "attune: MaskPolicy of form predicate: write bool visible(attune::mask_row const& row, attune::index_t "
                       "key) const. See docs/policies.md#masks");
+        static_assert(!OffersCheck<P> || ChecksShape<P>,
+                      "attune: MaskPolicy: check() is there but not declared: static constexpr bool checks_shape = true; See "
+                      "docs/policies.md#masks");
+        static_assert(!ChecksShape<P> || OffersCheck<P>,
+                      "attune: MaskPolicy: checks_shape is declared but there is no void check(attune::mask_shape const& "
+                      "shape) const. See docs/policies.md#masks");
         return MaskPolicy<P>;
       }
       return false;

@@ -108,7 +108,7 @@ TEST_CASE("parameters: shape and value, of every policy") {
 TEST_CASE("the mask is checked against the extents of the call") {
   std::vector<key_interval> const hulls(4);
   CHECK(principled({}, {}, {hulls.data(), {1, 1, 4, 1}}) ==
-        "attune::mask::runtime: hulls has shape (1, 1, 4, 1); expected (1 or 2, 1 or 4, 3, 1)");
+        "attune::mask::runtime: the array of hulls has shape (1, 1, 4, 1); expected (1 or 2, 1 or 4, 3, 1)");
 }
 
 TEST_CASE("accumulate: an interval of keys outside the call") {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <attune/config.hpp>
+#include <attune/core/simd_math.hpp>
 #include <attune/exec/cpu/tiling.hpp>
 
 namespace attune::exec_cpu {
@@ -45,7 +46,7 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const
       batch x(a[r * row_step]);
       keep(x);
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) acc[r][v] = xsimd::fma(x, bk[v], acc[r][v]);
+      for (int v = 0; v < Vectors; ++v) acc[r][v] = simd::multiply_add(x, bk[v], acc[r][v]);
     }
     a += k_step;
     b += Vectors * lanes;

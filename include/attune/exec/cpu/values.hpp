@@ -57,7 +57,7 @@ ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t
       batch acc(T(0));
       for (index_t j = 0; j < n; ++j) {
         batch const weight = batch::load_aligned(weights + j * tile::queries + v * tile::lanes);
-        batch const moved = xsimd::fma(batch(values.data[j * values.step + d]), weight, acc);
+        batch const moved = simd::multiply_add(batch(values.data[j * values.step + d]), weight, acc);
         bool const by_all = j >= full_first && j < full_last;
         acc = by_all ? moved : xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)), moved, acc);
       }

@@ -15,7 +15,7 @@ namespace attune::gate {
 /// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, Hk, Lk, Dg), unscaled; given_softplus: .gates (B, H, Lq, Lk).
 /// Axioms:   only suppresses: a <= s; increasing in g; not amplified by the length scale.
 /// Numerics: softplus keeps e^beta for beta << 0 instead of 0. g = -inf switches the key off (a = -inf); at beta = -inf
-///           the gate is off whatever g is. Error at most 4 u (softplus(beta) softplus(-g)) beyond that of g.
+///           the gate is off whatever g is. softplus(beta) saturates at 2^96. Error at most 4 u (softplus(beta) softplus(-g)) beyond that of g.
 /// Cost:     2 Dg flops, one exponential and one log1p per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.2.
@@ -39,7 +39,7 @@ struct basic_softplus {
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
-    return {math::softplus(r(beta))};
+    return {math::smaller(math::softplus(r(beta)), T(0x1p96f))};
   }
 };
 

@@ -17,7 +17,7 @@ namespace attune::length_scale {
 ///           on weights, only on the lse.
 /// Numerics: the text-book form gamma + (1 + kappa)(s - gamma) loses s when |gamma| is huge. Here a moderate gamma is used as
 ///           written; a large one leaves the logits as the row constant -kappa gamma, so that they keep all digits of s at
-///           any gamma. gamma = +-inf contributes no row constant (the normalizer sees the infinity itself).
+///           any gamma. softplus(alpha) saturates at 2^96. gamma = +-inf contributes no row constant (the normalizer sees the infinity itself).
 /// Cost:     2 flops per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.1 and equation of the amplified score.
@@ -44,8 +44,10 @@ struct margin {
     // Cancellation in s - gamma helps while gamma lies among the scores and hurts when it dwarfs them.
     T const near = math::select(math::abs(level) <= T(32), level, zero);
     T const far = math::select(math::abs(level) < math::infinity<T>(), T(level - near), zero);
-    T const kappa = math::softplus(r(alpha)) * r.log_visible;
-    return {kappa, near, T(-kappa * far)};
+    T const kappa = math::smaller(math::softplus(r(alpha)), T(0x1p96f)) * r.log_visible;
+    // Where even the row constant overflows, every finite score lies out of reach below gamma: as written says so.
+    auto const reachable = kappa * far < math::infinity<T>();
+    return {kappa, math::select(reachable, near, level), math::select(reachable, T(-kappa * far), zero)};
   }
 };
 

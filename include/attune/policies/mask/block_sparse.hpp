@@ -20,6 +20,7 @@ struct block_sparse {
   block_sparse(std::vector<unsigned char> const& table, index_t query_block, index_t key_block, index_t heads = 1)
       : table_(table.data()), entries_(index_t(table.size())), query_block_(query_block), key_block_(key_block), heads_(heads) {
   }
+  block_sparse(std::vector<unsigned char>&&, index_t, index_t, index_t = 1) = delete;  // it would dangle
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     index_t const across = (r.keys + key_block_ - 1) / key_block_, down = (r.queries + query_block_ - 1) / query_block_;

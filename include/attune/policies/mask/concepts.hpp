@@ -8,6 +8,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 #include <type_traits>
 
 #include <attune/config.hpp>
@@ -80,12 +81,25 @@ template <class M>
 concept ChecksShape = requires {
   requires M::checks_shape;
 };
+template <class M>
+concept OffersCheck = requires(M const& m, mask_shape s) {
+  m.check(s);
+};
 
 namespace mask {
 
 namespace detail {
 ATTUNE_HD constexpr index_t at_least(index_t a, index_t b) { return a < b ? b : a; }
 ATTUNE_HD constexpr index_t at_most(index_t a, index_t b) { return b < a ? b : a; }
+/// a - b and a + b for b >= 0, without overflow: a width may be the largest number there is, to say "no limit".
+ATTUNE_HD constexpr index_t minus(index_t a, index_t b) {
+  constexpr index_t lowest = std::numeric_limits<index_t>::min();
+  return a < lowest + b ? lowest : a - b;
+}
+ATTUNE_HD constexpr index_t plus(index_t a, index_t b) {
+  constexpr index_t highest = std::numeric_limits<index_t>::max();
+  return a > highest - b ? highest : a + b;
+}
 }  // namespace detail
 
 /// The first interval of visible keys that ends after `from`, clipped to [from, Lk); empty if there is none.

@@ -21,6 +21,9 @@ struct documents {
   documents(std::vector<index_t> const& of_queries, std::vector<index_t> const& of_keys, index_t batch = 1)
       : query_(of_queries.data()), key_(of_keys.data()), queries_(index_t(of_queries.size())), keys_(index_t(of_keys.size())),
         batch_(batch) {}
+  documents(std::vector<index_t>&&, std::vector<index_t> const&, index_t = 1) = delete;  // they would dangle
+  documents(std::vector<index_t> const&, std::vector<index_t>&&, index_t = 1) = delete;
+  explicit documents(std::vector<index_t>&&, index_t = 1) = delete;
   /// Self-attention: one id per position.
   explicit documents(std::vector<index_t> const& ids, index_t batch = 1) : documents(ids, ids, batch) {}
 
@@ -32,7 +35,7 @@ struct documents {
     if (batch_ != 1 && batch_ != s.batch)
       throw error("mask::documents", "batch", "the value " + std::to_string(batch_), "1 or " + std::to_string(s.batch));
     if (queries_ != batch_ * s.queries || keys_ != batch_ * s.keys)
-      throw error("mask::documents", "the ids",
+      throw error("mask::documents", "the array of ids",
                   std::to_string(queries_) + " query and " + std::to_string(keys_) + " key entries",
                   std::to_string(batch_ * s.queries) + " and " + std::to_string(batch_ * s.keys));
   }

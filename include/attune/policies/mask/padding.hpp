@@ -20,6 +20,7 @@ struct padding {
 
   padding() = default;
   padding(index_t const* entries, index_t count) : lengths(entries), batch(count) {}
+  explicit padding(std::vector<index_t>&&) = delete;  // it would dangle
   explicit padding(std::vector<index_t> const& entries) : padding(entries.data(), index_t(entries.size())) {}
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, lengths[r.batch]}; }

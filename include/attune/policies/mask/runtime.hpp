@@ -46,7 +46,7 @@ struct runtime {
     };
     if (hulls != nullptr && !fits(hull_shape))
       throw error(
-          "mask::runtime", "hulls", "shape " + to_string(hull_shape),
+          "mask::runtime", "the array of hulls", "shape " + to_string(hull_shape),
           "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) + ", 1)");
     if (visible != nullptr && (!fits(visible_shape) || visible_shape.feature != s.keys))
       throw error("mask::runtime", "visible", "shape " + to_string(visible_shape),

@@ -16,7 +16,7 @@ struct sink_window {
   index_t sinks = 0, width = 1;
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
-    index_t const end = r.position + 1, recent = r.position - width + 1;
+    index_t const end = r.position + 1, recent = detail::minus(r.position + 1, width);
     if (recent <= sinks) return {0, end};
     if (from < sinks) return {0, sinks};
     return {recent, end};

@@ -16,7 +16,9 @@ struct causal_window {
   static constexpr bool checks_shape = true;
   index_t width = 1;
 
-  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {r.position - width + 1, r.position + 1}; }
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
+    return {detail::minus(r.position + 1, width), r.position + 1};
+  }
   void check(mask_shape const&) const {
     if (width < 1) throw error("mask::causal_window", "width", "the value " + std::to_string(width), "at least 1");
   }
@@ -29,7 +31,9 @@ struct window {
   static constexpr bool checks_shape = true;
   index_t radius = 0;
 
-  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {r.position - radius, r.position + radius + 1}; }
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
+    return {detail::minus(r.position, radius), detail::plus(r.position + 1, radius)};
+  }
   void check(mask_shape const&) const {
     if (radius < 0) throw error("mask::window", "radius", "the value " + std::to_string(radius), "at least 0");
   }

@@ -49,9 +49,9 @@ TEST_CASE("documents: errors") {
   CHECK(rejects(mask::documents(four, five, 2), {3, 1, 2, 2}) ==
         "attune::mask::documents: batch has the value 2; expected 1 or 3");
   CHECK(rejects(mask::documents(four, five), {3, 1, 4, 4}) ==
-        "attune::mask::documents: the ids has 4 query and 5 key entries; expected 4 and 4");
+        "attune::mask::documents: the array of ids has 4 query and 5 key entries; expected 4 and 4");
   CHECK(rejects(mask::documents(four, 2), {2, 1, 4, 4}) ==
-        "attune::mask::documents: the ids has 4 query and 4 key entries; expected 8 and 8");
+        "attune::mask::documents: the array of ids has 4 query and 4 key entries; expected 8 and 8");
   CHECK(rejects(mask::documents(four, five), {3, 1, 4, 5}) == "");
 }
 
@@ -110,9 +110,9 @@ TEST_CASE("runtime: errors") {
   bytes const table(30);
   mask_shape const s{2, 2, 3, 5};
   mask::runtime m{hulls.data(), {1, 2, 4, 1}};
-  CHECK(rejects(m, s) == "attune::mask::runtime: hulls has shape (1, 2, 4, 1); expected (1 or 2, 1 or 2, 3, 1)");
+  CHECK(rejects(m, s) == "attune::mask::runtime: the array of hulls has shape (1, 2, 4, 1); expected (1 or 2, 1 or 2, 3, 1)");
   m.hull_shape = {1, 3, 3, 1};
-  CHECK(rejects(m, s) == "attune::mask::runtime: hulls has shape (1, 3, 3, 1); expected (1 or 2, 1 or 2, 3, 1)");
+  CHECK(rejects(m, s) == "attune::mask::runtime: the array of hulls has shape (1, 3, 3, 1); expected (1 or 2, 1 or 2, 3, 1)");
   m.hull_shape = {1, 2, 3, 1};
   CHECK(rejects(m, s) == "");
   m.visible = table.data();

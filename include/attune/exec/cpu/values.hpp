@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include <attune/core/simd_math.hpp>
 #include <attune/exec/cpu/pack.hpp>
 #include <attune/exec/cpu/visibility.hpp>
 

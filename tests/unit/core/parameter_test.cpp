@@ -104,7 +104,7 @@ TEST_CASE("check_parameter: a value outside the domain is named with its place")
   std::vector<float> rows(24, 1.0f);
   rows[23] = float(nan);  // (1, 2, 3) of (2, 3, 4)
   CHECK(checked(per_head(heads), domain::positive) ==
-        "attune::forward: parameter gamma has the value -2.000000 at (batch, head, query) = (0, 1, 0); expected a finite "
+        "attune::forward: parameter gamma has the value -2 at (batch, head, query) = (0, 1, 0); expected a finite "
         "number > 0");
   CHECK(checked(tensor(rows, shape{2, 3, 4, 1}), domain::extended) ==
         "attune::forward: parameter gamma has the value nan at (batch, head, query) = (1, 2, 3); expected a number, -inf or "

@@ -104,13 +104,13 @@ TEST_CASE("softmax_equivalent: finite parameters over the whole range of bounds"
 TEST_CASE("softmax_equivalent: bad bounds are named") {
   auto const text = [](softmax_equivalent_bounds const& b) { return error_of([&] { softmax_equivalent(b); }); };
   std::string const at = "attune::softmax_equivalent: ";
-  CHECK(text({.epsilon = 0}) == at + "epsilon has the value 0.000000; expected a number in (0, 1]");
-  CHECK(text({.epsilon = 2}) == at + "epsilon has the value 2.000000; expected a number in (0, 1]");
+  CHECK(text({.epsilon = 0}) == at + "epsilon has the value 0; expected a number in (0, 1]");
+  CHECK(text({.epsilon = 2}) == at + "epsilon has the value 2; expected a number in (0, 1]");
   CHECK(text({.epsilon = nan}) == at + "epsilon has the value nan; expected a number in (0, 1]");
-  CHECK(text({.score_bound = -1}) == at + "score_bound has the value -1.000000; expected a finite number >= 0");
+  CHECK(text({.score_bound = -1}) == at + "score_bound has the value -1; expected a finite number >= 0");
   CHECK(text({.score_bound = inf}) == at + "score_bound has the value inf; expected a finite number >= 0");
   CHECK(text({.gate_bound = nan}) == at + "gate_bound has the value nan; expected a finite number >= 0");
-  CHECK(text({.max_keys = 0.5}) == at + "max_keys has the value 0.500000; expected a finite number >= 1");
+  CHECK(text({.max_keys = 0.5}) == at + "max_keys has the value 0.5; expected a finite number >= 1");
   CHECK(text({.max_keys = inf}) == at + "max_keys has the value inf; expected a finite number >= 1");
   CHECK(text({}) == "");
 }

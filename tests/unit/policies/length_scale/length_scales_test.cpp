@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+#include <cmath>
+#include <limits>
+
 #include <attune/policies/length_scale/log_n.hpp>
 #include <attune/policies/length_scale/margin.hpp>
 #include <attune/policies/length_scale/none.hpp>
@@ -63,6 +66,21 @@ TEST_CASE("margin: alpha = -inf and K = 1 change no bit of the score") {
 TEST_CASE("margin: alpha far down keeps a small kappa") {
   auto const f = length_scale::margin{-100.0, 0.0}.bind(row_with(2));
   CHECK(near(f.kappa, 2 * 3.720075976020836e-44));  // 2 e^-100
+}
+
+TEST_CASE("margin: parameters at the end of float leave no NaN") {
+  row<float> const r{{0, 0, 0, 1}, 0, 4, 2, 0.5f, 0};
+  for (double alpha : {1e4, 1e30, 1e300}) {
+    for (double gamma : {1e37, 3e38}) {  // no score reaches gamma: as written, everything lies infinitely far below
+      auto const f = length_scale::margin{alpha, gamma}.bind(r);
+      CHECK(f.scale(4.0f) == -std::numeric_limits<float>::infinity());
+      CHECK(f.row_constant() == 0);
+    }
+    auto const f = length_scale::margin{alpha, -3e38}.bind(r);  // every score reaches gamma
+    CHECK(std::isfinite(f.scale(4.0f)));
+    CHECK(f.scale(4.0f) > f.scale(3.0f));
+    CHECK(f.row_constant() == std::numeric_limits<float>::infinity());
+  }
 }
 
 TEST_CASE("ssmax: (scale log K + bias) s") {

@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // Masks that are rules of positions.
+#include <limits>
+
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/mask/predicate.hpp>
@@ -26,6 +28,16 @@ TEST_CASE("mask by hand: 3 queries over 5 keys, aligned bottom-right") {
   CHECK(mask::count(mask::sink_window{1, 2}, r) == 3);
   CHECK(mask::next(mask::sink_window{1, 2}, r, 1) == key_interval{2, 4});
   CHECK(mask::count(mask::none{}, r) == 5);
+}
+
+TEST_CASE("windows: the widest there is means no limit") {
+  index_t const widest = std::numeric_limits<index_t>::max();
+  for (index_t position : {-5, 0, 3, 9}) {
+    mask_row const r{0, 0, 0, position, 4, 4};
+    CHECK(mask::count(mask::window{widest}, r) == 4);
+    CHECK(mask::count(mask::causal_window{widest}, r) == mask::count(mask::causal{}, r));
+    CHECK(mask::count(mask::sink_window{1, widest}, r) == mask::count(mask::causal{}, r));
+  }
 }
 
 TEST_CASE("none: every key") {

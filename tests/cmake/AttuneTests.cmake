@@ -84,4 +84,7 @@ function(attune_add_doctest_run test target suite)
   endif()
   set_tests_properties("${ATTUNE_TEST_PREFIX}${test}" PROPERTIES
     LABELS ${label} FAIL_REGULAR_EXPRESSION "test cases: +0 \\|" TIMEOUT 1800)
+  if(fuzz_count_${ATTUNE_TEST_SCOPE})
+    set_tests_properties("${ATTUNE_TEST_PREFIX}${test}" PROPERTIES ENVIRONMENT "ATTUNE_FUZZ_COUNT=${fuzz_count_${ATTUNE_TEST_SCOPE}}")
+  endif()
 endfunction()

@@ -107,6 +107,7 @@ struct recipe {
   mask_kind mask = mask_kind::none;
   double minus_infinity = 0;   ///< probability of -inf for each given score (or given gate)
   bool defaults = false;       ///< leave some parameters out
+  double ramp = 0;             ///< growth of given scores from key to key: the running maximum changes in every block
   double parameter_limit = 0;  ///< probability that a parameter is at or near its limit (alpha = -inf, gamma = +-inf, ...)
 };
 
@@ -145,6 +146,9 @@ inline problem make_problem(entry const& e, dimensions const& n, recipe const& h
       deviation = random.pick({1., 2., 6.});
     }
     array& a = p.tensors[name] = random_array(shape, random, deviation);
+    if (name == "scores" && how.ramp != 0)
+      for (std::size_t x = 0; x < a.data.size(); ++x)
+        a.data[x] = f32(a.data[x] + how.ramp * static_cast<double>(x % to_size(n.keys)));
     if (name == "scores" || name == "gates")
       for (double& x : a.data)
         if (how.minus_infinity > 0 && random.chance(how.minus_infinity)) x = -infinity;
@@ -240,6 +244,7 @@ sample random_sample(std::uint64_t seed, Draw draw) {
   recipe how;
   how.mask = s.mask;
   how.defaults = true;
+  how.ramp = random.pick({0., 0., 0., 0., 4., -4.});
   how.minus_infinity = random.pick({0., 0., 0.1, 0.9});
   how.parameter_limit = random.pick({0., 0.1});
   s.p = make_problem(*s.op, s.n, how, random);

@@ -48,7 +48,7 @@ struct study_result {
   std::vector<layer> layers;
   std::vector<preset_result> presets;
   std::vector<grid_result> grid;
-  index_t grid_step = 8;
+  index_t grid_step = 4;
   index_t timed_heads = 0;   ///< heads of the grid's layer in a timed call of the grid
   double stored_error = 0;   ///< reference<double> softmax against the model's stored outputs
   double all_off_difference = 0;  ///< largest |principled, all off - softmax| on the CPU executor, grid's layer

@@ -23,6 +23,12 @@ class any_tensor {
     return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d);
   }
 
+  /// Calls use(pointer to the first feature, step) with the row's true element type: loops over features stay plain.
+  template <class Use>
+  constexpr decltype(auto) row(index_t b, index_t h, index_t i, Use const& use) const {
+    return single_ ? use(floats_.row(b, h, i), floats_.steps().feature) : use(doubles_.row(b, h, i), doubles_.steps().feature);
+  }
+
  private:
   tensor<double const> doubles_;
   tensor<float const> floats_;

@@ -67,7 +67,11 @@ struct reference_contraction {
   static T product(any_tensor const& x, any_tensor const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i,
                    index_t j) {
     T sum(0);
-    for (index_t d = 0; d < width; ++d) sum = sum + T(x(b, h, i, d)) * T(y(b, y_head, j, d));
+    x.row(b, h, i, [&](auto const* p, index_t p_step) {
+      y.row(b, y_head, j, [&](auto const* r, index_t r_step) {
+        for (index_t d = 0; d < width; ++d) sum = sum + T(p[d * p_step]) * T(r[d * r_step]);
+      });
+    });
     return sum;
   }
 };
@@ -133,12 +137,13 @@ void dense_row(Op const& op, inputs<Op, any_tensor> const& in, problem_shape con
   auto const done = finish_masses<normalizer>(f.normalizer, m, earned, ground, r.visible);
   for (index_t const j : keys) to.weights(slot, j) = to.weights(slot, j) * done.value_factor;
   index_t const v_head = p.group(h, p.value_heads);
-  for (index_t d = 0; d < p.value_width; ++d) {
-    T sum(0);
-    for (index_t const j : keys) sum = sum + to.weights(slot, j) * T(in.v(b, v_head, j, d));
-    if constexpr (Op::uses(field::v0)) sum = sum + done.ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
-    to.out(slot, d) = sum;
-  }
+  for (index_t const j : keys)
+    in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
+      for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + to.weights(slot, j) * T(v[d * step]);
+    });
+  if constexpr (Op::uses(field::v0))
+    for (index_t d = 0; d < p.value_width; ++d)
+      to.out(slot, d) = to.out(slot, d) + done.ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
   if constexpr (Op::has_lse) to.lse(slot) = done.lse + f.logit_shift;
   if constexpr (Op::has_ground_weight) to.ground_weight(slot) = done.ground_weight;
 }

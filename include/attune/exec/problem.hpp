@@ -125,6 +125,12 @@ shape output_shape(inputs<Op, View> const& in) {
   return s;
 }
 
+inline void require_interval(char const* function, key_interval keys, problem_shape const& p) {
+  if (keys.first < 0 || keys.last > p.keys || keys.first > keys.last)
+    throw error(function, "keys", text("the interval [", keys.first, ", ", keys.last, ")"),
+                text("one within [0, ", p.keys, ")"));
+}
+
 template <class T>
 void require_row_output(char const* function, char const* argument, tensor<T> const& x, problem_shape const& p) {
   if (x.absent()) return;

@@ -14,9 +14,7 @@ namespace attune {
 template <class T, class Arch, class Op>
 row_states<T> accumulate(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, key_interval keys) {
   problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));
-  if (keys.first < 0 || keys.last > p.keys || keys.first > keys.last)
-    throw error("accumulate", "keys", "the interval [" + std::to_string(keys.first) + ", " + std::to_string(keys.last) + ")",
-                "one within [0, " + std::to_string(p.keys) + ")");
+  detail::require_interval("accumulate", keys, p);
   row_states<T> all(p);
   exec_cpu::stream(exec, op, in, p, keys, [&](auto const& tile, index_t b, index_t h) {
     tile.states([&](index_t i, T reference, T earned, T ground, auto const& value) {

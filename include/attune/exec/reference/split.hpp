@@ -15,9 +15,7 @@ template <class T, class Op>
 row_states<T> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
   using normalizer = typename Op::normalizer_policy;
   problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));
-  if (keys.first < 0 || keys.last > p.keys || keys.first > keys.last)
-    throw error("accumulate", "keys", "the interval [" + std::to_string(keys.first) + ", " + std::to_string(keys.last) + ")",
-                "one within [0, " + std::to_string(p.keys) + ")");
+  detail::require_interval("accumulate", keys, p);
   row_states<T> all(p);
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)

@@ -232,7 +232,8 @@ inline entry const& random_entry(rng& random) {
   return std::next(all.begin(), random.between(0, static_cast<index>(all.size()) - 1))->second;
 }
 
-/// Any operator, any mask, sizes drawn by `draw(rng&)`, -inf among given scores, limits among parameters, poison where nobody looks.
+/// Any operator, any mask, sizes drawn by `draw(rng&)`, -inf among given scores, limits among parameters, poison where nobody
+/// looks.
 template <class Draw>
 sample random_sample(std::uint64_t seed, Draw draw) {
   rng random(seed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   partial = accumulate(exec, op, inputs, keys);   whole = merge(partial, partial);   finish(op, inputs, whole, outputs)
+//   part = accumulate(exec, op, inputs, keys);   whole = merge(part, part);   finish(exec, op, inputs, whole, outputs)
 //
 // The states of all rows of a call: what split-KV decode, ring attention and reductions across processes exchange.
 #pragma once
@@ -90,6 +90,13 @@ void finish(Op const& op, inputs<Op, View> const& in, row_states<T> const& state
         if constexpr (Op::has_ground_weight)
           if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = done.ground_weight;
       }
+}
+
+/// The same, called as forward is: the executor tells the types, so that inputs and outputs may be braced lists.
+template <class Exec, class Op>
+void finish(Exec const&, Op const& op, inputs<Op, typename Exec::view> const& in,
+            row_states<typename Exec::value_type> const& states, outputs<Op, typename Exec::value_type> const& to) {
+  finish<typename Exec::value_type>(op, in, states, to);
 }
 
 }  // namespace attune

@@ -15,6 +15,7 @@
 #include <attune/policies/length_scale/none.hpp>
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
+#include <attune/policies/probe.hpp>
 
 namespace attune {
 
@@ -127,6 +128,7 @@ template <class... P>
 constexpr auto attention(P... policies) {
   constexpr bool all_complete = (detail::complete<P>() && ...);
   if constexpr (all_complete) {
+    ((void)&detail::probe<P>, ...);  // instantiated, never run: a branch on a score must not compile
     using detail::count_role;
     constexpr int kernels = count_role<policy_role::kernel, P...>, maps = count_role<policy_role::score_map, P...>;
     constexpr int normalizers = count_role<policy_role::normalizer, P...>, gates = count_role<policy_role::gate, P...>;

@@ -49,6 +49,11 @@ constexpr bool complete() {
           ListsParameters<P>,
           "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
           "std::tuple{attune::listed(\"alpha\", &my_policy::alpha)}; } (an empty tuple if it has none). See docs/policies.md");
+      if constexpr (ListsParameters<P> && !requires { typename P::contractions; })
+        static_assert(
+            std::is_empty_v<P> || sizeof(P) < (std::tuple_size_v<decltype(parameters_of<P>())> + 1) * sizeof(parameter),
+            "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, or "
+            "nothing checks its shape and values (large constants belong behind a pointer). See docs/policies.md");
       static_assert(BindsARow<P>,
                     "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
                     "See docs/policies.md");

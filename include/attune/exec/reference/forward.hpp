@@ -67,9 +67,9 @@ struct reference_contraction {
   static T product(any_tensor const& x, any_tensor const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i,
                    index_t j) {
     T sum(0);
-    x.row(b, h, i, [&](auto const* p, index_t p_step) {
-      y.row(b, y_head, j, [&](auto const* r, index_t r_step) {
-        for (index_t d = 0; d < width; ++d) sum = sum + T(p[d * p_step]) * T(r[d * r_step]);
+    x.row(b, h, i, [&](auto const* left, index_t left_step) {
+      y.row(b, y_head, j, [&](auto const* right, index_t right_step) {
+        for (index_t d = 0; d < width; ++d) sum = sum + T(left[d * left_step]) * T(right[d * right_step]);
       });
     });
     return sum;

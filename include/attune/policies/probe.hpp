@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   if (a > T(0)) ...     must not compile, on any instruction set
+//
+// Pointwise code runs on SIMD batches, where a comparison has one answer per lane. On most instruction sets a branch on it
+// does not compile; on AVX-512 a mask register is an integer, converts to bool, and the branch would silently take one side for
+// all lanes. So every hook of every policy is instantiated once, never run, with a scalar whose comparisons convert to nothing.
+#pragma once
+
+#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/compose.hpp>
+
+namespace attune {
+
+namespace detail {
+
+/// What a comparison of scores gives. Its name is what a compiler quotes when somebody branches on one.
+struct comparison_of_scores_is_not_a_bool_use_math_select {
+  using self = comparison_of_scores_is_not_a_bool_use_math_select;
+  friend self operator&(self, self) { return {}; }
+  friend self operator|(self, self) { return {}; }
+  friend self operator!(self) { return {}; }
+};
+
+/// A scalar with the operations of a batch and no values.
+struct probe_scalar {
+  using mask = comparison_of_scores_is_not_a_bool_use_math_select;
+  probe_scalar() = default;
+  probe_scalar(double) {}
+  friend probe_scalar operator-(probe_scalar const&) { return {}; }
+  friend probe_scalar operator+(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend probe_scalar operator-(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend probe_scalar operator*(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend probe_scalar operator/(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend mask operator<(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend mask operator>(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend mask operator<=(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend mask operator>=(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend mask operator==(probe_scalar const&, probe_scalar const&) { return {}; }
+  friend mask operator!=(probe_scalar const&, probe_scalar const&) { return {}; }
+};
+
+}  // namespace detail
+
+template <>
+struct scalar<detail::probe_scalar> {
+  using T = detail::probe_scalar;
+  using mask = T::mask;
+  static T larger(T const&, T const&) { return {}; }
+  static T smaller(T const&, T const&) { return {}; }
+  static T select(mask const&, T const&, T const&) { return {}; }
+  static T infinity() { return {}; }
+  static T abs(T const&) { return {}; }
+  static T exp(T const&) { return {}; }
+  static T expm1(T const&) { return {}; }
+  static T log(T const&) { return {}; }
+  static T log1p(T const&) { return {}; }
+  static T sqrt(T const&) { return {}; }
+  static T exp_nonpositive(T const&) { return {}; }
+  static T log1p_unit(T const&) { return {}; }
+};
+
+namespace detail {
+
+template <class P>
+inline constexpr bool is_ungated = false;
+template <class P>
+  requires NamesContraction<P>
+inline constexpr bool is_ungated<P> = std::is_same_v<typename P::contraction, contraction::none>;
+
+/// Calls every hook of a policy. Only ever instantiated.
+template <class P>
+void probe(P const& policy, row<probe_scalar> const& r) {
+  using T = probe_scalar;
+  if constexpr (P::role != policy_role::mask) {
+    [[maybe_unused]] auto const bound = policy.bind(r);
+    [[maybe_unused]] T const x, values[8];
+    if constexpr (P::role == policy_role::kernel) (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
+    if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
+    if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);
+    if constexpr (P::role == policy_role::normalizer) {
+      (void)bound.earned(x, x);
+      if constexpr (P::traits.ground_mass) (void)bound.ground(x, x);
+      if constexpr (P::traits.constant_mass) (void)bound.constant(x);
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace attune

@@ -181,7 +181,7 @@ TEST_CASE("contract: some logits -inf") {
   });
 }
 
-/// Rows for which touched(b, h, i) holds must have NaN in every feature of out (and lse, w0 where `all`), others must be untouched.
+/// Rows for which touched(b, h, i) holds must have NaN in every feature of out (and lse, w0 where `all`), others keep each bit.
 template <class Touched>
 void check_isolation(std::string const& where, dimensions const& n, result const& before, result const& after, bool all,
                      Touched touched) {

@@ -15,7 +15,7 @@
 //             all times eps
 //   tau       what rounding does to the ground level (sink logit, gamma, the 1 of off-by-one) relative to the keys
 //   rho       4 + n(K) times eps: exponential, division, sums over K keys
-//   U         sum_j w_j delta_j + G tau + rho: relative error of the normaliser; G is the share that depends on the ground level
+//   U         sum_j w_j delta_j + G tau + rho: relative error of the normaliser; G: the share that depends on the ground level
 //
 //   |w_j|   w_j (delta_j + U + rho)
 //   |out_d| sum_j |w_j bound| |v_jd| + |v0_d| (w0 bound + eps w0)

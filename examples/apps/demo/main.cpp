@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   app.add_option("--threads", options.threads, "threads for checking; 0: one per processor. Timings always use one")->check(CLI::Range(0, 1024))->capture_default_str();
   app.add_flag("--quick", options.quick, "one layer, two heads, part of the grid: seconds instead of half a minute");
   app.add_flag("--quiet", options.quiet, "no progress on stderr");
-  app.footer("Example: attune_demo --output /tmp/alice && xdg-open /tmp/alice/report.html");
+  app.footer("Example: attune_demo --output alice && xdg-open alice/report.html");
   CLI11_PARSE(app, argc, argv);
 
   std::filesystem::create_directories(output);

@@ -137,7 +137,7 @@ void make_values_telling(problem& p, dimensions& n, rng& random) {
   if (p.tensors.count("v0")) p.tensors["v0"] = random_array({1, 1, 1, n.value_width}, random);
 }
 
-// Ledger P03. Along every path alpha, beta, gamma -> -inf the weights, out and w0 become those of softmax:
+// Along every path alpha, beta, gamma -> -inf the weights, out and w0 become those of softmax:
 // a = s + kappa (s - gamma) - b differs from s by the row constant -kappa gamma and by kappa s - b, so
 // |w_j - softmax_j| <= softmax_j (e^R - 1), R = kappa (max s - min s) + max b - min b. The row constant stays in the logits
 // and in lse, which converges only if kappa |gamma| -> 0.
@@ -243,7 +243,7 @@ TEST_CASE("weights and ground weight sum to 1") {
     });
 }
 
-// Ledger P12. The seed's ground weight (sum e^max(gamma, a) - sum e^a) / sum e^max(gamma, a) is right in exact arithmetic and
+// The printed ground weight of Principled Attention (sum e^max(gamma, a) - sum e^a) / sum e^max(gamma, a) is right in exact arithmetic and
 // cancels in floating point; a sum of shortfalls does not.
 TEST_CASE("two forms of the ground weight: one is stable") {
   entry const& e = *find("given/none/none/grounded");

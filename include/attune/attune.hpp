@@ -5,6 +5,7 @@
 #pragma once
 
 #include <attune/exec/cpu/forward.hpp>
+#include <attune/exec/cpu/mixture.hpp>
 #include <attune/exec/cpu/split.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies.hpp>

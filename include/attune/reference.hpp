@@ -4,7 +4,10 @@
 // The reference executor: Eigen for dense tables, Boost.Multiprecision for scalars of any precision.
 #pragma once
 
+#include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/directional.hpp>
 #include <attune/exec/reference/forward.hpp>
+#include <attune/exec/reference/mixture.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/split.hpp>
 #include <attune/policies.hpp>

@@ -11,7 +11,9 @@ struct mine {
     T earned(T const& a, T const&) const { return a > T(0) ? a : T(0); }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = attention(kernel::dot_product{}, mine{});
 int main() {}

@@ -15,7 +15,9 @@ struct mine {
     T lowest_reference() const { return T(0); }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = (attention(kernel::dot_product{}, mine{}), 0);
 int main() {}

@@ -8,11 +8,15 @@ struct mine {
   static constexpr normalizer_traits traits{.reference = mass_reference::none};
   template <class T>
   struct bound {
-    T earned(T const& a, T const&) const { if (a > T(0)) return a;
-      return T(0); }
+    T earned(T const& a, T const&) const {
+      if (a > T(0)) return a;
+      return T(0);
+    }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = attention(kernel::dot_product{}, mine{});
 int main() {}

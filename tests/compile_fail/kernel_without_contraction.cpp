@@ -13,7 +13,9 @@ struct mine {
     T score(T const& x, key<T> const&) const { return x; }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = (attention(mine{}), 0);
 int main() {}

@@ -14,7 +14,9 @@ struct mine {
     T gates(T const& s, T const& g) const { return s + g; }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = (attention(kernel::dot_product{}, mine{}), 0);
 int main() {}

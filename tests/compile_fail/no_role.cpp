@@ -8,7 +8,9 @@ using namespace attune;
 
 struct mine {
   template <class T>
-  int bind(row<T> const&) const { return 0; }
+  int bind(row<T> const&) const {
+    return 0;
+  }
 };
 auto op = attention(kernel::dot_product{}, mine{});
 int main() {}

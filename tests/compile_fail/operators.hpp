@@ -29,6 +29,8 @@ struct undivided_mass {
     T earned(T const& a, T const&) const { return math::sigmoid(a); }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 inline constexpr auto undivided = attention(kernel::dot_product{}, undivided_mass{});

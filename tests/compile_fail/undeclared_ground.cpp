@@ -15,7 +15,9 @@ struct mine {
     T ground(T const& a, T const& m) const { return a - m; }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = (attention(kernel::dot_product{}, mine{}), 0);
 int main() {}

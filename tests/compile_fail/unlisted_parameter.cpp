@@ -16,7 +16,9 @@ struct mine {
     T score(key<T> const& k) const { return rate * k.position + other; }
   };
   template <class T>
-  bound<T> bind(row<T> const& r) const { return {r(rate), r(other)}; }
+  bound<T> bind(row<T> const& r) const {
+    return {r(rate), r(other)};
+  }
 };
 auto op = (attention(mine{}), 0);
 int main() {}

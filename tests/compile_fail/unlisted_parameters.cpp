@@ -11,7 +11,9 @@ struct mine {
   static constexpr normalizer_traits traits{};
   parameter strength = 1;
   template <class T>
-  normalizer::softmax::bound<T> bind(row<T> const&) const { return {}; }
+  normalizer::softmax::bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = (attention(kernel::dot_product{}, mine{}), 0);
 int main() {}

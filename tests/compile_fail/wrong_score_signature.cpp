@@ -14,7 +14,9 @@ struct mine {
     T score(T const& x) const { return x; }
   };
   template <class T>
-  bound<T> bind(row<T> const&) const { return {}; }
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
 };
 auto op = (attention(mine{}), 0);
 int main() {}

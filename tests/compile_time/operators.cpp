@@ -28,7 +28,8 @@ static_assert(op.length_scale.gamma.at(0, 0, 0) == 2 && op.gate.beta.at(0, 0, 0)
 static_assert(attention(n, k).normalizer.gamma.at(0, 0, 0) == 2);
 
 // Defaults.
-using plain = attention_operator<kernel::dot_product, length_scale::none, gate::none, normalizer::softmax, mask::none>;
+using plain = attention_operator<kernel::dot_product, length_scale::none, gate::none, normalizer::softmax,
+                                 gate::no_value_factor, gate::no_output_factor, mask::none>;
 static_assert(same(attention(k), plain{}) && same(attention(m, k).mask, mask::causal{}));
 static_assert(same(softmax_attention(), plain{}));
 
@@ -59,7 +60,7 @@ static_assert(sizeof(plain) == sizeof(parameter));   // the scale
 static_assert(sizeof(op) == 5 * sizeof(parameter));  // scale, alpha, gamma, beta, gamma
 static_assert(std::is_empty_v<decltype(attention(kernel::given_scores{}, mask::causal{}))>);
 static_assert(sizeof(k + kernel::given_scores{}) == sizeof(parameter));
-static_assert(sizeof(parameter) <= 96);
+static_assert(sizeof(parameter) <= 384);
 
 // Bound to a row, too.
 template <class Op>

@@ -21,16 +21,30 @@ array filled(std::vector<index> shape, double value) {
   return {std::move(shape), std::vector<double>(size, value)};
 }
 
-/// The same weights, applied to the identity instead of v: row i of the output is row i of the weights, exactly, because
-/// each entry is one weight times 1 plus zeros. For executors that never form the weights.
-array weights_by_identity(instances::entry const& entry, problem p, backend executor) {
+/// The same weights, applied to the identity instead of v and without gates of values and outputs: row i of the output is row i
+/// of the weights, exactly, because each entry is one weight times 1 plus zeros. For executors that never form the weights.
+array weights_by_identity(instances::entry const& ungated, problem p, backend executor) {
   index const heads = p.tensors.at("v").shape.at(1), keys = p.tensors.at("v").shape.at(2);
   array identity = filled({1, heads, keys, keys}, 0);
   for (index h = 0; h < heads; ++h)
     for (index j = 0; j < keys; ++j) identity.data[static_cast<std::size_t>((h * keys + j) * keys + j)] = 1;
   p.tensors["v"] = std::move(identity);
-  if (entry.has_ground_value) p.tensors["v0"] = filled({1, 1, 1, keys}, 0);
-  return entry.run(p, executor, {}).out;
+  p.tensors.erase("output_gate");
+  if (ungated.has_ground_value) p.tensors["v0"] = filled({1, 1, 1, keys}, 0);
+  return ungated.run(p, executor, {}).out;
+}
+
+/// Row by row of the weights.
+template <class Reduce>
+array per_row(array const& weights, Reduce const& reduce) {
+  array r{{weights.shape.begin(), weights.shape.end() - 1}, {}};
+  auto const keys = static_cast<std::size_t>(weights.shape.back());
+  for (std::size_t begin = 0; begin < weights.data.size(); begin += keys) {
+    double all = 0;
+    for (std::size_t j = begin; j < begin + keys; ++j) all += reduce(weights.data[j]);
+    r.data.push_back(all);
+  }
+  return r;
 }
 
 /// Rows with at least one visible key; empty if every key is visible everywhere.
@@ -60,20 +74,51 @@ std::vector<index> squeezed(std::vector<index> shape) {
   return shape;
 }
 
-/// The output of an operator that the golden files call `name`, if it has one. A tensor of a later operator (rowsum, tau,
-/// support, alpha_ma_new) becomes a line here when the registry provides it.
-std::optional<array> output(std::string const& name, instances::entry const& entry, result const& r, problem const& p,
-                            backend executor) {
+/// A run of an operator and, where the operator has a post stage, the operator without it.
+struct attention_run {
+  instances::entry const& entry;
+  instances::entry const& ungated;
+  problem const& p;
+  backend executor;
+  result r;
+
+  array weights() const { return r.weights.empty() ? weights_by_identity(ungated, p, executor) : r.weights; }
+};
+
+/// The output of an operator that the golden files call `name`, if it has one.
+std::optional<array> output(std::string const& name, attention_run const& run) {
+  result const& r = run.r;
   if (name == "o") return r.out;
-  if (name == "lse" && entry.has_lse) return r.lse;
-  if (name == "w0" && entry.has_ground_weight) return r.ground_weight;
-  if (name == "w") return r.weights.empty() ? weights_by_identity(entry, p, executor) : r.weights;
+  if (name == "lse" && run.entry.has_lse) return r.lse;
+  if (name == "w0" && run.entry.has_ground_weight) return r.ground_weight;
+  if (name == "tau" && run.entry.has_threshold) return r.threshold;
+  if (name == "alpha_ma_new" && !r.average.empty()) return r.average;
+  if (name == "w") return run.weights();
+  if (name == "support") return per_row(run.weights(), [](double w) { return w != 0 ? 1. : 0.; });
+  if (name == "rowsum") return r.row_sum.empty() ? per_row(run.weights(), [](double w) { return w; }) : r.row_sum;
   return std::nullopt;
 }
 
+bool has_vjp(backend executor) { return executor == backend::reference_double || executor == backend::reference_50; }
+
+/// All gradients that a case lists.
+void check_gradients(golden_case const& c, instances::entry const& entry, problem const& p, backend executor, checker& checks) {
+  if (c.grads.empty() || !has_vjp(executor)) return;
+  auto const& cotangent = c.inputs.at("do");
+  auto const got = entry.vjp(p, executor, {with_axes(cotangent.shape, cotangent.data, 4), {}, {}});
+  for (auto const& name : c.grads) {
+    auto const found = got.find(gradient_target(c, name.substr(2)));
+    tensor const& expected = c.expected.at(name);
+    checks.check(name, expected, found == got.end() ? std::nullopt : std::optional(found->second.data));
+  }
+}
+
 /// S of README.md section 2, from the executor whose results have to be exact: one that is wrong cannot loosen its own bounds.
-double exact_logit_magnitude(instances::entry const& entry, problem const& p) {
-  return logit_magnitude(entry.run(p, backend::reference_50, {}).logits.data);
+double exact_logit_magnitude(golden_case const& c, instances::entry const& entry, problem const& p) {
+  auto logits = entry.run(p, backend::reference_50, {}).logits.data;
+  if (text_param(c, "normalizer") == "sliced_relu")
+    for (double& a : logits) a = std::max(a, 0.0);  // there it is the rectified differences
+  return logit_magnitude(logits);
 }
 
 }  // namespace
@@ -84,6 +129,8 @@ outcome run_attention(golden_case const& c, registry const& operators, backend e
   auto const found = operators.find(chosen.entry);
   if (found == operators.end()) return skip("no " + chosen.entry);
   instances::entry const& entry = found->second;
+  auto const ungated = operators.find(chosen.ungated);
+  if (ungated == operators.end()) return skip("no " + chosen.ungated);
 
   auto const problems = make_problems(c);
   if (executor == backend::cpu_float && !representable_in_float(c)) {
@@ -91,11 +138,11 @@ outcome run_attention(golden_case const& c, registry const& operators, backend e
     passed.why = "inputs are no floats";
     return passed;
   }
-  checker checks(c, magnitude_of(c, exact_logit_magnitude(entry, problems.front())), accuracy_of(executor));
+  checker checks(c, magnitude_of(c, exact_logit_magnitude(c, entry, problems.front())), accuracy_of(executor));
   for (problem const& p : problems) {
-    result const r = entry.run(p, executor, {});
+    attention_run const run{entry, ungated->second, p, executor, entry.run(p, executor, {})};
     for (auto const& [name, expected] : forward_expectations(c)) {
-      std::optional<array> const got = output(name, entry, r, p, executor);
+      std::optional<array> const got = output(name, run);
       if (!got) {
         checks.check(name, expected, std::nullopt);
         continue;
@@ -106,6 +153,7 @@ outcome run_attention(golden_case const& c, registry const& operators, backend e
       else
         checks.check(name, expected, values);
     }
+    check_gradients(c, entry, p, executor, checks);
   }
   return checks.result();
 }

@@ -139,6 +139,8 @@ std::vector<golden_case> load(std::filesystem::path const& path) {
 
 bool is_convention(golden_case const& c) { return std::filesystem::path(c.file).filename() == "edge.json"; }
 
+bool is_cache_rule(golden_case const& c) { return std::filesystem::path(c.file).filename() == "sorted.json"; }
+
 bool is_gradient(golden_case const& c, std::string_view tensor_name) {
   return std::find(c.grads.begin(), c.grads.end(), tensor_name) != c.grads.end();
 }

@@ -50,6 +50,9 @@ std::vector<golden_case> load(std::filesystem::path const& path);
 /// True for the hand-written conventions of edge.json, which section 2 of the README treats differently.
 bool is_convention(golden_case const& c);
 
+/// True for the rules of sorted key caches: sorted.json shares the name of an operator with kernels.json.
+bool is_cache_rule(golden_case const& c);
+
 /// An expectation that is a gradient: one that `grads` lists (d_tilde of the diagnostics is none).
 bool is_gradient(golden_case const& c, std::string_view tensor_name);
 

@@ -15,12 +15,30 @@ constexpr double some_ground_values[] = {0.75, -1234.5};
 
 /// The stages of a case; null where the tables lack one.
 struct pipeline {
-  std::string score_name, normalizer_name, length_name;
-  stage const *score = nullptr, *length = nullptr, *gate = nullptr, *normalizer = nullptr;
+  std::string score_name, normalizer_name, length_name, post_name;
+  stage const *score = nullptr, *length = nullptr, *gate = nullptr, *normalizer = nullptr, *post = nullptr;
+
+  /// Everything the pipeline reads, in order.
+  std::vector<binding> reads() const {
+    std::vector<binding> all;
+    for (stage const* s : {score, length, gate, normalizer, post}) all.insert(all.end(), s->reads.begin(), s->reads.end());
+    all.push_back({"v", "v", layout::sequence});
+    return all;
+  }
 };
 
-stage const* find(std::vector<stage> const& table, std::string const& name) {
-  auto const found = std::find_if(table.begin(), table.end(), [&](stage const& s) { return s.golden == name; });
+/// Whether the case fixes what distinguishes a stage from others of its name.
+bool applies(stage const& s, golden_case const& c) {
+  return std::all_of(s.when.begin(), s.when.end(), [&](auto const& condition) {
+    auto const found = c.params.find(std::string(condition.first));
+    return found != c.params.end() &&
+           (found->is_string() ? found->template get<std::string>() : found->dump()) == condition.second;
+  });
+}
+
+stage const* find(std::vector<stage> const& table, std::string const& name, golden_case const& c) {
+  auto const found =
+      std::find_if(table.begin(), table.end(), [&](stage const& s) { return s.golden == name && applies(s, c); });
   return found == table.end() ? nullptr : &*found;
 }
 
@@ -49,10 +67,12 @@ bool parse(golden_case const& c, pipeline& p) {
     p.score_name = implied->score;
   }
   p.length_name = text_param(c, "length").value_or("");
-  p.score = find(scores(), p.score_name);
-  p.length = find(lengths(), p.length_name);
+  p.post_name = text_param(c, "post").value_or("");
+  p.score = find(scores(), p.score_name, c);
+  p.length = find(lengths(), p.length_name, c);
   p.gate = gate_of(c);
-  p.normalizer = find(normalizers(), p.normalizer_name);
+  p.normalizer = find(normalizers(), p.normalizer_name, c);
+  p.post = find(posts(), p.post_name, c);
   return true;
 }
 
@@ -90,10 +110,18 @@ class placement {
     used_.insert(source);
     if (case_.params.contains(source) && case_.params.at(source) == "any") return;  // see make_problems
     tensor const values = values_of(case_, source);
+    auto const size = static_cast<index>(values.data.size());
     if (b.as == layout::per_row)
-      result_.parameters[target] = with_axes({static_cast<index>(values.data.size())}, values.data, 3);
+      result_.parameters[target] = with_axes({size}, values.data, 3);
+    else if (b.as == layout::per_head)
+      result_.parameters[target] = with_axes({size, 1}, values.data, 3);
     else
-      result_.tensors[target] = arrange(values, b.as, source);
+      (b.as == layout::table ? result_.tables : result_.tensors)[target] = arrange(values, b.as, source);
+  }
+
+  /// The conditions under which a stage was chosen are understood.
+  void note(stage const& s) {
+    for (auto const& condition : s.when) used_.emplace(condition.first);
   }
 
   void place_mask() {
@@ -114,7 +142,7 @@ class placement {
 
   /// Nothing of the case may go unnoticed: an input that no stage reads would be another operator than the one we run.
   void check_all_used() const {
-    static std::set<std::string> const harmless{"normalizer", "score", "length", "policy", "do", "H", "G"};
+    static std::set<std::string> const harmless{"normalizer", "score", "length", "post", "policy", "do", "H", "G"};
     auto const unknown = [&](std::string const& name) {
       return used_.count(name) == 0 && harmless.count(name) == 0 && !(name == "w0" && is_convention(case_));
     };
@@ -133,9 +161,30 @@ class placement {
       return with_axes(all.shape, std::vector<double>(all.data.size(), values.data.front()), 4);
     }
     std::size_t const rank = values.shape.size();
-    bool const fits = as == layout::sequence ? rank == 2 || rank == 3 : as == layout::pairs ? rank == 2 : rank == 1;
-    if (!fits) throw unplannable("inputs." + source + " has " + std::to_string(rank) + " axes");
+    if (!fits(as, rank)) throw unplannable("inputs." + source + " has " + std::to_string(rank) + " axes");
+    if (as == layout::numbers) {
+      auto shape = values.shape;
+      shape.push_back(1);
+      return with_axes(std::move(shape), values.data, 4);
+    }
     return with_axes(values.shape, values.data, 4);
+  }
+
+  static bool fits(layout as, std::size_t rank) {
+    switch (as) {
+      case layout::sequence:
+        return rank == 2 || rank == 3;
+      case layout::pairs:
+        return rank == 2;
+      case layout::numbers:
+      case layout::table:
+        return rank == 1 || rank == 2;
+      case layout::features:
+      case layout::per_row:
+      case layout::per_head:
+        break;
+    }
+    return rank == 1;
   }
 
   golden_case const& case_;
@@ -147,26 +196,33 @@ class placement {
 
 choice choose(golden_case const& c) {
   pipeline p;
-  if (!parse(c, p)) return {"", "no runner"};
-  if (auto const post = text_param(c, "post")) return {"", "post " + *post + " not mapped"};
-  if (!p.score) return {"", "score " + p.score_name + " not mapped"};
-  if (!p.length) return {"", "length " + p.length_name + " not mapped"};
-  if (!p.normalizer) return {"", "normalizer " + p.normalizer_name + " not mapped"};
+  if (!parse(c, p)) return {"", "", "no runner"};
+  if (!p.score) return {"", "", "score " + p.score_name + " not mapped"};
+  if (!p.length) return {"", "", "length " + p.length_name + " not mapped"};
+  if (!p.normalizer) return {"", "", "normalizer " + p.normalizer_name + " not mapped"};
+  if (!p.post) return {"", "", "post " + p.post_name + " not mapped"};
   if (!p.normalizer->length.empty() && !p.length_name.empty())
-    return {"", "length " + p.length_name + " under " + p.normalizer_name + " not mapped"};
+    return {"", "", "length " + p.length_name + " under " + p.normalizer_name + " not mapped"};
   std::string const length(p.normalizer->length.empty() ? p.length->registry : p.normalizer->length);
-  return {std::string(p.score->registry) + "/" + length + "/" + std::string(p.gate->registry) + "/" +
-              std::string(p.normalizer->registry),
-          ""};
+  std::string const ungated = std::string(p.score->registry) + "/" + length + "/" + std::string(p.gate->registry) + "/" +
+                              std::string(p.normalizer->registry);
+  return {p.post->registry.empty() ? ungated : ungated + "/" + std::string(p.post->registry), ungated, ""};
+}
+
+std::string gradient_target(golden_case const& c, std::string const& source) {
+  pipeline p;
+  parse(c, p);
+  for (binding const& b : p.reads())
+    if (b.source == source) return std::string(b.target);
+  return "";
 }
 
 std::vector<instances::problem> make_problems(golden_case const& c) {
   pipeline p;
   parse(c, p);
   placement placed(c);
-  for (stage const* s : {p.score, p.length, p.gate, p.normalizer})
-    for (binding const& b : s->reads) placed.place(b);
-  placed.place({"v", "v", layout::sequence});
+  for (binding const& b : p.reads()) placed.place(b);
+  for (stage const* s : {p.score, p.length, p.gate, p.normalizer, p.post}) placed.note(*s);
   placed.place_mask();
   placed.check_all_used();
   if (!c.params.contains("v0") || c.params.at("v0") != "any") return {placed.result()};

@@ -16,8 +16,9 @@ namespace attune::golden {
 
 /// The registry entry of a case, or why there cannot be one: then nothing of the case was looked at.
 struct choice {
-  std::string entry;        ///< kernel/length/gate/normalizer
-  std::string unavailable;  ///< not empty: "no runner for ...", "normalizer affine is not mapped"
+  std::string entry;        ///< kernel/length/gate/normalizer[/post]
+  std::string ungated;      ///< the same without post: what has the weights of the case
+  std::string unavailable;  ///< not empty: "no runner for ...", "normalizer affine not mapped"
 };
 
 choice choose(golden_case const& c);
@@ -31,6 +32,9 @@ class unplannable : public std::runtime_error {
 /// The problems of a case, all with the same expectations: usually one; two with different v0 where the case says that any
 /// v0 gives the same result.
 std::vector<instances::problem> make_problems(golden_case const& c);
+
+/// The gradient by input `source` of the case, by the name that the registry gives it; empty if no stage reads it.
+std::string gradient_target(golden_case const& c, std::string const& source);
 
 /// What the problem must give: the expected tensors without the gradients, and w0 where edge.json states it as a parameter.
 std::map<std::string, tensor> forward_expectations(golden_case const& c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Runs golden cases on the executors of the registry and compares every expected forward tensor.
+// Runs golden cases on the executors of the registry and compares every expected tensor, gradients on the reference executors.
 #pragma once
 
 #include <map>
@@ -67,6 +67,9 @@ outcome run_attention(golden_case const& c, registry const& operators, instances
 
 /// The operator merge_states of heads.json: parts of the keys, alone and merged.
 outcome run_merge_states(golden_case const& c, registry const& operators, instances::backend executor);
+
+/// The operator ema of affine.json: the running average of alpha. Needs no operator of the registry.
+outcome run_moving_average(golden_case const& c, registry const& operators, instances::backend executor);
 
 outcome skip(std::string const& why);
 

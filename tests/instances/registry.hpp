@@ -28,10 +28,13 @@ struct array {
 /// One attention problem in run-time form. Which tensors and parameters are needed follows from the operator
 /// (`entry::tensors`, `entry::parameters`); a superfluous or missing one throws std::invalid_argument.
 struct problem {
-  /// q k v gate_q gate_k (B, heads, L, width), scores gates (B, H, Lq, Lk), v0 (1|B, 1|H, 1|Lq, Dv).
+  /// By field (attune/operators/inputs.hpp): q k v gate_q gate_k sort_q sort_k position_q position_k center spread place
+  /// key_bias value_gate output_gate (B, heads, L, width), scores gates bias (B, H, Lq, Lk), v0 (1|B, 1|H, 1|Lq, Dv).
   std::map<std::string, array> tensors;
-  /// scale alpha beta gamma sink slope cap ss_scale ss_bias length0: shape (1|B, 1|H, 1|Lq); a missing one keeps its default.
+  /// Shape (1|B, 1|H, 1|Lq); a missing one keeps its default. Names: those of policies.hpp beside this header.
   std::map<std::string, array> parameters;
+  /// metric values bias_u bias_w relative cosine sine frequency: shape (1|B, 1|H, rows, columns); none may be missing.
+  std::map<std::string, array> tables;
   /// Number of queries, for shapes that no tensor tells; else 0.
   index queries = 0;
   /// Position of query 0 relative to key 0; default Lk - Lq.
@@ -45,9 +48,20 @@ struct result {
   array out;            ///< (B, H, Lq, Dv)
   array lse;            ///< (B, H, Lq, 1), empty where the operator has none
   array ground_weight;  ///< (B, H, Lq, 1), empty where the operator has none
+  array threshold;      ///< (B, H, Lq, 1), empty where the operator has none
+  array average;        ///< (1, 1|H, 1, 1), the moving average that the call formed; empty where the operator has none
   // Reference executors only:
   array scores, logits, weights;  ///< (B, H, Lq, Lk); 0 where masked
+  array row_sum;                  ///< (B, H, Lq, 1), the sum of the weights, in the digits of the executor
 };
+
+/// Gradients of a scalar objective by the outputs: shaped like them, empty ones are zero.
+struct cotangent {
+  array out, lse, ground_weight;
+};
+/// Gradients by the tensors, the parameters and the tables that the problem sets, under the same names and in the same shapes.
+/// A parameter made of pre-activations gives the gradient by these; one that several policies read, the sum.
+using gradients = std::map<std::string, array>;
 
 enum class backend { reference_double, reference_50, cpu_float, cpu_double };
 inline constexpr backend all_backends[] = {backend::reference_double, backend::reference_50, backend::cpu_float,
@@ -66,16 +80,18 @@ struct options {
 };
 
 struct entry {
-  std::string name;                     ///< kernel/length_scale/gate/normalizer, e.g. "dot/margin/softplus/grounded"
+  std::string name;                     ///< kernel/length_scale/gate/normalizer[/post], e.g. "dot/margin/softplus/grounded"
   std::vector<std::string> tensors;     ///< required tensors
   std::vector<std::string> parameters;  ///< parameters it reads
-  bool has_lse = false, has_ground_weight = false, has_ground_value = false;
+  std::vector<std::string> tables;      ///< required tables
+  bool has_lse = false, has_ground_weight = false, has_ground_value = false, has_threshold = false;
+  bool has_vjp = false;  ///< on the reference executors
   std::function<result(problem const&, backend, options const&)> run;
+  std::function<gradients(problem const&, backend, cotangent const&)> vjp;
 };
 
-/// All instantiated operators, by name. Kernel: dot given dot+alibi dot|softcap dot+alibi|softcap given|softcap;
-/// length scale: none margin ssmax logn; gate: none softplus (gate_q, gate_k) given_softplus (gates);
-/// normalizer: softmax off_by_one sink sink_value off_by_one_value grounded.
+/// All instantiated operators, by name; policies.hpp beside this header spells the parts. `post` is there where a value gate or
+/// an output gate is.
 std::map<std::string, entry> const& registry();
 
 }  // namespace attune::instances

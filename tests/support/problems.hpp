@@ -5,10 +5,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../instances/registry.hpp"
@@ -29,14 +31,44 @@ inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 inline std::size_t to_size(index i) { return static_cast<std::size_t>(i); }
 
+inline bool contains(std::vector<std::string> const& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 /// The policies that a registry name spells.
 struct policies {
   bool given = false, alibi = false, softcap = false;
-  std::string length_scale, gate, normalizer;
+  std::string kernel, length_scale, gate, normalizer, post;
+  std::vector<std::string> terms;  ///< of the kernel: dot+alibi|softcap has two
+
+  bool has(std::string_view term) const { return contains(terms, term); }
+  bool is(std::string_view prefix) const { return normalizer.compare(0, prefix.size(), prefix) == 0; }
 
   bool grounded() const { return normalizer == "grounded"; }
   bool sink() const { return normalizer == "sink" || normalizer == "sink_value"; }
   bool off_by_one() const { return normalizer == "off_by_one" || normalizer == "off_by_one_value"; }
+  bool affine() const { return is("affine") || is("free_affine"); }
+  bool adjusted() const { return is("adjusted"); }
+  /// Weights that do not depend on the sum of all masses.
+  bool summed() const {
+    return is("sigmoid") || is("exponential") || is("relu") || is("mean_relu") || is("centered_relu") || is("normalized_relu");
+  }
+  bool deformed() const { return is("sparsemax") || is("entmax"); }
+  bool candidates() const { return deformed() || is("top_k"); }
+  /// Masses e^a over a sum that may hold more than keys: the family of softmax.
+  bool softmax_like() const { return normalizer == "softmax" || grounded() || sink() || off_by_one(); }
+  /// A shift of all logits does not change the weights.
+  bool shift_invariant() const {
+    return normalizer == "softmax" || affine() || candidates() || normalizer == "adjusted_full_range";
+  }
+  /// Scores depend on where keys stand.
+  bool positional() const {
+    for (char const* term : {"alibi", "transformer_xl", "relative_bias", "t5_bias", "fourier_prior"})
+      if (has(term)) return true;
+    return false;
+  }
+  /// Weights and ground weight sum to 1 wherever some key has a finite logit.
+  bool sums_to_one() const { return softmax_like() || candidates(); }
 };
 
 inline policies policies_of(entry const& e) {
@@ -47,19 +79,25 @@ inline policies policies_of(entry const& e) {
     else
       slot.back() += c;
   }
-  slot.resize(4);
-  auto const has = [&](char const* text) { return slot[0].find(text) != std::string::npos; };
-  return {has("given"), has("alibi"), has("softcap"), slot[1], slot[2], slot[3]};
-}
-
-inline bool contains(std::vector<std::string> const& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  slot.resize(5);
+  policies what{false, false, false, slot[0], slot[1], slot[2], slot[3], slot[4], {""}};
+  for (char c : slot[0].substr(0, slot[0].find('|'))) {
+    if (c == '+')
+      what.terms.emplace_back();
+    else
+      what.terms.back() += c;
+  }
+  what.given = what.has("given");
+  what.alibi = what.has("alibi");
+  what.softcap = slot[0].find("|softcap") != std::string::npos;
+  return what;
 }
 
 struct dimensions {
   index batch = 1, heads = 1, key_heads = 1, value_heads = 1;
   index queries = 1, keys = 1, width = 1, value_width = 1, gate_width = 1;
   index gate_key_heads = 1;
+  index position_width = 3, axes = 2;  ///< of projections of positions, of places
 };
 
 /// An element of a 3- or 4-axis array; axes of size 1 are shared, and head h of `heads` reads its group floor(h G / heads).
@@ -114,7 +152,7 @@ struct recipe {
 /// A parameter drawn where it makes sense; with probability `limit` at its limit.
 inline double draw_parameter(std::string const& name, rng& random, double limit) {
   bool const extreme = random.chance(limit);
-  if (name == "scale") return random.uniform(0.05, 1);
+  if (name == "scale" || name == "rbf_gamma") return random.uniform(0.05, 1);
   if (name == "alpha" || name == "beta") return extreme ? -infinity : 1.5 * random.normal();
   if (name == "gamma") return extreme ? random.pick({-infinity, infinity, -1e16, 1e4}) : 2 * random.normal();
   if (name == "sink") return extreme ? random.pick({-infinity, infinity}) : 2 * random.normal();
@@ -123,30 +161,76 @@ inline double draw_parameter(std::string const& name, rng& random, double limit)
   if (name == "ss_scale") return random.uniform(0.05, 0.8);
   if (name == "ss_bias") return 0.5 * random.normal();
   if (name == "length0") return random.uniform(2, 500);
+  if (name == "tau" || name == "eps" || name == "spatial_beta") return random.uniform(0.3, 3);
+  if (name == "extension") return extreme ? 1 : random.uniform(0.5, 16);
+  if (name == "ent_alpha") {  // the closed forms and what lies beside them
+    if (!extreme && random.chance(0.6)) return random.uniform(1, 4);
+    return random.pick({1., 1 + 0x1p-20, 1.001, 1.5, 1.5 - 0x1p-12, 2., 2 + 0x1p-12, 2.5, 4.});
+  }
+  if (name == "average" || name == "affine_alpha") return extreme ? random.pick({0., 1.}) : random.uniform(0, 1);
+  if (name == "affine_beta") return extreme ? 0 : random.normal();
+  if (name == "alpha_pre") return extreme ? random.pick({-40., -5., 5., 40.}) : 3 * random.normal();
+  if (name == "sig_bias") return 2 * random.normal();
+  if (name == "momentum") return random.uniform(0, 0.99);
   return random.normal();
 }
+
+/// The shape of tensor `name`; empty if there is no such tensor.
+inline std::vector<index> tensor_shape(std::string const& name, dimensions const& n, rng& random) {
+  auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
+  if (name == "q") return {n.batch, n.heads, n.queries, n.width};
+  if (name == "k") return {n.batch, n.key_heads, n.keys, n.width};
+  if (name == "v" || name == "value_gate") return {n.batch, n.value_heads, n.keys, n.value_width};
+  if (name == "gate_q") return {n.batch, n.heads, n.queries, n.gate_width};
+  if (name == "gate_k") return {n.batch, n.gate_key_heads, n.keys, n.gate_width};
+  if (name == "sort_q") return {n.batch, n.heads, n.queries, 1};
+  if (name == "sort_k" || name == "key_bias") return {n.batch, n.gate_key_heads, n.keys, 1};
+  if (name == "position_q") return {n.batch, n.heads, n.queries, n.position_width};
+  if (name == "position_k") return {n.batch, n.key_heads, n.keys, n.position_width};
+  if (name == "center" || name == "spread") return {n.batch, n.heads, n.queries, n.axes};
+  if (name == "place") return {n.batch, n.key_heads, n.keys, n.axes};
+  if (name == "output_gate") return {n.batch, n.heads, n.queries, any(n.value_width)};
+  if (name == "v0") return {any(n.batch), any(n.heads), any(n.queries), n.value_width};
+  if (name == "scores" || name == "gates" || name == "bias") return {n.batch, n.heads, n.queries, n.keys};
+  return {};
+}
+
+/// Rows and columns of table `name`. `farthest` is the largest |i + offset - j|.
+inline std::pair<index, index> table_shape(std::string const& name, dimensions const& n, index farthest) {
+  if (name == "metric" || name == "bias_u" || name == "bias_w") return {1, n.width};
+  if (name == "relative") return {2 * farthest + 1, n.width};
+  if (name == "values") return {8, 1};  // buckets of T5 come in pairs; the last row of a relative bias is never met
+  return {3, 1};                        // of a Fourier series
+}
+
+/// One number of a tensor or a table, where operator e wants it.
+inline double draw_number(policies const& what, std::string const& name, rng& random, double deviation) {
+  double const x = deviation * random.normal();
+  if (name == "spread") return x < 0 ? x - 0.25 : x + 0.25;                                   // anything but 0
+  if (name == "bias" && what.has("log_prior")) return random.chance(0.1) ? 0 : std::fabs(x);  // a probability, up to a factor
+  if (name == "metric" && what.has("elliptical")) return std::fabs(x);
+  return x;
+}
+
+/// One per key; one per pair: data that nobody reads where a key is masked.
+inline bool is_of_keys(std::string const& name) {
+  static std::vector<std::string> const names{"k", "gate_k", "v", "sort_k", "position_k", "place", "key_bias", "value_gate"};
+  return contains(names, name);
+}
+inline bool is_of_pairs(std::string const& name) { return name == "scores" || name == "gates" || name == "bias"; }
 
 /// What the registry needs for operator e: data, parameters of any granularity, and a mask of the recipe's kind.
 inline problem make_problem(entry const& e, dimensions const& n, recipe const& how, rng& random) {
   problem p;
+  policies const what = policies_of(e);
+  index const usual = n.keys - n.queries, offset = random.chance(0.5) ? usual : random.between(-n.queries, n.keys);
+  if (offset != usual || random.chance(0.2)) p.offset = offset;
+  p.queries = n.queries;
   for (std::string const& name : e.tensors) {
-    std::vector<index> shape;
-    double deviation = 1;
-    if (name == "q") shape = {n.batch, n.heads, n.queries, n.width};
-    if (name == "k") shape = {n.batch, n.key_heads, n.keys, n.width};
-    if (name == "v") shape = {n.batch, n.value_heads, n.keys, n.value_width};
-    if (name == "gate_q") shape = {n.batch, n.heads, n.queries, n.gate_width};
-    if (name == "gate_k") shape = {n.batch, n.gate_key_heads, n.keys, n.gate_width};
-    if (name == "v0") {
-      auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
-      shape = {any(n.batch), any(n.heads), any(n.queries), n.value_width};
-    }
-    if (name == "scores" || name == "gates") {
-      shape = {n.batch, n.heads, n.queries, n.keys};
-      deviation = random.pick({1., 2., 6.});
-    }
-    array& a = p.tensors[name] = random_array(shape, random, deviation);
-    if (name == "scores" && how.ramp != 0)
+    double const deviation = name == "scores" || name == "gates" ? random.pick({1., 2., 6.}) : 1;
+    array& a = p.tensors[name] = make_array(tensor_shape(name, n, random));
+    for (double& x : a.data) x = f32(draw_number(what, name, random, deviation));
+    if (name == "scores" && how.ramp != 0 && !what.is("exponential"))  // e^a is not held relative to a maximum
       for (std::size_t x = 0; x < a.data.size(); ++x)
         a.data[x] = f32(a.data[x] + how.ramp * static_cast<double>(x % to_size(n.keys)));
     if (name == "scores" || name == "gates")
@@ -156,12 +240,18 @@ inline problem make_problem(entry const& e, dimensions const& n, recipe const& h
   for (std::string const& name : e.parameters) {
     if (how.defaults && random.chance(name == "scale" ? 0.5 : 0.05)) continue;
     auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
-    array& a = p.parameters[name] = make_array({any(n.batch), any(n.heads), any(n.queries)});
+    bool const one = name == "momentum", per_head = name == "average" && contains(e.parameters, "momentum");
+    array& a = p.parameters[name] =
+        make_array({one || per_head ? 1 : any(n.batch), one ? 1 : any(n.heads), one || per_head ? 1 : any(n.queries)});
     for (double& x : a.data) x = f32(draw_parameter(name, random, how.parameter_limit));
   }
-  index const usual = n.keys - n.queries, offset = random.chance(0.5) ? usual : random.between(-n.queries, n.keys);
-  if (offset != usual || random.chance(0.2)) p.offset = offset;
-  p.queries = n.queries;
+  index const farthest = std::max(std::abs(offset - n.keys + 1), std::abs(n.queries - 1 + offset));
+  for (std::string const& name : e.tables) {
+    auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
+    auto const [rows, columns] = table_shape(name, n, farthest);
+    array& a = p.tables[name] = make_array({any(n.batch), any(n.heads), rows, columns});
+    for (double& x : a.data) x = f32(draw_number(what, name, random, name == "frequency" ? 0.3 : 1));
+  }
   if (how.mask != mask_kind::none) {
     bool const per_head = random.chance(0.4);
     set_mask(p, per_head ? n.batch : 1, per_head ? n.heads : 1, n.queries, n.keys,
@@ -191,15 +281,17 @@ inline dimensions random_dimensions(rng& random, index length, index width) {
   n.width = features();
   n.value_width = features();
   n.gate_width = random.between(1, 9);
+  n.position_width = random.between(1, 6);
+  n.axes = random.between(1, 3);
   return n;
 }
 
-/// NaN and infinities wherever no row looks: whole key rows of k, gate_k and v that nobody sees, and the slots of given
-/// scores and gates that their own row does not see. No result may change by a bit.
+/// NaN and infinities wherever no row looks: whole rows of keys and values that nobody sees, and the slots of given
+/// scores, gates and biases that their own row does not see. No result may change by a bit.
 inline void poison(problem& p, dimensions const& n, rng& random) {
   auto const garbage = [&] { return random.pick({not_a_number, infinity, -infinity, 1e30}); };
   for (auto& [name, a] : p.tensors) {
-    if (name == "k" || name == "gate_k" || name == "v") {
+    if (is_of_keys(name)) {
       for (index b = 0; b < n.batch; ++b)
         for (index g = 0; g < a.shape[1]; ++g)
           for (index j = 0; j < n.keys; ++j) {
@@ -208,7 +300,7 @@ inline void poison(problem& p, dimensions const& n, rng& random) {
               for (index i = 0; i < n.queries && !seen && h * a.shape[1] / n.heads == g; ++i) seen = visible(p, b, h, i, j);
             for (index d = 0; d < a.shape[3] && !seen; ++d) element(a, a.shape[1], b, g, j, d) = garbage();
           }
-    } else if (name == "scores" || name == "gates") {
+    } else if (is_of_pairs(name)) {
       for (index b = 0; b < n.batch; ++b)
         for (index h = 0; h < n.heads; ++h)
           for (index i = 0; i < n.queries; ++i)

@@ -16,6 +16,17 @@
 
 namespace attune {
 
+namespace detail {
+template <class T>
+ATTUNE_HD T softplus(T const& x);
+template <class T>
+ATTUNE_HD T sigmoid(T const& x);
+template <class T>
+ATTUNE_HD T tanh(T const& x);
+template <class T>
+ATTUNE_HD T log1p_rate(T const& k, T const& x);
+}  // namespace detail
+
 /// How attune computes with a kind of scalar. The primary template serves every number with `<`, `==` and the
 /// elementary functions of namespace std or found by ADL (double, Boost.Multiprecision with expression templates off).
 /// core/simd_math.hpp specialises it for xsimd::batch.
@@ -27,6 +38,12 @@ struct scalar {
   ATTUNE_HD static T smaller(T const& a, T const& b) { return b < a ? b : a; }
   ATTUNE_HD static T select(bool c, T const& a, T const& b) { return c ? a : b; }
   ATTUNE_HD static T infinity() { return std::numeric_limits<T>::infinity(); }
+  ATTUNE_HD static T lowest() { return std::numeric_limits<T>::lowest(); }
+  ATTUNE_HD static T epsilon() { return std::numeric_limits<T>::epsilon(); }
+  /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
+  ATTUNE_HD static bool any(bool c) { return c; }
+  /// How often the number is a dual: iterations to a fixed point need as many more.
+  static constexpr int order = 0;
   ATTUNE_HD_UNCHECKED static T abs(T const& x) {
     using std::abs;
     return T(abs(x));
@@ -51,10 +68,23 @@ struct scalar {
     using std::sqrt;
     return T(sqrt(x));
   }
+  ATTUNE_HD_UNCHECKED static T sin(T const& x) {
+    using std::sin;
+    return T(sin(x));
+  }
+  ATTUNE_HD_UNCHECKED static T cos(T const& x) {
+    using std::cos;
+    return T(cos(x));
+  }
   /// exp(x) where x <= 0 is known (or x is NaN): the hot path of every normalizer.
   ATTUNE_HD static T exp_nonpositive(T const& x) { return exp(x); }
   /// log(1 + x) where 0 <= x <= 1 is known (or x is NaN).
   ATTUNE_HD static T log1p_unit(T const& x) { return log1p(x); }
+  // Composites that a dual number differentiates by a rule of their own (core/dual.hpp).
+  ATTUNE_HD static T softplus(T const& x) { return detail::softplus(x); }
+  ATTUNE_HD static T sigmoid(T const& x) { return detail::sigmoid(x); }
+  ATTUNE_HD static T tanh(T const& x) { return detail::tanh(x); }
+  ATTUNE_HD static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
 };
 
 namespace math {
@@ -115,22 +145,35 @@ ATTUNE_HD ATTUNE_INLINE T exp_nonpositive(T const& x) {
 /// log(1 + e^x) = max(x, 0) + log1p(e^-|x|): no overflow, relative accuracy kept for x << 0 (where it is e^x, not 0).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T softplus(T const& x) {
-  return larger(x, T(0)) + scalar<T>::log1p_unit(exp_nonpositive(T(-abs(x))));
+  return scalar<T>::softplus(x);
 }
 
 /// 1 / (1 + e^-x) with full relative accuracy on both sides.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T sigmoid(T const& x) {
-  T const e = exp_nonpositive(T(-abs(x)));
-  return select(x < T(0), e, T(1)) / (T(1) + e);
+  return scalar<T>::sigmoid(x);
 }
 
 /// tanh by expm1: relative accuracy kept near 0, no overflow.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T tanh(T const& x) {
-  T const e = expm1(T(T(-2) * abs(x)));
-  T const t = -e / (T(2) + e);
-  return select(x < T(0), T(-t), t);
+  return scalar<T>::tanh(x);
+}
+
+/// log(1 + k x) / k for k >= 0 and 1 + k x > 0, and its limit x at k = 0: the logarithm of the deformed exponential
+/// (1 + k x)^(1/k) that entmax is made of. NaN or -inf where 1 + k x <= 0.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x) {
+  return scalar<T>::log1p_rate(k, x);
+}
+
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T sin(T const& x) {
+  return scalar<T>::sin(x);
+}
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T cos(T const& x) {
+  return scalar<T>::cos(x);
 }
 
 /// f * s, except that s = -inf stays -inf for every factor (a key switched off stays off when its factor is 0).
@@ -140,4 +183,29 @@ ATTUNE_HD ATTUNE_INLINE T scale_keeping_off(T const& f, T const& s) {
 }
 
 }  // namespace math
+
+namespace detail {
+
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T softplus(T const& x) {
+  return math::larger(x, T(0)) + scalar<T>::log1p_unit(math::exp_nonpositive(T(-math::abs(x))));
+}
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T sigmoid(T const& x) {
+  T const e = math::exp_nonpositive(T(-math::abs(x)));
+  return math::select(x < T(0), e, T(1)) / (T(1) + e);
+}
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T tanh(T const& x) {
+  T const e = math::expm1(T(T(-2) * math::abs(x)));
+  T const t = -e / (T(2) + e);
+  return math::select(x < T(0), T(-t), t);
+}
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x) {
+  T const one(1), zero(0);
+  return math::select(k == zero, x, T(math::log1p(T(k * x)) / math::select(k == zero, one, k)));
+}
+
+}  // namespace detail
 }  // namespace attune

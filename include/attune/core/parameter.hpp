@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a parameter is one number, or a strided view p(batch, head, query) with stride 0 on the axes it does not vary along
+//   a parameter is one number, a strided view p(batch, head, query) with stride 0 on the axes it does not vary along, or
+//   a projection of activations:  p = activation(<weight_h, x_i> + bias_h)
 //
 // Granularity (shared, per head, per query, ...) is a property of the value at run time, not of a type: policies
 // are not templates on it, and it is read only when a row is bound.
@@ -13,9 +14,22 @@
 #include <vector>
 
 #include <attune/config.hpp>
-#include <attune/core/tensor.hpp>
+#include <attune/core/activation.hpp>
+#include <attune/core/stored_view.hpp>
 
 namespace attune {
+
+/// How a parameter is learned from activations: value = activation(<weight_h, x_i> + bias_h). Principled Attention, section 4
+/// ("functions of q_i"); Affine-Scaled Attention, equation 7. Without a weight x is the pre-activation itself.
+struct projection {
+  stored_view x = {};       ///< (1|B, 1|H, 1|Lq, C)
+  stored_view weight = {};  ///< (1, 1|H, 1, C); absent: C = 1 and x is taken as it is
+  stored_view bias = {};    ///< (1, 1|H, 1, 1); absent: 0
+  attune::activation activation = activation::identity;
+};
+
+/// Whether the gradient of a moving average reaches the values it averages.
+enum class average_gradient { stopped, passed };
 
 /// A policy parameter. +-inf is legal where the limit makes sense (each policy says where); NaN never is.
 struct parameter {
@@ -24,45 +38,115 @@ struct parameter {
   constexpr parameter(double value) : value_(value), kind_(kind::value) {}
 
   /// A view with extents (1 or B, 1 or H, 1 or Lq, 1); axes of extent 1 are broadcast.
-  constexpr parameter(tensor<double const> view) : doubles_(view.data()), extents_(view.extents()), kind_(kind::doubles) {
-    take_strides(view);
+  constexpr parameter(stored_view view) : view_(view), kind_(kind::view) {
+    if (view.extents().feature != 1)
+      throw error("parameter", "the view", detail::text("feature extent ", view.extents().feature),
+                  "1: one number per (batch, head, query)");
   }
-  constexpr parameter(tensor<float const> view) : floats_(view.data()), extents_(view.extents()), kind_(kind::floats) {
-    take_strides(view);
+  constexpr parameter(tensor<double const> view) : parameter(stored_view(view)) {}
+  constexpr parameter(tensor<float const> view) : parameter(stored_view(view)) {}
+  constexpr parameter(tensor<double> view) : parameter(stored_view(view)) {}
+  constexpr parameter(tensor<float> view) : parameter(stored_view(view)) {}
+
+  /// Values computed from activations. Each bind computes its own: C multiplications per query and head.
+  constexpr parameter(projection const& from)
+      : view_(from.x), weight_(from.weight), bias_(from.bias), activation_(from.activation), kind_(kind::projected) {
+    if (from.x.absent()) throw error("parameter", "projection.x", "no data", "a view (1 or B, 1 or H, 1 or Lq, C)");
+    shape const x = from.x.extents(), w = from.weight.extents(), b = from.bias.extents();
+    if (from.weight.absent() ? x.feature != 1 : w.feature != x.feature || w.batch != 1 || w.position != 1)
+      throw error("parameter", "projection.weight", "shape " + to_string(w), detail::text("(1, 1 or H, 1, ", x.feature, ")"));
+    if (!from.bias.absent() && (b.batch != 1 || b.position != 1 || b.feature != 1))
+      throw error("parameter", "projection.bias", "shape " + to_string(b), "(1, 1 or H, 1, 1)");
   }
-  constexpr parameter(tensor<double> view) : parameter(tensor<double const>(view)) {}
-  constexpr parameter(tensor<float> view) : parameter(tensor<float const>(view)) {}
+
+  /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 - momentum) mean,
+  /// one value per head (or shared). What Affine-Scaled Attention calls alpha_ma while training. `previous` is one number or one
+  /// per head. Whether gradients pass through the mean to the values it is taken of is for the caller to say (the paper is
+  /// silent); through `previous` none does.
+  static parameter moving_average(parameter const& of, parameter const& previous, double momentum,
+                                  average_gradient gradient = average_gradient::stopped) {
+    if (of.kind_ != kind::view && of.kind_ != kind::projected)
+      throw error("parameter::moving_average", "of", "no values per query", "a view or a projection");
+    if (!(momentum >= 0 && momentum < 1))
+      throw error("parameter::moving_average", "momentum", detail::text("the value ", momentum), "a number in [0, 1)");
+    if (previous.kind_ != kind::value && previous.kind_ != kind::view)
+      throw error("parameter::moving_average", "previous", "no stored value", "a number or a view (1, 1 or H, 1, 1)");
+    parameter p = of;
+    p.kind_ = of.kind_ == kind::view ? kind::averaged_view : kind::averaged_projection;
+    p.value_ = previous.value_;
+    p.previous_ = previous.view_;
+    p.momentum_ = momentum;
+    p.passes_gradient_ = gradient == average_gradient::passed;
+    return p;
+  }
 
   /// False for a default-made parameter: the policy then uses its own default (1/sqrt(D) for a scale, say).
-  constexpr bool is_set() const { return kind_ != kind::unset; }
+  ATTUNE_HD constexpr bool is_set() const { return kind_ != kind::unset; }
   /// True if all queries of a head share one value.
-  ATTUNE_HD constexpr bool shared_by_queries() const { return query_ == 0; }
-  constexpr shape const& extents() const { return extents_; }
+  ATTUNE_HD constexpr bool shared_by_queries() const { return is_average() || view_.steps().position == 0; }
+  /// (1|B, 1|H, 1|Lq, 1): the granularity of the values.
+  ATTUNE_HD constexpr shape extents() const {
+    shape s{1, 1, 1, 1};
+    if (kind_ == kind::unset || kind_ == kind::value) return s;
+    s = view_.extents();
+    s.feature = 1;
+    if (weight_.extents().head > 1) s.head = weight_.extents().head;
+    if (bias_.extents().head > 1) s.head = bias_.extents().head;
+    if (previous_.extents().head > 1) s.head = previous_.extents().head;
+    if (is_average()) s.batch = s.position = 1;
+    return s;
+  }
+  /// The activations and weights of a projected parameter, the values behind an average; else null views.
+  constexpr projection source() const {
+    return is_projected() || is_average() ? projection{view_, weight_, bias_, activation_} : projection{};
+  }
+  ATTUNE_HD constexpr bool is_projected() const { return kind_ == kind::projected || kind_ == kind::averaged_projection; }
+  ATTUNE_HD constexpr bool is_average() const { return kind_ == kind::averaged_view || kind_ == kind::averaged_projection; }
+  /// Of a moving average: how much of it one of the values is, and whether its gradient reaches them.
+  ATTUNE_HD constexpr double momentum() const { return momentum_; }
+  ATTUNE_HD constexpr bool passes_gradient() const { return passes_gradient_; }
 
   ATTUNE_HD constexpr double at(index_t batch, index_t head, index_t query) const {
-    index_t const offset = batch * batch_ + head * head_ + query * query_;
-    return kind_ == kind::doubles ? doubles_[offset] : kind_ == kind::floats ? double(floats_[offset]) : value_;
+    if (kind_ == kind::view) return view_(batch, head, query, 0);
+    return kind_ == kind::value ? value_ : value<double>(batch, head, query);
+  }
+
+  /// The value in any scalar: what is computed from stored numbers is computed in T.
+  template <class T>
+  ATTUNE_HD constexpr T value(index_t batch, index_t head, index_t query) const {
+    if (kind_ == kind::view) return T(view_(batch, head, query, 0));
+    if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));
+    if (kind_ == kind::value || kind_ == kind::unset) return T(value_);
+    T sum(0);
+    shape const e = view_.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t i = 0; i < e.position; ++i)
+        sum = sum +
+              (kind_ == kind::averaged_view ? T(view_(b, head, i, 0)) : activate(activation_, pre_activation<T>(b, head, i)));
+    T const momentum = T(momentum_);
+    T const previous = T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
+    return momentum * previous + (T(1) - momentum) * (sum / T(double(e.batch * e.position)));
+  }
+  /// <weight_h, x_i> + bias_h of a projected parameter.
+  template <class T>
+  ATTUNE_HD constexpr T pre_activation(index_t batch, index_t head, index_t query) const {
+    T sum(0);
+    if (weight_.absent())
+      sum = T(view_(batch, head, query, 0));
+    else
+      for (index_t c = 0; c < view_.extents().feature; ++c)
+        sum = sum + T(weight_(0, head, 0, c)) * T(view_(batch, head, query, c));
+    return bias_.absent() ? sum : T(sum + T(bias_(0, head, 0, 0)));
   }
 
  private:
-  enum class kind { unset, value, doubles, floats };
+  enum class kind { unset, value, view, projected, averaged_view, averaged_projection };
 
-  template <class E>
-  constexpr void take_strides(tensor<E> const& view) {
-    if (view.extents().feature != 1)
-      throw error("parameter", "the view", "feature extent " + std::to_string(view.extents().feature),
-                  "1: one number per (batch, head, query)");
-    batch_ = view.extents().batch == 1 ? 0 : view.steps().batch;
-    head_ = view.extents().head == 1 ? 0 : view.steps().head;
-    query_ = view.extents().position == 1 ? 0 : view.steps().position;
-  }
-
-  double value_ = 0;
-  double const* doubles_ = nullptr;
-  float const* floats_ = nullptr;
-  shape extents_{};
-  index_t batch_ = 0, head_ = 0, query_ = 0;
+  stored_view view_, weight_, bias_, previous_;
+  double value_ = 0, momentum_ = 0;
+  attune::activation activation_ = activation::identity;
   kind kind_ = kind::unset;
+  bool passes_gradient_ = false;
 };
 
 /// One value per head: `values` holds H numbers and must outlive the operator.
@@ -93,6 +177,7 @@ enum class domain {
   real_or_minus_inf,  ///< finite or -inf
   positive,           ///< > 0, finite
   above_one,          ///< > 1, finite
+  one_to_four,        ///< in [1, 4]
 };
 
 /// How a policy lists one of its parameters: `static constexpr auto parameters() { return std::tuple{listed("alpha", &P::alpha)}; }`
@@ -123,6 +208,8 @@ constexpr bool in_domain(double x, domain d) {
       return x > 0 && x < inf;
     case domain::above_one:
       return x > 1 && x < inf;
+    case domain::one_to_four:
+      return x >= 1 && x <= 4;
   }
   return false;
 }
@@ -138,6 +225,8 @@ constexpr char const* words(domain d) {
       return "a finite number > 0";
     case domain::above_one:
       return "a finite number > 1";
+    case domain::one_to_four:
+      return "a number in [1, 4]";
   }
   return "";
 }

@@ -10,6 +10,7 @@
 
 #include <attune/core/math.hpp>
 #include <attune/core/parameter.hpp>
+#include <attune/core/table.hpp>
 
 namespace attune {
 
@@ -18,10 +19,12 @@ struct row_place {
   index_t batch = 0, head = 0, query = 0, queries = 1;
 };
 
-/// Reads one parameter, or one number, for all lanes of a row. Specialised beside each scalar kind that has several lanes.
+/// Reads the numbers of a policy for all lanes of a row. Specialised beside each scalar kind that has several lanes, and for
+/// dual numbers, where it also knows which of them move.
 template <class T>
 struct lift {
-  ATTUNE_HD static T value(parameter const& p, row_place const& at) { return T(p.at(at.batch, at.head, at.query)); }
+  ATTUNE_HD T value(parameter const& p, row_place const& at) const { return p.template value<T>(at.batch, at.head, at.query); }
+  ATTUNE_HD T entry(table const& x, index_t b, index_t h, index_t i, index_t d) const { return T(x(b, h, i, d)); }
   ATTUNE_HD static T constant(double x) { return T(x); }
 };
 
@@ -34,9 +37,11 @@ struct row {
   T log_visible;         ///< log K, and 0 where K = 0
   T inverse_sqrt_width;  ///< 1 / sqrt(D) of the score's dot product, rounded once
   T logit_shift = T(0);  ///< row constant c that the length scale took out of every logit: a = a' + c
+  T keys = T(0);         ///< Lk, the number of keys, visible or not
+  lift<T> numbers = {};
 
   /// The value of a parameter in this row.
-  ATTUNE_HD T operator()(parameter const& p) const { return lift<T>::value(p, place); }
+  ATTUNE_HD T operator()(parameter const& p) const { return numbers.value(p, place); }
   /// The same, or `fallback` where the parameter was never set.
   ATTUNE_HD T operator()(parameter const& p, T const& fallback) const { return p.is_set() ? (*this)(p) : fallback; }
   /// A parameter that is a logit (a sink, a ground level) in the units in which this row's logits arrive: p - c.

@@ -15,7 +15,7 @@ template <class T, class Arch>
 struct lift<xsimd::batch<T, Arch>> {
   using batch = xsimd::batch<T, Arch>;
   static batch constant(double x) { return batch(T(x)); }
-  static batch value(parameter const& p, row_place const& at) {
+  batch value(parameter const& p, row_place const& at) const {
     if (p.shared_by_queries()) return batch(T(p.at(at.batch, at.head, 0)));
     alignas(64) T lanes[batch::size];
     for (index_t l = 0; l < index_t(batch::size); ++l) {

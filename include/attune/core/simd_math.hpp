@@ -151,6 +151,14 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   ATTUNE_INLINE static batch select(mask const& c, batch const& a, batch const& b) { return xsimd::select(c, a, b); }
   ATTUNE_INLINE static batch infinity() { return batch(std::numeric_limits<T>::infinity()); }
+  ATTUNE_INLINE static batch epsilon() { return batch(std::numeric_limits<T>::epsilon()); }
+  ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
+  static constexpr int order = 0;
+  ATTUNE_INLINE static batch lowest() { return batch(std::numeric_limits<T>::lowest()); }
+  ATTUNE_INLINE static batch softplus(batch const& x) { return attune::detail::softplus(x); }
+  ATTUNE_INLINE static batch sigmoid(batch const& x) { return attune::detail::sigmoid(x); }
+  ATTUNE_INLINE static batch tanh(batch const& x) { return attune::detail::tanh(x); }
+  ATTUNE_INLINE static batch log1p_rate(batch const& k, batch const& x) { return attune::detail::log1p_rate(k, x); }
   ATTUNE_INLINE static batch abs(batch const& x) { return xsimd::abs(x); }
   ATTUNE_INLINE static batch sqrt(batch const& x) { return xsimd::sqrt(x); }
 

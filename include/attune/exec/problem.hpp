@@ -19,7 +19,8 @@ namespace attune {
 struct problem_shape {
   index_t batch = 0, heads = 0, queries = 0, keys = 0;
   index_t key_heads = 1, value_heads = 1, gate_key_heads = 1;
-  index_t width = 0, value_width = 0, gate_width = 0;
+  index_t sort_key_heads = 1, position_key_heads = 1, place_heads = 1, key_bias_heads = 1;
+  index_t width = 0, value_width = 0, gate_width = 0, position_width = 0, axes = 0, output_gate_width = 0;
   index_t offset = 0;
 
   /// The head of a tensor with `group_heads` heads that query head h reads.
@@ -51,19 +52,52 @@ void require_pairs(char const* function, char const* argument, View const& x, pr
     throw error(function, argument, "shape " + to_string(x.extents()), to_string(expected) + ": (batch, head, query, key)");
 }
 template <class View>
+void require_queries(char const* function, char const* name, View const& x, problem_shape const& p) {
+  shape const e = x.extents();
+  require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
+  require_extent(function, name, "head", e.head, p.heads, "the heads of out");
+  require_extent(function, name, "position", e.position, p.queries, "the queries of out");
+  require_at_least_one(function, name, "feature", e.feature);
+}
+template <class View>
+void require_keys(char const* function, char const* name, View const& x, problem_shape const& p, index_t width,
+                  std::string const& because, index_t& heads) {
+  shape const e = x.extents();
+  require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
+  require_group(function, name, e.head, p.heads);
+  require_extent(function, name, "position", e.position, p.keys, "the keys of v");
+  require_extent(function, name, "feature", e.feature, width, because);
+  heads = e.head;
+}
+template <class View>
 void require_projections(char const* function, char const* q_name, char const* k_name, View const& q, View const& k,
                          problem_shape const& p, index_t& width, index_t& key_heads) {
-  shape const a = q.extents(), c = k.extents();
-  require_extent(function, q_name, "batch", a.batch, p.batch, "the batch of out");
-  require_extent(function, q_name, "head", a.head, p.heads, "the heads of out");
-  require_extent(function, q_name, "position", a.position, p.queries, "the queries of out");
-  require_at_least_one(function, q_name, "feature", a.feature);
-  require_extent(function, k_name, "batch", c.batch, p.batch, "the batch of out");
-  require_group(function, k_name, c.head, p.heads);
-  require_extent(function, k_name, "position", c.position, p.keys, "the keys of v");
-  require_extent(function, k_name, "feature", c.feature, a.feature, std::string("the width of ") + q_name);
-  width = a.feature;
-  key_heads = c.head;
+  require_queries(function, q_name, q, p);
+  width = q.extents().feature;
+  require_keys(function, k_name, k, p, width, std::string("the width of ") + q_name, key_heads);
+}
+
+/// What a contraction asks of the tables of the policy that named it.
+template <class Contraction, class Owner>
+void check_contraction(char const* function, Contraction, Owner const& owner, problem_shape const& p) {
+  index_t const nearest = p.offset - (p.keys - 1), farthest = p.queries - 1 + p.offset;  // values of i + offset - j
+  if (p.queries == 0 || p.keys == 0) return;
+  if constexpr (std::is_same_v<Contraction, contraction::relative_dot>) {
+    index_t const rows = owner.relative.rows(), center = rows / 2;
+    if (nearest + center < 0 || farthest + center >= rows)
+      throw error(function, "table relative", text(rows, " rows, for distances from ", -center, " to ", rows - center - 1),
+                  text("rows for the distances ", nearest, " to ", farthest, " of queries and keys"));
+  } else if constexpr (std::is_same_v<Contraction, contraction::gathered>) {
+    for (index_t distance = nearest; distance <= farthest; ++distance)
+      if (index_t const n = owner.index(distance); n < 0 || n >= owner.values.rows())
+        throw error(function, "table values", text(owner.values.rows(), " rows"),
+                    text("a row ", n, " for the distance ", distance));
+  } else if constexpr (std::is_same_v<Contraction, contraction::fourier>) {
+    if (owner.cosine.rows() != owner.frequency.rows() || owner.sine.rows() != owner.frequency.rows())
+      throw error(function, "tables cosine, sine, frequency",
+                  text(owner.cosine.rows(), ", ", owner.sine.rows(), " and ", owner.frequency.rows(), " rows"),
+                  "equal numbers");
+  }
 }
 
 /// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents.
@@ -81,11 +115,41 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   require_at_least_one(function, "v", "feature", v.feature);
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;
-  if constexpr (Op::uses(field::q)) require_projections(function, "q", "k", in.q, in.k, p, p.width, p.key_heads);
+  if constexpr (Op::uses(field::q)) {
+    require_queries(function, "q", in.q, p);
+    p.width = in.q.extents().feature;
+  }
+  if constexpr (Op::uses(field::k)) require_keys(function, "k", in.k, p, p.width, "the width of q", p.key_heads);
   if constexpr (Op::uses(field::gate_q))
     require_projections(function, "gate_q", "gate_k", in.gate_q, in.gate_k, p, p.gate_width, p.gate_key_heads);
   if constexpr (Op::uses(field::scores)) require_pairs(function, "scores", in.scores, p);
   if constexpr (Op::uses(field::gates)) require_pairs(function, "gates", in.gates, p);
+  if constexpr (Op::uses(field::bias)) require_pairs(function, "bias", in.bias, p);
+  if constexpr (Op::uses(field::sort_q)) {
+    require_queries(function, "sort_q", in.sort_q, p);
+    require_extent(function, "sort_q", "feature", in.sort_q.extents().feature, 1, "one number per query");
+    require_keys(function, "sort_k", in.sort_k, p, 1, "one number per key", p.sort_key_heads);
+  }
+  if constexpr (Op::uses(field::position_q))
+    require_projections(function, "position_q", "position_k", in.position_q, in.position_k, p, p.position_width,
+                        p.position_key_heads);
+  if constexpr (Op::uses(field::center)) {
+    require_projections(function, "center", "place", in.center, in.place, p, p.axes, p.place_heads);
+    require_queries(function, "spread", in.spread, p);
+    require_extent(function, "spread", "feature", in.spread.extents().feature, p.axes, "the axes of center");
+  }
+  if constexpr (Op::uses(field::key_bias))
+    require_keys(function, "key_bias", in.key_bias, p, 1, "one number per key", p.key_bias_heads);
+  if constexpr (Op::uses(field::value_gate))
+    if (!(in.value_gate.extents() == v))
+      throw error(function, "value_gate", "shape " + to_string(in.value_gate.extents()), to_string(v) + ", the shape of v");
+  if constexpr (Op::uses(field::output_gate)) {
+    require_queries(function, "output_gate", in.output_gate, p);
+    p.output_gate_width = in.output_gate.extents().feature;
+    if (p.output_gate_width != 1)
+      require_extent(function, "output_gate", "feature", p.output_gate_width, p.value_width,
+                     "the width of v, or 1 for one gate per head");
+  }
   if constexpr (Op::uses(field::v0)) {
     shape const g = in.v0.extents();
     if ((g.batch != 1 && g.batch != p.batch) || (g.head != 1 && g.head != p.heads) ||
@@ -98,9 +162,15 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   constexpr index_t farthest = index_t(1) << 52;  // positions stay exact as doubles, and their sums stay integers
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
-  for_each_parameter(op, [&](auto const& listed, auto const& policy) {
+  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
     check_parameter(function, listed.name, policy.*listed.member, listed.values, p.batch, p.heads, p.queries);
   });
+  for_each_table(op, [&](auto const& listed, auto const& policy, std::string const&) {
+    check_table(function, listed.name, policy.*listed.member, listed.width, p.batch, p.heads, p.width);
+  });
+  [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+    (..., check_contraction(function, C{}, op.template owner<I>(), p));
+  }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys});
   return p;
 }
@@ -117,6 +187,16 @@ shape output_shape(inputs<Op, View> const& in) {
     s = in.gate_q.extents();
   else if constexpr (Op::uses(field::gates))
     s = in.gates.extents();
+  else if constexpr (Op::uses(field::sort_q))
+    s = in.sort_q.extents();
+  else if constexpr (Op::uses(field::position_q))
+    s = in.position_q.extents();
+  else if constexpr (Op::uses(field::center))
+    s = in.center.extents();
+  else if constexpr (Op::uses(field::bias))
+    s = in.bias.extents();
+  else if constexpr (Op::uses(field::output_gate))
+    s = in.output_gate.extents();
   else
     static_assert(never<Op>,
                   "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call "
@@ -164,16 +244,16 @@ auto ground_value_row(View const& v0, index_t b, index_t h, index_t i) {
 
 /// The scalar facts of a row that policies bind to.
 template <class T, class Mask>
-row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i) {
-  using std::log;
-  using std::sqrt;
+row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
   index_t const k = mask::count(m, p.row(b, h, i));
   return {{b, h, i, p.queries},
           T(double(i + p.offset)),
           T(double(k)),
-          k > 0 ? T(log(T(double(k)))) : T(0),
-          p.width > 0 ? T(T(1) / T(sqrt(T(double(p.width))))) : T(0),
-          T(0)};
+          k > 0 ? math::log(T(double(k))) : T(0),
+          p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0),
+          T(0),
+          T(double(p.keys)),
+          numbers};
 }
 
 }  // namespace detail

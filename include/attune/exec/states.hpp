@@ -6,69 +6,217 @@
 // The states of all rows of a call: what split-KV decode, ring attention and reductions across processes exchange.
 #pragma once
 
+#include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include <attune/exec/problem.hpp>
 #include <attune/operators/row_state.hpp>
+#include <attune/policies/candidates.hpp>
 
 namespace attune {
 
-/// States of (B, H, Lq) rows, row-major. Plain arrays: they can be sent as they are.
-template <class T>
+/// States of (B, H, Lq) rows with an O(1) state, row-major. Plain arrays: they can be sent as they are.
+template <class T, class Normalizer>
 struct row_states {
+  static constexpr bool has_second = row_state<T>::template has_second<Normalizer>;
   problem_shape extents;
   std::vector<T> reference, earned, ground;  ///< B H Lq
+  std::vector<T> lowest;                     ///< B H Lq, of family adjusted
   std::vector<T> acc;                        ///< B H Lq Dv
+  std::vector<T> second;                     ///< B H Lq Dv, where the normalizer needs it (operators/row_state.hpp)
 
   row_states() = default;
-  explicit row_states(problem_shape const& p)
+  template <class Op>
+  row_states(Op const&, problem_shape const& p)
       : extents(p), reference(std::size_t(p.batch * p.heads * p.queries), T(0)), earned(reference), ground(reference),
-        acc(std::size_t(p.batch * p.heads * p.queries * p.value_width), T(0)) {}
+        lowest(reference.size(), math::infinity<T>()), acc(reference.size() * std::size_t(p.value_width), T(0)),
+        second(has_second ? acc.size() : 0, T(0)) {}
 
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 
   row_state<T> load(index_t n) const {
     auto const u = std::size_t(n);
-    auto const begin = acc.begin() + n * extents.value_width;
-    return {reference[u], earned[u], ground[u], std::vector<T>(begin, begin + extents.value_width)};
+    auto const rows = [&](std::vector<T> const& x) {
+      if (x.empty()) return std::vector<T>();
+      auto const begin = x.begin() + n * extents.value_width;
+      return std::vector<T>(begin, begin + extents.value_width);
+    };
+    return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
   }
   void store(index_t n, row_state<T> const& s) {
     auto const u = std::size_t(n);
     reference[u] = s.reference;
     earned[u] = s.earned;
     ground[u] = s.ground;
+    lowest[u] = s.lowest;
     std::copy(s.acc.begin(), s.acc.end(), acc.begin() + n * extents.value_width);
+    std::copy(s.second.begin(), s.second.end(), second.begin() + n * extents.value_width);
   }
 };
+
+/// States of (B, H, Lq) rows with a candidate set: for each row the logits above its threshold, their keys and values. Bounded
+/// by the largest support of a part, not O(1).
+template <class T, class Normalizer>
+struct candidate_states {
+  struct candidate {
+    T logit;
+    index_t key;
+    std::vector<T> value;
+  };
+  using bound = decltype(std::declval<Normalizer const&>().bind(std::declval<row<T> const&>()));
+
+  problem_shape extents;
+  std::vector<std::vector<candidate>> rows;  ///< B H Lq
+  std::vector<T> poisons;                    ///< 0, or NaN where a logit was NaN or +inf
+  std::vector<bound> normalizers;            ///< what decides the threshold of each row
+
+  candidate_states() = default;
+  template <class Op>
+  candidate_states(Op const& op, problem_shape const& p)
+      : extents(p), rows(std::size_t(p.batch * p.heads * p.queries)), poisons(rows.size(), T(0)) {
+    normalizers.reserve(rows.size());
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t h = 0; h < p.heads; ++h)
+        for (index_t i = 0; i < p.queries; ++i)
+          normalizers.push_back(op.bind(detail::scalar_row<T>(p, op.mask, b, h, i)).normalizer);
+  }
+
+  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  template <class Value>
+  void add(index_t b, index_t h, index_t i, T const& logit, index_t key, Value const& value) {
+    candidate c{logit, key, {}};
+    for (index_t d = 0; d < extents.value_width; ++d) c.value.push_back(value(d));
+    rows[std::size_t(at(b, h, i))].push_back(std::move(c));
+  }
+  void poison(index_t b, index_t h, index_t i, T const& x) {
+    T& to = poisons[std::size_t(at(b, h, i))];
+    to = to + x;
+  }
+
+  /// The threshold of row n over its candidates.
+  candidate_threshold<T> level(std::size_t n) const {
+    std::vector<T> logits;
+    std::vector<index_t> keys;
+    for (candidate const& c : rows[n]) {
+      logits.push_back(c.logit);
+      keys.push_back(c.key);
+    }
+    candidate_column<T> column(std::move(logits), std::move(keys));
+    return normalizers[n].solve(column);
+  }
+  /// Drops what the row's own threshold leaves no weight: adding keys only raises it.
+  void prune(std::size_t n) {
+    if (rows[n].empty() || !(poisons[n] == T(0))) return;
+    candidate_threshold<T> const at = level(n);
+    std::erase_if(rows[n],
+                  [&](candidate const& c) { return normalizers[n].weight(at, c.logit, key<T>{T(double(c.key))}) == T(0); });
+  }
+};
+
+/// The states of an operator's rows.
+template <class T, class Op>
+using states_of =
+    std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_states<T, typename Op::normalizer_policy>,
+                       row_states<T, typename Op::normalizer_policy>>;
 
 namespace detail {
 
 /// (B, H, Lq, Dv) of the rows that a state describes.
-template <class T>
-shape rows_of(row_states<T> const& s) {
+template <class States>
+shape rows_of(States const& s) {
   return {s.extents.batch, s.extents.heads, s.extents.queries, s.extents.value_width};
+}
+template <class States>
+void require_same_rows(States const& a, States const& b) {
+  shape const first = rows_of(a), second = rows_of(b);
+  if (!(first == second))
+    throw error("merge", "the second state", "rows of shape " + to_string(second), to_string(first) + ", as the first");
 }
 
 }  // namespace detail
 
 /// The states of both sets of keys. Throws attune::error unless both belong to calls of the same extents.
-template <class T>
-row_states<T> merge(row_states<T> a, row_states<T> const& b) {
-  shape const first = detail::rows_of(a), second = detail::rows_of(b);
-  if (!(first == second))
-    throw error("merge", "the second state", "rows of shape " + to_string(second), to_string(first) + ", as the first");
-  for (index_t n = 0; n < index_t(a.reference.size()); ++n) a.store(n, merge(a.load(n), b.load(n)));
+template <class T, class Normalizer>
+row_states<T, Normalizer> merge(row_states<T, Normalizer> a, row_states<T, Normalizer> const& b) {
+  detail::require_same_rows(a, b);
+  for (index_t n = 0; n < index_t(a.reference.size()); ++n) {
+    row_state<T> s = a.load(n);
+    s.template merge<Normalizer>(b.load(n));
+    a.store(n, s);
+  }
+  return a;
+}
+/// The same for candidate sets, which must not share a key: exact, and pruned again.
+template <class T, class Normalizer>
+candidate_states<T, Normalizer> merge(candidate_states<T, Normalizer> a, candidate_states<T, Normalizer> const& b) {
+  detail::require_same_rows(a, b);
+  for (std::size_t n = 0; n < a.rows.size(); ++n) {
+    a.rows[n].insert(a.rows[n].end(), b.rows[n].begin(), b.rows[n].end());
+    a.poisons[n] = a.poisons[n] + b.poisons[n];
+    a.prune(n);
+  }
   return a;
 }
 
-/// Divides the merged states of all keys and writes the outputs. `in` are the inputs of the whole problem: v0 and the
-/// number of visible keys come from there, the sink's mass enters here, once.
+namespace detail {
+
+/// One finished row: out before v0 and output gate, and what else there is.
+template <class T>
+struct state_row {
+  std::vector<T> out;
+  T ground_weight = T(0), lse = T(0), threshold = T(0);
+};
+
+template <class T, class Normalizer, class Bound>
+state_row<T> finish_row(row_states<T, Normalizer> const& states, index_t n, Bound const& f, T const& visible) {
+  row_state<T> const s = states.load(n);
+  state_row<T> r;
+  if constexpr (Normalizer::traits.family == row_family::adjusted) {
+    auto const done = finish_adjusted(f.normalizer, s.reference, s.earned, s.lowest, s.reference);
+    T const above = s.earned == T(0) ? T(0) : T(s.lowest - done.low);
+    for (std::size_t d = 0; d < s.acc.size(); ++d) r.out.push_back(T((s.second[d] + above * s.acc[d]) * done.value_factor));
+    r.lse = done.lse;
+  } else {
+    auto const done = finish_masses<Normalizer>(f.normalizer, s.reference, s.earned, s.ground, visible);
+    for (std::size_t d = 0; d < s.acc.size(); ++d) {
+      r.out.push_back(T(s.acc[d] * done.value_factor));
+      if constexpr (Normalizer::traits.uniform_share) r.out.back() = r.out.back() + s.second[d] * done.share;
+    }
+    r.ground_weight = done.ground_weight;
+    r.lse = done.lse;
+  }
+  return r;
+}
+
+template <class T, class Normalizer, class Bound>
+state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n, Bound const&, T const&) {
+  auto const u = std::size_t(n);
+  candidate_threshold<T> const at = states.level(u);
+  state_row<T> r{std::vector<T>(std::size_t(states.extents.value_width), T(0))};
+  T z = states.poisons[u];
+  for (auto const& c : states.rows[u]) {
+    T const w = states.normalizers[u].weight(at, c.logit, key<T>{T(double(c.key))});
+    if (w == T(0)) continue;
+    z = z + w;
+    for (std::size_t d = 0; d < r.out.size(); ++d) r.out[d] = r.out[d] + w * c.value[d];
+  }
+  for (T& x : r.out) x = z == T(0) ? T(0) : T(x / z);
+  r.threshold =
+      z == T(0) ? T(math::infinity<T>() - math::infinity<T>()) : T(states.normalizers[u].reported(at) + states.poisons[u]);
+  return r;
+}
+
+}  // namespace detail
+
+/// Divides the merged states of all keys and writes the outputs. `in` are the inputs of the whole problem: v0, the output gate
+/// and the number of visible keys come from there, the sink's mass enters here, once.
 template <class T, class Op, class View>
-void finish(Op const& op, inputs<Op, View> const& in, row_states<T> const& states, outputs<Op, T> const& to) {
-  using normalizer = typename Op::normalizer_policy;
+void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& states, outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());
   if constexpr (Op::has_lse) detail::require_row_output("finish", "lse", to.lse.values, p);
   if constexpr (Op::has_ground_weight) detail::require_row_output("finish", "ground_weight", to.ground_weight, p);
+  if constexpr (Op::has_threshold) detail::require_row_output("finish", "threshold", to.threshold, p);
   if (!(detail::rows_of(states) == to.out.extents()))
     throw error("finish", "states", "rows of shape " + to_string(detail::rows_of(states)),
                 to_string(to.out.extents()) + ", the shape of out");
@@ -77,25 +225,29 @@ void finish(Op const& op, inputs<Op, View> const& in, row_states<T> const& state
       for (index_t i = 0; i < p.queries; ++i) {
         row<T> const r = detail::scalar_row<T>(p, op.mask, b, h, i);
         auto const f = op.bind(r);
-        row_state<T> const s = states.load(states.at(b, h, i));
-        auto const done = finish_masses<normalizer>(f.normalizer, s.reference, s.earned, s.ground, r.visible);
+        auto const done = detail::finish_row(states, states.at(b, h, i), f, r.visible);
         for (index_t d = 0; d < p.value_width; ++d) {
-          T x = s.acc[std::size_t(d)] * done.value_factor;
+          T x = done.out[std::size_t(d)];
           if constexpr (Op::uses(field::v0))
             x = x + done.ground_weight * detail::element<T>(in.v0, detail::broadcast(in.v0, b, h, i), d);
+          if constexpr (Op::has_output_gate)
+            x = x *
+                f.output_gate.factor(detail::element<T>(in.output_gate, {b, h, i}, p.output_gate_width == 1 ? index_t(0) : d));
           to.out(b, h, i, d) = x;
         }
         if constexpr (Op::has_lse)
           if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = done.lse + f.logit_shift;
         if constexpr (Op::has_ground_weight)
           if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = done.ground_weight;
+        if constexpr (Op::has_threshold)
+          if (!to.threshold.absent()) to.threshold(b, h, i, 0) = done.threshold;
       }
 }
 
 /// The same, called as forward is: the executor tells the types, so that inputs and outputs may be braced lists.
 template <class Exec, class Op>
 void finish(Exec const&, Op const& op, inputs<Op, typename Exec::view> const& in,
-            row_states<typename Exec::value_type> const& states, outputs<Op, typename Exec::value_type> const& to) {
+            states_of<typename Exec::value_type, Op> const& states, outputs<Op, typename Exec::value_type> const& to) {
   finish<typename Exec::value_type>(op, in, states, to);
 }
 

@@ -3,13 +3,17 @@
 //
 //   op = attention(kernel, length_scale, gate, normalizer, mask)      in any order, told apart by their roles
 //
-// The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> value sum -> ground value.
-// Only the kernel is required; the defaults are no length scale, no gate, softmax, every key visible.
+// The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> value gate, value sum ->
+// ground value -> output gate. Only the kernel is required; the defaults are no length scale, no gates, softmax, every key
+// visible.
 #pragma once
+
+#include <string>
 
 #include <attune/core/lse.hpp>
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/diagnostics.hpp>
+#include <attune/policies/gate/no_factor.hpp>
 #include <attune/policies/gate/none.hpp>
 #include <attune/policies/kernel/compose.hpp>
 #include <attune/policies/length_scale/none.hpp>
@@ -20,12 +24,15 @@
 namespace attune {
 
 /// An operator bound to a row: what pointwise code runs on.
-template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, class BoundNormalizer, class T>
+template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, class BoundNormalizer,
+          class BoundValueGate, class BoundOutputGate, class T>
 struct bound_attention {
   [[no_unique_address]] BoundKernel kernel;
   [[no_unique_address]] BoundLengthScale length_scale;
   [[no_unique_address]] BoundGate gate;
   [[no_unique_address]] BoundNormalizer normalizer;
+  [[no_unique_address]] BoundValueGate value_gate;
+  [[no_unique_address]] BoundOutputGate output_gate;
   T logit_shift;  ///< row constant c: the true logit is logit() + c
 
   /// The score from the values of the operator's contractions.
@@ -42,30 +49,46 @@ struct bound_attention {
   ATTUNE_HD ATTUNE_INLINE T logit(T const* x, key<T> const& k) const { return logit_of_score(score(x, k), x); }
 };
 
-/// An attention operator: four policies and a mask, held by value.
-template <class Kernel, class LengthScale, class Gate, class Normalizer, class Mask>
+/// An attention operator: policies and a mask, held by value.
+template <class Kernel, class LengthScale, class Gate, class Normalizer, class ValueGate, class OutputGate, class Mask>
 struct attention_operator {
   using kernel_policy = Kernel;
   using length_scale_policy = LengthScale;
   using gate_policy = Gate;
   using normalizer_policy = Normalizer;
+  using value_gate_policy = ValueGate;
+  using output_gate_policy = OutputGate;
   using mask_policy = Mask;
 
   [[no_unique_address]] Kernel kernel;
   [[no_unique_address]] LengthScale length_scale;
   [[no_unique_address]] Gate gate;
   [[no_unique_address]] Normalizer normalizer;
+  [[no_unique_address]] ValueGate value_gate;
+  [[no_unique_address]] OutputGate output_gate;
   [[no_unique_address]] Mask mask;
 
   /// What executors compute for every pair, in the order in which pointwise code receives it.
   using contractions = typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
                                                   contraction::single<typename Gate::contraction>>::type;
   static constexpr normalizer_traits normalizer_is = Normalizer::traits;
+  static constexpr bool has_threshold = normalizer_is.family == row_family::candidates;
+  static constexpr bool has_value_gate = !std::is_same_v<ValueGate, gate::no_value_factor>;
+  static constexpr bool has_output_gate = !std::is_same_v<OutputGate, gate::no_output_factor>;
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.
-  static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum;
+  static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum && !has_threshold;
   static constexpr bool has_ground_weight = has_lse && (normalizer_is.ground_mass || normalizer_is.constant_mass);
   static constexpr bool uses(field f) {
-    return f == field::v || contractions::uses(f) || (f == field::v0 && normalizer_is.ground_value);
+    return f == field::v || contractions::uses(f) || (f == field::v0 && normalizer_is.ground_value) ||
+           (f == field::value_gate && has_value_gate) || (f == field::output_gate && has_output_gate);
+  }
+  /// The policy that named contraction I and holds its tables.
+  template <int I>
+  ATTUNE_HD constexpr auto const& owner() const {
+    if constexpr (I < kernel::evaluation<Kernel>::contractions::size)
+      return kernel::evaluation<Kernel>::template owner<I>(kernel);
+    else
+      return gate;
   }
 
   /// Binds every policy to a row; the length scale tells the others its row constant.
@@ -73,34 +96,82 @@ struct attention_operator {
   ATTUNE_HD auto bind(row<T> r) const {
     auto const scaled = length_scale.bind(r);
     if constexpr (LengthScale::traits.row_constant) r.logit_shift = scaled.row_constant();
-    using bound = bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate,
-                                  decltype(gate.bind(r)), decltype(normalizer.bind(r)), T>;
-    return bound{kernel.bind(r), scaled, gate.bind(r), normalizer.bind(r), r.logit_shift};
+    using bound =
+        bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate, decltype(gate.bind(r)),
+                        decltype(normalizer.bind(r)), decltype(value_gate.bind(r)), decltype(output_gate.bind(r)), T>;
+    return bound{kernel.bind(r),      scaled,       gate.bind(r), normalizer.bind(r), value_gate.bind(r),
+                 output_gate.bind(r), r.logit_shift};
   }
 };
 
-/// Calls visit(listed, policy) for every parameter of a policy, parts of composites included.
+namespace detail {
+
+/// Calls visit(policy, path) for every simple policy: path is "kernel.", "kernel.1." (terms of a composite), "gate.", ...
 template <class P, class Visit>
-void for_each_parameter(P const& policy, Visit const& visit) {
-  std::apply([&](auto const&... p) { (visit(p, policy), ...); }, parameters_of<P>());
+void for_each_part(P const& policy, std::string const& path, Visit const& visit) {
+  visit(policy, path);
 }
 template <class A, class B, class Visit>
-void for_each_parameter(kernel::sum<A, B> const& policy, Visit const& visit) {
-  for_each_parameter(policy.first, visit);
-  for_each_parameter(policy.second, visit);
+void for_each_part(kernel::sum<A, B> const& policy, std::string const& path, Visit const& visit) {
+  for_each_part(policy.first, path + "0.", visit);
+  for_each_part(policy.second, path + "1.", visit);
 }
 template <class K, class M, class Visit>
-void for_each_parameter(kernel::mapped<K, M> const& policy, Visit const& visit) {
-  for_each_parameter(policy.inner, visit);
-  for_each_parameter(policy.map, visit);
+void for_each_part(kernel::mapped<K, M> const& policy, std::string const& path, Visit const& visit) {
+  for_each_part(policy.inner, path, visit);
+  for_each_part(policy.map, path + "map.", visit);
 }
-template <class K, class L, class G, class N, class M, class Visit>
-void for_each_parameter(attention_operator<K, L, G, N, M> const& op, Visit const& visit) {
-  for_each_parameter(op.kernel, visit);
-  for_each_parameter(op.length_scale, visit);
-  for_each_parameter(op.gate, visit);
-  for_each_parameter(op.normalizer, visit);
+template <class K, class L, class G, class N, class V, class O, class M, class Visit>
+void for_each_part(attention_operator<K, L, G, N, V, O, M> const& op, std::string const& path, Visit const& visit) {
+  for_each_part(op.kernel, path + "kernel.", visit);
+  for_each_part(op.length_scale, path + "length_scale.", visit);
+  for_each_part(op.gate, path + "gate.", visit);
+  for_each_part(op.normalizer, path + "normalizer.", visit);
+  for_each_part(op.value_gate, path + "value_gate.", visit);
+  for_each_part(op.output_gate, path + "output_gate.", visit);
 }
+
+/// How many numbers an operator or a policy lists.
+template <class P>
+struct count_of {
+  static constexpr int parameters = int(std::tuple_size_v<decltype(parameters_of<P>())>);
+  static constexpr int tables = int(std::tuple_size_v<decltype(tables_of<P>())>);
+};
+template <class... P>
+struct count_of_all {
+  static constexpr int parameters = (0 + ... + count_of<P>::parameters), tables = (0 + ... + count_of<P>::tables);
+};
+template <class A, class B>
+struct count_of<kernel::sum<A, B>> : count_of_all<A, B> {};
+template <class K, class M>
+struct count_of<kernel::mapped<K, M>> : count_of_all<K, M> {};
+template <class K, class L, class G, class N, class V, class O, class M>
+struct count_of<attention_operator<K, L, G, N, V, O, M>> : count_of_all<K, L, G, N, V, O> {};
+
+}  // namespace detail
+
+/// Calls visit(listed, policy, path) for every parameter of an operator, parts of composites included. The path tells equal
+/// names of several policies apart: "length_scale.gamma", "normalizer.gamma", "kernel.1.slope".
+template <class Op, class Visit>
+void for_each_parameter(Op const& op, Visit const& visit) {
+  detail::for_each_part(op, "", [&](auto const& policy, std::string const& path) {
+    using policy_type = std::remove_cvref_t<decltype(policy)>;
+    std::apply([&](auto const&... p) { (visit(p, policy, path + p.name), ...); }, parameters_of<policy_type>());
+  });
+}
+/// The same for tables.
+template <class Op, class Visit>
+void for_each_table(Op const& op, Visit const& visit) {
+  detail::for_each_part(op, "", [&](auto const& policy, std::string const& path) {
+    using policy_type = std::remove_cvref_t<decltype(policy)>;
+    std::apply([&](auto const&... p) { (visit(p, policy, path + p.name), ...); }, tables_of<policy_type>());
+  });
+}
+/// Numbers of parameters and of tables that an operator lists.
+template <class Op>
+inline constexpr int parameter_count = detail::count_of<std::remove_const_t<Op>>::parameters;
+template <class Op>
+inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::tables;
 
 namespace detail {
 
@@ -133,32 +204,40 @@ constexpr auto attention(P... policies) {
     constexpr int kernels = count_role<policy_role::kernel, P...>, maps = count_role<policy_role::score_map, P...>;
     constexpr int normalizers = count_role<policy_role::normalizer, P...>, gates = count_role<policy_role::gate, P...>;
     constexpr int length_scales = count_role<policy_role::length_scale, P...>, masks = count_role<policy_role::mask, P...>;
+    constexpr int value_gates = count_role<policy_role::value_gate, P...>;
+    constexpr int output_gates = count_role<policy_role::output_gate, P...>;
     static_assert(kernels != 0, "attune: attention() needs a KernelPolicy, e.g. attune::kernel::dot_product{}");
     static_assert(kernels <= 1,
                   "attune: attention() takes one KernelPolicy, two were given: add them, e.g. dot_product{} + alibi{slope}");
     static_assert(maps == 0, "attune: a score map is applied to the kernel, not given beside it: dot_product{} | softcap{30}");
     static_assert(normalizers <= 1, "attune: attention() takes one NormalizerPolicy, two were given");
     static_assert(gates <= 1, "attune: attention() takes one score gate, two were given");
+    static_assert(value_gates <= 1, "attune: attention() takes one value gate, two were given");
+    static_assert(output_gates <= 1, "attune: attention() takes one output gate, two were given");
     static_assert(length_scales <= 1, "attune: attention() takes one LengthScalePolicy, two were given");
     static_assert(masks <= 1, "attune: attention() takes one mask, two were given: combine them with & or |");
-    if constexpr (kernels == 1 && maps == 0 && normalizers <= 1 && gates <= 1 && length_scales <= 1 && masks <= 1) {
+    if constexpr (kernels == 1 && maps == 0 && normalizers <= 1 && gates <= 1 && value_gates <= 1 && output_gates <= 1 &&
+                  length_scales <= 1 && masks <= 1) {
       auto const k = detail::pick<policy_role::kernel>(0, policies...);
       auto const l = detail::pick<policy_role::length_scale>(length_scale::none{}, policies...);
       auto const g = detail::pick<policy_role::gate>(gate::none{}, policies...);
       auto const n = detail::pick<policy_role::normalizer>(normalizer::softmax{}, policies...);
+      auto const v = detail::pick<policy_role::value_gate>(gate::no_value_factor{}, policies...);
+      auto const o = detail::pick<policy_role::output_gate>(gate::no_output_factor{}, policies...);
       auto const m = detail::pick<policy_role::mask>(mask::none{}, policies...);
       using op = attention_operator<std::remove_const_t<decltype(k)>, std::remove_const_t<decltype(l)>,
                                     std::remove_const_t<decltype(g)>, std::remove_const_t<decltype(n)>,
+                                    std::remove_const_t<decltype(v)>, std::remove_const_t<decltype(o)>,
                                     std::remove_const_t<decltype(m)>>;
-      return op{k, l, g, n, m};
+      return op{k, l, g, n, v, o, m};
     }
   }
 }
 
 /// What the LSE of an operator contains.
-template <class K, class L, class G, class N, class M>
-requires attention_operator<K, L, G, N, M>::has_lse constexpr lse_convention lse_convention_of(
-    attention_operator<K, L, G, N, M> const&) {
+template <class K, class L, class G, class N, class V, class O, class M>
+requires attention_operator<K, L, G, N, V, O, M>::has_lse constexpr lse_convention lse_convention_of(
+    attention_operator<K, L, G, N, V, O, M> const&) {
   return {.scale = true,
           .length_scale = !std::is_same_v<L, length_scale::none>,
           .gate = !std::is_same_v<G, gate::none>,

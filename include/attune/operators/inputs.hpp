@@ -20,64 +20,79 @@ namespace detail {
 template <class...>
 inline constexpr bool never = false;
 
-/// Stands where an operator has no use for a field: anything put there is an error in words.
-struct no_q {
-  constexpr no_q() = default;
-  template <class T>
-  constexpr no_q(T const&) {
-    static_assert(never<T>, "attune: input .q is superfluous: the kernel of this operator has no dot product");
+/// Stands where an operator has no use for a field: anything put there is an error in words. The initialiser of a field that
+/// was left out: fine where the operator has no use for it, else an error in words.
+#define ATTUNE_INPUT(name, shape, why_superfluous, why_missing)                                         \
+  struct no_##name {                                                                                    \
+    constexpr no_##name() = default;                                                                    \
+    template <class T>                                                                                  \
+    constexpr no_##name(T const&) {                                                                     \
+      static_assert(never<T>, "attune: input ." #name " is superfluous: " why_superfluous);             \
+    }                                                                                                   \
+  };                                                                                                    \
+  template <class Op, class Field>                                                                      \
+  constexpr Field omitted_##name() {                                                                    \
+    static_assert(!Op::uses(field::name), "attune: input ." #name " " shape " is missing" why_missing); \
+    return {};                                                                                          \
   }
-};
-struct no_k {
-  constexpr no_k() = default;
-  template <class T>
-  constexpr no_k(T const&) {
-    static_assert(never<T>, "attune: input .k is superfluous: the kernel of this operator has no dot product");
-  }
-};
-struct no_gate_q {
-  constexpr no_gate_q() = default;
-  template <class T>
-  constexpr no_gate_q(T const&) {
-    static_assert(never<T>, "attune: input .gate_q is superfluous: this operator has no score gate with its own projections");
-  }
-};
-struct no_gate_k {
-  constexpr no_gate_k() = default;
-  template <class T>
-  constexpr no_gate_k(T const&) {
-    static_assert(never<T>, "attune: input .gate_k is superfluous: this operator has no score gate with its own projections");
-  }
-};
-struct no_scores {
-  constexpr no_scores() = default;
-  template <class T>
-  constexpr no_scores(T const&) {
-    static_assert(never<T>,
-                  "attune: input .scores is superfluous: the kernel of this operator computes its scores (kernel::given_scores "
-                  "takes them)");
-  }
-};
-struct no_gates {
-  constexpr no_gates() = default;
-  template <class T>
-  constexpr no_gates(T const&) {
-    static_assert(never<T>,
-                  "attune: input .gates is superfluous: this operator has no gate that is given (gate::given_softplus has)");
-  }
-};
-struct no_v0 {
-  constexpr no_v0() = default;
-  template <class T>
-  constexpr no_v0(T const&) {
-    static_assert(never<T>, "attune: input .v0 is superfluous: the normalizer of this operator has no ground value");
-  }
-};
+
+ATTUNE_INPUT(q, "(batch, head, query, D)", "the kernel of this operator has no dot product and no distance of q and k", "")
+ATTUNE_INPUT(k, "(batch, key head, key, D)", "the kernel of this operator has no dot product and no distance of q and k", "")
+ATTUNE_INPUT(gate_q, "(batch, head, query, Dg)", "this operator has no score gate with its own projections",
+             ": this operator has a score gate")
+ATTUNE_INPUT(gate_k, "(batch, key head, key, Dg)", "this operator has no score gate with its own projections",
+             ": this operator has a score gate")
+ATTUNE_INPUT(scores, "(batch, head, query, key)",
+             "the kernel of this operator computes its scores (kernel::given_scores takes them)",
+             ": the kernel of this operator takes given scores")
+ATTUNE_INPUT(gates, "(batch, head, query, key)", "this operator has no gate that is given (gate::given_softplus has)",
+             ": the gate of this operator is given")
+ATTUNE_INPUT(sort_q, "(batch, head, query, 1)",
+             "the kernel of this operator has no scalar difference (kernel::scalar_sort has)",
+             ": the kernel of this operator compares scalars")
+ATTUNE_INPUT(sort_k, "(batch, key head, key, 1)",
+             "the kernel of this operator has no scalar difference (kernel::scalar_sort has)",
+             ": the kernel of this operator compares scalars")
+ATTUNE_INPUT(position_q, "(batch, head, query, Dp)",
+             "the kernel of this operator has no product of position projections (kernel::tupe has)",
+             ": the kernel of this operator compares positions")
+ATTUNE_INPUT(position_k, "(batch, key head, key, Dp)",
+             "the kernel of this operator has no product of position projections (kernel::tupe has)",
+             ": the kernel of this operator compares positions")
+ATTUNE_INPUT(center, "(batch, head, query, axes)",
+             "the kernel of this operator has no spatial prior (kernel::spatial_prior has)",
+             ": the kernel of this operator has a spatial prior")
+ATTUNE_INPUT(spread, "(batch, head, query, axes)",
+             "the kernel of this operator has no spatial prior (kernel::spatial_prior has)",
+             ": the kernel of this operator has a spatial prior")
+ATTUNE_INPUT(place, "(batch, key head, key, axes)",
+             "the kernel of this operator has no spatial prior (kernel::spatial_prior has)",
+             ": the kernel of this operator has a spatial prior")
+ATTUNE_INPUT(bias, "(batch, head, query, key)", "the kernel of this operator has no bias that is given (kernel::bias has)",
+             ": the kernel of this operator adds a given bias")
+ATTUNE_INPUT(key_bias, "(batch, key head, key, 1)", "the kernel of this operator has no bias per key (kernel::key_bias has)",
+             ": the kernel of this operator adds a bias per key")
+ATTUNE_INPUT(value_gate, "(batch, value head, key, Dv)", "this operator has no value gate (gate::sigmoid_value is one)",
+             ": this operator has a value gate")
+ATTUNE_INPUT(output_gate, "(batch, head, query, Dv or 1)", "this operator has no output gate (gate::sigmoid_output is one)",
+             ": this operator has an output gate")
+ATTUNE_INPUT(v0, "(1 or batch, 1 or head, 1 or query, Dv)", "the normalizer of this operator has no ground value",
+             ": the normalizer of this operator has a ground value; attune::zeros<T>(Dv) stands for none")
+
+#undef ATTUNE_INPUT
+
 struct no_lse {
   constexpr no_lse() = default;
   template <class T>
   constexpr no_lse(T const&) {
     static_assert(never<T>, "attune: output .lse does not exist: the weights of this normalizer are not divided by a sum");
+  }
+};
+struct no_threshold {
+  constexpr no_threshold() = default;
+  template <class T>
+  constexpr no_threshold(T const&) {
+    static_assert(never<T>, "attune: output .threshold does not exist: the normalizer of this operator has no candidate set");
   }
 };
 struct no_ground_weight {
@@ -88,49 +103,6 @@ struct no_ground_weight {
                   "attune: output .ground_weight does not exist: the normalizer of this operator has no ground and no sink");
   }
 };
-
-/// Initialisers of fields that were left out: fine where the operator has no use for the field, else an error in words.
-template <class Op, class Field>
-constexpr Field omitted_q() {
-  static_assert(!Op::uses(field::q), "attune: input .q (batch, head, query, D) is missing");
-  return {};
-}
-template <class Op, class Field>
-constexpr Field omitted_k() {
-  static_assert(!Op::uses(field::k), "attune: input .k (batch, key head, key, D) is missing");
-  return {};
-}
-template <class Op, class Field>
-constexpr Field omitted_gate_q() {
-  static_assert(!Op::uses(field::gate_q),
-                "attune: input .gate_q (batch, head, query, Dg) is missing: this operator has a score gate");
-  return {};
-}
-template <class Op, class Field>
-constexpr Field omitted_gate_k() {
-  static_assert(!Op::uses(field::gate_k),
-                "attune: input .gate_k (batch, key head, key, Dg) is missing: this operator has a score gate");
-  return {};
-}
-template <class Op, class Field>
-constexpr Field omitted_scores() {
-  static_assert(!Op::uses(field::scores),
-                "attune: input .scores (batch, head, query, key) is missing: the kernel of this operator takes given scores");
-  return {};
-}
-template <class Op, class Field>
-constexpr Field omitted_gates() {
-  static_assert(!Op::uses(field::gates),
-                "attune: input .gates (batch, head, query, key) is missing: the gate of this operator is given");
-  return {};
-}
-template <class Op, class Field>
-constexpr Field omitted_v0() {
-  static_assert(!Op::uses(field::v0),
-                "attune: input .v0 (1 or batch, 1 or head, 1 or query, Dv) is missing: the normalizer of this operator has a "
-                "ground value; attune::zeros<T>(Dv) stands for none");
-  return {};
-}
 
 /// The type of a field: the executor's view where the operator uses it, else its stand-in.
 template <class Op, field F, class View, class Unused>
@@ -151,8 +123,12 @@ constexpr View missing_out() {
 
 /// The inputs of an operator, in this order; View is the executor's read-only view.
 ///   q (B, H, Lq, D)  k (B, Hk, Lk, D)  v (B, Hv, Lk, Dv)      Hk and Hv divide H, independently: head h reads h Hk / H and h Hv / H
-///   gate_q (B, H, Lq, Dg)  gate_k (B, Hk or H, Lk, Dg)        unscaled
-///   scores, gates (B, H, Lq, Lk)                              slots of invisible keys are never read into a result
+///   gate_q (B, H, Lq, Dg)  gate_k (B, H', Lk, Dg)             unscaled; every H' divides H, each for itself
+///   scores, gates, bias (B, H, Lq, Lk)                        slots of invisible keys are never read into a result
+///   sort_q (B, H, Lq, 1)  sort_k (B, H', Lk, 1)               one number per position
+///   position_q (B, H, Lq, Dp)  position_k (B, H', Lk, Dp)     projections of positions
+///   center, spread (B, H, Lq, A)  place (B, H', Lk, A)        A spatial axes
+///   key_bias (B, H', Lk, 1)  value_gate (B, Hv, Lk, Dv)  output_gate (B, H, Lq, Dv | 1)
 ///   v0 (1|B, 1|H, 1|Lq, Dv)                                   the ground value
 ///   offset                                                    position of query 0 among the keys; Lk - Lq by default
 template <class Op, class View>
@@ -170,18 +146,161 @@ struct inputs {
       detail::omitted_scores<Op, detail::field_t<Op, field::scores, View, detail::no_scores>>();
   [[no_unique_address]] detail::field_t<Op, field::gates, View, detail::no_gates> gates =
       detail::omitted_gates<Op, detail::field_t<Op, field::gates, View, detail::no_gates>>();
+  [[no_unique_address]] detail::field_t<Op, field::sort_q, View, detail::no_sort_q> sort_q =
+      detail::omitted_sort_q<Op, detail::field_t<Op, field::sort_q, View, detail::no_sort_q>>();
+  [[no_unique_address]] detail::field_t<Op, field::sort_k, View, detail::no_sort_k> sort_k =
+      detail::omitted_sort_k<Op, detail::field_t<Op, field::sort_k, View, detail::no_sort_k>>();
+  [[no_unique_address]] detail::field_t<Op, field::position_q, View, detail::no_position_q> position_q =
+      detail::omitted_position_q<Op, detail::field_t<Op, field::position_q, View, detail::no_position_q>>();
+  [[no_unique_address]] detail::field_t<Op, field::position_k, View, detail::no_position_k> position_k =
+      detail::omitted_position_k<Op, detail::field_t<Op, field::position_k, View, detail::no_position_k>>();
+  [[no_unique_address]] detail::field_t<Op, field::center, View, detail::no_center> center =
+      detail::omitted_center<Op, detail::field_t<Op, field::center, View, detail::no_center>>();
+  [[no_unique_address]] detail::field_t<Op, field::spread, View, detail::no_spread> spread =
+      detail::omitted_spread<Op, detail::field_t<Op, field::spread, View, detail::no_spread>>();
+  [[no_unique_address]] detail::field_t<Op, field::place, View, detail::no_place> place =
+      detail::omitted_place<Op, detail::field_t<Op, field::place, View, detail::no_place>>();
+  [[no_unique_address]] detail::field_t<Op, field::bias, View, detail::no_bias> bias =
+      detail::omitted_bias<Op, detail::field_t<Op, field::bias, View, detail::no_bias>>();
+  [[no_unique_address]] detail::field_t<Op, field::key_bias, View, detail::no_key_bias> key_bias =
+      detail::omitted_key_bias<Op, detail::field_t<Op, field::key_bias, View, detail::no_key_bias>>();
+  [[no_unique_address]] detail::field_t<Op, field::value_gate, View, detail::no_value_gate> value_gate =
+      detail::omitted_value_gate<Op, detail::field_t<Op, field::value_gate, View, detail::no_value_gate>>();
+  [[no_unique_address]] detail::field_t<Op, field::output_gate, View, detail::no_output_gate> output_gate =
+      detail::omitted_output_gate<Op, detail::field_t<Op, field::output_gate, View, detail::no_output_gate>>();
   [[no_unique_address]] detail::field_t<Op, field::v0, View, detail::no_v0> v0 =
       detail::omitted_v0<Op, detail::field_t<Op, field::v0, View, detail::no_v0>>();
   std::optional<index_t> offset = std::nullopt;
 };
 
+/// The member of `inputs`, or of anything with the same names, that belongs to a field.
+template <field F, class Inputs>
+constexpr auto& member(Inputs& in) {
+  if constexpr (F == field::q)
+    return in.q;
+  else if constexpr (F == field::k)
+    return in.k;
+  else if constexpr (F == field::v)
+    return in.v;
+  else if constexpr (F == field::gate_q)
+    return in.gate_q;
+  else if constexpr (F == field::gate_k)
+    return in.gate_k;
+  else if constexpr (F == field::scores)
+    return in.scores;
+  else if constexpr (F == field::gates)
+    return in.gates;
+  else if constexpr (F == field::sort_q)
+    return in.sort_q;
+  else if constexpr (F == field::sort_k)
+    return in.sort_k;
+  else if constexpr (F == field::position_q)
+    return in.position_q;
+  else if constexpr (F == field::position_k)
+    return in.position_k;
+  else if constexpr (F == field::center)
+    return in.center;
+  else if constexpr (F == field::spread)
+    return in.spread;
+  else if constexpr (F == field::place)
+    return in.place;
+  else if constexpr (F == field::bias)
+    return in.bias;
+  else if constexpr (F == field::key_bias)
+    return in.key_bias;
+  else if constexpr (F == field::value_gate)
+    return in.value_gate;
+  else if constexpr (F == field::output_gate)
+    return in.output_gate;
+  else if constexpr (F == field::v0)
+    return in.v0;
+}
+
+/// Calls visit.template operator()<F>() for every field, in the order of `inputs`.
+template <class Visit>
+constexpr void for_each_field(Visit const& visit) {
+  visit.template operator()<field::q>();
+  visit.template operator()<field::k>();
+  visit.template operator()<field::v>();
+  visit.template operator()<field::gate_q>();
+  visit.template operator()<field::gate_k>();
+  visit.template operator()<field::scores>();
+  visit.template operator()<field::gates>();
+  visit.template operator()<field::sort_q>();
+  visit.template operator()<field::sort_k>();
+  visit.template operator()<field::position_q>();
+  visit.template operator()<field::position_k>();
+  visit.template operator()<field::center>();
+  visit.template operator()<field::spread>();
+  visit.template operator()<field::place>();
+  visit.template operator()<field::bias>();
+  visit.template operator()<field::key_bias>();
+  visit.template operator()<field::value_gate>();
+  visit.template operator()<field::output_gate>();
+  visit.template operator()<field::v0>();
+}
+
+constexpr char const* name_of(field f) {
+  switch (f) {
+    case field::q:
+      return "q";
+    case field::k:
+      return "k";
+    case field::v:
+      return "v";
+    case field::gate_q:
+      return "gate_q";
+    case field::gate_k:
+      return "gate_k";
+    case field::scores:
+      return "scores";
+    case field::gates:
+      return "gates";
+    case field::sort_q:
+      return "sort_q";
+    case field::sort_k:
+      return "sort_k";
+    case field::position_q:
+      return "position_q";
+    case field::position_k:
+      return "position_k";
+    case field::center:
+      return "center";
+    case field::spread:
+      return "spread";
+    case field::place:
+      return "place";
+    case field::bias:
+      return "bias";
+    case field::key_bias:
+      return "key_bias";
+    case field::value_gate:
+      return "value_gate";
+    case field::output_gate:
+      return "output_gate";
+    case field::v0:
+      return "v0";
+  }
+  return "";
+}
+
 /// The outputs of an operator. `out` is required; the others are written if given.
 ///   out (B, H, Lq, Dv)   lse (B, H, Lq, 1), natural log, see core/lse.hpp   ground_weight (B, H, Lq, 1)
+///   threshold (B, H, Lq, 1): of a normalizer with a candidate set, in the units that it documents; NaN where no key has weight
 template <class Op, class T>
 struct outputs {
   tensor<T> out = detail::missing_out<Op, tensor<T>>();
   [[no_unique_address]] std::conditional_t<Op::has_lse, natural_lse<T>, detail::no_lse> lse = {};
   [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<T>, detail::no_ground_weight> ground_weight = {};
+  [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<T>, detail::no_threshold> threshold = {};
+};
+
+/// Gradients of a scalar objective by the outputs: what a VJP starts from. One that is left out is zero.
+template <class Op, class View>
+struct cotangents {
+  View out = {};
+  [[no_unique_address]] std::conditional_t<Op::has_lse, View, detail::no_lse> lse = {};
+  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, View, detail::no_ground_weight> ground_weight = {};
 };
 
 }  // namespace attune

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Each system of the papers as a named composition. An ablation of its paper is a swapped policy.
+// Each system of the papers as a named composition; the mask comes last and may be left out. An ablation of a paper is a swapped
+// policy. What replaces the score, the weights, or stands around softmax: presets/{scores,weights,factors}.hpp.
 #pragma once
 
 #include <cmath>
 
 #include <attune/operators/attention.hpp>
+#include <attune/operators/presets/factors.hpp>
+#include <attune/operators/presets/scores.hpp>
+#include <attune/operators/presets/weights.hpp>
 #include <attune/policies/gate/softplus.hpp>
 #include <attune/policies/kernel/dot_product.hpp>
 #include <attune/policies/length_scale/margin.hpp>

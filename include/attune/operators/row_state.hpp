@@ -19,10 +19,7 @@ namespace attune {
 /// that has seen nothing. Logits below it count as -inf.
 template <class T>
 ATTUNE_HD T unseen_reference() {
-  if constexpr (std::numeric_limits<T>::is_specialized)
-    return T(std::numeric_limits<T>::lowest() / 4);
-  else
-    return T(std::numeric_limits<typename T::value_type>::lowest() / 4);  // a SIMD batch
+  return scalar<T>::lowest() / T(4);
 }
 
 /// The reference a row starts from.
@@ -36,10 +33,11 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
     return unseen_reference<T>();
 }
 
-/// What `finish` makes of the masses: out = acc * value_factor + ground_weight * v0.
+/// What `finish` makes of the masses: out = acc * value_factor + values * share + ground_weight * v0, where `values` is the
+/// plain sum of all visible values.
 template <class T>
 struct finished_row {
-  T value_factor, ground_weight, lse;
+  T value_factor, ground_weight, lse, share;
 };
 
 /// Divides a row's masses; degenerate rows by the contract (docs/contracts.md). `visible` is K, over all parts of the row.
@@ -49,66 +47,138 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
                                         T const& visible) {
   constexpr normalizer_traits is = Normalizer::traits;
   T const zero(0), one(1);
-  if constexpr (is.divided_by == divisor::one)
-    return {one, ground, zero};
-  else if constexpr (is.divided_by == divisor::count) {
-    T const inverse = math::select(visible == zero, zero, T(one / visible));
-    return {inverse, T(ground * inverse), zero};
+  finished_row<T> f{one, ground, zero, zero};
+  if constexpr (is.divided_by == divisor::one) {
+    if constexpr (is.uniform_share) f.share = normalizer.uniform_share(earned, visible);
+  } else if constexpr (is.divided_by == divisor::count) {
+    auto const none = visible == zero;
+    f.value_factor = math::select(none, zero, T(one / visible));
+    f.ground_weight = ground * f.value_factor;
+    if constexpr (is.uniform_share) f.share = math::select(none, zero, normalizer.uniform_share(earned, visible));
   } else {
     T unearned = ground;
     if constexpr (is.constant_mass) unearned = unearned + normalizer.constant(m);
     T const z = earned + unearned;
     auto const dead = z == zero;  // no mass at all: no key, or every logit -inf
-    T const inverse = math::select(dead, zero, T(one / z));
-    T weight = math::select(dead, zero, T(unearned / z));  // a division: all of the mass is a weight of exactly 1
-    if constexpr (is.constant_mass) weight = math::select(dead, one, weight);
-    if constexpr (is.ground_mass) weight = math::select(visible == zero, one, weight);
-    T const lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));
-    return {inverse, weight, lse};
+    f.value_factor = math::select(dead, zero, T(one / z));
+    f.ground_weight = math::select(dead, zero, T(unearned / z));  // a division: all of the mass is a weight of exactly 1
+    if constexpr (is.constant_mass) f.ground_weight = math::select(dead, one, f.ground_weight);
+    if constexpr (is.ground_mass) f.ground_weight = math::select(visible == zero, one, f.ground_weight);
+    f.lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));
+    if constexpr (is.uniform_share) f.share = math::select(dead, zero, normalizer.uniform_share(earned, visible));
   }
+  if constexpr (is.weight_factor) f.value_factor = f.value_factor * normalizer.weight_factor();
+  return f;
 }
 
-/// The state of one row, of any scalar. Sizes: acc has Dv entries.
+/// What `finish` makes of an adjusted row: w = e (a - low) value_factor.
+template <class T>
+struct finished_adjustment {
+  T value_factor, low, lse;
+};
+
+/// Family adjusted: divides by the mass and by the distance of the ends.
+template <class Bound, class T>
+ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T const& m, T const& earned, T const& lowest,
+                                                 T const& highest) {
+  T const zero(0), one(1);
+  auto const dead = earned == zero;
+  auto const ends = normalizer.ends(lowest, highest);
+  T const range = ends.high - ends.low;
+  T const inverse = math::select(range == zero, zero, T(one / range));
+  return {math::select(dead, zero, T(inverse / earned)), math::select(dead, zero, ends.low),
+          math::select(dead, T(-math::infinity<T>()), T(m + math::log(earned)))};
+}
+
+/// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract wants; else 0.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T candidate_poison(T const& a) {
+  return math::select(a == -math::infinity<T>(), T(0), T(a - a));
+}
+
+/// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none.
 template <class T>
 struct row_state {
-  T reference, earned, ground;
-  std::vector<T> acc;
+  T reference, earned, ground, lowest;
+  std::vector<T> acc;     ///< sum e v
+  std::vector<T> second;  ///< uniform share: sum v; family adjusted: sum e (a - lowest) v
 
   /// The unit of `merge` for a bound normalizer.
   template <class Normalizer, class Bound>
   static row_state empty(Bound const& normalizer, index_t width) {
-    return {initial_reference<Normalizer, Bound, T>(normalizer), T(0), T(0), std::vector<T>(std::size_t(width), T(0))};
+    std::size_t const n = std::size_t(width);
+    row_state s{unseen_reference<T>(),
+                T(0),
+                T(0),
+                math::infinity<T>(),
+                std::vector<T>(n, T(0)),
+                std::vector<T>(has_second<Normalizer> ? n : 0, T(0))};
+    if constexpr (Normalizer::traits.family == row_family::masses)
+      s.reference = initial_reference<Normalizer, Bound, T>(normalizer);
+    return s;
   }
+  template <class Normalizer>
+  static constexpr bool has_second = Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::adjusted;
 
   /// Expresses all masses relative to a higher reference.
+  template <class Normalizer>
   void raise(T const& higher) {
     if (reference == higher) return;
     T const factor = math::exp_nonpositive(T(reference - higher));
     earned = earned * factor;
     ground = ground * factor;
     for (T& x : acc) x = x * factor;
+    if constexpr (Normalizer::traits.family == row_family::adjusted)
+      for (T& x : second) x = x * factor;
     reference = higher;
+  }
+  /// Expresses the second sum relative to a lower lowest logit.
+  void lower(T const& to) {
+    if (!(to < lowest)) return;
+    if (lowest < math::infinity<T>())
+      for (std::size_t d = 0; d < acc.size(); ++d) second[d] = second[d] + (lowest - to) * acc[d];
+    lowest = to;
   }
 
   /// Adds one visible key of logit a; value(d) gives its value vector.
   template <class Normalizer, class Bound, class Value>
-  void absorb(Bound const& normalizer, T const& a, Value const& value) {
-    if constexpr (Normalizer::traits.reference == mass_reference::running_maximum) raise(math::larger(reference, a));
-    T const mass = normalizer.earned(a, reference);
-    earned = earned + mass;
-    if constexpr (Normalizer::traits.ground_mass) ground = ground + normalizer.ground(a, reference);
-    for (std::size_t d = 0; d < acc.size(); ++d) acc[d] = acc[d] + mass * value(index_t(d));
+  void absorb([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
+    if constexpr (Normalizer::traits.reference == mass_reference::running_maximum)
+      raise<Normalizer>(math::larger(reference, a));
+    if constexpr (Normalizer::traits.family == row_family::adjusted) {
+      T const mass = math::exp_nonpositive(T(a - reference));
+      bool const off = a == -math::infinity<T>();
+      if (!off) lower(a);
+      earned = earned + mass;
+      for (std::size_t d = 0; d < acc.size(); ++d) {
+        acc[d] = acc[d] + mass * value(index_t(d));
+        if (!off) second[d] = second[d] + mass * (a - lowest) * value(index_t(d));
+      }
+    } else {
+      T const mass = normalizer.earned(a, reference);
+      earned = earned + mass;
+      if constexpr (Normalizer::traits.ground_mass) ground = ground + normalizer.ground(a, reference);
+      for (std::size_t d = 0; d < acc.size(); ++d) acc[d] = acc[d] + mass * value(index_t(d));
+      if constexpr (Normalizer::traits.uniform_share)
+        for (std::size_t d = 0; d < acc.size(); ++d) second[d] = second[d] + value(index_t(d));
+    }
   }
 
   /// The state of both sets of keys. Associative and commutative up to rounding.
-  friend row_state merge(row_state a, row_state b) {
-    T const m = math::larger(a.reference, b.reference);
-    a.raise(m);
-    b.raise(m);
-    a.earned = a.earned + b.earned;
-    a.ground = a.ground + b.ground;
-    for (std::size_t d = 0; d < a.acc.size(); ++d) a.acc[d] = a.acc[d] + b.acc[d];
-    return a;
+  template <class Normalizer>
+  void merge(row_state b) {
+    T const m = math::larger(reference, b.reference);
+    raise<Normalizer>(m);
+    b.template raise<Normalizer>(m);
+    if constexpr (Normalizer::traits.family == row_family::adjusted) {
+      T const low = math::smaller(lowest, b.lowest);
+      lower(low);
+      b.lower(low);
+    }
+    earned = earned + b.earned;
+    ground = ground + b.ground;
+    for (std::size_t d = 0; d < acc.size(); ++d) acc[d] = acc[d] + b.acc[d];
+    for (std::size_t d = 0; d < second.size(); ++d) second[d] = second[d] + b.second[d];
   }
 };
 

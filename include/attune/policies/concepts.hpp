@@ -31,13 +31,37 @@ enum class mass_reference {
   none,             ///< m is always 0
 };
 
+/// What a row keeps while keys stream by, and so which hooks a normalizer offers.
+enum class row_family {
+  masses,      ///< O(1): each key earns a mass, independent of all other keys
+  adjusted,    ///< O(1): softmax masses times the logit's place between two ends that the row's extreme logits decide
+  candidates,  ///< the logits above a threshold that only rises when keys are added: bounded by the support, not O(1)
+};
+
 /// What a normalizer declares. The default is that of plain softmax.
 struct normalizer_traits {
+  row_family family = row_family::masses;
   attune::divisor divided_by = divisor::sum;
   mass_reference reference = mass_reference::running_maximum;
   bool ground_mass = false;    ///< offers ground(a, m): the mass each key leaves to the ground
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
   bool ground_value = false;   ///< ground and constant mass buy the value v0 (an input); else they buy nothing
+  bool weight_factor = false;  ///< offers weight_factor(): what every earned weight of the row is multiplied with
+  bool uniform_share = false;  ///< offers uniform_share(earned, visible): what is added to the weight of every visible key
+  bool detached_ends = false;  ///< family adjusted: no gradient through the extreme logits
+};
+
+/// Family adjusted: w = (a - low) / (high - low) softmax(a); no weight at all where both are equal.
+template <class T>
+struct adjustment {
+  T low, high;
+};
+
+/// Family candidates: what the logits of a row decide. `reference` is their maximum and `level` the threshold above it, in units
+/// of the logits; `cut` and `last` keep a sorted prefix: keys of logit > cut, and those = cut up to position `last`.
+template <class T>
+struct candidate_threshold {
+  T reference, level, cut, last;
 };
 
 /// What a length scale declares.
@@ -75,6 +99,14 @@ concept NamesContraction = requires {
   typename P::contraction;
 }
 &&contraction::is_known<typename P::contraction>;
+
+/// What an elementwise contraction asks of its F; true for every other contraction.
+template <class C>
+inline constexpr bool OffersPair = true;
+template <class F>
+inline constexpr bool OffersPair<contraction::elementwise<F>> = requires(double q, double k) {
+  { F::pair(q, k) } -> std::convertible_to<double>;
+};
 
 template <class P>
 concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) {
@@ -131,6 +163,29 @@ concept OffersLowestReference = requires(bound_t<P> const& b) {
   { b.lowest_reference() } -> std::convertible_to<double>;
 };
 
+template <class P>
+concept OffersWeightFactor = requires(bound_t<P> const& b) {
+  { b.weight_factor() } -> std::convertible_to<double>;
+};
+template <class P>
+concept OffersUniformShare = requires(bound_t<P> const& b, double earned, double visible) {
+  { b.uniform_share(earned, visible) } -> std::convertible_to<double>;
+};
+template <class P>
+concept Adjusts = requires(bound_t<P> const& b, double low, double high) {
+  { b.ends(low, high) } -> std::convertible_to<adjustment<double>>;
+};
+/// The smallest column that solve() may ask: see policies/candidates.hpp.
+template <class P>
+concept WeighsCandidates = requires(bound_t<P> const& b, candidate_threshold<double> t, double a, key<double> k) {
+  { b.weight(t, a, k) } -> std::convertible_to<double>;
+  { b.reported(t) } -> std::convertible_to<double>;
+};
+template <class P>
+concept MapsGate = requires(bound_t<P> const& b, double x) {
+  { b.factor(x) } -> std::convertible_to<double>;
+};
+
 /// A reference below which no mass of the row may be held: needed as soon as some mass belongs to no key's logit.
 template <class P>
 inline constexpr bool needs_lowest_reference = P::traits.reference == mass_reference::running_maximum &&
@@ -157,12 +212,26 @@ template <class P>
 concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
     NamesContraction<P> &&(std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
 
+/// What multiplies values before they are summed, or the output after: a pointwise map of an input.
+template <class P>
+concept FactorPolicy =
+    (HasRole<P, policy_role::value_gate> ||
+     HasRole<P, policy_role::output_gate>)&&TriviallyCopyable<P>&& ListsParameters<P>&& BindsARow<P>&& MapsGate<P>;
+
+/// The hooks of a normalizer are those of its family, and exactly the declared ones.
+template <class P>
+concept CompleteMasses = Earns<P> &&
+    (P::traits.ground_mass == OffersGround<P>)&&(P::traits.constant_mass == OffersConstant<P>)&&(
+        P::traits.weight_factor == OffersWeightFactor<P>)&&(P::traits.uniform_share ==
+                                                            OffersUniformShare<P>)&&(needs_lowest_reference<P> ==
+                                                                                     OffersLowestReference<P>);
+
 /// How the logits of a row become weights.
 template <class P>
 concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-    DeclaresNormalizerTraits<P> && Earns<P> &&
-    (P::traits.ground_mass == OffersGround<P>)&&(P::traits.constant_mass == OffersConstant<P>)&&(needs_lowest_reference<P> ==
-                                                                                                 OffersLowestReference<P>);
+    DeclaresNormalizerTraits<P> &&((P::traits.family == row_family::masses && CompleteMasses<P>) ||
+                                   (P::traits.family == row_family::adjusted && Adjusts<P>) ||
+                                   (P::traits.family == row_family::candidates && WeighsCandidates<P>));
 
 // ---- parameters of a policy ----------------------------------------------------------------------------------------
 
@@ -173,6 +242,15 @@ constexpr auto parameters_of() {
     return std::tuple<>{};
   else
     return P::parameters();
+}
+
+/// The list of a policy's tables; most have none.
+template <class P>
+constexpr auto tables_of() {
+  if constexpr (requires { P::tables(); })
+    return P::tables();
+  else
+    return std::tuple<>{};
 }
 
 }  // namespace attune

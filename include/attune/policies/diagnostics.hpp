@@ -51,7 +51,8 @@ constexpr bool complete() {
           "std::tuple{attune::listed(\"alpha\", &my_policy::alpha)}; } (an empty tuple if it has none). See docs/policies.md");
       if constexpr (ListsParameters<P> && !requires { typename P::contractions; })
         static_assert(
-            std::is_empty_v<P> || sizeof(P) < (std::tuple_size_v<decltype(parameters_of<P>())> + 1) * sizeof(parameter),
+            std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +
+                                                  (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table),
             "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, or "
             "nothing checks its shape and values (large constants belong behind a pointer). See docs/policies.md");
       static_assert(BindsARow<P>,
@@ -63,6 +64,10 @@ constexpr bool complete() {
             static_assert(NamesContraction<P>,
                           "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
                           "given_scores). See docs/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(OffersPair<typename P::contraction>,
+                            "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
+                            "const& k), free of if and ?: on its arguments. See docs/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(Scores<P>,
                             "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
@@ -99,33 +104,68 @@ constexpr bool complete() {
           static_assert(DeclaresNormalizerTraits<P>,
                         "attune: NormalizerPolicy: declare static constexpr attune::normalizer_traits traits{}; See "
                         "docs/policies.md#normalizers");
-          static_assert(Earns<P>,
-                        "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "
-                        "reference) const. See docs/policies.md#normalizers");
           if constexpr (DeclaresNormalizerTraits<P>) {
-            static_assert(!P::traits.ground_mass || OffersGround<P>,
-                          "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T ground(T const& "
-                          "logit, T const& reference) const. See docs/policies.md#normalizers");
-            static_assert(P::traits.ground_mass || !OffersGround<P>,
-                          "attune: NormalizerPolicy: the bound object has ground() but traits do not declare it: "
-                          "traits{.ground_mass = true}. See docs/policies.md#normalizers");
-            static_assert(!P::traits.constant_mass || OffersConstant<P>,
-                          "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T "
-                          "const& reference) const. See docs/policies.md#normalizers");
-            static_assert(P::traits.constant_mass || !OffersConstant<P>,
-                          "attune: NormalizerPolicy: the bound object has constant() but traits do not declare it: "
-                          "traits{.constant_mass = true}. See docs/policies.md#normalizers");
-            static_assert(!needs_lowest_reference<P> || OffersLowestReference<P>,
-                          "attune: NormalizerPolicy: with a ground or constant mass, bind(row) must return an object with T "
-                          "lowest_reference() const: the logit of the largest such mass. See docs/policies.md#normalizers");
-            static_assert(needs_lowest_reference<P> || !OffersLowestReference<P>,
-                          "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared "
-                          "that would use it. See docs/policies.md#normalizers");
-            static_assert(!P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass,
-                          "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass that could buy "
-                          "it. See docs/policies.md#normalizers");
+            if constexpr (P::traits.family == row_family::masses) {
+              static_assert(Earns<P>,
+                            "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "
+                            "reference) const. See docs/policies.md#normalizers");
+              if constexpr (DeclaresNormalizerTraits<P>) {
+                static_assert(
+                    !P::traits.ground_mass || OffersGround<P>,
+                    "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T ground(T const& "
+                    "logit, T const& reference) const. See docs/policies.md#normalizers");
+                static_assert(P::traits.ground_mass || !OffersGround<P>,
+                              "attune: NormalizerPolicy: the bound object has ground() but traits do not declare it: "
+                              "traits{.ground_mass = true}. See docs/policies.md#normalizers");
+                static_assert(!P::traits.constant_mass || OffersConstant<P>,
+                              "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T "
+                              "const& reference) const. See docs/policies.md#normalizers");
+                static_assert(P::traits.constant_mass || !OffersConstant<P>,
+                              "attune: NormalizerPolicy: the bound object has constant() but traits do not declare it: "
+                              "traits{.constant_mass = true}. See docs/policies.md#normalizers");
+                static_assert(
+                    !needs_lowest_reference<P> || OffersLowestReference<P>,
+                    "attune: NormalizerPolicy: with a ground or constant mass, bind(row) must return an object with T "
+                    "lowest_reference() const: the logit of the largest such mass. See docs/policies.md#normalizers");
+                static_assert(
+                    needs_lowest_reference<P> || !OffersLowestReference<P>,
+                    "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared "
+                    "that would use it. See docs/policies.md#normalizers");
+                static_assert(
+                    !P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass,
+                    "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass that could buy "
+                    "it. See docs/policies.md#normalizers");
+              }
+              if constexpr (DeclaresNormalizerTraits<P>) {
+                static_assert(
+                    P::traits.weight_factor == OffersWeightFactor<P>,
+                    "attune: NormalizerPolicy: traits{.weight_factor = true} and T weight_factor() const of the bound "
+                    "object belong together: one is there without the other. See docs/policies.md#normalizers");
+                static_assert(P::traits.uniform_share == OffersUniformShare<P>,
+                              "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "
+                              "const& visible) const of the bound object belong together: one is there without the other. See "
+                              "docs/policies.md#normalizers");
+              }
+            } else if constexpr (P::traits.family == row_family::adjusted) {
+              static_assert(Adjusts<P>,
+                            "attune: NormalizerPolicy of family adjusted: bind(row) must return an object with "
+                            "attune::adjustment<T> ends(T const& lowest, T const& highest) const. See "
+                            "docs/policies.md#normalizers");
+            } else {
+              static_assert(
+                  WeighsCandidates<P>,
+                  "attune: NormalizerPolicy of family candidates: bind(row) must return an object with "
+                  "attune::candidate_threshold<T> solve(Column& logits) const, T weight(attune::candidate_threshold<T> "
+                  "const& threshold, T const& logit, attune::key<T> const& key) const and T "
+                  "reported(attune::candidate_threshold<T> const& threshold) const. See docs/policies.md#normalizers");
+            }
           }
           return NormalizerPolicy<P>;
+        } else if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) {
+          static_assert(MapsGate<P>,
+                        "attune: a value gate or output gate: bind(row) must return an object with T factor(T const& x) const. "
+                        "See docs/policies.md#gates");
+          return FactorPolicy<P>;
         } else {
           return ScoreMap<P>;
         }

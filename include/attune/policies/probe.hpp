@@ -47,21 +47,38 @@ template <>
 struct scalar<detail::probe_scalar> {
   using T = detail::probe_scalar;
   using mask = T::mask;
+  static bool any(mask const&) { return false; }
   static T larger(T const&, T const&) { return {}; }
   static T smaller(T const&, T const&) { return {}; }
   static T select(mask const&, T const&, T const&) { return {}; }
   static T infinity() { return {}; }
+  static T lowest() { return {}; }
   static T abs(T const&) { return {}; }
   static T exp(T const&) { return {}; }
   static T expm1(T const&) { return {}; }
   static T log(T const&) { return {}; }
   static T log1p(T const&) { return {}; }
   static T sqrt(T const&) { return {}; }
+  static T sin(T const&) { return {}; }
+  static T cos(T const&) { return {}; }
+  static T epsilon() { return {}; }
   static T exp_nonpositive(T const&) { return {}; }
   static T log1p_unit(T const&) { return {}; }
+  static T softplus(T const&) { return {}; }
+  static T sigmoid(T const&) { return {}; }
+  static T tanh(T const&) { return {}; }
+  static T log1p_rate(T const&, T const&) { return {}; }
 };
 
 namespace detail {
+
+template <class C>
+void probe_pair() {}
+template <class C>
+  requires contraction::detail::is_elementwise<C>
+void probe_pair() {
+  []<class F>(contraction::elementwise<F>) { (void)F::pair(probe_scalar{}, probe_scalar{}); }(C{});
+}
 
 template <class P>
 inline constexpr bool is_ungated = false;
@@ -76,13 +93,22 @@ void probe(P const& policy, row<probe_scalar> const& r) {
   if constexpr (P::role != policy_role::mask) {
     [[maybe_unused]] auto const bound = policy.bind(r);
     [[maybe_unused]] T const x, values[8];
+    if constexpr (NamesContraction<P>) probe_pair<typename P::contraction>();
     if constexpr (P::role == policy_role::kernel) (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
     if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);
+    if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) (void)bound.factor(x);
     if constexpr (P::role == policy_role::normalizer) {
-      (void)bound.earned(x, x);
-      if constexpr (P::traits.ground_mass) (void)bound.ground(x, x);
-      if constexpr (P::traits.constant_mass) (void)bound.constant(x);
+      if constexpr (P::traits.family == row_family::masses) {
+        (void)bound.earned(x, x);
+        if constexpr (P::traits.ground_mass) (void)bound.ground(x, x);
+        if constexpr (P::traits.constant_mass) (void)bound.constant(x);
+        if constexpr (P::traits.uniform_share) (void)bound.uniform_share(x, x);
+      } else if constexpr (P::traits.family == row_family::adjusted) {
+        (void)bound.ends(x, x);
+      } else {
+        (void)bound.weight(candidate_threshold<T>{x, x, x, x}, x, key<T>{x});
+      }
     }
   }
 }

@@ -27,8 +27,8 @@ TEST_CASE("row: a parameter that is a logit loses the row constant") {
 }
 
 TEST_CASE("lift: narrows to the scalar of the row") {
-  CHECK(lift<float>::value(0.1, {}) == 0.1f);
-  CHECK(lift<double>::value(0.1, {}) == 0.1);
+  CHECK(lift<float>{}.value(0.1, {}) == 0.1f);
+  CHECK(lift<double>{}.value(0.1, {}) == 0.1);
 }
 
 TEST_CASE_TEMPLATE("lift: lane l of a batch is query + l, and the last query past the end", T, float, double) {
@@ -39,13 +39,13 @@ TEST_CASE_TEMPLATE("lift: lane l of a batch is query + l, and the last query pas
     for (index_t i = 0; i < queries; ++i) values.push_back(100 * h + double(i));
   parameter const p = per_query(values, 2);
   auto const lane = [](batch const& x, index_t l) { return x.get(std::size_t(l)); };
-  batch const first = lift<batch>::value(p, {0, 1, 0, queries}), tail = lift<batch>::value(p, {0, 1, lanes, queries});
+  batch const first = lift<batch>{}.value(p, {0, 1, 0, queries}), tail = lift<batch>{}.value(p, {0, 1, lanes, queries});
   for (index_t l = 0; l < lanes; ++l) {
     CHECK(lane(first, l) == T(100 + l));
     CHECK(lane(tail, l) == T(l == 0 ? 100 + lanes : 101 + lanes));
   }
   std::vector<double> const heads{7, 8};
-  batch const shared = lift<batch>::value(per_head(heads), {0, 1, 5, queries});
+  batch const shared = lift<batch>{}.value(per_head(heads), {0, 1, 5, queries});
   for (index_t l = 0; l < lanes; ++l) CHECK(lane(shared, l) == T(8));
 }
 

@@ -14,14 +14,15 @@
 namespace attune::test {
 
 /// q, k, v
-using plain_operator =
-    attention_operator<kernel::dot_product, length_scale::none, gate::none, normalizer::softmax, mask::runtime>;
+using plain_operator = attention_operator<kernel::dot_product, length_scale::none, gate::none, normalizer::softmax,
+                                          gate::no_value_factor, gate::no_output_factor, mask::runtime>;
 /// q, k, v, gate_q, gate_k, v0; every parameter of Principled Attention
-using principled_operator =
-    attention_operator<kernel::dot_product, length_scale::margin, gate::softplus, normalizer::grounded, mask::runtime>;
+using principled_operator = attention_operator<kernel::dot_product, length_scale::margin, gate::softplus, normalizer::grounded,
+                                               gate::no_value_factor, gate::no_output_factor, mask::runtime>;
 /// scores, gates, v, v0; a sink
 using given_operator =
-    attention_operator<kernel::given_scores, length_scale::none, gate::given_softplus, normalizer::valued_sink, mask::runtime>;
+    attention_operator<kernel::given_scores, length_scale::none, gate::given_softplus, normalizer::valued_sink,
+                       gate::no_value_factor, gate::no_output_factor, mask::runtime>;
 
 template <class Op>
 using cpu_inputs = inputs<Op, tensor<float const>>;
@@ -64,18 +65,19 @@ inline std::vector<float> numbers(index_t count, unsigned seed) {
 }  // namespace attune::test
 
 namespace attune {
-#define ATTUNE_TEST_INSTANTIATE(prefix, Op)                                                                                   \
-  prefix template void forward(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,                                \
-                               outputs<test::Op, float> const&);                                                              \
-  prefix template void forward(reference<double>, test::Op const&, test::reference_inputs<test::Op> const&,                   \
-                               outputs<test::Op, double> const&);                                                             \
-  prefix template row_states<float> accumulate(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&, key_interval); \
-  prefix template row_states<double> accumulate(reference<double>, test::Op const&, test::reference_inputs<test::Op> const&,  \
-                                                key_interval);                                                                \
-  prefix template void finish(test::Op const&, test::cpu_inputs<test::Op> const&, row_states<float> const&,                   \
-                              outputs<test::Op, float> const&);                                                               \
-  prefix template void finish(test::Op const&, test::reference_inputs<test::Op> const&, row_states<double> const&,            \
-                              outputs<test::Op, double> const&);
+#define ATTUNE_TEST_INSTANTIATE(prefix, Op)                                                                                 \
+  prefix template void forward(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,                              \
+                               outputs<test::Op, float> const&);                                                            \
+  prefix template void forward(reference<double>, test::Op const&, test::reference_inputs<test::Op> const&,                 \
+                               outputs<test::Op, double> const&);                                                           \
+  prefix template states_of<float, test::Op> accumulate(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,     \
+                                                        key_interval);                                                      \
+  prefix template states_of<double, test::Op> accumulate(reference<double>, test::Op const&,                                \
+                                                         test::reference_inputs<test::Op> const&, key_interval);            \
+  prefix template void finish<float>(test::Op const&, test::cpu_inputs<test::Op> const&, states_of<float, test::Op> const&, \
+                                     outputs<test::Op, float> const&);                                                      \
+  prefix template void finish<double>(test::Op const&, test::reference_inputs<test::Op> const&,                             \
+                                      states_of<double, test::Op> const&, outputs<test::Op, double> const&);
 ATTUNE_TEST_INSTANTIATE(extern, plain_operator)
 ATTUNE_TEST_INSTANTIATE(extern, principled_operator)
 ATTUNE_TEST_INSTANTIATE(extern, given_operator)

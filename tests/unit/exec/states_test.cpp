@@ -22,12 +22,14 @@ problem_shape extents(index_t batch, index_t heads, index_t queries, index_t val
   return p;
 }
 
+using plain_states = row_states<double, normalizer::softmax>;
+
 TEST_CASE("row_states: rows are stored batch, head, query") {
-  row_states<double> s(extents(2, 3, 4, 5));
+  plain_states s(0, extents(2, 3, 4, 5));
   CHECK(s.reference.size() == 24);
   CHECK(s.acc.size() == 120);
   CHECK(s.at(1, 2, 3) == 23);  // (1 * 3 + 2) * 4 + 3
-  s.store(7, {1, 2, 3, {4, 5, 6, 7, 8}});
+  s.store(7, {1, 2, 3, 0, {4, 5, 6, 7, 8}, {}});
   CHECK(s.acc[35] == 4);  // 7 * 5
   CHECK(s.acc[40] == 0);
   row_state<double> const r = s.load(7);
@@ -38,10 +40,10 @@ TEST_CASE("row_states: rows are stored batch, head, query") {
 }
 
 TEST_CASE("merge: row by row") {
-  row_states<double> a(extents(1, 1, 2, 1)), b = a;
-  a.store(0, {0, 2, 1, {6}});
-  b.store(0, {ln2, 3, 5, {1}});
-  row_states<double> const m = merge(a, b);
+  plain_states a(0, extents(1, 1, 2, 1)), b = a;
+  a.store(0, {0, 2, 1, 0, {6}, {}});
+  b.store(0, {ln2, 3, 5, 0, {1}, {}});
+  plain_states const m = merge(a, b);
   CHECK(m.reference[0] == ln2);
   CHECK(near(m.earned[0], 4));    // 2 / 2 + 3
   CHECK(near(m.ground[0], 5.5));  // 1 / 2 + 5
@@ -50,11 +52,11 @@ TEST_CASE("merge: row by row") {
 }
 
 TEST_CASE("merge: states of another call, even if it has as many rows") {
-  row_states<double> const a(extents(1, 2, 3, 4));
+  plain_states const a(0, extents(1, 2, 3, 4));
   std::string const at = "attune::merge: the second state has rows of shape ", wanted = "; expected (1, 2, 3, 4), as the first";
-  CHECK(error_of([&] { merge(a, row_states<double>(extents(1, 2, 4, 4))); }) == at + "(1, 2, 4, 4)" + wanted);
-  CHECK(error_of([&] { merge(a, row_states<double>(extents(1, 2, 3, 5))); }) == at + "(1, 2, 3, 5)" + wanted);
-  CHECK(error_of([&] { merge(a, row_states<double>(extents(1, 3, 2, 4))); }) == at + "(1, 3, 2, 4)" + wanted);
+  CHECK(error_of([&] { merge(a, plain_states(0, extents(1, 2, 4, 4))); }) == at + "(1, 2, 4, 4)" + wanted);
+  CHECK(error_of([&] { merge(a, plain_states(0, extents(1, 2, 3, 5))); }) == at + "(1, 2, 3, 5)" + wanted);
+  CHECK(error_of([&] { merge(a, plain_states(0, extents(1, 3, 2, 4))); }) == at + "(1, 3, 2, 4)" + wanted);
 }
 
 double distance(double x, double y) { return x == y ? 0 : std::fabs(x - y) / std::fmax(1, std::fabs(y)); }
@@ -110,7 +112,7 @@ TEST_CASE("accumulate parts, merge in any order, finish: forward") {
 }
 
 /// The text of what finish() throws; says so if it had written anything.
-std::string finish_text(row_states<float> const& states, shape const& lse, shape const& ground_weight) {
+std::string finish_text(states_of<float, principled_operator> const& states, shape const& lse, shape const& ground_weight) {
   call_shapes const s = call_of(1, 2, 2, 1, 3, 4);
   arrays const a = random_arrays(s);
   std::vector<float> memory(4096, 777.f);
@@ -124,13 +126,13 @@ std::string finish_text(row_states<float> const& states, shape const& lse, shape
 }
 
 TEST_CASE("finish: states of another call, even if it has as many value sums; outputs of another shape") {
-  row_states<float> const states(extents(1, 2, 3, 7));
+  states_of<float, principled_operator> const states(principled_operator{}, extents(1, 2, 3, 7));
   shape const rows{1, 2, 3, 1};
   CHECK(finish_text(states, rows, rows) == "");
   std::string const wanted = "; expected (1, 2, 3, 7), the shape of out";
-  CHECK(finish_text(row_states<float>(extents(1, 2, 4, 7)), rows, rows) ==
+  CHECK(finish_text(states_of<float, principled_operator>(principled_operator{}, extents(1, 2, 4, 7)), rows, rows) ==
         "attune::finish: states has rows of shape (1, 2, 4, 7)" + wanted);
-  CHECK(finish_text(row_states<float>(extents(1, 3, 2, 7)), rows, rows) ==
+  CHECK(finish_text(states_of<float, principled_operator>(principled_operator{}, extents(1, 3, 2, 7)), rows, rows) ==
         "attune::finish: states has rows of shape (1, 3, 2, 7)" + wanted);
   CHECK(finish_text(states, {1, 2, 4, 1}, rows) ==
         "attune::finish: lse has shape (1, 2, 4, 1); expected (1, 2, 3, 1): one number per row");

@@ -129,15 +129,19 @@ template <class N>
 void check_monoid(N const& n) {
   state const a = state_of(n, {three[0]}), b = state_of(n, {three[1], {-inf, 5}}), c = state_of(n, {three[2], {-40, 1}});
   state const unit = state_of(n, {});
+  auto const merged = [](state x, state const& y) {
+    x.template merge<N>(y);
+    return x;
+  };
   auto const same_bits = [](state const& x, state const& y) {
     return x.reference == y.reference && x.earned == y.earned && x.ground == y.ground && x.acc == y.acc;
   };
-  CHECK(same_bits(merge(a, b), merge(b, a)));
-  CHECK(same_bits(merge(c, unit), c));
-  CHECK(same_bits(merge(unit, c), c));
-  CHECK(same_bits(merge(unit, unit), unit));
+  CHECK(same_bits(merged(a, b), merged(b, a)));
+  CHECK(same_bits(merged(c, unit), c));
+  CHECK(same_bits(merged(unit, c), c));
+  CHECK(same_bits(merged(unit, unit), unit));
   finished const whole = row_of(n, {three[0], three[1], {-inf, 5}, three[2], {-40, 1}});
-  for (state const& s : {merge(merge(a, b), c), merge(a, merge(b, c)), merge(merge(c, a), merge(unit, b))}) {
+  for (state const& s : {merged(merged(a, b), c), merged(a, merged(b, c)), merged(merged(c, a), merged(unit, b))}) {
     finished const got = finish(n, s, 5);
     check(got, whole.out, whole.ground_weight, whole.lse);
   }
@@ -156,12 +160,12 @@ TEST_CASE("merge: associative, commutative, with the empty state as unit; a sink
 }
 
 TEST_CASE("raise: to the same reference changes nothing, also at +inf") {
-  state s{inf, 2, 3, {4}};
-  s.raise(inf);
+  state s{inf, 2, 3, 0, {4}, {}};
+  s.raise<normalizer::softmax>(inf);
   CHECK(s.earned == 2);
   CHECK(s.ground == 3);
-  s = {0, 2, 3, {4}};
-  s.raise(ln2);
+  s = {0, 2, 3, 0, {4}, {}};
+  s.raise<normalizer::softmax>(ln2);
   CHECK(near(s.earned, 1));
   CHECK(near(s.ground, 1.5));
   CHECK(near(s.acc[0], 2));

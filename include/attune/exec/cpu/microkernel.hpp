@@ -28,10 +28,18 @@ ATTUNE_INLINE void keep(B& x) {
 #endif
 }
 
-/// acc[r][v] += sum_k a[r * row_step + k * k_step] * b[k][v]
-template <class T, class Arch, int Rows, int Vectors>
+/// What one feature adds to a contraction of a key's scalar x with a batch of queries b: their product.
+struct product_step {
+  template <class B>
+  ATTUNE_INLINE B operator()(B const& x, B const& b, B const& acc, index_t) const {
+    return simd::multiply_add(x, b, acc);
+  }
+};
+
+/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k: for a product, += sum_k a b
+template <class T, class Arch, int Rows, int Vectors, class Step = product_step>
 ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const* ATTUNE_RESTRICT a, index_t row_step,
-                            index_t k_step, T const* ATTUNE_RESTRICT b, index_t n) {
+                            index_t k_step, T const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {
   using batch = xsimd::batch<T, Arch>;
   constexpr int lanes = int(batch::size);
   for (index_t k = 0; k < n; ++k) {
@@ -46,22 +54,22 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const
       batch x(a[r * row_step]);
       keep(x);
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) acc[r][v] = simd::multiply_add(x, bk[v], acc[r][v]);
+      for (int v = 0; v < Vectors; ++v) acc[r][v] = step(x, bk[v], acc[r][v], k);
     }
     a += k_step;
     b += Vectors * lanes;
   }
 }
 
-template <class T, class Arch, int Rows>
+template <class T, class Arch, int Rows, class Step>
 ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width,
-                                      index_t j, index_t n) {
+                                      index_t j, index_t n, Step const& step) {
   using tile = tiling<T, Arch>;
   for (; j + Rows <= n; j += Rows) {
     typename tile::batch acc[Rows][tile::vectors];
     for (int r = 0; r < Rows; ++r)
       for (int v = 0; v < tile::vectors; ++v) acc[r][v] = typename tile::batch(T(0));
-    multiply<T, Arch, Rows, tile::vectors>(acc, keys + j * key_step, key_step, 1, queries, width);
+    multiply<T, Arch, Rows, tile::vectors>(acc, keys + j * key_step, key_step, 1, queries, width, step);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
@@ -70,12 +78,12 @@ ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, ind
   return j;
 }
 
-/// out[j][query] = <keys_j, query> for n keys; queries packed [width][tile::queries].
-template <class T, class Arch>
-void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n) {
-  index_t j = contract_rows<T, Arch, tiling<T, Arch>::rows>(out, keys, key_step, queries, width, 0, n);
-  if (j + 4 <= n) j = contract_rows<T, Arch, 4>(out, keys, key_step, queries, width, j, n);
-  if (j < n) contract_rows<T, Arch, 1>(out, keys, key_step, queries, width, j, n);
+/// out[j][query] = <keys_j, query> for n keys, or whatever `step` sums over features; queries packed [width][tile::queries].
+template <class T, class Arch, class Step = product_step>
+void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n, Step const& step = {}) {
+  index_t j = contract_rows<T, Arch, tiling<T, Arch>::rows>(out, keys, key_step, queries, width, 0, n, step);
+  if (j + 4 <= n) j = contract_rows<T, Arch, 4>(out, keys, key_step, queries, width, j, n, step);
+  if (j < n) contract_rows<T, Arch, 1>(out, keys, key_step, queries, width, j, n, step);
 }
 
 template <class T, class Arch, int Rows>

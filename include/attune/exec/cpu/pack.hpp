@@ -34,6 +34,7 @@ struct row_block {
   T const* data;
   index_t step;
 
+  row_block(T const* rows, index_t row_step) : data(rows), step(row_step) {}
   row_block(tensor<T const> const& x, index_t b, index_t h, index_t j0, index_t n, T* scratch)
       : data(x.row(b, h, j0)), step(x.steps().position) {
     index_t const width = x.extents().feature, feature = x.steps().feature;

@@ -5,57 +5,53 @@
 #pragma once
 
 #include <memory>
-#include <new>
 #include <vector>
 
+#include <attune/exec/cpu/aligned_buffer.hpp>
+#include <attune/exec/cpu/candidates.hpp>
 #include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/masses.hpp>
 #include <attune/exec/cpu/threads.hpp>
-#include <attune/exec/cpu/tile.hpp>
 
 namespace attune::exec_cpu {
 
-/// Uninitialised elements on a cache line's boundary.
-template <class T>
-class aligned_buffer {
- public:
-  explicit aligned_buffer(index_t elements)
-      : data_(static_cast<T*>(::operator new(std::size_t(elements) * sizeof(T), std::align_val_t(64)))) {}
-  T* data() const { return data_.get(); }
+/// The tile that runs the rows of an operator.
+template <class T, class Arch, class Op>
+using row_tile =
+    std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>, mass_tile<T, Arch, Op>>;
 
- private:
-  struct release {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t(64)); }
-  };
-  std::unique_ptr<T, release> data_;
-};
-
-/// Streams the keys in `range` through all rows; each tile ends in deliver(tile, b, h).
-template <class T, class Arch, class Op, class Deliver>
+/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, scratch).
+template <class T, class Arch, class Op, class Runs, class Deliver>
 void stream(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-            key_interval range, Deliver const& deliver) {
-  using tile = forward_tile<T, Arch, Op>;
-  constexpr index_t task_queries = tile::shape_of::tiles * tile::queries, block = tile::shape_of::key_block;
+            key_interval range, Runs const& runs, Deliver const& deliver) {
+  using tile = row_tile<T, Arch, Op>;
+  constexpr index_t task_queries = tile::tiles_of_task * tile::queries, block = tile::block;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
   parallel(exec.threads, p.batch * p.heads * query_blocks, [&] {
-    auto const resident = std::make_shared<aligned_buffer<T>>(tile::shape_of::tiles * tile::resident_scratch(p));
+    auto const resident = std::make_shared<aligned_buffer<T>>(tile::tiles_of_task * tile::resident_scratch(p));
     auto const scratch = std::make_shared<aligned_buffer<T>>(tile::block_scratch(p));
     return [&, resident, scratch, tiles = std::vector<tile>()](index_t task) mutable {
       index_t const head = task / query_blocks;
       index_t const b = head / p.heads, h = head % p.heads;
+      if (!runs(h)) return;
       index_t const begin = (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
       tiles.clear();
-      tiles.reserve(std::size_t(tile::shape_of::tiles));
+      tiles.reserve(std::size_t(tile::tiles_of_task));
       key_interval hull{p.keys, 0};
-      for (index_t t = 0; t < tile::shape_of::tiles && begin + t * tile::queries < p.queries; ++t) {
+      for (index_t t = 0; t < tile::tiles_of_task && begin + t * tile::queries < p.queries; ++t) {
         auto const& made =
             tiles.emplace_back(op, in, p, b, h, begin + t * tile::queries, resident->data() + t * tile::resident_scratch(p));
         hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
       }
       hull = {std::max(hull.first, range.first), std::min(hull.last, range.last)};
-      for (index_t j = hull.first; j < hull.last; j += block)
-        for (tile& t : tiles) t.absorb(in, j, std::min(j + block, hull.last), scratch->data());
-      for (tile& t : tiles) deliver(t, b, h);
+      T* const gated = tile::gated_values(scratch->data(), p);
+      for (index_t j = hull.first; j < hull.last; j += block) {
+        index_t const last = std::min(j + block, hull.last);
+        if constexpr (tile::traits.family != row_family::candidates) tile::gate_values(op, in, p, b, h, j, last - j, gated);
+        for (tile& t : tiles) t.absorb(in, j, last, scratch->data(), gated);
+      }
+      for (tile& t : tiles) deliver(t, scratch->data());
     };
   });
 }

@@ -25,6 +25,18 @@ ATTUNE_NOINLINE void scale_rows(T* sum, index_t width, xsimd::batch<T, Arch> con
     }
 }
 
+/// to += factor * from, lane by lane, for value sums of a tile.
+template <class T, class Arch>
+ATTUNE_NOINLINE void add_scaled_rows(T* to, T const* from, index_t width, xsimd::batch<T, Arch> const* factor) {
+  using tile = tiling<T, Arch>;
+  for (index_t d = 0; d < width; ++d)
+    for (int v = 0; v < tile::vectors; ++v) {
+      index_t const at = d * tile::queries + v * tile::lanes;
+      simd::multiply_add(tile::batch::load_aligned(from + at), factor[v], tile::batch::load_aligned(to + at))
+          .store_aligned(to + at);
+    }
+}
+
 /// True if rows [from, to) hold no NaN and no infinity.
 template <class T, class Arch>
 ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_t from, index_t to) {
@@ -65,6 +77,38 @@ ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t
       T* const at = sum + d * tile::queries + v * tile::lanes;
       (tile::batch::load_aligned(at) + acc).store_aligned(at);
     }
+}
+
+/// sum[dv][query] += the values that the query sees: one sum for all lanes where all see them, else lane by lane.
+template <class T, class Arch>
+ATTUNE_NOINLINE void add_plain(T* sum, row_block<T> const& values, index_t width, index_t n, index_t full_first,
+                               index_t full_last, std::uint64_t const* bits) {
+  using tile = tiling<T, Arch>;
+  using batch = typename tile::batch;
+  alignas(64) T common[tile::lanes];
+  for (index_t d0 = 0; d0 < width; d0 += tile::lanes) {
+    index_t const some = width - d0 < tile::lanes ? width - d0 : tile::lanes;
+    batch all(T(0));
+    if (some == tile::lanes)
+      for (index_t j = full_first; j < full_last; ++j) all = all + batch::load_unaligned(values.data + j * values.step + d0);
+    all.store_aligned(common);
+    if (some < tile::lanes)
+      for (index_t j = full_first; j < full_last; ++j)
+        for (index_t d = 0; d < some; ++d) common[d] += values.data[j * values.step + d0 + d];
+    for (index_t d = d0; d < d0 + some; ++d)
+      for (int v = 0; v < tile::vectors; ++v) {
+        batch acc(common[d - d0]);
+        auto const seen = [&](index_t from, index_t to) {
+          for (index_t j = from; j < to; ++j)
+            acc = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)),
+                                batch(acc + batch(values.data[j * values.step + d])), acc);
+        };
+        seen(0, full_first);
+        seen(full_last, n);
+        T* const at = sum + d * tile::queries + v * tile::lanes;
+        (batch::load_aligned(at) + acc).store_aligned(at);
+      }
+  }
 }
 
 }  // namespace attune::exec_cpu

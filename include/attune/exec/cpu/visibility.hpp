@@ -30,6 +30,21 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
   return xsimd::to_float(batch(integer(bits)) & batch::load_aligned(lane_bit.at)) != xsimd::batch<T, Arch>(T(0));
 }
 
+/// The other way round: one bit per lane.
+template <class T, class Arch>
+ATTUNE_INLINE std::uint64_t bits_of(xsimd::batch_bool<T, Arch> const& lanes) {
+  if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(lanes.data)>>) {
+    return std::uint64_t(lanes.data);  // AVX-512: the mask register itself
+  } else {
+    constexpr std::size_t count = xsimd::batch<T, Arch>::size;
+    alignas(64) bool set[count];
+    lanes.store_aligned(set);
+    std::uint64_t bits = 0;
+    for (std::size_t l = 0; l < count; ++l) bits |= std::uint64_t(set[l]) << l;
+    return bits;
+  }
+}
+
 /// The keys that a tile of `Lanes` consecutive queries sees. Blocks are asked for in ascending order.
 template <class Mask, int Lanes>
 class tile_visibility {

@@ -36,4 +36,17 @@ class any_tensor {
   bool single_ = false;
 };
 
+/// A tensor and the direction in which it moves; without one it stands still. The view of directional derivatives.
+struct tangent_tensor {
+  any_tensor value, along;
+
+  constexpr tangent_tensor() = default;
+  constexpr tangent_tensor(any_tensor x) : value(x) {}
+  template <class E>
+  constexpr tangent_tensor(tensor<E> x) : value(x) {}
+  constexpr tangent_tensor(any_tensor x, any_tensor direction) : value(x), along(direction) {}
+  constexpr shape const& extents() const { return value.extents(); }
+  constexpr bool moves() const { return along.extents().size() > 0; }
+};
+
 }  // namespace attune

@@ -11,9 +11,8 @@
 
 #include <Eigen/Core>
 
-#include <attune/exec/problem.hpp>
 #include <attune/exec/reference/executor.hpp>
-#include <attune/operators/row_state.hpp>
+#include <attune/exec/reference/row.hpp>
 
 namespace attune {
 
@@ -29,6 +28,7 @@ struct dense_head {
   matrix out;            ///< (Lq, Dv)
   column lse;            ///< natural log; empty where the operator has none
   column ground_weight;  ///< w0; empty where the operator has none
+  column threshold;      ///< of a normalizer with a candidate set; NaN where no key has weight
 };
 
 /// The result of a dense evaluation.
@@ -40,41 +40,6 @@ struct dense_result {
 };
 
 namespace detail {
-
-/// The contractions of the closed list, as sums over features.
-template <class T, class Op>
-struct reference_contraction {
-  Op const& op;
-  inputs<Op, any_tensor> const& in;
-  problem_shape const& p;
-
-  T value(contraction::dot, index_t b, index_t h, index_t i, index_t j) const {
-    return product(in.q, in.k, p.group(h, p.key_heads), p.width, b, h, i, j);
-  }
-  T value(contraction::gate_dot, index_t b, index_t h, index_t i, index_t j) const {
-    return product(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, b, h, i, j);
-  }
-  T value(contraction::given_scores, index_t b, index_t h, index_t i, index_t j) const { return T(in.scores(b, h, i, j)); }
-  T value(contraction::given_gates, index_t b, index_t h, index_t i, index_t j) const { return T(in.gates(b, h, i, j)); }
-
-  /// Values of all contractions of a pair, in the operator's order.
-  template <class... C>
-  void all(contraction::list<C...>, T* to, index_t b, index_t h, index_t i, index_t j) const {
-    (..., (*to++ = value(C{}, b, h, i, j)));
-  }
-
- private:
-  static T product(any_tensor const& x, any_tensor const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i,
-                   index_t j) {
-    T sum(0);
-    x.row(b, h, i, [&](auto const* left, index_t left_step) {
-      y.row(b, y_head, j, [&](auto const* right, index_t right_step) {
-        for (index_t d = 0; d < width; ++d) sum = sum + T(left[d * left_step]) * T(right[d * right_step]);
-      });
-    });
-    return sum;
-  }
-};
 
 /// A head of `rows` rows that has seen nothing.
 template <class T, class Op>
@@ -88,64 +53,62 @@ dense_head<T> blank_head(problem_shape const& p, index_t rows) {
   head.out.setConstant(rows, p.value_width, T(0));
   if constexpr (Op::has_lse) head.lse.setConstant(rows, T(0));
   if constexpr (Op::has_ground_weight) head.ground_weight.setConstant(rows, T(0));
+  if constexpr (Op::has_threshold) head.threshold.setConstant(rows, T(0));
   return head;
 }
 
-/// Calls visit(j, score, logit') for every visible key of a row, in ascending order.
-template <class T, class Op, class Bound, class Visit>
-void for_each_visible(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, Bound const& f, index_t b,
-                      index_t h, index_t i, key_interval range, Visit const& visit) {
-  reference_contraction<T, Op> const contract{op, in, p};
-  mask_row const r = p.row(b, h, i);
-  for (key_interval k = mask::next(op.mask, r, range.first); !k.empty() && k.first < range.last;
-       k = mask::next(op.mask, r, k.last))
-    for (index_t j = k.first; j < k.last && j < range.last; ++j) {
-      T x[Op::contractions::size + 1];
-      contract.all(typename Op::contractions{}, x, b, h, i, j);
-      T const s = f.score(x, key<T>{T(double(j))});
-      visit(j, s, f.logit_of_score(s, x));
-    }
+template <class T, class Op, class View>
+void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p, index_t b, index_t h, index_t i,
+               dense_head<T>& to, index_t slot, lift<T> const& numbers = {}) {
+  using normalizer = typename Op::normalizer_policy;
+  row<T> const r = scalar_row<T>(p, op.mask, b, h, i, numbers);
+  auto const f = op.bind(r);
+  visible_keys<T> seen;
+  for_each_visible(reference_contraction<T, Op, View>{op, in, p, numbers}, f, b, h, i, {0, p.keys},
+                   [&](index_t j, T const& s, T const& a) {
+                     seen.keys.push_back(j);
+                     seen.logits.push_back(a);
+                     to.visible(slot, j) = true;
+                     to.scores(slot, j) = s;
+                     to.logits(slot, j) = a + f.logit_shift;
+                   });
+  weighed_row<T> const done = weigh<normalizer>(f.normalizer, seen, r.visible);
+  index_t const v_head = p.group(h, p.value_heads);
+  for (std::size_t n = 0; n < seen.keys.size(); ++n) {
+    index_t const j = seen.keys[n];
+    T const& w = done.weights[n];
+    to.weights(slot, j) = w;
+    if (Op::has_threshold && w == T(0)) continue;  // outside the support: never read
+    if constexpr (!Op::has_value_gate && std::is_same_v<View, any_tensor>)
+      in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
+        for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + w * T(v[d * step]);
+      });
+    else
+      for (index_t d = 0; d < p.value_width; ++d)
+        to.out(slot, d) = to.out(slot, d) + w * gated_value<T>(in, f, b, v_head, j, d);
+  }
+  if constexpr (Op::uses(field::v0)) {
+    row_index const at = broadcast(in.v0, b, h, i);
+    for (index_t d = 0; d < p.value_width; ++d)
+      to.out(slot, d) = to.out(slot, d) + done.ground_weight * read<T>(in.v0, at.batch, at.head, at.position, d);
+  }
+  if constexpr (Op::has_output_gate)
+    for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) * output_factor<T>(in, p, f, b, h, i, d);
+  if constexpr (Op::has_lse)  // -inf, no mass at all, does not move
+    to.lse(slot) = math::select(done.lse == -math::infinity<T>(), done.lse, T(done.lse + f.logit_shift));
+  if constexpr (Op::has_ground_weight) to.ground_weight(slot) = done.ground_weight;
+  if constexpr (Op::has_threshold) to.threshold(slot) = done.threshold;
 }
 
-template <class T, class Op>
-void dense_row(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, index_t b, index_t h, index_t i,
-               dense_head<T>& to, index_t slot) {
-  using normalizer = typename Op::normalizer_policy;
-  constexpr normalizer_traits is = normalizer::traits;
-  row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
-  auto const f = op.bind(r);
-  std::vector<index_t> keys;
-  std::vector<T> logits;
-  for_each_visible<T>(op, in, p, f, b, h, i, {0, p.keys}, [&](index_t j, T const& s, T const& a) {
-    keys.push_back(j);
-    logits.push_back(a);
-    to.visible(slot, j) = true;
-    to.scores(slot, j) = s;
-    to.logits(slot, j) = a + f.logit_shift;
-  });
-
-  T m = initial_reference<normalizer, decltype(f.normalizer), T>(f.normalizer);
-  if constexpr (is.reference == mass_reference::running_maximum)
-    for (T const& a : logits) m = math::larger(m, a);
-  T earned(0), ground(0);
-  for (std::size_t n = 0; n < keys.size(); ++n) {
-    T const mass = f.normalizer.earned(logits[n], m);
-    to.weights(slot, keys[n]) = mass;
-    earned = earned + mass;
-    if constexpr (is.ground_mass) ground = ground + f.normalizer.ground(logits[n], m);
-  }
-  auto const done = finish_masses<normalizer>(f.normalizer, m, earned, ground, r.visible);
-  for (index_t const j : keys) to.weights(slot, j) = to.weights(slot, j) * done.value_factor;
-  index_t const v_head = p.group(h, p.value_heads);
-  for (index_t const j : keys)
-    in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
-      for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + to.weights(slot, j) * T(v[d * step]);
-    });
-  if constexpr (Op::uses(field::v0))
-    for (index_t d = 0; d < p.value_width; ++d)
-      to.out(slot, d) = to.out(slot, d) + done.ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
-  if constexpr (Op::has_lse) to.lse(slot) = done.lse + f.logit_shift;
-  if constexpr (Op::has_ground_weight) to.ground_weight(slot) = done.ground_weight;
+template <class T, class Op, class View>
+dense_result<T> dense_forward(Op const& op, inputs<Op, View> const& in, problem_shape const& p, lift<T> const& numbers = {}) {
+  dense_result<T> result{p, {}};
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t h = 0; h < p.heads; ++h) {
+      dense_head<T>& head = result.heads.emplace_back(blank_head<T, Op>(p, p.queries));
+      for (index_t i = 0; i < p.queries; ++i) dense_row(op, in, p, b, h, i, head, i, numbers);
+    }
+  return result;
 }
 
 }  // namespace detail
@@ -155,14 +118,7 @@ void dense_row(Op const& op, inputs<Op, any_tensor> const& in, problem_shape con
 /// Complexity: O(B H Lq Lk (D + Dv)) operations of T, memory O(B H Lq Lk).
 template <class T, class Op>
 dense_result<T> forward(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, shape const& extents) {
-  problem_shape const p = detail::checked_problem("forward", op, in, extents);
-  dense_result<T> result{p, {}};
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h) {
-      dense_head<T>& head = result.heads.emplace_back(detail::blank_head<T, Op>(p, p.queries));
-      for (index_t i = 0; i < p.queries; ++i) detail::dense_row(op, in, p, b, h, i, head, i);
-    }
-  return result;
+  return detail::dense_forward<T>(op, in, detail::checked_problem("forward", op, in, extents));
 }
 
 /// The same with the extents told by the inputs.
@@ -191,6 +147,7 @@ void forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in, 
   problem_shape const p = detail::checked_problem("forward", op, in, to.out.extents());
   if constexpr (Op::has_lse) detail::require_row_output("forward", "lse", to.lse.values, p);
   if constexpr (Op::has_ground_weight) detail::require_row_output("forward", "ground_weight", to.ground_weight, p);
+  if constexpr (Op::has_threshold) detail::require_row_output("forward", "threshold", to.threshold, p);
   dense_result<T> const result = forward(exec, op, in, to.out.extents());
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h) {
@@ -201,6 +158,8 @@ void forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in, 
           if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = head.lse(i);
         if constexpr (Op::has_ground_weight)
           if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = head.ground_weight(i);
+        if constexpr (Op::has_threshold)
+          if (!to.threshold.absent()) to.threshold(b, h, i, 0) = head.threshold(i);
       }
     }
 }

@@ -12,21 +12,34 @@ namespace attune {
 /// The states of all rows over the keys [keys.first, keys.last), one key absorbed after the other: the streaming derivation
 /// in any scalar, independent of the dense one.
 template <class T, class Op>
-row_states<T> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
+states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
   using normalizer = typename Op::normalizer_policy;
   problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));
   detail::require_interval("accumulate", keys, p);
-  row_states<T> all(p);
+  states_of<T, Op> all(op, p);
+  lift<T> const numbers{};
+  detail::reference_contraction<T, Op, any_tensor> const contract{op, in, p, numbers};
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries; ++i) {
-        auto const f = op.bind(detail::scalar_row<T>(p, op.mask, b, h, i));
-        auto state = row_state<T>::template empty<normalizer>(f.normalizer, p.value_width);
+        auto const f = op.bind(detail::scalar_row<T>(p, op.mask, b, h, i, numbers));
         index_t const v_head = p.group(h, p.value_heads);
-        detail::for_each_visible<T>(op, in, p, f, b, h, i, keys, [&](index_t j, T const&, T const& a) {
-          state.template absorb<normalizer>(f.normalizer, a, [&](index_t d) { return T(in.v(b, v_head, j, d)); });
-        });
-        all.store(all.at(b, h, i), state);
+        auto const value_of = [&](index_t j) {
+          return [&, j](index_t d) { return detail::gated_value<T>(in, f, b, v_head, j, d); };
+        };
+        if constexpr (Op::has_threshold) {
+          detail::for_each_visible(contract, f, b, h, i, keys, [&](index_t j, T const&, T const& a) {
+            all.add(b, h, i, a, j, value_of(j));
+            all.poison(b, h, i, candidate_poison(a));
+          });
+          all.prune(std::size_t(all.at(b, h, i)));
+        } else {
+          auto state = row_state<T>::template empty<normalizer>(f.normalizer, p.value_width);
+          detail::for_each_visible(contract, f, b, h, i, keys, [&](index_t j, T const&, T const& a) {
+            state.template absorb<normalizer>(f.normalizer, a, value_of(j));
+          });
+          all.store(all.at(b, h, i), state);
+        }
       }
   return all;
 }

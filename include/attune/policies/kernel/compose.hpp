@@ -11,10 +11,15 @@
 namespace attune::kernel {
 
 /// How an executor evaluates a kernel: `contractions` lists what to compute, `score` turns the values (x[0], x[1], ... in
-/// that order) into the score. A leaf has at most one contraction; composites forward to their parts.
+/// that order) into the score; `owner<I>` is the policy that named contraction I and holds its tables. A leaf has at most one
+/// contraction; composites forward to their parts.
 template <class K>
 struct evaluation {
   using contractions = contraction::single<typename K::contraction>;
+  template <int>
+  ATTUNE_HD static constexpr K const& owner(K const& kernel) {
+    return kernel;
+  }
   template <class B, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(B const& bound, [[maybe_unused]] T const* x, key<T> const& k) {
     if constexpr (contractions::size == 0)
@@ -50,6 +55,14 @@ struct sum {
 template <class A, class B>
 struct evaluation<sum<A, B>> {
   using contractions = typename sum<A, B>::contractions;
+  template <int I>
+  ATTUNE_HD static constexpr auto const& owner(sum<A, B> const& kernel) {
+    constexpr int before = evaluation<A>::contractions::size;
+    if constexpr (I < before)
+      return evaluation<A>::template owner<I>(kernel.first);
+    else
+      return evaluation<B>::template owner<I - before>(kernel.second);
+  }
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
     return evaluation<A>::score(bound.first, x, k) +
@@ -82,6 +95,10 @@ struct mapped {
 template <class K, class M>
 struct evaluation<mapped<K, M>> {
   using contractions = typename mapped<K, M>::contractions;
+  template <int I>
+  ATTUNE_HD static constexpr auto const& owner(mapped<K, M> const& kernel) {
+    return evaluation<K>::template owner<I>(kernel.inner);
+  }
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
     return bound.map.map(evaluation<K>::score(bound.inner, x, k));

@@ -37,4 +37,33 @@ struct dot_product {
   }
 };
 
+/// Formula:  s = <q, k> / tau
+/// Recovers: dot_product with scale = 1 / tau; uniform weights as tau -> inf.
+/// Requires: inputs .q and .k; tau > 0.
+/// Axioms:   bilinear in (q, k).
+/// Numerics: a division by tau, one rounding.
+/// Cost:     2 D flops per pair.
+/// Backends: all.
+/// Source:   "Why softmax" (temperature of the maximum-entropy form); GOAT, named by Scalar Sort, related work.
+/// Example:  docs/operators.md
+struct tempered_dot {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::dot;
+  parameter tau = 1;
+
+  constexpr tempered_dot() = default;
+  constexpr tempered_dot(parameter t) : tau(t) {}
+  static constexpr auto parameters() { return std::tuple{listed("tau", &tempered_dot::tau, domain::positive)}; }
+
+  template <class T>
+  struct bound {
+    T tau;
+    ATTUNE_HD T score(T const& dot, key<T> const&) const { return dot / tau; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(tau)};
+  }
+};
+
 }  // namespace attune::kernel

@@ -17,7 +17,7 @@
 namespace attune {
 
 /// The place a policy takes in an operator.
-enum class policy_role { kernel, score_map, length_scale, gate, normalizer, mask };
+enum class policy_role { kernel, score_map, length_scale, gate, value_gate, output_gate, normalizer, mask };
 
 /// Keys [first, last).
 struct key_interval {

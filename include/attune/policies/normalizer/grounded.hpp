@@ -36,7 +36,7 @@ struct grounded {
     T level;
     ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
     ATTUNE_HD T ground(T const& a, T const& m) const {
-      T const unit = math::select(level == m, T(1), math::exp_nonpositive(T(level - m)));
+      T const unit = math::select(level == math::infinity<T>(), T(1), math::exp_nonpositive(T(level - m)));
       return math::select(a < level, T(-unit * math::expm1(T(a - level))), T(0));
     }
     ATTUNE_HD T lowest_reference() const { return level; }

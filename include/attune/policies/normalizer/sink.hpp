@@ -17,7 +17,9 @@ template <class T>
 struct bound_sink {
   T level;
   ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
-  ATTUNE_HD T constant(T const& m) const { return math::select(level == m, T(1), math::exp_nonpositive(T(level - m))); }
+  ATTUNE_HD T constant(T const& m) const {
+    return math::select(level == math::infinity<T>(), T(1), math::exp_nonpositive(T(level - m)));
+  }
   ATTUNE_HD T lowest_reference() const { return level; }
 };
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   y = activate(activation::sigmoid, x)
+//
+// The maps by which a learned pre-activation becomes a parameter.
+#pragma once
+
+#include <attune/core/math.hpp>
+
+namespace attune {
+
+enum class activation {
+  identity,
+  sigmoid,
+  softplus,
+  linear_clipping,  ///< clamp(x / 10 + 1/2, 0, 1); derivative 1/10 on |x| < 5, else 0 (Affine-Scaled Attention, section 3)
+};
+
+/// The activation of x, in any scalar; branch-free.
+template <class T>
+ATTUNE_HD T activate(activation f, T const& x) {
+  switch (f) {
+    case activation::sigmoid:
+      return math::sigmoid(x);
+    case activation::softplus:
+      return math::softplus(x);
+    case activation::linear_clipping:
+      return math::select(x <= T(-5), T(0), math::select(x >= T(5), T(1), T(x / T(10) + T(0.5))));
+    case activation::identity:
+      break;
+  }
+  return x;
+}
+
+}  // namespace attune

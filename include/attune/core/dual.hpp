@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   f(x + sum_n e_n t_n) = f(x) + f'(x) sum_n e_n t_n
+//
+// Dual numbers with N directions: a policy's own source, run on them, gives its derivatives. T may be any scalar of attune:
+// double, 50 digits, a SIMD batch, or a dual again (second derivatives).
+#pragma once
+
+#include <type_traits>
+
+#include <attune/core/math.hpp>
+#include <attune/core/row.hpp>
+#include <attune/core/table.hpp>
+
+namespace attune {
+
+template <class T, int N>
+struct dual {
+  using value_type = T;
+  T value;
+  T tangent[N];
+
+  ATTUNE_HD dual() : dual(T(0)) {}
+  ATTUNE_HD dual(T const& x) : value(x) {
+    for (int n = 0; n < N; ++n) tangent[n] = T(0);
+  }
+  /// A constant.
+  template <class Number>
+    requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>)
+  ATTUNE_HD dual(Number x) : dual(T(x)) {}
+
+  /// x along direction n.
+  ATTUNE_HD static dual variable(T const& x, int n) {
+    dual d(x);
+    d.tangent[n] = T(1);
+    return d;
+  }
+};
+
+namespace detail {
+
+/// factor * tangent, where 0 on either side wins over an infinity on the other: what does not move has derivative exactly
+/// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf).
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
+  T const zero(0);
+  return math::select(factor == zero, zero, math::select(tangent == zero, zero, T(factor * tangent)));
+}
+template <class T, int N>
+ATTUNE_HD ATTUNE_INLINE dual<T, N> chain(T const& value, T const& derivative, dual<T, N> const& x) {
+  dual<T, N> r(value);
+  for (int n = 0; n < N; ++n) r.tangent[n] = chained(derivative, x.tangent[n]);
+  return r;
+}
+
+}  // namespace detail
+
+template <class T, int N>
+ATTUNE_HD dual<T, N> operator-(dual<T, N> const& x) {
+  dual<T, N> r(T(-x.value));
+  for (int n = 0; n < N; ++n) r.tangent[n] = -x.tangent[n];
+  return r;
+}
+template <class T, int N>
+ATTUNE_HD dual<T, N> operator+(dual<T, N> const& x, dual<T, N> const& y) {
+  dual<T, N> r(T(x.value + y.value));
+  for (int n = 0; n < N; ++n) r.tangent[n] = x.tangent[n] + y.tangent[n];
+  return r;
+}
+template <class T, int N>
+ATTUNE_HD dual<T, N> operator-(dual<T, N> const& x, dual<T, N> const& y) {
+  dual<T, N> r(T(x.value - y.value));
+  for (int n = 0; n < N; ++n) r.tangent[n] = x.tangent[n] - y.tangent[n];
+  return r;
+}
+template <class T, int N>
+ATTUNE_HD dual<T, N> operator*(dual<T, N> const& x, dual<T, N> const& y) {
+  dual<T, N> r(T(x.value * y.value));
+  for (int n = 0; n < N; ++n) r.tangent[n] = detail::chained(x.value, y.tangent[n]) + detail::chained(y.value, x.tangent[n]);
+  return r;
+}
+template <class T, int N>
+ATTUNE_HD dual<T, N> operator/(dual<T, N> const& x, dual<T, N> const& y) {
+  dual<T, N> r(T(x.value / y.value));
+  // (x' - q y') / y: neither 1 / y^2 nor any other power can overflow on its own.
+  for (int n = 0; n < N; ++n) r.tangent[n] = (x.tangent[n] - detail::chained(r.value, y.tangent[n])) / y.value;
+  return r;
+}
+
+// Comparisons are those of the values.
+template <class T, int N>
+ATTUNE_HD auto operator<(dual<T, N> const& x, dual<T, N> const& y) {
+  return x.value < y.value;
+}
+template <class T, int N>
+ATTUNE_HD auto operator>(dual<T, N> const& x, dual<T, N> const& y) {
+  return x.value > y.value;
+}
+template <class T, int N>
+ATTUNE_HD auto operator<=(dual<T, N> const& x, dual<T, N> const& y) {
+  return x.value <= y.value;
+}
+template <class T, int N>
+ATTUNE_HD auto operator>=(dual<T, N> const& x, dual<T, N> const& y) {
+  return x.value >= y.value;
+}
+template <class T, int N>
+ATTUNE_HD auto operator==(dual<T, N> const& x, dual<T, N> const& y) {
+  return x.value == y.value;
+}
+template <class T, int N>
+ATTUNE_HD auto operator!=(dual<T, N> const& x, dual<T, N> const& y) {
+  return x.value != y.value;
+}
+
+template <class T, int N>
+struct scalar<dual<T, N>> {
+  using D = dual<T, N>;
+  using mask = typename scalar<T>::mask;
+
+  ATTUNE_HD static D select(mask const& c, D const& a, D const& b) {
+    D r(math::select(c, a.value, b.value));
+    for (int n = 0; n < N; ++n) r.tangent[n] = math::select(c, a.tangent[n], b.tangent[n]);
+    return r;
+  }
+  ATTUNE_HD static D larger(D const& a, D const& b) { return select(a.value < b.value, b, a); }
+  ATTUNE_HD static D smaller(D const& a, D const& b) { return select(b.value < a.value, b, a); }
+  ATTUNE_HD static D infinity() { return D(math::infinity<T>()); }
+  ATTUNE_HD static D lowest() { return D(scalar<T>::lowest()); }
+  ATTUNE_HD static D epsilon() { return D(scalar<T>::epsilon()); }
+  ATTUNE_HD static bool any(mask const& c) { return scalar<T>::any(c); }
+  static constexpr int order = scalar<T>::order + 1;
+  /// Derivative 0 at 0.
+  ATTUNE_HD static D abs(D const& x) {
+    T const zero(0);
+    T const sign = math::select(x.value < zero, T(-1), math::select(x.value == zero, zero, T(1)));
+    return detail::chain(math::abs(x.value), sign, x);
+  }
+  ATTUNE_HD static D exp(D const& x) {
+    T const e = math::exp(x.value);
+    return detail::chain(e, e, x);
+  }
+  ATTUNE_HD static D exp_nonpositive(D const& x) {
+    T const e = math::exp_nonpositive(x.value);
+    return detail::chain(e, e, x);
+  }
+  ATTUNE_HD static D expm1(D const& x) { return detail::chain(math::expm1(x.value), math::exp(x.value), x); }
+  ATTUNE_HD static D log(D const& x) { return detail::chain(math::log(x.value), T(T(1) / x.value), x); }
+  ATTUNE_HD static D log1p(D const& x) { return detail::chain(math::log1p(x.value), T(T(1) / (T(1) + x.value)), x); }
+  ATTUNE_HD static D log1p_unit(D const& x) { return log1p(x); }
+  ATTUNE_HD static D sqrt(D const& x) {
+    T const r = math::sqrt(x.value);
+    return detail::chain(r, T(T(0.5) / r), x);
+  }
+  ATTUNE_HD static D sin(D const& x) { return detail::chain(math::sin(x.value), math::cos(x.value), x); }
+  ATTUNE_HD static D cos(D const& x) { return detail::chain(math::cos(x.value), T(-math::sin(x.value)), x); }
+
+  ATTUNE_HD static D softplus(D const& x) { return detail::chain(math::softplus(x.value), math::sigmoid(x.value), x); }
+  /// sigma' = sigma(x) sigma(-x), never 1 - sigma.
+  ATTUNE_HD static D sigmoid(D const& x) {
+    T const s = math::sigmoid(x.value);
+    return detail::chain(s, T(s * math::sigmoid(T(-x.value))), x);
+  }
+  /// tanh' = 4 sigma(2 x) sigma(-2 x), never 1 - tanh^2.
+  ATTUNE_HD static D tanh(D const& x) {
+    T const twice = x.value + x.value;
+    return detail::chain(math::tanh(x.value), T(T(4) * math::sigmoid(twice) * math::sigmoid(T(-twice))), x);
+  }
+  /// d/dx = 1 / (1 + k x);  d/dk = -x^2 (log(1 + z) - z / (1 + z)) / z^2 at z = k x, whose quotient has limit 1/2.
+  ATTUNE_HD static D log1p_rate(D const& k, D const& x) {
+    T const z = k.value * x.value, one(1);
+    D r(math::log1p_rate(k.value, x.value));
+    T const by_x = one / (one + z), by_k = -(x.value * x.value) * curvature(z);
+    for (int n = 0; n < N; ++n) r.tangent[n] = detail::chained(by_x, x.tangent[n]) + detail::chained(by_k, k.tangent[n]);
+    return r;
+  }
+
+ private:
+  /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2).
+  ATTUNE_HD static T curvature(T const& z) {
+    T const one(1), small = T(0.0625);
+    T series(0);
+    for (int n = 44; n >= 0; --n) series = T(double(n + 1)) / T(double(n + 2)) - z * series;
+    T const safe = math::select(math::abs(z) < small, one, z);
+    T const direct = (math::log1p(safe) - safe / (one + safe)) / (safe * safe);
+    return math::select(math::abs(z) < small, series, direct);
+  }
+};
+
+/// Where the numbers of a policy move: parameter number n of `slots` is either direction first + n (a gradient with
+/// respect to every parameter) or moves along `along[n]` in direction 0 (a directional derivative).
+struct parameter_seeds {
+  parameter const* const* slots = nullptr;
+  int count = 0, first = 0;
+  parameter const* along = nullptr;
+  table const* const* tables = nullptr;
+  int table_count = 0;
+  table const* tables_along = nullptr;
+};
+
+/// A parameter in a row of dual numbers. Parameters are known by their address inside the operator.
+template <class T, int N>
+struct lift<dual<T, N>> {
+  lift<T> numbers{};
+  parameter_seeds seeds{};
+
+  ATTUNE_HD static dual<T, N> constant(double x) { return dual<T, N>(lift<T>::constant(x)); }
+  ATTUNE_HD dual<T, N> value(parameter const& p, row_place const& at) const {
+    dual<T, N> r(numbers.value(p, at));
+    for (int n = 0; n < seeds.count; ++n)
+      if (seeds.slots[n] == &p) {
+        if (seeds.along == nullptr)
+          r.tangent[seeds.first + n] = T(1);
+        else if (seeds.along[n].is_set())
+          r.tangent[0] = lift<T>{}.value(seeds.along[n], at);
+      }
+    return r;
+  }
+  ATTUNE_HD dual<T, N> entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
+    dual<T, N> r(numbers.entry(x, b, h, i, d));
+    for (int n = 0; n < seeds.table_count; ++n)
+      if (seeds.tables[n] == &x && seeds.tables_along != nullptr && seeds.tables_along[n].is_set())
+        r.tangent[0] = T(seeds.tables_along[n](b, h, i, d));
+    return r;
+  }
+};
+
+}  // namespace attune

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   a table is a learned tensor of a policy: x(batch, head, row, column), axes of extent 1 broadcast
+//
+// What a policy holds beside single numbers: a bias table, a metric, relative position vectors.
+#pragma once
+
+#include <string>
+
+#include <attune/core/stored_view.hpp>
+
+namespace attune {
+
+/// A view (1|B, 1|H, rows, columns) of float or double numbers that must outlive the operator. Entries must be finite.
+struct table {
+  constexpr table() = default;
+  constexpr table(stored_view view) : view_(view) {}
+  constexpr table(tensor<double const> view) : view_(view) {}
+  constexpr table(tensor<float const> view) : view_(view) {}
+  constexpr table(tensor<double> view) : view_(view) {}
+  constexpr table(tensor<float> view) : view_(view) {}
+
+  ATTUNE_HD constexpr bool is_set() const { return !view_.absent(); }
+  ATTUNE_HD constexpr shape const& extents() const { return view_.extents(); }
+  ATTUNE_HD constexpr index_t rows() const { return view_.extents().position; }
+  ATTUNE_HD constexpr index_t columns() const { return view_.extents().feature; }
+  ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return view_(b, h, i, d); }
+
+ private:
+  stored_view view_;
+};
+
+/// What a policy expects of one of its tables: extents of 0 are free, `width_of` says whose width the columns have.
+enum class table_width {
+  any,
+  one,    ///< a bias per row
+  query,  ///< D, the width of q
+};
+
+/// How a policy lists one of its tables: `static constexpr auto tables() { return std::tuple{listed("metric", &P::metric)}; }`
+template <class Policy>
+struct listed_table {
+  char const* name;
+  table Policy::*member;
+  table_width width;
+};
+template <class Policy>
+constexpr listed_table<Policy> listed(char const* name, table Policy::*member, table_width width) {
+  return {name, member, width};
+}
+
+namespace detail {
+
+/// Throws unless the table fits the problem.
+inline void check_table(char const* function, std::string const& name, table const& x, table_width width, index_t batch,
+                        index_t heads, index_t query_width) {
+  if (!x.is_set()) throw error(function, "table " + name, "no data", "a view (1 or B, 1 or H, rows, columns)");
+  shape const e = x.extents();
+  index_t const columns = width == table_width::one ? 1 : width == table_width::query ? query_width : e.feature;
+  if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || e.feature != columns || e.position < 1)
+    throw error(function, "table " + name, "shape " + to_string(e),
+                text("(1 or ", batch, ", 1 or ", heads, ", at least 1, ", columns, ")"));
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t h = 0; h < e.head; ++h)
+      for (index_t i = 0; i < e.position; ++i)
+        for (index_t d = 0; d < e.feature; ++d)
+          if (double const v = x(b, h, i, d); !(v - v == 0))
+            throw error(function, "table " + name, text("the value ", v, " at (", b, ", ", h, ", ", i, ", ", d, ")"),
+                        "finite numbers");
+}
+
+}  // namespace detail
+}  // namespace attune

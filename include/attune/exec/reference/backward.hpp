@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   g = vjp(reference<T>{}, op, {.q = Q, .k = K, .v = V}, {.out = dO})
+//
+// With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
+// S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
+// A policy's own source, run on dual numbers, has every derivative in it: e and g by the contractions and the parameters, A,
+// share, w0 and lse by E, G and the parameters. What is written by hand are the contractions and the three families of rows.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <attune/exec/reference/executor.hpp>
+#include <attune/exec/reference/row.hpp>
+
+namespace attune {
+
+namespace detail {
+
+/// The addresses of an operator's parameters, in the order in which for_each_parameter visits them.
+template <class Op>
+std::vector<parameter const*> parameter_slots(Op const& op) {
+  std::vector<parameter const*> slots;
+  for_each_parameter(
+      op, [&](auto const& listed, auto const& policy, std::string const&) { slots.push_back(&(policy.*listed.member)); });
+  return slots;
+}
+
+/// Zero gradients of everything an operator reads.
+template <class T, class Op, class View>
+dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in) {
+  dense_gradients<T> to;
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
+  });
+  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+    to.parameters.push_back({path, gradient_array<T>((policy.*listed.member).extents()), {}, {}, {}});
+  });
+  for_each_table(
+      op, [&](auto const& listed, auto const& policy, std::string const& path) { to.make_room(policy.*listed.member, path); });
+  return to;
+}
+
+/// One row of a VJP.
+template <class T, class Op, class View>
+class row_pullback {
+  using normalizer = typename Op::normalizer_policy;
+  static constexpr normalizer_traits is = normalizer::traits;
+  // Directions of the duals: the contractions of a pair and the level of a candidate set, or the masses of a row; parameters.
+  static constexpr int pairs = Op::contractions::size, level = pairs, first_parameter = std::max(pairs + 1, 2);
+  static constexpr int parameters = parameter_count<Op>, directions = first_parameter + parameters;
+  using D = dual<T, directions>;
+
+ public:
+  row_pullback(Op const& op, inputs<Op, View> const& in, problem_shape const& p, cotangents<Op, View> const& d,
+               lift<T> const& numbers, dense_gradients<T>& to)
+      : op_(op), in_(in), p_(p), d_(d), numbers_(numbers), to_(to), slots_(parameter_slots(op)) {}
+
+  void operator()(index_t b, index_t h, index_t i) {
+    b_ = b, h_ = h, i_ = i, v_head_ = p_.group(h, p_.value_heads);
+    lift<D> moving{numbers_, {slots_.data(), parameters, first_parameter}};
+    row<D> const r = scalar_row<D>(p_, op_.mask, b, h, i, moving);
+    auto const f = op_.bind(r);
+    row<T> const plain_row = scalar_row<T>(p_, op_.mask, b, h, i, numbers_);
+    auto const plain = op_.bind(plain_row);
+
+    reference_contraction<T, Op, View> const contract{op_, in_, p_, numbers_};
+    seen_ = {};
+    logits_.clear();
+    mask_row const m = p_.row(b, h, i);
+    for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last))
+      for (index_t j = k.first; j < k.last; ++j) {
+        T x[pairs + 1];
+        D moved[pairs + 1];
+        contract.all(x, b, h, i, j);
+        for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
+        logits_.push_back(f.logit(moved, key<D>{D(T(double(j)))}));
+        seen_.keys.push_back(j);
+        seen_.logits.push_back(logits_.back().value);
+      }
+    weighed_row<T> const w = weigh<normalizer>(plain.normalizer, seen_, plain_row.visible);
+
+    by_parameter_.assign(std::size_t(parameters), T(0));
+    read_cotangents(f, plain, w);
+    by_pair_.assign(seen_.keys.size() * std::size_t(pairs), T(0));
+    if constexpr (is.family == row_family::masses)
+      masses(f, w, r.visible);
+    else if constexpr (is.family == row_family::adjusted)
+      adjusted(f, w);
+    else
+      candidates(f, w);
+
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
+      contract.pull_all(by_pair_.data() + n * std::size_t(pairs), to_, b, h, i, seen_.keys[n]);
+      if (is.family == row_family::candidates && w.weights[n] == T(0)) continue;
+      pull_value(f, w.weights[n], seen_.keys[n]);
+    }
+    for (int s = 0; s < parameters; ++s) {
+      T& to = to_.parameters[std::size_t(s)].values(b, h, i, 0);
+      to = to + by_parameter_[std::size_t(s)];
+    }
+    if constexpr (Op::uses(field::v0)) {
+      row_index const at = broadcast(in_.v0, b, h, i);
+      for (index_t c = 0; c < p_.value_width; ++c)
+        to_.add(field::v0, at.batch, at.head, at.position, c, T(w.ground_weight * by_out_[std::size_t(c)]));
+    }
+  }
+
+ private:
+  /// do behind the output gate, h_j, h_0; and the gradient of the output gate itself.
+  template <class Moving, class Bound>
+  void read_cotangents([[maybe_unused]] Moving const& moving, Bound const& f, weighed_row<T> const& w) {
+    auto const number = [&](auto const& x) { return x.extents().size() == 0 ? T(0) : read<T>(x, b_, h_, i_, 0); };
+    by_lse_ = by_ground_ = T(0);
+    if constexpr (Op::has_lse) by_lse_ = number(d_.lse);
+    if constexpr (Op::has_ground_weight) by_ground_ = number(d_.ground_weight);
+    by_out_.assign(std::size_t(p_.value_width), T(0));
+    by_weight_.assign(seen_.keys.size(), T(0));
+    ground_gain_ = by_ground_;
+    if (d_.out.extents().size() == 0) return;
+    for (index_t c = 0; c < p_.value_width; ++c) {
+      T const given = read<T>(d_.out, b_, h_, i_, c);
+      if constexpr (Op::has_output_gate) {
+        T out(0);
+        for (std::size_t n = 0; n < seen_.keys.size(); ++n)
+          if (!(is.family == row_family::candidates && w.weights[n] == T(0)))
+            out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+        if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
+        index_t const at = p_.output_gate_width == 1 ? 0 : c;
+        D const factor = moving.output_gate.factor(D::variable(read<T>(in_.output_gate, b_, h_, i_, at), 0));
+        to_.add(field::output_gate, b_, h_, i_, at, T(given * out * factor.tangent[0]));
+        by_factor(T(given * out), factor);
+        by_out_[std::size_t(c)] = given * factor.value;
+      } else {
+        by_out_[std::size_t(c)] = given;
+      }
+    }
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
+      if (is.family == row_family::candidates && w.weights[n] == T(0)) continue;
+      for (index_t c = 0; c < p_.value_width; ++c)
+        by_weight_[n] = by_weight_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+    }
+    if constexpr (Op::uses(field::v0))
+      for (index_t c = 0; c < p_.value_width; ++c) ground_gain_ = ground_gain_ + by_out_[std::size_t(c)] * ground_value(c);
+  }
+
+  template <class Bound>
+  void masses(Bound const& f, weighed_row<T> const& w, D const& visible) {
+    D const m(w.reference);
+    std::size_t const n_keys = logits_.size();
+    std::vector<D> earned, ground;
+    compensated<T> value_sum, plain_sum;
+    for (std::size_t n = 0; n < n_keys; ++n) {
+      earned.push_back(f.normalizer.earned(logits_[n], m));
+      if constexpr (is.ground_mass) ground.push_back(f.normalizer.ground(logits_[n], m));
+      value_sum.add(T(earned.back().value * by_weight_[n]));
+      plain_sum.add(by_weight_[n]);
+    }
+    // Directions 0 and 1 move E and G by themselves, so that neither 1/E nor 1/E^2 is ever formed.
+    T const one(1), zero(0);
+    T const earned_unit = math::select(w.earned == zero, one, w.earned);
+    T const ground_unit = math::select(w.ground == zero, one, w.ground);
+    D total_earned(w.earned), total_ground(w.ground);
+    total_earned.tangent[0] = earned_unit;
+    total_ground.tangent[1] = ground_unit;
+    auto const done = finish_masses<normalizer>(f.normalizer, m, total_earned, total_ground, visible);
+    auto const dead = done.lse.value == -math::infinity<T>();  // no mass at all: the lse does not move
+    [[maybe_unused]] auto const lse_move = [&](int k) {
+      return math::select(dead, zero, T(done.lse.tangent[k] + f.logit_shift.tangent[k]));
+    };
+    std::vector<T> by(std::size_t(directions), zero);
+    for (int k = 0; k < directions; ++k) {
+      T sum = chained(value_sum.value(), done.value_factor.tangent[k]);
+      if constexpr (is.uniform_share) sum = sum + chained(plain_sum.value(), done.share.tangent[k]);
+      if constexpr (Op::has_ground_weight) sum = sum + chained(ground_gain_, done.ground_weight.tangent[k]);
+      if constexpr (Op::has_lse) sum = sum + chained(by_lse_, lse_move(k));
+      by[std::size_t(k)] = sum;
+    }
+    T const factor = done.value_factor.value;
+    for (std::size_t n = 0; n < n_keys; ++n)
+      along_directions(n, [&](int k) {
+        T move =
+            chained(by_weight_[n], T(earned[n].tangent[k] * factor)) + chained(by[0], T(earned[n].tangent[k] / earned_unit));
+        if constexpr (is.ground_mass) move = move + chained(by[1], T(ground[n].tangent[k] / ground_unit));
+        return move;
+      });
+    for (int s = 0; s < parameters; ++s)
+      by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + by[std::size_t(first_parameter + s)];
+  }
+
+  /// w_j = p_j f_j, f_j = (a_j - low) / (high - low): da_j = p_j h_j f' + p_j (h_j f_j - sum p h f), and through the ends.
+  template <class Bound>
+  void adjusted(Bound const& f, weighed_row<T> const& w) {
+    T const zero(0), one(1), off = -math::infinity<T>();
+    if (w.earned == zero) return;
+    D lowest(w.lowest), highest(w.highest);
+    lowest.tangent[0] = one;
+    highest.tangent[1] = one;
+    auto const ends = f.normalizer.ends(lowest, highest);
+    T const range = ends.high.value - ends.low.value;
+    T const inverse = math::select(range == zero, zero, T(one / range));
+    std::size_t const n_keys = logits_.size();
+    std::vector<T> p(n_keys), place(n_keys), by_logit(n_keys);
+    compensated<T> mean, by_low, by_high;
+    for (std::size_t n = 0; n < n_keys; ++n) {
+      T const& a = seen_.logits[n];
+      p[n] = math::exp_nonpositive(T(a - w.reference)) / w.earned;
+      auto const is_off = a == off;
+      T const above = math::select(is_off, zero, T(a - ends.low.value)),
+              below = math::select(is_off, zero, T(a - ends.high.value));
+      place[n] = above * inverse;
+      T const gain = by_weight_[n] * p[n];
+      mean.add(T(gain * place[n]));
+      by_low.add(T(gain * below * inverse * inverse));
+      by_high.add(T(-(gain * above * inverse * inverse)));
+    }
+    for (std::size_t n = 0; n < n_keys; ++n)
+      by_logit[n] = p[n] * (by_weight_[n] * inverse) + p[n] * (by_weight_[n] * place[n] - mean.value()) + by_lse_ * p[n];
+    auto const through_ends = [&](int k) {
+      return chained(by_low.value(), ends.low.tangent[k]) + chained(by_high.value(), ends.high.tangent[k]);
+    };
+    // Ends that stand still move against logits that leave their row constant out.
+    [[maybe_unused]] auto const standing = [&](int k) {
+      return chained(T(by_low.value() + by_high.value()), T(-f.logit_shift.tangent[k]));
+    };
+    if constexpr (!is.detached_ends) {
+      auto const first = [&](T const& value) {
+        return std::size_t(std::find_if(seen_.logits.begin(), seen_.logits.end(), [&](T const& a) { return a == value; }) -
+                           seen_.logits.begin());
+      };
+      if (std::size_t const n = first(w.lowest); n < n_keys) by_logit[n] = by_logit[n] + through_ends(0);
+      if (std::size_t const n = first(w.highest); n < n_keys) by_logit[n] = by_logit[n] + through_ends(1);
+    }
+    for (std::size_t n = 0; n < n_keys; ++n)
+      along_directions(n, [&](int k) { return chained(by_logit[n], logits_[n].tangent[k]); });
+    for (int s = 0; s < parameters; ++s)
+      by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] +
+                                      (is.detached_ends ? standing(first_parameter + s) : through_ends(first_parameter + s)) +
+                                      chained(by_lse_, f.logit_shift.tangent[first_parameter + s]);
+  }
+
+  /// The level is a function of the row by sum p = const: with y = -dp/dlevel, dL = sum_j dp_j (h_j - sum y h / sum y) / sum p.
+  template <class Bound>
+  void candidates(Bound const& f, weighed_row<T> const& w) {
+    T const zero(0);
+    T poison(0);
+    for (T const& a : seen_.logits) poison = poison + candidate_poison(a);
+    if (w.earned == zero && poison == zero) return;
+    candidate_threshold<D> at{D(w.level.reference), D(w.level.level), D(w.level.cut), D(w.level.last)};
+    at.level.tangent[level] = T(1);
+    std::vector<D> p;
+    compensated<T> slope, gain;
+    for (std::size_t n = 0; n < logits_.size(); ++n) {
+      p.push_back(f.normalizer.weight(at, logits_[n], key<D>{D(T(double(seen_.keys[n])))}));
+      slope.add(T(-p.back().tangent[level]));
+      gain.add(chained(by_weight_[n], T(-p.back().tangent[level])));
+    }
+    T const mean = gain.value() / slope.value();
+    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
+    T const near = T(double(logits_.size() + 8)) * scalar<T>::epsilon();
+    T const sum = math::select(math::abs(T(w.earned - T(1))) <= near, T(1), w.earned);
+    for (std::size_t n = 0; n < logits_.size(); ++n)
+      along_directions(n, [&](int k) { return chained(p[n].tangent[k], T((by_weight_[n] - mean) / sum)) + poison; });
+  }
+
+  /// Adds move(direction) to the contractions of key n and to the parameters.
+  template <class Move>
+  void along_directions(std::size_t n, Move const& move) {
+    for (int c = 0; c < pairs; ++c) by_pair_[n * std::size_t(pairs) + std::size_t(c)] = move(c);
+    for (int s = 0; s < parameters; ++s)
+      by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + move(first_parameter + s);
+  }
+
+  /// A gate's factor, its input along direction 0: what its parameters get.
+  void by_factor(T const& gain, D const& factor) {
+    for (int s = 0; s < parameters; ++s)
+      by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + chained(gain, factor.tangent[first_parameter + s]);
+  }
+  T ground_value(index_t c) const {
+    row_index const at = broadcast(in_.v0, b_, h_, i_);
+    return read<T>(in_.v0, at.batch, at.head, at.position, c);
+  }
+  template <class Bound>
+  void pull_value(Bound const& f, T const& weight, index_t j) {
+    for (index_t c = 0; c < p_.value_width; ++c) {
+      T const move = weight * by_out_[std::size_t(c)];
+      if constexpr (Op::has_value_gate) {
+        D const factor = f.value_gate.factor(D::variable(read<T>(in_.value_gate, b_, v_head_, j, c), 0));
+        to_.add(field::v, b_, v_head_, j, c, T(move * factor.value));
+        to_.add(field::value_gate, b_, v_head_, j, c, T(move * read<T>(in_.v, b_, v_head_, j, c) * factor.tangent[0]));
+        by_factor(T(move * read<T>(in_.v, b_, v_head_, j, c)), factor);
+      } else {
+        to_.add(field::v, b_, v_head_, j, c, move);
+      }
+    }
+    static_cast<void>(f);
+  }
+
+  Op const& op_;
+  inputs<Op, View> const& in_;
+  problem_shape const& p_;
+  cotangents<Op, View> const& d_;
+  lift<T> const& numbers_;
+  dense_gradients<T>& to_;
+  std::vector<parameter const*> slots_;
+  index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
+  visible_keys<T> seen_;
+  std::vector<D> logits_;
+  T by_lse_, by_ground_, ground_gain_;
+  std::vector<T> by_out_, by_weight_, by_parameter_, by_pair_;
+};
+
+/// The gradients of projected parameters by their sources.
+template <class T>
+void pull_projection(parameter const& p, parameter_gradient<T>& g) {
+  projection const from = p.source();
+  if (from.x.absent() || (p.is_average() && !p.passes_gradient())) return;
+  shape const x = from.x.extents();
+  g.x = gradient_array<T>(x);
+  if (!from.weight.absent()) g.weight = gradient_array<T>(from.weight.extents());
+  if (!from.bias.absent()) g.bias = gradient_array<T>(from.bias.extents());
+  auto const add = [](gradient_array<T>& to, index_t b, index_t h, index_t i, index_t c, T const& by) {
+    to(b, h, i, c) = to(b, h, i, c) + by;
+  };
+  auto const pull = [&](T const& by, index_t b, index_t h, index_t i) {
+    T slope(1);
+    if (p.is_projected())
+      slope = activate(from.activation, dual<T, 1>::variable(p.template pre_activation<T>(b, h, i), 0)).tangent[0];
+    T const by_pre = by * slope;
+    if (from.weight.absent())
+      add(g.x, b, h, i, 0, by_pre);
+    else
+      for (index_t c = 0; c < x.feature; ++c) {
+        add(g.x, b, h, i, c, T(by_pre * T(from.weight(0, h, 0, c))));
+        add(g.weight, 0, h, 0, c, T(by_pre * T(from.x(b, h, i, c))));
+      }
+    if (!from.bias.absent()) add(g.bias, 0, h, 0, 0, by_pre);
+  };
+  shape const e = g.values.extents;
+  if (!p.is_average()) {
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i) pull(g.values(b, h, i, 0), b, h, i);
+    return;
+  }
+  T const share = (T(1) - T(p.momentum())) / T(double(x.batch * x.position));
+  for (index_t h = 0; h < e.head; ++h)
+    for (index_t b = 0; b < x.batch; ++b)
+      for (index_t i = 0; i < x.position; ++i) pull(T(g.values(0, h, 0, 0) * share), b, h, i);
+}
+
+struct every_head {
+  bool operator()(index_t) const { return true; }
+};
+
+template <class T, class Op, class View, class Runs = every_head>
+dense_gradients<T> dense_vjp(Op const& op, inputs<Op, View> const& in, problem_shape const& p, cotangents<Op, View> const& d,
+                             lift<T> const& numbers = {}, Runs const& runs = {}) {
+  auto const check = [](char const* name, View const& x, shape const& expected) {
+    if (x.extents().size() != 0 && !(x.extents() == expected))
+      throw error("vjp", name, "shape " + to_string(x.extents()), to_string(expected) + ", the shape of the output");
+  };
+  check("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
+  if constexpr (Op::has_lse) check("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});
+  if constexpr (Op::has_ground_weight)
+    check("the gradient of ground_weight", d.ground_weight, {p.batch, p.heads, p.queries, 1});
+  dense_gradients<T> to = blank_gradients<T>(op, in);
+  row_pullback<T, Op, View> pull(op, in, p, d, numbers, to);
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t h = 0; h < p.heads; ++h)
+      for (index_t i = 0; i < p.queries && runs(h); ++i) pull(b, h, i);
+  auto const slots = parameter_slots(op);
+  for (std::size_t n = 0; n < slots.size(); ++n) pull_projection(*slots[n], to.parameters[n]);
+  return to;
+}
+
+}  // namespace detail
+
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in any scalar.
+/// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// Errors:     attune::error names argument, value and expectation.
+/// Complexity: O(B H Lq Lk (D + Dv + parameters)) operations of T; memory that of the gradients and one row.
+template <class T, class Op>
+dense_gradients<T> vjp(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d) {
+  return detail::dense_vjp<T>(op, in, detail::checked_problem("vjp", op, in, detail::output_shape(in)), d);
+}
+
+}  // namespace attune

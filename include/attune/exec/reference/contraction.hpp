@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   x_ij = contraction(i, j)      and      d<tensors, tables> += dx_ij  d x_ij / d<tensors, tables>
+//
+// The contractions of the closed list as the text books write them: a sum over features in any scalar, and its derivative by
+// hand. The scalar may be a dual number, whose tangents then come with the tensors.
+#pragma once
+
+#include <attune/core/dual.hpp>
+#include <attune/exec/problem.hpp>
+#include <attune/exec/reference/any_tensor.hpp>
+#include <attune/exec/reference/gradients.hpp>
+
+namespace attune::detail {
+
+/// One element of an input as a T.
+template <class T>
+T read(any_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
+  return T(x(b, h, i, d));
+}
+/// With a tensor of tangents beside it.
+template <class T>
+dual<T, 1> read_dual(tangent_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
+  dual<T, 1> r(T(x.value(b, h, i, d)));
+  if (x.moves()) r.tangent[0] = T(x.along(b, h, i, d));
+  return r;
+}
+template <class D>
+D read(tangent_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
+  return read_dual<typename D::value_type>(x, b, h, i, d);
+}
+
+/// Reads the contractions of an operator.
+template <class T, class Op, class View>
+struct reference_contraction {
+  Op const& op;
+  inputs<Op, View> const& in;
+  problem_shape const& p;
+  lift<T> const& numbers;
+
+  /// Values of all contractions of a pair, in the operator's order.
+  void all(T* to, index_t b, index_t h, index_t i, index_t j) const {
+    each(typename Op::contractions{},
+         [&](auto contraction, auto const& owner) { *to++ = value(contraction, owner, b, h, i, j); });
+  }
+  /// Adds what dx, the gradient by those values, does to every tensor and table.
+  void pull_all(T const* dx, dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j) const {
+    each(typename Op::contractions{}, [&](auto contraction, auto const& owner) {
+      if (T const d = *dx++; !(d == T(0))) pull(contraction, owner, d, to, b, h, i, j);
+    });
+  }
+
+ private:
+  template <class... C, class Visit>
+  void each(contraction::list<C...>, Visit const& visit) const {
+    [&]<int... I>(std::integer_sequence<int, I...>) { (..., visit(C{}, op.template owner<I>())); }
+    (std::make_integer_sequence<int, int(sizeof...(C))>{});
+  }
+
+  // ---- values ------------------------------------------------------------------------------------------------------------
+  template <class Owner>
+  T value(contraction::dot, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return product(in.q, in.k, p.group(h, p.key_heads), p.width, b, h, i, j);
+  }
+  template <class Owner>
+  T value(contraction::gate_dot, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return product(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, b, h, i, j);
+  }
+  template <class Owner>
+  T value(contraction::position_dot, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return product(in.position_q, in.position_k, p.group(h, p.position_key_heads), p.position_width, b, h, i, j);
+  }
+  template <class Owner>
+  T value(contraction::squared_distance, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return over_features(b, h, i, j, [](T const& q, T const& k, index_t) { return T((q - k) * (q - k)); });
+  }
+  template <class Owner>
+  T value(contraction::metric_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    return over_features(b, h, i, j,
+                         [&](T const& q, T const& k, index_t d) { return T(numbers.entry(owner.metric, b, h, 0, d) * q * k); });
+  }
+  template <class Owner>
+  T value(contraction::metric_distance, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    return over_features(b, h, i, j, [&](T const& q, T const& k, index_t d) {
+      return T(numbers.entry(owner.metric, b, h, 0, d) * (q - k) * (q - k));
+    });
+  }
+  template <class F, class Owner>
+  T value(contraction::elementwise<F>, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return over_features(b, h, i, j, [](T const& q, T const& k, index_t) { return T(F::pair(q, k)); });
+  }
+  template <class Owner>
+  T value(contraction::biased_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    return over_features(b, h, i, j,
+                         [&](T const& q, T const& k, index_t d) { return T((q + numbers.entry(owner.bias, b, h, 0, d)) * k); });
+  }
+  template <class Owner>
+  T value(contraction::relative_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    index_t const n = i + p.offset - j + owner.relative.rows() / 2;
+    T sum(0);
+    for (index_t d = 0; d < p.width; ++d)
+      sum =
+          sum + (read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d)) * numbers.entry(owner.relative, b, h, n, d);
+    return sum;
+  }
+  template <class Owner>
+  T value(contraction::scalar_difference, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return read<T>(in.sort_q, b, h, i, 0) - read<T>(in.sort_k, b, p.group(h, p.sort_key_heads), j, 0);
+  }
+  template <class Owner>
+  T value(contraction::spatial_distance, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    T sum(0);
+    for (index_t x = 0; x < p.axes; ++x) {
+      T const z = distance_on_axis(b, h, i, j, x);
+      sum = sum + z * z;
+    }
+    return sum;
+  }
+  template <class Owner>
+  T value(contraction::gathered, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    return numbers.entry(owner.values, b, h, owner.index(i + p.offset - j), 0);
+  }
+  template <class Owner>
+  T value(contraction::fourier, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    T const n(double(i + p.offset - j));
+    T sum(0);
+    for (index_t r = 0; r < owner.frequency.rows(); ++r) {
+      T const angle = numbers.entry(owner.frequency, b, h, r, 0) * n;
+      sum = sum + numbers.entry(owner.cosine, b, h, r, 0) * math::cos(angle) +
+            numbers.entry(owner.sine, b, h, r, 0) * math::sin(angle);
+    }
+    return sum;
+  }
+  template <class Owner>
+  T value(contraction::given_bias, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return read<T>(in.bias, b, h, i, j);
+  }
+  template <class Owner>
+  T value(contraction::given_key_bias, Owner const&, index_t b, index_t h, index_t, index_t j) const {
+    return read<T>(in.key_bias, b, p.group(h, p.key_bias_heads), j, 0);
+  }
+  template <class Owner>
+  T value(contraction::given_scores, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return read<T>(in.scores, b, h, i, j);
+  }
+  template <class Owner>
+  T value(contraction::given_gates, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
+    return read<T>(in.gates, b, h, i, j);
+  }
+
+  // ---- gradients ---------------------------------------------------------------------------------------------------------
+  template <class Owner>
+  void pull(contraction::dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_product<field::q, field::k>(in.q, in.k, p.group(h, p.key_heads), p.width, dx, to, b, h, i, j);
+  }
+  template <class Owner>
+  void pull(contraction::gate_dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_product<field::gate_q, field::gate_k>(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, dx, to, b, h,
+                                               i, j);
+  }
+  template <class Owner>
+  void pull(contraction::position_dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_product<field::position_q, field::position_k>(in.position_q, in.position_k, p.group(h, p.position_key_heads),
+                                                       p.position_width, dx, to, b, h, i, j);
+  }
+  template <class Owner>
+  void pull(contraction::squared_distance, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t, T& dq, T& dk) {
+      T const move = dx * (T(2) * (q - k));
+      dq = dq + move;
+      dk = dk - move;
+    });
+  }
+  template <class Owner>
+  void pull(contraction::metric_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t d, T& dq, T& dk) {
+      T const m = numbers.entry(owner.metric, b, h, 0, d);
+      dq = dq + dx * m * k;
+      dk = dk + dx * m * q;
+      to.add(owner.metric, b, h, 0, d, T(dx * q * k));
+    });
+  }
+  template <class Owner>
+  void pull(contraction::metric_distance, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
+    pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t d, T& dq, T& dk) {
+      T const difference = q - k, move = dx * (T(2) * numbers.entry(owner.metric, b, h, 0, d) * difference);
+      dq = dq + move;
+      dk = dk - move;
+      to.add(owner.metric, b, h, 0, d, T(dx * difference * difference));
+    });
+  }
+  template <class F, class Owner>
+  void pull(contraction::elementwise<F>, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t, T& dq, T& dk) {
+      auto const f = F::pair(dual<T, 2>::variable(q, 0), dual<T, 2>::variable(k, 1));
+      dq = dq + dx * f.tangent[0];
+      dk = dk + dx * f.tangent[1];
+    });
+  }
+  template <class Owner>
+  void pull(contraction::biased_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t d, T& dq, T& dk) {
+      dq = dq + dx * k;
+      dk = dk + dx * (q + numbers.entry(owner.bias, b, h, 0, d));
+      to.add(owner.bias, b, h, 0, d, T(dx * k));
+    });
+  }
+  template <class Owner>
+  void pull(contraction::relative_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    index_t const n = i + p.offset - j + owner.relative.rows() / 2;
+    for (index_t d = 0; d < p.width; ++d) {
+      T const r = numbers.entry(owner.relative, b, h, n, d);
+      T const q = read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d);
+      to.add(field::q, b, h, i, d, T(dx * r));
+      to.add(owner.bias, b, h, 0, d, T(dx * r));
+      to.add(owner.relative, b, h, n, d, T(dx * q));
+    }
+  }
+  template <class Owner>
+  void pull(contraction::scalar_difference, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    to.add(field::sort_q, b, h, i, 0, dx);
+    to.add(field::sort_k, b, p.group(h, p.sort_key_heads), j, 0, T(-dx));
+  }
+  template <class Owner>
+  void pull(contraction::spatial_distance, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    for (index_t x = 0; x < p.axes; ++x) {
+      T const spread = read<T>(in.spread, b, h, i, x), z = distance_on_axis(b, h, i, j, x);
+      T const move = dx * (T(2) * z / spread);
+      to.add(field::place, b, p.group(h, p.place_heads), j, x, move);
+      to.add(field::center, b, h, i, x, T(-move));
+      to.add(field::spread, b, h, i, x, T(-(move * z)));
+    }
+  }
+  template <class Owner>
+  void pull(contraction::gathered, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    to.add(owner.values, b, h, owner.index(i + p.offset - j), 0, dx);
+  }
+  template <class Owner>
+  void pull(contraction::fourier, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    T const n(double(i + p.offset - j));
+    for (index_t r = 0; r < owner.frequency.rows(); ++r) {
+      T const angle = numbers.entry(owner.frequency, b, h, r, 0) * n, c = math::cos(angle), s = math::sin(angle);
+      to.add(owner.cosine, b, h, r, 0, T(dx * c));
+      to.add(owner.sine, b, h, r, 0, T(dx * s));
+      to.add(owner.frequency, b, h, r, 0,
+             T(dx * n * (numbers.entry(owner.sine, b, h, r, 0) * c - numbers.entry(owner.cosine, b, h, r, 0) * s)));
+    }
+  }
+  template <class Owner>
+  void pull(contraction::given_bias, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    to.add(field::bias, b, h, i, j, dx);
+  }
+  template <class Owner>
+  void pull(contraction::given_key_bias, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t,
+            index_t j) const {
+    to.add(field::key_bias, b, p.group(h, p.key_bias_heads), j, 0, dx);
+  }
+  template <class Owner>
+  void pull(contraction::given_scores, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    to.add(field::scores, b, h, i, j, dx);
+  }
+  template <class Owner>
+  void pull(contraction::given_gates, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
+    to.add(field::gates, b, h, i, j, dx);
+  }
+
+  // ---- parts -------------------------------------------------------------------------------------------------------------
+  T distance_on_axis(index_t b, index_t h, index_t i, index_t j, index_t x) const {
+    return (read<T>(in.place, b, p.group(h, p.place_heads), j, x) - read<T>(in.center, b, h, i, x)) /
+           read<T>(in.spread, b, h, i, x);
+  }
+
+  template <class Term>
+  T over_features(index_t b, index_t h, index_t i, index_t j, Term const& term) const {
+    index_t const key_head = p.group(h, p.key_heads);
+    T sum(0);
+    for (index_t d = 0; d < p.width; ++d) sum = sum + term(read<T>(in.q, b, h, i, d), read<T>(in.k, b, key_head, j, d), d);
+    return sum;
+  }
+
+  static T product(View const& x, View const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i, index_t j) {
+    T sum(0);
+    if constexpr (std::is_same_v<View, any_tensor>)
+      x.row(b, h, i, [&](auto const* left, index_t left_step) {
+        y.row(b, y_head, j, [&](auto const* right, index_t right_step) {
+          for (index_t d = 0; d < width; ++d) sum = sum + T(left[d * left_step]) * T(right[d * right_step]);
+        });
+      });
+    else
+      for (index_t d = 0; d < width; ++d) sum = sum + read<T>(x, b, h, i, d) * read<T>(y, b, y_head, j, d);
+    return sum;
+  }
+
+  template <class Step>
+  void pull_features(dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j, Step const& step) const {
+    index_t const key_head = p.group(h, p.key_heads);
+    for (index_t d = 0; d < p.width; ++d) {
+      T dq(0), dk(0);
+      step(read<T>(in.q, b, h, i, d), read<T>(in.k, b, key_head, j, d), d, dq, dk);
+      to.add(field::q, b, h, i, d, dq);
+      to.add(field::k, b, key_head, j, d, dk);
+    }
+  }
+  template <field X, field Y>
+  static void pull_product(View const& x, View const& y, index_t y_head, index_t width, T const& dx, dense_gradients<T>& to,
+                           index_t b, index_t h, index_t i, index_t j) {
+    for (index_t d = 0; d < width; ++d) {
+      to.add(X, b, h, i, d, T(dx * read<T>(y, b, y_head, j, d)));
+      to.add(Y, b, y_head, j, d, T(dx * read<T>(x, b, h, i, d)));
+    }
+  }
+};
+
+}  // namespace attune::detail

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   g = vjp(reference<T>{}, op, inputs, {.out = dO});   g.of(field::q)(b, h, i, d),   g.parameter("gamma")(b, h, i, 0)
+//
+// The gradients of one call: a dense array for every input, parameter and table of the operator, in any scalar.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <attune/core/table.hpp>
+#include <attune/operators/attention.hpp>
+#include <attune/operators/inputs.hpp>
+
+namespace attune {
+
+/// A dense array with the extents of the tensor it is the gradient of; axes of extent 1 are shared.
+template <class T>
+struct gradient_array {
+  shape extents{0, 0, 0, 0};
+  std::vector<T> values;
+
+  gradient_array() = default;
+  explicit gradient_array(shape const& e) : extents(e), values(std::size_t(e.size()), T(0)) {}
+
+  index_t at(index_t b, index_t h, index_t i, index_t d) const {
+    shape const& e = extents;
+    return (((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position + (e.position == 1 ? 0 : i)) * e.feature +
+           (e.feature == 1 ? 0 : d);
+  }
+  T& operator()(index_t b, index_t h, index_t i, index_t d) { return values[std::size_t(at(b, h, i, d))]; }
+  T const& operator()(index_t b, index_t h, index_t i, index_t d) const { return values[std::size_t(at(b, h, i, d))]; }
+};
+
+/// The gradient of one parameter of one policy, at its granularity, and, where it is a projection, that of its sources.
+template <class T>
+struct parameter_gradient {
+  std::string path;                   ///< "length_scale.gamma"
+  gradient_array<T> values;           ///< (1|B, 1|H, 1|Lq, 1)
+  gradient_array<T> x, weight, bias;  ///< of a projection; empty else
+};
+
+template <class T>
+struct table_gradient {
+  std::string path;  ///< "kernel.metric"
+  gradient_array<T> values;
+};
+
+/// Gradients of a scalar objective by everything an operator reads.
+template <class T>
+class dense_gradients {
+ public:
+  std::array<gradient_array<T>, std::size_t(field::v0) + 1> fields;  ///< empty where the operator does not use a field
+  std::vector<parameter_gradient<T>> parameters;
+  std::vector<table_gradient<T>> tables;
+
+  gradient_array<T>& of(field f) { return fields[std::size_t(f)]; }
+  gradient_array<T> const& of(field f) const { return fields[std::size_t(f)]; }
+
+  /// The gradient of a parameter by its name, "gamma", or its path, "normalizer.gamma". A name that several policies have stands
+  /// for one parameter that all of them read: the gradients add. Throws attune::error if there is none, or if the
+  /// granularities differ.
+  gradient_array<T> parameter(std::string const& name) const { return summed("parameter", parameters, name); }
+  /// The same for a table.
+  gradient_array<T> table(std::string const& name) const { return summed("table", tables, name); }
+  /// The sources of a projected parameter: one entry, by name or path.
+  parameter_gradient<T> const& projected(std::string const& name) const {
+    for (auto const& p : parameters)
+      if (names(p.path, name) && p.x.extents.size() > 0) return p;
+    throw error("dense_gradients", "the name " + name, "no projected parameter", "one of the operator's projections");
+  }
+
+  void add(field f, index_t b, index_t h, index_t i, index_t d, T const& x) {
+    T& to = of(f)(b, h, i, d);
+    to = to + x;
+  }
+  void add(attune::table const& which, index_t b, index_t h, index_t i, index_t d, T const& x) {
+    T& to = tables[places_.at(&which)].values(b, h, i, d);
+    to = to + x;
+  }
+  /// Makes room for a table of the operator.
+  void make_room(attune::table const& which, std::string const& path) {
+    places_.emplace(&which, tables.size());
+    tables.push_back({path, gradient_array<T>(which.extents())});
+  }
+
+ private:
+  static bool names(std::string const& path, std::string const& name) {
+    if (path.size() < name.size() || path.compare(path.size() - name.size(), name.size(), name) != 0) return false;
+    return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
+  }
+  template <class List>
+  static gradient_array<T> summed(char const* kind, List const& list, std::string const& name) {
+    gradient_array<T> sum;
+    for (auto const& entry : list) {
+      if (!names(entry.path, name)) continue;
+      if (sum.values.empty()) {
+        sum = entry.values;
+        continue;
+      }
+      if (!(sum.extents == entry.values.extents))
+        throw error("dense_gradients", "the name " + name,
+                    "shapes " + to_string(sum.extents) + " and " + to_string(entry.values.extents),
+                    "equal ones, or the path of one of them, as \"normalizer." + name + "\"");
+      for (std::size_t n = 0; n < sum.values.size(); ++n) sum.values[n] = sum.values[n] + entry.values.values[n];
+    }
+    if (sum.values.empty())
+      throw error("dense_gradients", "the name " + name, text("no such ", kind), "a name that the operator lists");
+    return sum;
+  }
+  template <class... Parts>
+  static std::string text(Parts const&... parts) {
+    return detail::text(parts...);
+  }
+
+  std::map<attune::table const*, std::size_t> places_;
+};
+
+}  // namespace attune

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   logits of a row -> weights, w0, lse, threshold
+//
+// One row as the text books write it, all keys at hand at once: what the dense forward writes down and the gradients start from.
+#pragma once
+
+#include <vector>
+
+#include <attune/exec/reference/compensated.hpp>
+#include <attune/exec/reference/contraction.hpp>
+#include <attune/operators/row_state.hpp>
+#include <attune/policies/candidates.hpp>
+
+namespace attune::detail {
+
+/// The visible keys of a row.
+template <class T>
+struct visible_keys {
+  std::vector<index_t> keys;
+  std::vector<T> scores, logits;  ///< logits without the row constant
+};
+
+/// What a normalizer makes of them. `weights` sum to the row sum, uniform share included.
+template <class T>
+struct weighed_row {
+  std::vector<T> weights;
+  T ground_weight = T(0), lse = T(0), threshold = T(0);  ///< lse without the row constant
+  T reference = T(0), earned = T(0), ground = T(0);      ///< family masses and adjusted: the state
+  T lowest = T(0), highest = T(0);                       ///< family adjusted: the extreme finite logits
+  candidate_threshold<T> level{};                        ///< family candidates
+};
+
+/// Calls visit(j, score, logit') for every visible key of a row, in ascending order.
+template <class T, class Op, class View, class Bound, class Visit>
+void for_each_visible(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b, index_t h, index_t i,
+                      key_interval range, Visit const& visit) {
+  mask_row const r = contract.p.row(b, h, i);
+  for (key_interval k = mask::next(contract.op.mask, r, range.first); !k.empty() && k.first < range.last;
+       k = mask::next(contract.op.mask, r, k.last))
+    for (index_t j = k.first; j < k.last && j < range.last; ++j) {
+      T x[Op::contractions::size + 1];
+      contract.all(x, b, h, i, j);
+      T const s = f.score(x, key<T>{T(double(j))});
+      visit(j, s, f.logit_of_score(s, x));
+    }
+}
+
+/// Family masses.
+template <class Normalizer, class Bound, class T>
+weighed_row<T> weigh_masses(Bound const& normalizer, visible_keys<T> const& row, T const& visible) {
+  constexpr normalizer_traits is = Normalizer::traits;
+  weighed_row<T> r;
+  r.reference = initial_reference<Normalizer, Bound, T>(normalizer);
+  if constexpr (is.reference == mass_reference::running_maximum)
+    for (T const& a : row.logits) r.reference = math::larger(r.reference, a);
+  compensated<T> earned, ground;
+  for (T const& a : row.logits) {
+    r.weights.push_back(normalizer.earned(a, r.reference));
+    earned.add(r.weights.back());
+    if constexpr (is.ground_mass) ground.add(normalizer.ground(a, r.reference));
+  }
+  r.earned = earned.value();
+  r.ground = ground.value();
+  auto const done = finish_masses<Normalizer>(normalizer, r.reference, r.earned, r.ground, visible);
+  for (T& w : r.weights) w = w * done.value_factor + done.share;
+  r.ground_weight = done.ground_weight;
+  r.lse = done.lse;
+  return r;
+}
+
+/// Family adjusted: softmax times the logit's place between two ends.
+template <class Normalizer, class Bound, class T>
+weighed_row<T> weigh_adjusted(Bound const& normalizer, visible_keys<T> const& row) {
+  T const off = -math::infinity<T>(), zero(0);
+  weighed_row<T> r;
+  r.reference = unseen_reference<T>();
+  r.lowest = math::infinity<T>();
+  for (T const& a : row.logits) {
+    r.reference = math::larger(r.reference, a);
+    r.lowest = math::select(a == off, r.lowest, math::smaller(r.lowest, a));
+  }
+  r.highest = r.reference;
+  compensated<T> earned;
+  for (T const& a : row.logits) {
+    r.weights.push_back(math::exp_nonpositive(T(a - r.reference)));
+    earned.add(r.weights.back());
+  }
+  r.earned = earned.value();
+  auto const finished = finish_adjusted(normalizer, r.reference, r.earned, r.lowest, r.highest);
+  for (std::size_t n = 0; n < r.weights.size(); ++n) {
+    T const place = math::select(row.logits[n] == off, zero, T(row.logits[n] - finished.low));
+    r.weights[n] = r.weights[n] * place * finished.value_factor;
+  }
+  r.lse = finished.lse;
+  return r;
+}
+
+/// Family candidates.
+template <class Bound, class T>
+weighed_row<T> weigh_candidates(Bound const& normalizer, visible_keys<T> const& row) {
+  weighed_row<T> r;
+  candidate_column<T> column(row.logits, row.keys);
+  r.level = normalizer.solve(column);
+  compensated<T> sum;
+  T finite(0);
+  for (std::size_t n = 0; n < row.keys.size(); ++n) {
+    r.weights.push_back(normalizer.weight(r.level, row.logits[n], key<T>{T(double(row.keys[n]))}));
+    sum.add(r.weights.back());
+    finite = finite + candidate_poison(row.logits[n]);
+  }
+  r.earned = sum.value();
+  T const z = r.earned + finite;
+  T const factor = math::select(z == T(0), T(0), T(T(1) / z));
+  for (T& w : r.weights) w = w * factor;
+  r.threshold = math::select(z == T(0), T(math::infinity<T>() - math::infinity<T>()), T(normalizer.reported(r.level) + finite));
+  return r;
+}
+
+template <class Normalizer, class Bound, class T>
+weighed_row<T> weigh(Bound const& normalizer, visible_keys<T> const& row, T const& visible) {
+  if constexpr (Normalizer::traits.family == row_family::masses)
+    return weigh_masses<Normalizer>(normalizer, row, visible);
+  else if constexpr (Normalizer::traits.family == row_family::adjusted)
+    return weigh_adjusted<Normalizer>(normalizer, row);
+  else
+    return weigh_candidates(normalizer, row);
+}
+
+/// v_jd behind the value gate.
+template <class T, class Op, class View, class Bound>
+T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index_t b, index_t v_head, index_t j, index_t d) {
+  T const v = read<T>(in.v, b, v_head, j, d);
+  if constexpr (Op::has_value_gate)
+    return v * f.value_gate.factor(read<T>(in.value_gate, b, v_head, j, d));
+  else
+    return v;
+}
+
+/// What out_d is multiplied with.
+template <class T, class Op, class View, class Bound>
+T output_factor([[maybe_unused]] inputs<Op, View> const& in, [[maybe_unused]] problem_shape const& p,
+                [[maybe_unused]] Bound const& f, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                [[maybe_unused]] index_t i, [[maybe_unused]] index_t d) {
+  if constexpr (Op::has_output_gate)
+    return f.output_gate.factor(read<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? 0 : d));
+  else
+    return T(1);
+}
+
+}  // namespace attune::detail

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   find level with   sum_j expq(a_j - max a - level) = 1,      expq(x) = [1 + (alpha - 1) x]_+^(1 / (alpha - 1))
+//
+// What the normalizers with a candidate set share: the threshold search. Sparsemax (alpha = 2), entmax and softmax (alpha = 1)
+// are one family, the deformed exponentials; in units of the logits nothing cancels as alpha -> 1 (the printed
+// [(alpha-1) a - tau]_+ does).
+//
+// A column is what a normalizer may ask of the logits of a row (or of the rows in the lanes of a batch; -inf where a lane
+// does not see a key):
+//   index_t size()            logits at hand
+//   T logit(n), position(n)   logit and key position
+//   T highest()               the largest logit, -inf if there is none
+//   void keep(f)              drops entries n with f(logit) <= 0 in every lane: they cannot be of interest any more
+//   void largest(k, cut, last)   the k-th largest logit and the position of the last key = cut that belongs to the k largest,
+//                                ties going to lower positions; cut = -inf where there are no k
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune {
+
+/// A column of plain scalars.
+template <class T>
+class candidate_column {
+ public:
+  candidate_column(std::vector<T> logits, std::vector<index_t> positions)
+      : logits_(std::move(logits)), positions_(std::move(positions)) {}
+  index_t size() const { return index_t(logits_.size()); }
+  T const& logit(index_t n) const { return logits_[std::size_t(n)]; }
+  T position(index_t n) const { return T(double(positions_[std::size_t(n)])); }
+  T highest() const {
+    T m = -math::infinity<T>();
+    for (T const& a : logits_) m = math::larger(m, a);
+    return m;
+  }
+  template <class Interest>
+  void keep(Interest const& interest) {
+    std::size_t kept = 0;
+    for (std::size_t n = 0; n < logits_.size(); ++n)
+      if (interest(logits_[n]) > T(0)) {
+        logits_[kept] = logits_[n];
+        positions_[kept++] = positions_[n];
+      }
+    logits_.erase(logits_.begin() + index_t(kept), logits_.end());
+    positions_.resize(kept);
+  }
+  void largest(index_t k, T& cut, T& last) const {
+    std::vector<index_t> order;
+    for (index_t n = 0; n < size(); ++n)
+      if (logit(n) > -math::infinity<T>()) order.push_back(n);
+    if (index_t(order.size()) < k) {
+      cut = -math::infinity<T>();
+      last = -math::infinity<T>();
+      return;
+    }
+    std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), [&](index_t a, index_t b) {
+      if (logit(a) > logit(b)) return true;
+      if (logit(b) > logit(a)) return false;
+      return positions_[std::size_t(a)] < positions_[std::size_t(b)];
+    });
+    index_t const kth = order[std::size_t(k - 1)];
+    cut = logit(kth);
+    last = position(kth);
+  }
+
+ private:
+  std::vector<T> logits_;
+  std::vector<index_t> positions_;
+};
+
+namespace detail {
+
+/// p = expq(x) and the sums that a root of f(level) = sum p - 1 is found by: p / y = -dp/dlevel and d2p/dlevel2.
+template <class T>
+struct deformed_terms {
+  T p, slope, bend;
+};
+
+/// alpha known to be 2: expq(x) = [lead + k (x - level)]_+^(1 / k) with k = 1.
+struct linear_exponential {
+  template <class T>
+  ATTUNE_HD T lead(T const&) const {
+    return T(0);
+  }
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE deformed_terms<T> terms(T const&, T const& y) const {
+    T const zero(0);
+    auto const inside = y > zero;
+    return {math::select(inside, y, zero), math::select(inside, T(1), zero), zero};
+  }
+};
+
+/// alpha known to be 3/2.
+struct square_exponential {
+  template <class T>
+  ATTUNE_HD T lead(T const&) const {
+    return T(0);
+  }
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE deformed_terms<T> terms(T const&, T const& x) const {
+    T const y = T(0.5) * x, zero(0);
+    auto const inside = y > zero;
+    return {math::select(inside, T(y * y), zero), math::select(inside, y, zero), math::select(inside, T(0.5), zero)};
+  }
+};
+
+/// Any alpha; k = alpha - 1, 0 included. For small k the level is counted from the maximum, lead = 1, so that k -> 0 is the
+/// exponential; else from where the maximum has no weight, lead = 0, so that small weights of many keys keep their digits.
+struct deformed_exponential {
+  template <class T>
+  ATTUNE_HD T lead(T const& k) const {
+    return math::select(k < T(0.5), T(1), T(0));
+  }
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE deformed_terms<T> terms(T const& k, T const& x) const {
+    T const zero(0), one(1), half(0.5);
+    auto const small = k < half;
+    T const y = math::select(small, one, zero) + k * x;
+    auto const inside = y > zero;
+    T const safe = math::select(inside, y, one);
+    T power = zero;
+    if (scalar<T>::any(small))
+      power = math::select(small, math::log1p_rate(k, math::select(inside, math::select(small, x, zero), zero)), zero);
+    if (scalar<T>::any(k >= half)) power = math::select(small, power, T(math::log(safe) / math::select(small, one, k)));
+    T const p = math::select(inside, math::exp_nonpositive(power), zero);
+    T const slope = p / safe;
+    return {p, slope, T((one - k) * slope / safe)};
+  }
+};
+
+/// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. The level lies
+/// between those at which one key and at which all n keys share the weight; from the left the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key
+/// leaves the support, and a step can be tiny far from the root: there a tiny step is believed only if the sum changes sign
+/// right behind it, and progress that is too slow is replaced by bisection. The sum is compensated: its error does not grow
+/// with n. Rows with a NaN or infinite logit come out with any level.
+template <class Exponential, class T, class Column>
+candidate_threshold<T> deformed_level(Exponential const& exponential, T const& k, Column& column) {
+  T const zero(0), one(1), two(2), off = -math::infinity<T>();
+  T m = column.highest();
+  m = math::select(m == off, zero, m);
+  T const log_n = math::log(lift<T>::constant(double(column.size() > 0 ? column.size() : 1)));
+  T const lead = exponential.lead(k), safe_k = math::select(k == zero, one, k);
+  auto const leads = lead > zero;
+  T low = math::select(leads, zero, T(-(one / safe_k)));
+  T high = math::select(leads, math::select(k == zero, log_n, T(-(math::expm1(T(-k * log_n)) / safe_k))),
+                        T(-(math::exp(T(-k * log_n)) / safe_k)));
+  T level = low, moving = one, probed = zero, last_f = math::infinity<T>();
+  constexpr int most = 400, orders = scalar<T>::order;
+  int polish = 0;
+  for (int iteration = 0; iteration < most && polish <= orders; ++iteration) {
+    T sum = zero, lost = zero, slope = zero, bend = zero;
+    for (index_t n = 0; n < column.size(); ++n) {
+      auto const t = exponential.terms(k, T((column.logit(n) - m) - level));
+      T const next = sum + t.p, part = next - sum;
+      lost = lost + ((sum - (next - part)) + (t.p - part));
+      sum = next;
+      slope = slope + t.slope;
+      bend = bend + t.bend;
+    }
+    T const f = (sum - one) + lost;
+    auto const below = f >= zero;
+    low = math::select(below, level, low);
+    high = math::select(below, high, level);
+    // Where the sum is convex a Newton step from the left end stays on the left: after it most keys are out for good.
+    bool const first = iteration == 0;
+    T const step = first ? T(f / slope) : T(two * f * slope / (two * slope * slope - f * bend));
+    T next = level + step;
+    if (!scalar<T>::any(moving > zero)) {  // converged: what is left is to carry derivatives through the last step
+      level = next;
+      ++polish;
+      continue;
+    }
+    T const middle = (low + high) / two, tolerance = two * scalar<T>::epsilon() * (lead + math::abs(level));
+    next = math::select(next >= low, math::select(next <= high, next, middle), middle);
+    auto const steep = k > one;
+    if (scalar<T>::any(steep)) {
+      auto const tiny = math::abs(step) <= tolerance;
+      T const probe =
+          math::smaller(high, math::larger(low, T(level + math::select(below, T(two * tolerance), T(-two * tolerance)))));
+      T const careful = math::select(tiny, math::select(probed > zero, middle, probe),
+                                     math::select(math::abs(f) > last_f / two, middle, next));
+      probed = math::select(tiny, T(one - probed), zero);
+      last_f = math::abs(f);
+      next = math::select(steep, careful, next);
+    }
+    T const width = high - low, moved = math::abs(T(next - level));
+    level = math::select(moving > zero, next, level);
+    moving = math::select(math::select(steep, width, moved) > math::select(steep, T(two * tolerance), tolerance), moving, zero);
+    if (orders == 0 && !scalar<T>::any(moving > zero)) break;
+    if (first) low = math::select(steep, low, level);
+    if (first || iteration == 3) column.keep([&](T const& a) { return T(lead + k * ((a - m) - low)); });
+  }
+  return {m, level, off, off};
+}
+
+/// A normalizer made of a deformed exponential, bound to a row.
+template <class Exponential, class T>
+struct bound_deformed {
+  T k, shift;
+
+  template <class Column>
+  candidate_threshold<T> solve(Column& column) const {
+    return deformed_level(Exponential{}, k, column);
+  }
+  ATTUNE_HD ATTUNE_INLINE T weight(candidate_threshold<T> const& at, T const& a, key<T> const&) const {
+    return Exponential{}.terms(k, T((a - at.reference) - at.level)).p;
+  }
+  /// tau of the papers: weights are [(alpha - 1) a - tau]_+^(1 / (alpha - 1)), a without shift.
+  ATTUNE_HD T reported(candidate_threshold<T> const& at) const {
+    return k * ((at.reference + shift) + at.level) - Exponential{}.lead(k);
+  }
+};
+
+}  // namespace detail
+}  // namespace attune

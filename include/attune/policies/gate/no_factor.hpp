@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   v'_j = v_j      o' = o
+#pragma once
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::gate {
+
+namespace detail {
+struct unbound_factor {
+  template <class T>
+  ATTUNE_HD T factor(T const&) const {
+    return T(1);
+  }
+};
+}  // namespace detail
+
+/// No value gate; needs no input.
+struct no_value_factor {
+  static constexpr auto role = policy_role::value_gate;
+  template <class T>
+  ATTUNE_HD detail::unbound_factor bind(row<T> const&) const {
+    return {};
+  }
+};
+
+/// No output gate; needs no input.
+struct no_output_factor {
+  static constexpr auto role = policy_role::output_gate;
+  template <class T>
+  ATTUNE_HD detail::unbound_factor bind(row<T> const&) const {
+    return {};
+  }
+};
+
+}  // namespace attune::gate

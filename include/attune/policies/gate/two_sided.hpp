@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   a_ij = s_ij + softplus(beta) tanh(g_ij / 2)
+#pragma once
+
+#include <tuple>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::gate {
+
+/// Formula:  a = s + softplus(beta) tanh(g / 2)
+/// Recovers: no gate as beta -> -inf (beta = -inf included), and at g = 0.
+/// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, H', Lk, Dg), unscaled; given_two_sided: .gates (B, H, Lq, Lk).
+/// Axioms:   promotes and suppresses, by at most softplus(beta); odd and increasing in g; not amplified by the length scale.
+/// Numerics: softplus(beta) saturates at 2^96.
+/// Cost:     2 Dg flops, one expm1 per pair.
+/// Backends: all.
+/// Source:   ours: the two-sided design that Principled Attention, section 3.2.2, names and does not choose.
+/// Example:  docs/operators.md
+template <class Contraction>
+struct basic_two_sided {
+  static constexpr auto role = policy_role::gate;
+  using contraction = Contraction;
+  parameter beta = 0;
+
+  constexpr basic_two_sided() = default;
+  constexpr basic_two_sided(parameter b) : beta(b) {}
+  static constexpr auto parameters() { return std::tuple{listed("beta", &basic_two_sided::beta, domain::real_or_minus_inf)}; }
+
+  template <class T>
+  struct bound {
+    T strength;
+    ATTUNE_HD T gate(T const& s, T const& g) const {
+      return math::select(strength == T(0), s, T(s + strength * math::tanh(T(T(0.5) * g))));
+    }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {math::smaller(math::softplus(r(beta)), T(0x1p96f))};
+  }
+};
+
+using two_sided = basic_two_sided<contraction::gate_dot>;
+using given_two_sided = basic_two_sided<contraction::given_gates>;
+
+}  // namespace attune::gate

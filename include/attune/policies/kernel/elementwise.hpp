@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = sum_d f(q_id, k_jd)
+#pragma once
+
+#include <tuple>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = c sum_d F::pair(q_d, k_d), c = scale, 1 by default
+/// Recovers: dot products, distances, ...: whatever F makes of a feature of the query and one of the key.
+/// Requires: inputs .q and .k; F a stateless type with `template <class T> static T pair(T const& q, T const& k)` written in
+///           attune::math, branch-free.
+/// Axioms:   those of F.
+/// Numerics: those of F; differentiated by duals on F's source.
+/// Cost:     D evaluations of F per pair: slower than the named contractions, never a fall-back of one.
+/// Backends: all.
+/// Source:   the open door for users.
+/// Example:  docs/policies.md#kernels
+template <class F>
+struct elementwise {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::elementwise<F>;
+  parameter scale = 1;
+
+  constexpr elementwise() = default;
+  constexpr elementwise(parameter s) : scale(s) {}
+  static constexpr auto parameters() { return std::tuple{listed("scale", &elementwise::scale)}; }
+
+  template <class T>
+  struct bound {
+    T c;
+    ATTUNE_HD T score(T const& sum, key<T> const&) const { return c * sum; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(scale)};
+  }
+};
+
+}  // namespace attune::kernel

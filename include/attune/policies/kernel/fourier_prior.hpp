@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = sum_r a_r cos(w_r n) + b_r sin(w_r n),   n = i + offset - j
+#pragma once
+
+#include <tuple>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = sum_r a_r cos(w_r n) + b_r sin(w_r n), n = i + offset - j: a log-prior as a truncated Fourier series of distance
+/// Recovers: no prior at a = b = 0. With key_bias it is GOAT's factorised prior: dot_product{} + fourier_prior{...} + key_bias{}.
+/// Requires: tables cosine, sine, frequency (1|B, 1|H, R, 1), all with the same number of rows.
+/// Axioms:   shift invariant in positions; periodic if the frequencies are commensurable.
+/// Numerics: an angle w n is rounded once, so the error grows like u |w n|.
+/// Cost:     4 R flops per pair; no Lq x Lk input.
+/// Backends: all.
+/// Source:   GOAT, named by Scalar Sort, related work.
+/// Example:  docs/operators.md
+struct fourier_prior {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::fourier;
+  table cosine, sine, frequency;
+
+  constexpr fourier_prior() = default;
+  constexpr fourier_prior(table a, table b, table w) : cosine(a), sine(b), frequency(w) {}
+  static constexpr auto parameters() { return std::tuple<>{}; }
+  static constexpr auto tables() {
+    return std::tuple{listed("cosine", &fourier_prior::cosine, table_width::one),
+                      listed("sine", &fourier_prior::sine, table_width::one),
+                      listed("frequency", &fourier_prior::frequency, table_width::one)};
+  }
+
+  template <class T>
+  struct bound {
+    ATTUNE_HD T score(T const& value, key<T> const&) const { return value; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
+}  // namespace attune::kernel

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = -log(eps + |q_i - k_j|^2)      so that softmax weights are proportional to 1 / (eps + |q_i - k_j|^2)
+#pragma once
+
+#include <tuple>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = -log(eps + |q - k|^2)
+/// Recovers: uniform weights as eps -> inf; the nearest key as eps -> 0 when a key meets the query.
+/// Requires: inputs .q and .k; eps > 0.
+/// Axioms:   translation invariant; heavy tails: weights decay like 1 / distance^2.
+/// Numerics: the distance comes from differences; one logarithm per pair.
+/// Cost:     3 D flops and one logarithm per pair.
+/// Backends: all.
+/// Source:   Scalar Sort, related work (inverse-distance weighting).
+/// Example:  docs/operators.md
+struct inverse_distance {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::squared_distance;
+  parameter eps = 1;
+
+  constexpr inverse_distance() = default;
+  constexpr inverse_distance(parameter e) : eps(e) {}
+  static constexpr auto parameters() { return std::tuple{listed("eps", &inverse_distance::eps, domain::positive)}; }
+
+  template <class T>
+  struct bound {
+    T eps;
+    ATTUNE_HD T score(T const& distance, key<T> const&) const { return -math::log(T(eps + distance)); }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(eps)};
+  }
+};
+
+}  // namespace attune::kernel

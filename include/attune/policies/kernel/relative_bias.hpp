@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = table[index(i + offset - j)]
+#pragma once
+
+#include <cmath>
+#include <tuple>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = values[clamp(i + offset - j, -M, M) + M], 2 M + 1 numbers per head
+/// Recovers: no bias at values = 0.
+/// Requires: table values (1|B, 1|H, 2 M + 1, 1).
+/// Axioms:   shift invariant in positions; constant beyond M.
+/// Numerics: exact.
+/// Cost:     one read per pair; no Lq x Lk input.
+/// Backends: all.
+/// Source:   relative position bias (Shaw et al. 2018; Swin), named by Scalar Sort, related work.
+/// Example:  docs/operators.md
+struct relative_bias {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::gathered;
+  table values;
+
+  constexpr relative_bias() = default;
+  constexpr relative_bias(table v) : values(v) {}
+  static constexpr auto parameters() { return std::tuple<>{}; }
+  static constexpr auto tables() { return std::tuple{listed("values", &relative_bias::values, table_width::one)}; }
+
+  ATTUNE_HD index_t index(index_t distance) const {
+    index_t const reach = (values.rows() - 1) / 2;
+    return (distance < -reach ? -reach : distance > reach ? reach : distance) + reach;
+  }
+
+  template <class T>
+  struct bound {
+    ATTUNE_HD T score(T const& value, key<T> const&) const { return value; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
+/// Formula:  s = values[bucket(j - i - offset)]: exact buckets for near keys, logarithmic ones up to max_distance, one for the rest
+/// Recovers: no bias at values = 0.
+/// Requires: table values (1|B, 1|H, buckets, 1); buckets even if bidirectional; max_distance > buckets / 2.
+/// Axioms:   shift invariant in positions.
+/// Numerics: the bucket of a distance is computed in double, as in T5; the value is exact. T5 itself uses no 1/sqrt(D).
+/// Cost:     one read per pair.
+/// Backends: all.
+/// Source:   T5 (Raffel et al. 2020, relative_position_bucket), named by Scalar Sort, related work.
+/// Example:  docs/operators.md
+struct t5_bias {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::gathered;
+  table values;
+  int max_distance = 128;
+  bool bidirectional = true;
+
+  constexpr t5_bias() = default;
+  constexpr t5_bias(table v, int farthest = 128, bool both_ways = true)
+      : values(v), max_distance(farthest), bidirectional(both_ways) {}
+  static constexpr auto parameters() { return std::tuple<>{}; }
+  static constexpr auto tables() { return std::tuple{listed("values", &t5_bias::values, table_width::one)}; }
+
+  /// The bucket of a key `distance` = i + offset - j positions before the query.
+  ATTUNE_HD_UNCHECKED index_t index(index_t distance) const {
+    index_t buckets = values.rows(), base = 0, n = distance;
+    if (bidirectional) {
+      buckets /= 2;
+      base = distance < 0 ? buckets : 0;
+      n = distance < 0 ? -distance : distance;
+    } else if (n < 0) {
+      n = 0;
+    }
+    index_t const exact = buckets / 2;
+    if (n < exact || exact < 1) return base + (n < buckets ? n : buckets - 1);
+    double const octaves = std::log(double(n) / double(exact)) / std::log(double(max_distance) / double(exact));
+    index_t const logarithmic = exact + index_t(octaves * double(buckets - exact));
+    return base + (logarithmic < buckets - 1 ? logarithmic : buckets - 1);
+  }
+
+  template <class T>
+  struct bound {
+    ATTUNE_HD T score(T const& value, key<T> const&) const { return value; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
+}  // namespace attune::kernel

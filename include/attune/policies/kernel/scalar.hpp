@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = -(q_i - k_j)^2 / tau      s_ij = -|q_i - k_j| / tau      s_ij = q_i - k_j      with one number per position
+#pragma once
+
+#include <tuple>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+/// Formula:  s = -(q - k)^2 / tau, q and k one number per position
+/// Recovers: uniform weights as tau -> inf; the nearest key as tau -> 0, ties shared equally.
+/// Requires: inputs .sort_q (B, H, Lq, 1) and .sort_k (B, H', Lk, 1); tau > 0. A value head may serve several of these heads.
+/// Axioms:   translation invariant; depends on the order and distance of positions on a line, so that a cache can be sorted.
+/// Numerics: the difference is exact to half an ulp; the error of s is 2 u |s|.
+/// Cost:     3 flops per pair.
+/// Backends: all.
+/// Source:   Scalar Sort, section 3. With a dot product it is the hybrid kernel: dot_product{} + scalar_sort{tau}.
+/// Example:  docs/operators.md
+struct scalar_sort {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::scalar_difference;
+  parameter tau = 1;
+
+  constexpr scalar_sort() = default;
+  constexpr scalar_sort(parameter t) : tau(t) {}
+  static constexpr auto parameters() { return std::tuple{listed("tau", &scalar_sort::tau, domain::positive)}; }
+
+  template <class T>
+  struct bound {
+    T tau;
+    ATTUNE_HD T score(T const& e, key<T> const&) const { return -(e * e / tau); }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(tau)};
+  }
+};
+
+/// Formula:  s = -|q - k| / tau, q and k one number per position
+/// Recovers: uniform weights as tau -> inf; the nearest key as tau -> 0.
+/// Requires: inputs .sort_q and .sort_k; tau > 0.
+/// Axioms:   translation invariant; factorises on each side of the query (exact O(n log n) evaluation is possible).
+/// Numerics: derivative 0 at q = k.
+/// Cost:     3 flops per pair.
+/// Backends: all.
+/// Source:   ours; the Laplacian counterpart of Scalar Sort, section 3.
+/// Example:  docs/operators.md
+struct scalar_laplacian {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::scalar_difference;
+  parameter tau = 1;
+
+  constexpr scalar_laplacian() = default;
+  constexpr scalar_laplacian(parameter t) : tau(t) {}
+  static constexpr auto parameters() { return std::tuple{listed("tau", &scalar_laplacian::tau, domain::positive)}; }
+
+  template <class T>
+  struct bound {
+    T tau;
+    ATTUNE_HD T score(T const& e, key<T> const&) const { return -(math::abs(e) / tau); }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+    return {r(tau)};
+  }
+};
+
+/// Formula:  s = q - k, q and k one number per position: what the sliced ReLU normalizers (normalizer/generic.hpp) are applied to
+/// Recovers: nothing by itself.
+/// Requires: inputs .sort_q and .sort_k.
+/// Axioms:   antisymmetric.
+/// Numerics: one rounding.
+/// Cost:     1 flop per pair.
+/// Backends: all.
+/// Source:   Sliced ReLU attention, named by Scalar Sort, related work.
+/// Example:  docs/operators.md
+struct scalar_difference {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::scalar_difference;
+
+  template <class T>
+  struct bound {
+    ATTUNE_HD T score(T const& e, key<T> const&) const { return e; }
+  };
+  template <class T>
+  ATTUNE_HD bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
+}  // namespace attune::kernel

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = c (<q_i + u, k_j> + <q_i + w, r_{i + offset - j}>)
+#pragma once
+
+#include <tuple>
+
+#include <attune/policies/kernel/compose.hpp>
+
+namespace attune::kernel {
+
+namespace detail {
+template <class T>
+struct bound_xl {
+  T c;
+  ATTUNE_HD T score(T const& dot, key<T> const&) const { return c * dot; }
+};
+}  // namespace detail
+
+/// Formula:  s = c <q + u, k>: terms (a) and (c) of Transformer-XL
+struct xl_content {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::biased_dot;
+  table bias;
+  parameter scale;
+  static constexpr auto parameters() { return std::tuple{listed("scale", &xl_content::scale)}; }
+  static constexpr auto tables() { return std::tuple{listed("bias", &xl_content::bias, table_width::query)}; }
+  template <class T>
+  ATTUNE_HD detail::bound_xl<T> bind(row<T> const& r) const {
+    return {r(scale, r.inverse_sqrt_width)};
+  }
+};
+
+/// Formula:  s = c <q + w, r_{i + offset - j}>: terms (b) and (d) of Transformer-XL
+struct xl_position {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::relative_dot;
+  table bias, relative;
+  parameter scale;
+  static constexpr auto parameters() { return std::tuple{listed("scale", &xl_position::scale)}; }
+  static constexpr auto tables() {
+    return std::tuple{listed("bias", &xl_position::bias, table_width::query),
+                      listed("relative", &xl_position::relative, table_width::query)};
+  }
+  template <class T>
+  ATTUNE_HD detail::bound_xl<T> bind(row<T> const& r) const {
+    return {r(scale, r.inverse_sqrt_width)};
+  }
+};
+
+/// Formula:  s = c (<q + u, k> + <q + w, r_n>), n = i + offset - j: the four terms of Transformer-XL
+/// Recovers: the scaled dot product at u = r = 0.
+/// Requires: inputs .q, .k; tables u, w (1|B, 1|H, 1, D) and r (1|B, 1|H, R, D), row floor(R / 2) belonging to distance 0.
+/// Axioms:   the position terms are shift invariant.
+/// Numerics: biases are added to the query before the products, as printed.
+/// Cost:     4 D flops per pair.
+/// Backends: all.
+/// Source:   Transformer-XL (Dai et al. 2019), named by Scalar Sort, related work.
+/// Example:  docs/operators.md
+constexpr auto transformer_xl(table u, table w, table r, parameter scale = {}) {
+  return xl_content{u, scale} + xl_position{w, r, scale};
+}
+
+}  // namespace attune::kernel

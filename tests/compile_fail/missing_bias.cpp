@@ -1,0 +1,6 @@
+// expect-error: input \.bias \(batch, head, query, key\) is missing: the kernel of this operator adds a given bias
+#include "views.hpp"
+
+auto const op = biased_attention();
+in<decltype(op)> const given{.q = x, .k = x, .v = x};
+int main() {}

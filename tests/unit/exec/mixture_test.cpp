@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include <cmath>
+#include <vector>
+
+#include <attune/attune.hpp>
+#include <attune/reference.hpp>
+
+#include "../check.hpp"
+
+namespace attune::test {
+namespace {
+
+constexpr index_t heads = 3, queries = 5, keys = 9, width = 4, value_width = 3;
+
+std::vector<double> numbers(index_t n, double from) {
+  std::vector<double> x;
+  for (index_t i = 0; i < n; ++i) x.push_back(std::sin(from + 1.7 * double(i)) * 1.5);
+  return x;
+}
+
+/// Memory of one call; sort_q and sort_k are read by the second operator only.
+struct data {
+  std::vector<double> q = numbers(heads * queries * width, 1), k = numbers(heads * keys * width, 2),
+                      v = numbers(heads * keys * value_width, 3), sort_q = numbers(heads * queries, 4),
+                      sort_k = numbers(heads * keys, 5), sink = {0.5, -1, 2},
+                      by_out = numbers(heads * queries * value_width, 6);
+
+  template <class View, class Op>
+  inputs<Op, View> of(Op const&) const {
+    auto const view = [](std::vector<double> const& x, index_t length, index_t features) {
+      return View(tensor<double const>(x, shape{1, heads, length, features}));
+    };
+    return {.q = view(q, queries, width),
+            .k = view(k, keys, width),
+            .v = view(v, keys, value_width),
+            .sort_q = view(sort_q, queries, 1),
+            .sort_k = view(sort_k, keys, 1)};
+  }
+};
+
+auto const windowed(parameter sink) { return sink_attention(sink, mask::causal_window{4}); }
+auto const sorted() { return attention(kernel::scalar_sort{0.5}, normalizer::sparsemax{}, mask::causal{}); }
+
+TEST_CASE("mixture: each head is what its own operator makes of it, on both executors") {
+  data const d;
+  std::vector<index_t> const which{1, 0, 1};
+  auto const first = windowed(per_head(d.sink));
+  auto const op = mixture(which, first, sorted());
+  static_assert(!op.has_lse && op.has_ground_weight && op.has_threshold);
+
+  std::vector<double> out(std::size_t(heads * queries * value_width)), w0(std::size_t(heads * queries)), threshold(w0);
+  auto const in = d.of<tensor<double const>>(op);
+  forward(cpu<double>{2}, op, in,
+          {.out = tensor<double>(out, shape{1, heads, queries, value_width}),
+           .ground_weight = tensor<double>(w0, shape{1, heads, queries, 1}),
+           .threshold = tensor<double>(threshold, shape{1, heads, queries, 1})});
+  auto const dense = forward(reference<double>{}, op, d.of<any_tensor>(op));
+  auto const all = d.of<any_tensor>(op);
+  auto const middle = forward(reference<double>{}, first, {.q = all.q, .k = all.k, .v = all.v});
+  for (index_t h = 0; h < heads; ++h)
+    for (index_t i = 0; i < queries; ++i) {
+      auto const row = std::size_t(h * queries + i);
+      for (index_t c = 0; c < value_width; ++c) {
+        CHECK(near(out[row * std::size_t(value_width) + std::size_t(c)], dense.at(0, h).out(i, c)));
+        if (h == 1) CHECK(dense.at(0, h).out(i, c) == middle.at(0, h).out(i, c));
+      }
+      if (h == 1) {
+        CHECK(near(w0[row], middle.at(0, h).ground_weight(i)));
+        CHECK(std::isnan(threshold[row]));
+      } else {
+        CHECK(w0[row] == 0);
+        CHECK(near(threshold[row], dense.at(0, h).threshold(i)));
+      }
+    }
+}
+
+TEST_CASE("mixture: gradients are those of each operator over its own heads") {
+  data const d;
+  std::vector<index_t> const which{1, 0, 1};
+  auto const first = windowed(per_head(d.sink));
+  auto const op = mixture(which, first, sorted());
+  auto const in = d.of<any_tensor>(op);
+  any_tensor const by_out = tensor<double const>(d.by_out, shape{1, heads, queries, value_width});
+  auto const g = vjp(reference<double>{}, op, in, {.out = by_out});
+  auto const own = vjp(reference<double>{}, first, {.q = in.q, .k = in.k, .v = in.v}, {.out = by_out});
+  for (index_t h = 0; h < heads; ++h) {
+    double const expected = h == 1 ? own.parameter("logit")(0, h, 0, 0) : 0;
+    CHECK(g.parameter("0.normalizer.logit")(0, h, 0, 0) == expected);
+    for (index_t i = 0; i < queries; ++i) {
+      CHECK(g.of(field::q)(0, h, i, 0) == (h == 1 ? own.of(field::q)(0, h, i, 0) : 0));
+      if (h == 1) CHECK(g.of(field::sort_q)(0, h, i, 0) == 0);
+    }
+  }
+  CHECK(g.of(field::sort_q)(0, 0, 4, 0) != 0);
+}
+
+TEST_CASE("mixture: what is wrong is named") {
+  data const d;
+  std::vector<index_t> const bad{0, 2, 1}, short_list{0, 1};
+  CHECK(error_of([&] { mixture(bad, sorted(), sorted()); }) ==
+        "attune::mixture: which has the number 2; expected numbers of the 2 operators, counted from 0");
+  auto const op = mixture(short_list, windowed(0.5), sorted());
+  CHECK(error_of([&] { forward(reference<double>{}, op, d.of<any_tensor>(op)); }) ==
+        "attune::forward: which has 2 entries; expected 3, one per head");
+}
+
+}  // namespace
+}  // namespace attune::test

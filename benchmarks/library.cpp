@@ -78,6 +78,55 @@ void attune_softmax(float const* q, float const* k, float const* v, float* o, in
       [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::softmax{}, m); }, plain);
 }
 
+void attune_entmax15(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                     int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::entmax15{}, m); }, plain);
+}
+
+void attune_sparsemax(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                      int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::sparsemax{}, m); }, plain);
+}
+
+void attune_entmax13(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                     int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::entmax{1.3}, m); }, plain);
+}
+
+void attune_top_k(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                  int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) { return attention(kernel::dot_product{double(scale)}, normalizer::top_k{16}, m); }, plain);
+}
+
+void attune_affine(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                   int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) {
+        return attention(kernel::dot_product{double(scale)}, normalizer::affine<>{0.7, 0.6}, m);
+      },
+      plain);
+}
+
+void attune_self_adjusted(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
+                          int causal, int threads, float scale) {
+  run(
+      {q, k, v, o, B, H, Hk, Lq, Lk, D, causal, threads},
+      [&](auto m) {
+        return attention(kernel::dot_product{double(scale)}, normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{},
+                         m);
+      },
+      plain);
+}
+
 void attune_alibi(float const* q, float const* k, float const* v, float* o, int B, int H, int Hk, int Lq, int Lk, int D,
                   int causal, int threads, float scale, float const* slope) {
   parameter const slopes = tensor<float const>(slope, shape{1, H, 1, 1});

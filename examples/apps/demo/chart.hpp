@@ -17,7 +17,7 @@ struct series {
 struct chart_axis {
   std::string title;  ///< with its unit
   double highest = 1, step = 0.2;
-  double line = -1;   ///< a dashed line, if >= 0
+  double line = -1;  ///< a dashed line, if >= 0
   std::string line_name;
 };
 

@@ -20,25 +20,30 @@ namespace demo {
 
 /// Ground values (1, heads, 1, width) of a system, or nothing.
 template <class Op, class System>
-auto ground_values([[maybe_unused]] System const& system, [[maybe_unused]] layer const& l, [[maybe_unused]] index_t first, [[maybe_unused]] index_t heads) {
+auto ground_values([[maybe_unused]] System const& system, [[maybe_unused]] layer const& l, [[maybe_unused]] index_t first,
+                   [[maybe_unused]] index_t heads) {
   if constexpr (Op::uses(attune::field::v0))
     return attune::tensor<float const>(system.ground_values(l).data() + first * l.width, {1, heads, 1, l.width});
-  else return 0;
+  else
+    return 0;
 }
 
 /// The inputs of an operator: queries(x) and keys(x) view x as the executor shall see it.
 template <class View, class Op, class Queries, class Keys, class V0>
-attune::inputs<Op, View> inputs_of(Op const&, layer const& l, Queries const& queries, Keys const& keys, [[maybe_unused]] V0 const& v0) {
+attune::inputs<Op, View> inputs_of(Op const&, layer const& l, Queries const& queries, Keys const& keys,
+                                   [[maybe_unused]] V0 const& v0) {
   if constexpr (Op::uses(attune::field::v0))
     return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v), .gate_q = queries(l.gate_q), .gate_k = keys(l.gate_k), .v0 = v0};
-  else return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v)};
+  else
+    return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v)};
 }
 
 /// The first heads of a layer, on the CPU executor.
 template <class System, class Mask>
 void run_cpu(System const& system, Mask mask, layer const& l, index_t heads, int threads, computed& to) {
   using namespace attune;
-  auto const op = system.op(l, [&](setting const& s) { return s.first(heads); }, mask);
+  auto const op = system.op(
+      l, [&](setting const& s) { return s.first(heads); }, mask);
   using op_type = std::remove_const_t<decltype(op)>;
   auto const view = [&](std::vector<float> const& x) { return l.first(x, heads); };
   auto const in = inputs_of<tensor<float const>>(op, l, view, view, ground_values<op_type>(system, l, 0, heads));
@@ -53,17 +58,21 @@ void run_cpu(System const& system, Mask mask, layer const& l, index_t heads, int
 
 /// Rows of one head against the reference.
 template <class System, class Mask>
-head_report check_head(System const& system, Mask mask, layer const& l, magnitudes const& m, computed const& result, check_plan const& plan) {
+head_report check_head(System const& system, Mask mask, layer const& l, magnitudes const& m, computed const& result,
+                       check_plan const& plan) {
   using namespace attune;
   constexpr double eps32 = 0x1p-23, eps64 = 0x1p-52;
   constexpr bool causal = std::is_same_v<Mask, mask::causal>;
   row_range const rows = plan.rows;
   if (causal && rows.step != 1) throw std::invalid_argument("check_head: under a causal mask rows cannot be left out");
   index_t const h = rows.head;
-  auto const op = system.op(l, [&](setting const& s) { return s.of(rows); }, mask);
+  auto const op = system.op(
+      l, [&](setting const& s) { return s.of(rows); }, mask);
   using op_type = std::remove_const_t<decltype(op)>;
   auto const v0 = ground_values<op_type>(system, l, h, 1);
-  auto const in = inputs_of<any_tensor>(op, l, [&](std::vector<float> const& x) { return l.of(x, rows); }, [&](std::vector<float> const& x) { return l.head(x, h); }, v0);
+  auto const in = inputs_of<any_tensor>(
+      op, l, [&](std::vector<float> const& x) { return l.of(x, rows); },
+      [&](std::vector<float> const& x) { return l.head(x, h); }, v0);
 
   auto const exact = forward(reference<double>{}, op, in);
   dense_head<double> const& head = exact.at(0, 0);
@@ -77,7 +86,8 @@ head_report check_head(System const& system, Mask mask, layer const& l, magnitud
     double logit = 0;
     for (index_t j = 0; j < l.length; ++j)
       if (head.visible(n, j)) logit = std::max(logit, std::fabs(head.logits(n, j)));
-    return std::pair(1 + logit + x.factor * r.product + x.level + x.gate * (r.gate_penalty + r.gate_product), std::max(r.value, largest_v0));
+    return std::pair(1 + logit + x.factor * r.product + x.level + x.gate * (r.gate_penalty + r.gate_product),
+                     std::max(r.value, largest_v0));
   };
   auto const keep_worst = [](double& worst, double x) {  // a NaN is the worst and stays
     if (worst == worst && !(x <= worst)) worst = x;
@@ -91,7 +101,9 @@ head_report check_head(System const& system, Mask mask, layer const& l, magnitud
       keep_worst(report.error, std::fabs(result.out[std::size_t(at * l.width + d)] - head.out(n, d)) / (eps32 * a * v));
       keep_worst(report.stored_error, std::fabs(l.stored[std::size_t(at * l.width + d)] - head.out(n, d)));
     }
-    auto const add_entropy = [&](double w) { if (w > 0) report.entropy -= w * std::log(w) / double(rows.count); };
+    auto const add_entropy = [&](double w) {
+      if (w > 0) report.entropy -= w * std::log(w) / double(rows.count);
+    };
     for (index_t j = 0; j < l.length; ++j) add_entropy(head.weights(n, j));
     if constexpr (op_type::has_ground_weight) {
       double const w0 = head.ground_weight(n);
@@ -109,14 +121,18 @@ head_report check_head(System const& system, Mask mask, layer const& l, magnitud
       keep_worst(report.reference_error, std::fabs(double(computed_by_reference - truth)) / (eps64 * scale));
     };
     index_t const at = h * l.length + rows.row(n);
-    for (index_t d = 0; d < l.width; ++d) compare(result.out[std::size_t(at * l.width + d)], head.out(n, d), row.out(0, d), a * v);
-    if constexpr (op_type::has_ground_weight) compare(result.ground_weight[std::size_t(at)], head.ground_weight(n), row.ground_weight(0), a);
+    for (index_t d = 0; d < l.width; ++d)
+      compare(result.out[std::size_t(at * l.width + d)], head.out(n, d), row.out(0, d), a * v);
+    if constexpr (op_type::has_ground_weight)
+      compare(result.ground_weight[std::size_t(at)], head.ground_weight(n), row.ground_weight(0), a);
   }
 
   index_t const corner = std::min(plan.corner, rows.count);
   for (index_t n = 0; n < corner; ++n) {
-    if constexpr (op_type::has_ground_weight) report.corner.push_back(float(head.ground_weight(n)));
-    else report.corner.push_back(0);
+    if constexpr (op_type::has_ground_weight)
+      report.corner.push_back(float(head.ground_weight(n)));
+    else
+      report.corner.push_back(0);
     for (index_t j = 0; j < corner; ++j) report.corner.push_back(float(head.weights(n, j)));
   }
   return report;
@@ -131,7 +147,9 @@ experiment make_experiment(std::string name, std::string mask_name, System syste
             return to;
           },
           [=](layer const& l, index_t heads, computed& to) { run_cpu(system, mask, l, heads, 1, to); },
-          [=](layer const& l, magnitudes const& m, computed const& result, check_plan const& plan) { return check_head(system, mask, l, m, result, plan); }};
+          [=](layer const& l, magnitudes const& m, computed const& result, check_plan const& plan) {
+            return check_head(system, mask, l, m, result, plan);
+          }};
 }
 
 }  // namespace demo

@@ -22,7 +22,8 @@ magnitudes measure(layer const& l, int threads) {
       for (index_t j = 0; j < l.length; ++j) {
         index_t const key = h * l.length + j;
         float const *const q = l.q.data() + row * l.width, *const gq = l.gate_q.data() + row * l.width;
-        float const *const k = l.k.data() + key * l.width, *const gk = l.gate_k.data() + key * l.width, *const v = l.v.data() + key * l.width;
+        float const *const k = l.k.data() + key * l.width, *const gk = l.gate_k.data() + key * l.width,
+                           *const v = l.v.data() + key * l.width;
         double product = 0, gate = 0, gate_product = 0, value = 0;
         for (index_t d = 0; d < l.width; ++d) {
           product += std::fabs(double(q[d]) * k[d]);

@@ -27,7 +27,9 @@ struct row_magnitudes {
 struct magnitudes {
   index_t length = 0;
   std::vector<row_magnitudes> all, causal;  ///< (head, query)
-  row_magnitudes const& at(bool is_causal, index_t h, index_t i) const { return (is_causal ? causal : all)[std::size_t(h * length + i)]; }
+  row_magnitudes const& at(bool is_causal, index_t h, index_t i) const {
+    return (is_causal ? causal : all)[std::size_t(h * length + i)];
+  }
 };
 
 magnitudes measure(layer const& l, int threads);

@@ -16,7 +16,8 @@ namespace {
 
 std::vector<float> load(std::filesystem::path const& file, layer& to, index_t heads) {
   npy_array x = read_npy(file);
-  if (x.shape.size() != 3 || x.shape[2] % 2 != 0) throw std::runtime_error(file.string() + ": expected a shape (head, position, even feature)");
+  if (x.shape.size() != 3 || x.shape[2] % 2 != 0)
+    throw std::runtime_error(file.string() + ": expected a shape (head, position, even feature)");
   if (heads > 0 && heads < x.shape[0]) {
     x.shape[0] = heads;
     x.data.resize(std::size_t(heads * x.shape[1] * x.shape[2]));
@@ -108,10 +109,14 @@ void derive(setting (&to)[4], layer const& l, std::vector<double> const& per_hea
 
 char const* name(granularity g) {
   switch (g) {
-    case granularity::off: return "off";
-    case granularity::constant: return "constant";
-    case granularity::per_head: return "per head";
-    case granularity::per_query: return "per query";
+    case granularity::off:
+      return "off";
+    case granularity::constant:
+      return "constant";
+    case granularity::per_head:
+      return "per head";
+    case granularity::per_query:
+      return "per query";
   }
   return "";
 }

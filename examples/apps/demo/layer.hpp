@@ -19,7 +19,8 @@ using attune::index_t;
 
 /// How finely a parameter varies. `off` is -inf, the limit in which its component disappears.
 enum class granularity { off, constant, per_head, per_query };
-inline constexpr granularity granularities[] = {granularity::off, granularity::constant, granularity::per_head, granularity::per_query};
+inline constexpr granularity granularities[] = {granularity::off, granularity::constant, granularity::per_head,
+                                                granularity::per_query};
 char const* name(granularity g);
 
 /// Rows first, first + step, ... of one head.
@@ -54,15 +55,19 @@ struct principled_choice {
 struct layer {
   int number = 0;
   index_t heads = 0, length = 0, width = 0;
-  std::vector<float> q, k, v;            ///< (head, position, feature)
-  std::vector<float> stored;             ///< the model's own attention output, float64 rounded once to float32
-  std::vector<float> gate_q, gate_k;     ///< q and k rotated by +-45 degrees in the planes (d, d + D/2), norm sqrt(8)
-  std::vector<float> mean_value, zero;   ///< ground values per head: the mean of the head's values; zero
-  setting alpha[4], beta[4], gamma[4];   ///< by granularity
-  setting sink;                          ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
+  std::vector<float> q, k, v;           ///< (head, position, feature)
+  std::vector<float> stored;            ///< the model's own attention output, float64 rounded once to float32
+  std::vector<float> gate_q, gate_k;    ///< q and k rotated by +-45 degrees in the planes (d, d + D/2), norm sqrt(8)
+  std::vector<float> mean_value, zero;  ///< ground values per head: the mean of the head's values; zero
+  setting alpha[4], beta[4], gamma[4];  ///< by granularity
+  setting sink;  ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
 
-  attune::tensor<float const> first(std::vector<float> const& x, index_t count) const { return {x.data(), {1, count, length, width}}; }
-  attune::tensor<float const> head(std::vector<float> const& x, index_t h) const { return {x.data() + h * length * width, {1, 1, length, width}}; }
+  attune::tensor<float const> first(std::vector<float> const& x, index_t count) const {
+    return {x.data(), {1, count, length, width}};
+  }
+  attune::tensor<float const> head(std::vector<float> const& x, index_t h) const {
+    return {x.data() + h * length * width, {1, 1, length, width}};
+  }
   attune::tensor<float const> of(std::vector<float> const& x, row_range const& r) const {
     return {x.data() + (r.head * length + r.first) * width, {1, 1, r.count, width}, {0, 0, r.step * width, 1}};
   }

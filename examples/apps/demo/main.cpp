@@ -45,7 +45,9 @@ int main(int argc, char** argv) try {
   CLI::App app(about, "attune_demo");
   app.add_option("--output", output, "folder for report.html and results.csv")->type_name("DIR")->capture_default_str();
   app.add_option("--data", options.data, "folder of the activations")->type_name("DIR")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads for checking; 0: one per processor. Timings always use one")->check(CLI::Range(0, 1024))->capture_default_str();
+  app.add_option("--threads", options.threads, "threads for checking; 0: one per processor. Timings always use one")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   app.add_flag("--quick", options.quick, "one layer, two heads, part of the grid: seconds instead of half a minute");
   app.add_flag("--quiet", options.quiet, "no progress on stderr");
   app.footer("Example: attune_demo --output alice && xdg-open alice/report.html");

@@ -28,12 +28,14 @@ npy_array read_npy(std::filesystem::path const& file) {
   if (!in) throw refuse("cannot be opened");
 
   unsigned char start[8];
-  if (!in.read(reinterpret_cast<char*>(start), 8) || std::string(start, start + 6) != "\x93NUMPY") throw refuse("is not a .npy file");
+  if (!in.read(reinterpret_cast<char*>(start), 8) || std::string(start, start + 6) != "\x93NUMPY")
+    throw refuse("is not a .npy file");
   int const version = start[6];
   if (version < 1 || version > 3) throw refuse("has .npy version " + std::to_string(version) + "; expected 1 to 3");
   unsigned char size_bytes[4] = {};
   in.read(reinterpret_cast<char*>(size_bytes), version == 1 ? 2 : 4);
-  std::uint32_t const size = size_bytes[0] | std::uint32_t(size_bytes[1]) << 8 | std::uint32_t(size_bytes[2]) << 16 | std::uint32_t(size_bytes[3]) << 24;
+  std::uint32_t const size = size_bytes[0] | std::uint32_t(size_bytes[1]) << 8 | std::uint32_t(size_bytes[2]) << 16 |
+                             std::uint32_t(size_bytes[3]) << 24;
   if (!in || size > 65536) throw refuse("has a damaged header");
   std::string header(size, ' ');
   if (!in.read(header.data(), std::streamsize(size))) throw refuse("ends within its header");
@@ -55,7 +57,8 @@ npy_array read_npy(std::filesystem::path const& file) {
 
   auto const data_begin = std::uintmax_t(in.tellg()), bytes = std::filesystem::file_size(file) - data_begin;
   if (bytes != std::uintmax_t(count) * sizeof(float))
-    throw refuse("holds " + std::to_string(bytes) + " bytes of data; expected " + std::to_string(std::uintmax_t(count) * sizeof(float)) + " for the shape (" + extents + ")");
+    throw refuse("holds " + std::to_string(bytes) + " bytes of data; expected " +
+                 std::to_string(std::uintmax_t(count) * sizeof(float)) + " for the shape (" + extents + ")");
   array.data.resize(std::size_t(count));
   if (!in.read(reinterpret_cast<char*>(array.data.data()), std::streamsize(bytes))) throw refuse("could not be read");
   return array;

@@ -2,11 +2,11 @@
 // Copyright (c) 2026 The attune authors
 #include "progress.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
+
+#include <unistd.h>
 
 namespace demo {
 
@@ -18,8 +18,10 @@ void progress::stage(std::string text) {
   std::lock_guard const lock(guard_);
   text_ = std::move(text);
   drawn_ = -1;
-  if (terminal_) draw();
-  else if (!quiet_) std::fprintf(stderr, "[%5.1f s] %s\n", seconds(), text_.c_str());
+  if (terminal_)
+    draw();
+  else if (!quiet_)
+    std::fprintf(stderr, "[%5.1f s] %s\n", seconds(), text_.c_str());
 }
 
 void progress::add(double amount) {

@@ -25,7 +25,8 @@ double median(std::vector<double> x) {
 }
 
 /// Median seconds of each experiment on one thread, run in turns so that a disturbance hits all alike.
-std::vector<double> time_interleaved(std::vector<experiment const*> const& experiments, layer const& l, index_t heads, int rounds) {
+std::vector<double> time_interleaved(std::vector<experiment const*> const& experiments, layer const& l, index_t heads,
+                                     int rounds) {
   std::vector<std::vector<double>> samples(experiments.size());
   computed scratch;
   for (int round = -1; round < rounds; ++round)  // round -1 warms up
@@ -42,7 +43,8 @@ std::vector<double> time_interleaved(std::vector<experiment const*> const& exper
 /// Rough seconds of a head's check, for the progress bar.
 constexpr double check_cost = 0.15;
 
-void check_presets(study_result& r, std::vector<experiment> const& experiments, std::vector<magnitudes> const& m, progress& bar) {
+void check_presets(study_result& r, std::vector<experiment> const& experiments, std::vector<magnitudes> const& m,
+                   progress& bar) {
   struct task {
     std::size_t experiment, layer;
     index_t head;
@@ -63,7 +65,8 @@ void check_presets(study_result& r, std::vector<experiment> const& experiments, 
                     .sample = {(300 + 41 * t.head) % l.length, (17 + 37 * t.head) % l.length},
                     .corner = r.options.corner};
     if (r.options.quick) plan.sample.resize(1);
-    r.presets[t.experiment].heads[l.number][std::size_t(t.head)] = experiments[t.experiment].check(l, m[t.layer], outputs[t.experiment][t.layer], plan);
+    r.presets[t.experiment].heads[l.number][std::size_t(t.head)] =
+        experiments[t.experiment].check(l, m[t.layer], outputs[t.experiment][t.layer], plan);
     bar.add(check_cost);
   });
   for (auto const& [number, heads] : r.presets.front().heads)
@@ -78,7 +81,8 @@ void check_grid(study_result& r, layer const& l, magnitudes const& m, std::vecto
     for (index_t h = 0; h < l.heads; ++h) {
       // Phases such that the variants of every (gamma, v0) check all rows between them.
       index_t const first = (n + 3 * (n / 8)) % r.grid_step;
-      check_plan plan{.rows = {h, first, r.grid_step, (l.length - first + r.grid_step - 1) / r.grid_step}, .sample = {}, .corner = 0};
+      check_plan plan{
+          .rows = {h, first, r.grid_step, (l.length - first + r.grid_step - 1) / r.grid_step}, .sample = {}, .corner = 0};
       if (h == (n % 8 + n / 8) % l.heads) plan.sample = {(7 * n) % plan.rows.count};
       heads.push_back(variants[std::size_t(n)].check(l, m, out, plan));
     }
@@ -145,16 +149,21 @@ study_result run_study(study_options const& options) {
           variants.push_back(principled_experiment(choice));
         }
 
-  progress bar(double(presets.size() * r.options.layers.size()) * (options.quick ? 2 : 12) * check_cost + double(variants.size()) * 1.5 * check_cost, options.quiet);
+  progress bar(double(presets.size() * r.options.layers.size()) * (options.quick ? 2 : 12) * check_cost +
+                   double(variants.size()) * 1.5 * check_cost,
+               options.quiet);
   bar.stage("reading activations");
   r.tokens = load_tokens(options.data);
   std::vector<magnitudes> m;
   for (int const number : r.options.layers) {
     layer const& l = r.layers.emplace_back(load_layer(options.data, number, heads));
-    if (r.tokens.size() != std::size_t(l.length)) throw std::runtime_error("alice_tokens.json has " + std::to_string(r.tokens.size()) + " tokens; expected " + std::to_string(l.length) + ", one per position");
+    if (r.tokens.size() != std::size_t(l.length))
+      throw std::runtime_error("alice_tokens.json has " + std::to_string(r.tokens.size()) + " tokens; expected " +
+                               std::to_string(l.length) + ", one per position");
     m.push_back(measure(l, threads));
   }
-  std::size_t const grid_at = std::size_t(std::find(r.options.layers.begin(), r.options.layers.end(), options.grid_layer) - r.options.layers.begin());
+  std::size_t const grid_at =
+      std::size_t(std::find(r.options.layers.begin(), r.options.layers.end(), options.grid_layer) - r.options.layers.begin());
   layer const& grid_layer = r.layers.at(grid_at);
 
   bar.stage("timing, one thread");
@@ -176,8 +185,10 @@ study_result run_study(study_options const& options) {
   bar.stage("ablation grid against the reference and 50 digits");
   check_grid(r, grid_layer, m[grid_at], variants, bar);
   computed const softmax = presets.front().run(grid_layer, threads);
-  computed const all_off = principled_experiment({granularity::off, granularity::off, granularity::off, false}).run(grid_layer, threads);
-  for (std::size_t n = 0; n < softmax.out.size(); ++n) r.all_off_difference = std::fmax(r.all_off_difference, std::fabs(double(softmax.out[n]) - all_off.out[n]));
+  computed const all_off =
+      principled_experiment({granularity::off, granularity::off, granularity::off, false}).run(grid_layer, threads);
+  for (std::size_t n = 0; n < softmax.out.size(); ++n)
+    r.all_off_difference = std::fmax(r.all_off_difference, std::fabs(double(softmax.out[n]) - all_off.out[n]));
   bar.end();
   r.seconds = bar.seconds();
   return r;

@@ -17,10 +17,10 @@ struct study_options {
   std::filesystem::path data;
   std::vector<int> layers{0, 2};
   int grid_layer = 2;
-  int threads = 0;       ///< 0: one per hardware thread
-  bool quick = false;    ///< one layer, two heads, an eighth of the grid
-  bool quiet = false;    ///< no progress on stderr
-  index_t corner = 48;   ///< tokens in a heat map
+  int threads = 0;      ///< 0: one per hardware thread
+  bool quick = false;   ///< one layer, two heads, an eighth of the grid
+  bool quiet = false;   ///< no progress on stderr
+  index_t corner = 48;  ///< tokens in a heat map
 };
 
 /// Largest error in units of eps * condition that passes. A healthy kernel stays well below (condition.hpp).
@@ -32,7 +32,7 @@ inline constexpr double stored_limit = 1e-6;
 struct preset_result {
   std::string name, mask;
   std::map<int, std::vector<head_report>> heads;  ///< by layer
-  double time = 0;  ///< processor seconds per call on the grid's layer, one thread, median
+  double time = 0;                                ///< processor seconds per call on the grid's layer, one thread, median
 };
 
 /// One variant of Principled Attention: the ground weight over all rows, entropy and errors over one in `grid_step`.
@@ -49,8 +49,8 @@ struct study_result {
   std::vector<preset_result> presets;
   std::vector<grid_result> grid;
   index_t grid_step = 4;
-  index_t timed_heads = 0;   ///< heads of the grid's layer in a timed call of the grid
-  double stored_error = 0;   ///< reference<double> softmax against the model's stored outputs
+  index_t timed_heads = 0;        ///< heads of the grid's layer in a timed call of the grid
+  double stored_error = 0;        ///< reference<double> softmax against the model's stored outputs
   double all_off_difference = 0;  ///< largest |principled, all off - softmax| on the CPU executor, grid's layer
   double seconds = 0;
 

@@ -21,26 +21,34 @@ struct magnification {
 /// ground_value(layer), where it takes one; and magnify(layer, head, query, log K).
 struct softmax_system {
   template <class Select, class Mask>
-  auto op(layer const&, Select const&, Mask m) const { return attune::softmax_attention(m); }
+  auto op(layer const&, Select const&, Mask m) const {
+    return attune::softmax_attention(m);
+  }
   magnification magnify(layer const&, index_t, index_t, double) const { return {}; }
 };
 
 struct off_by_one_system {
   template <class Select, class Mask>
-  auto op(layer const&, Select const&, Mask m) const { return attune::off_by_one_attention(m); }
+  auto op(layer const&, Select const&, Mask m) const {
+    return attune::off_by_one_attention(m);
+  }
   magnification magnify(layer const&, index_t, index_t, double) const { return {}; }
 };
 
 struct sink_system {
   template <class Select, class Mask>
-  auto op(layer const& l, Select const& select, Mask m) const { return attune::sink_attention(select(l.sink), m); }
+  auto op(layer const& l, Select const& select, Mask m) const {
+    return attune::sink_attention(select(l.sink), m);
+  }
   magnification magnify(layer const& l, index_t h, index_t i, double) const { return {.level = std::fabs(l.sink.at(h, i))}; }
 };
 
 struct ssmax_system {
   static constexpr double scale = 0.25;  ///< factor 0.25 log 512 = 1.56 on the longest rows
   template <class Select, class Mask>
-  auto op(layer const&, Select const&, Mask m) const { return attune::ssmax_attention({.scale = scale, .bias = 0}, m); }
+  auto op(layer const&, Select const&, Mask m) const {
+    return attune::ssmax_attention({.scale = scale, .bias = 0}, m);
+  }
   magnification magnify(layer const&, index_t, index_t, double log_count) const { return {.factor = scale * log_count}; }
 };
 
@@ -50,7 +58,8 @@ struct principled_system {
   auto op(layer const& l, Select const& select, Mask m) const {
     return attune::principled_attention({.alpha = select(l.alpha[int(choice.alpha)]),
                                          .beta = select(l.beta[int(choice.beta)]),
-                                         .gamma = select(l.gamma[int(choice.gamma)])}, m);
+                                         .gamma = select(l.gamma[int(choice.gamma)])},
+                                        m);
   }
   std::vector<float> const& ground_values(layer const& l) const { return choice.ground_value ? l.mean_value : l.zero; }
   magnification magnify(layer const& l, index_t h, index_t i, double log_count) const {

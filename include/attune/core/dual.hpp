@@ -45,7 +45,7 @@ namespace detail {
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
   T const zero(0);
-  return math::select(factor == zero, zero, math::select(tangent == zero, zero, T(factor * tangent)));
+  return math::select(scalar<T>::vanishes(factor), zero, math::select(scalar<T>::vanishes(tangent), zero, T(factor * tangent)));
 }
 template <class T, int N>
 ATTUNE_HD ATTUNE_INLINE dual<T, N> chain(T const& value, T const& derivative, dual<T, N> const& x) {
@@ -130,6 +130,12 @@ struct scalar<dual<T, N>> {
   ATTUNE_HD static D lowest() { return D(scalar<T>::lowest()); }
   ATTUNE_HD static D epsilon() { return D(scalar<T>::epsilon()); }
   ATTUNE_HD static bool any(mask const& c) { return scalar<T>::any(c); }
+  /// A value of 0 that moves does not vanish: its product with a tangent has a second derivative.
+  ATTUNE_HD static mask vanishes(D const& x) {
+    mask all = scalar<T>::vanishes(x.value);
+    for (int n = 0; n < N; ++n) all = all & scalar<T>::vanishes(x.tangent[n]);
+    return all;
+  }
   static constexpr int order = scalar<T>::order + 1;
   /// Derivative 0 at 0.
   ATTUNE_HD static D abs(D const& x) {

@@ -42,6 +42,8 @@ struct scalar {
   ATTUNE_HD static T epsilon() { return std::numeric_limits<T>::epsilon(); }
   /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
   ATTUNE_HD static bool any(bool c) { return c; }
+  /// Exactly 0 and constant: what annihilates in a derivative.
+  ATTUNE_HD static bool vanishes(T const& x) { return x == T(0); }
   /// How often the number is a dual: iterations to a fixed point need as many more.
   static constexpr int order = 0;
   ATTUNE_HD_UNCHECKED static T abs(T const& x) {

@@ -61,7 +61,8 @@ struct parameter {
 
   /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 - momentum) mean,
   /// one value per head (or shared). What Affine-Scaled Attention calls alpha_ma while training. `previous` is one number or one
-  /// per head. Whether gradients pass through the mean to the values it is taken of is for the caller to say (the paper is
+  /// per head. It is computed wherever a row is bound, B Lq values each time: freeze it (pass its value) where that is too dear.
+  /// Whether gradients pass through the mean to the values it is taken of is for the caller to say (the paper is
   /// silent); through `previous` none does.
   static parameter moving_average(parameter const& of, parameter const& previous, double momentum,
                                   average_gradient gradient = average_gradient::stopped) {
@@ -71,6 +72,8 @@ struct parameter {
       throw error("parameter::moving_average", "momentum", detail::text("the value ", momentum), "a number in [0, 1)");
     if (previous.kind_ != kind::value && previous.kind_ != kind::view)
       throw error("parameter::moving_average", "previous", "no stored value", "a number or a view (1, 1 or H, 1, 1)");
+    if (shape const e = previous.extents(); e.batch != 1 || e.position != 1)
+      throw error("parameter::moving_average", "previous", "shape " + to_string(e), "(1, 1 or H, 1, 1)");
     parameter p = of;
     p.kind_ = of.kind_ == kind::view ? kind::averaged_view : kind::averaged_projection;
     p.value_ = previous.value_;
@@ -123,6 +126,7 @@ struct parameter {
       for (index_t i = 0; i < e.position; ++i)
         sum = sum +
               (kind_ == kind::averaged_view ? T(view_(b, head, i, 0)) : activate(activation_, pre_activation<T>(b, head, i)));
+    if (e.batch * e.position == 0) return T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
     T const momentum = T(momentum_);
     T const previous = T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
     return momentum * previous + (T(1) - momentum) * (sum / T(double(e.batch * e.position)));
@@ -232,8 +236,10 @@ constexpr char const* words(domain d) {
 }
 
 /// Throws unless the parameter fits the problem and every value lies in its domain. Reads each stored value once.
-inline void check_parameter(char const* function, std::string const& name, parameter const& p, domain d, index_t batch,
-                            index_t heads, index_t queries) {
+/// T is what the executor computes in: 1e-50 is no positive float, 1e300 no finite one.
+template <class T = double>
+void check_parameter(char const* function, std::string const& name, parameter const& p, domain d, index_t batch, index_t heads,
+                     index_t queries) {
   if (!p.is_set()) return;
   shape const e = p.extents();
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || (e.position != 1 && e.position != queries))
@@ -243,11 +249,11 @@ inline void check_parameter(char const* function, std::string const& name, param
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)
-        if (double const x = p.at(b, h, i); !in_domain(x, d))
+        if (double const x = p.at(b, h, i); !in_domain(double(T(x)), d))
           throw error(function, "parameter " + name,
                       text("the value ", x) + " at (batch, head, query) = (" + std::to_string(b) + ", " + std::to_string(h) +
                           ", " + std::to_string(i) + ")",
-                      words(d));
+                      std::string(words(d)) + (in_domain(x, d) ? ", in the precision of the executor" : ""));
 }
 
 }  // namespace detail

@@ -153,6 +153,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch infinity() { return batch(std::numeric_limits<T>::infinity()); }
   ATTUNE_INLINE static batch epsilon() { return batch(std::numeric_limits<T>::epsilon()); }
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
+  ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
   static constexpr int order = 0;
   ATTUNE_INLINE static batch lowest() { return batch(std::numeric_limits<T>::lowest()); }
   ATTUNE_INLINE static batch softplus(batch const& x) { return attune::detail::softplus(x); }

@@ -34,8 +34,9 @@ struct table {
 /// What a policy expects of one of its tables: extents of 0 are free, `width_of` says whose width the columns have.
 enum class table_width {
   any,
-  one,    ///< a bias per row
-  query,  ///< D, the width of q
+  one,        ///< a bias per row
+  query,      ///< D, the width of q
+  query_row,  ///< the same, and a single row
 };
 
 /// How a policy lists one of its tables: `static constexpr auto tables() { return std::tuple{listed("metric", &P::metric)}; }`
@@ -57,7 +58,10 @@ inline void check_table(char const* function, std::string const& name, table con
                         index_t heads, index_t query_width) {
   if (!x.is_set()) throw error(function, "table " + name, "no data", "a view (1 or B, 1 or H, rows, columns)");
   shape const e = x.extents();
-  index_t const columns = width == table_width::one ? 1 : width == table_width::query ? query_width : e.feature;
+  bool const as_query = width == table_width::query || width == table_width::query_row;
+  index_t const columns = width == table_width::one ? 1 : as_query ? query_width : e.feature;
+  if (width == table_width::query_row && e.position != 1)
+    throw error(function, "table " + name, text(e.position, " rows"), "1");
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || e.feature != columns || e.position < 1)
     throw error(function, "table " + name, "shape " + to_string(e),
                 text("(1 or ", batch, ", 1 or ", heads, ", at least 1, ", columns, ")"));

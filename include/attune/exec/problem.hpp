@@ -88,6 +88,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, pr
       throw error(function, "table relative", text(rows, " rows, for distances from ", -center, " to ", rows - center - 1),
                   text("rows for the distances ", nearest, " to ", farthest, " of queries and keys"));
   } else if constexpr (std::is_same_v<Contraction, contraction::gathered>) {
+    owner.check(function);
     for (index_t distance = nearest; distance <= farthest; ++distance)
       if (index_t const n = owner.index(distance); n < 0 || n >= owner.values.rows())
         throw error(function, "table values", text(owner.values.rows(), " rows"),
@@ -99,6 +100,16 @@ void check_contraction(char const* function, Contraction, Owner const& owner, pr
                   "equal numbers");
   }
 }
+
+/// What an executor with these views computes in, as far as the range of parameters is concerned.
+template <class View>
+struct element_of {
+  using type = double;
+};
+template <>
+struct element_of<tensor<float const>> {
+  using type = float;
+};
 
 /// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents.
 template <class Op, class View>
@@ -162,8 +173,13 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   constexpr index_t farthest = index_t(1) << 52;  // positions stay exact as doubles, and their sums stay integers
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
-    check_parameter(function, listed.name, policy.*listed.member, listed.values, p.batch, p.heads, p.queries);
+  using number = typename element_of<View>::type;
+  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+    parameter const& x = policy.*listed.member;
+    check_parameter<number>(function, listed.name, x, listed.values, p.batch, p.heads, p.queries);
+    if (path.starts_with("value_gate.") && x.is_set() && x.extents().position != 1)
+      throw error(function, std::string("parameter ") + listed.name, "one value per query",
+                  "values shared by queries: a value gate acts on keys, for all queries alike");
   });
   for_each_table(op, [&](auto const& listed, auto const& policy, std::string const&) {
     check_table(function, listed.name, policy.*listed.member, listed.width, p.batch, p.heads, p.width);

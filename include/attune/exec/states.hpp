@@ -174,7 +174,7 @@ state_row<T> finish_row(row_states<T, Normalizer> const& states, index_t n, Boun
   state_row<T> r;
   if constexpr (Normalizer::traits.family == row_family::adjusted) {
     auto const done = finish_adjusted(f.normalizer, s.reference, s.earned, s.lowest, s.reference);
-    T const above = s.earned == T(0) ? T(0) : T(s.lowest - done.low);
+    T const above = s.reference - done.low;
     for (std::size_t d = 0; d < s.acc.size(); ++d) r.out.push_back(T((s.second[d] + above * s.acc[d]) * done.value_factor));
     r.lse = done.lse;
   } else {

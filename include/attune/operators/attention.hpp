@@ -118,7 +118,8 @@ void for_each_part(kernel::sum<A, B> const& policy, std::string const& path, Vis
 }
 template <class K, class M, class Visit>
 void for_each_part(kernel::mapped<K, M> const& policy, std::string const& path, Visit const& visit) {
-  for_each_part(policy.inner, path, visit);
+  constexpr bool nested = requires { policy.inner.map; };  // a map of a map: each has a path of its own
+  for_each_part(policy.inner, nested ? path + "inner." : path, visit);
   for_each_part(policy.map, path + "map.", visit);
 }
 template <class K, class L, class G, class N, class V, class O, class M, class Visit>

@@ -4,7 +4,8 @@
 //   op = mixture(which, first, second)      head h runs the operator number which[h]
 //
 // Heads of one call that run different operators: the hybrid architecture of Scalar Sort, a few global heads among windowed
-// ones, one entmax head. A composite that is called like any operator.
+// ones, one entmax head. A composite with forward on every executor and
+// gradients in the reference.
 #pragma once
 
 #include <tuple>

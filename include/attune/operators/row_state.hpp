@@ -101,7 +101,7 @@ template <class T>
 struct row_state {
   T reference, earned, ground, lowest;
   std::vector<T> acc;     ///< sum e v
-  std::vector<T> second;  ///< uniform share: sum v; family adjusted: sum e (a - lowest) v
+  std::vector<T> second;  ///< uniform share: sum v; family adjusted: sum e (a - reference) v
 
   /// The unit of `merge` for a bound normalizer.
   template <class Normalizer, class Bound>
@@ -127,19 +127,11 @@ struct row_state {
     T const factor = math::exp_nonpositive(T(reference - higher));
     earned = earned * factor;
     ground = ground * factor;
-    for (T& x : acc) x = x * factor;
     if constexpr (Normalizer::traits.family == row_family::adjusted)
-      for (T& x : second) x = x * factor;
+      for (std::size_t d = 0; d < acc.size(); ++d) second[d] = (second[d] - (higher - reference) * acc[d]) * factor;
+    for (T& x : acc) x = x * factor;
     reference = higher;
   }
-  /// Expresses the second sum relative to a lower lowest logit.
-  void lower(T const& to) {
-    if (!(to < lowest)) return;
-    if (lowest < math::infinity<T>())
-      for (std::size_t d = 0; d < acc.size(); ++d) second[d] = second[d] + (lowest - to) * acc[d];
-    lowest = to;
-  }
-
   /// Adds one visible key of logit a; value(d) gives its value vector.
   template <class Normalizer, class Bound, class Value>
   void absorb([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
@@ -148,11 +140,11 @@ struct row_state {
     if constexpr (Normalizer::traits.family == row_family::adjusted) {
       T const mass = math::exp_nonpositive(T(a - reference));
       bool const off = a == -math::infinity<T>();
-      if (!off) lower(a);
+      if (!off) lowest = math::smaller(lowest, a);
       earned = earned + mass;
       for (std::size_t d = 0; d < acc.size(); ++d) {
         acc[d] = acc[d] + mass * value(index_t(d));
-        if (!off) second[d] = second[d] + mass * (a - lowest) * value(index_t(d));
+        if (!off) second[d] = second[d] + mass * (a - reference) * value(index_t(d));
       }
     } else {
       T const mass = normalizer.earned(a, reference);
@@ -170,11 +162,7 @@ struct row_state {
     T const m = math::larger(reference, b.reference);
     raise<Normalizer>(m);
     b.template raise<Normalizer>(m);
-    if constexpr (Normalizer::traits.family == row_family::adjusted) {
-      T const low = math::smaller(lowest, b.lowest);
-      lower(low);
-      b.lower(low);
-    }
+    lowest = math::smaller(lowest, b.lowest);
     earned = earned + b.earned;
     ground = ground + b.ground;
     for (std::size_t d = 0; d < acc.size(); ++d) acc[d] = acc[d] + b.acc[d];

@@ -218,9 +218,22 @@ concept FactorPolicy =
     (HasRole<P, policy_role::value_gate> ||
      HasRole<P, policy_role::output_gate>)&&TriviallyCopyable<P>&& ListsParameters<P>&& BindsARow<P>&& MapsGate<P>;
 
+/// Masses that are not divided by their sum cannot be held relative to a maximum, and leave nothing to a ground.
+template <class P>
+inline constexpr bool consistent_masses = P::traits.divided_by == divisor::sum ||
+                                          (P::traits.reference == mass_reference::none && !P::traits.ground_mass &&
+                                           !P::traits.constant_mass);
+/// The other families have no masses of their own to declare.
+template <class P>
+inline constexpr bool consistent_family = P::traits.family == row_family::masses ||
+                                          (P::traits.divided_by == divisor::sum &&
+                                           P::traits.reference == mass_reference::running_maximum && !P::traits.ground_mass &&
+                                           !P::traits.constant_mass && !P::traits.ground_value && !P::traits.weight_factor &&
+                                           !P::traits.uniform_share);
+
 /// The hooks of a normalizer are those of its family, and exactly the declared ones.
 template <class P>
-concept CompleteMasses = Earns<P> &&
+concept CompleteMasses = Earns<P> && consistent_masses<P> &&
     (P::traits.ground_mass == OffersGround<P>)&&(P::traits.constant_mass == OffersConstant<P>)&&(
         P::traits.weight_factor == OffersWeightFactor<P>)&&(P::traits.uniform_share ==
                                                             OffersUniformShare<P>)&&(needs_lowest_reference<P> ==

@@ -105,6 +105,15 @@ constexpr bool complete() {
                         "attune: NormalizerPolicy: declare static constexpr attune::normalizer_traits traits{}; See "
                         "docs/policies.md#normalizers");
           if constexpr (DeclaresNormalizerTraits<P>) {
+            static_assert(
+                P::traits.family != row_family::masses || consistent_masses<P>,
+                "attune: NormalizerPolicy: masses that are divided by nothing or by the count are held as they are and "
+                "leave no ground: declare .reference = attune::mass_reference::none and no ground or constant mass. See "
+                "docs/policies.md#normalizers");
+            static_assert(
+                consistent_family<P>,
+                "attune: NormalizerPolicy of family adjusted or candidates: its traits declare the family and nothing "
+                "about masses. See docs/policies.md#normalizers");
             if constexpr (P::traits.family == row_family::masses) {
               static_assert(Earns<P>,
                             "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "

@@ -48,6 +48,7 @@ struct scalar<detail::probe_scalar> {
   using T = detail::probe_scalar;
   using mask = T::mask;
   static bool any(mask const&) { return false; }
+  static mask vanishes(T const&) { return {}; }
   static T larger(T const&, T const&) { return {}; }
   static T smaller(T const&, T const&) { return {}; }
   static T select(mask const&, T const&, T const&) { return {}; }

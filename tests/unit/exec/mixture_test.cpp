@@ -39,8 +39,8 @@ struct data {
   }
 };
 
-auto const windowed(parameter sink) { return sink_attention(sink, mask::causal_window{4}); }
-auto const sorted() { return attention(kernel::scalar_sort{0.5}, normalizer::sparsemax{}, mask::causal{}); }
+auto windowed(parameter sink) { return sink_attention(sink, mask::causal_window{4}); }
+auto sorted() { return attention(kernel::scalar_sort{0.5}, normalizer::sparsemax{}, mask::causal{}); }
 
 TEST_CASE("mixture: each head is what its own operator makes of it, on both executors") {
   data const d;

@@ -16,7 +16,7 @@ namespace attune {
 /// instruction set: a template parameter of everything that touches SIMD, so that translation units built for different
 /// instruction sets never share a symbol.
 /// Determinism: results are bitwise the same for any number of threads.
-/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk.
+/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set Lk logits per row of one tile.
 template <class T = float, class Arch = xsimd::default_arch>
 struct cpu {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "attune: cpu<T> computes in float or double");

@@ -50,8 +50,10 @@ class logit_tile {
                           index_t n, T* to) {
     if constexpr (Op::has_value_gate) {
       index_t const head = p.group(h, p.value_heads), width = p.value_width;
-      batch const zero(T(0));
-      auto const gate = op.value_gate.bind(row<batch>{{b, h, 0, p.queries}, zero, zero, zero, zero, zero, zero, lift<batch>{}});
+      batch const unknown(std::numeric_limits<T>::quiet_NaN());  // a value gate acts for all queries alike
+      batch const inverse_sqrt_width(p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0));
+      auto const gate = op.value_gate.bind(row<batch>{
+          {b, h, 0, p.queries}, unknown, unknown, unknown, inverse_sqrt_width, batch(T(0)), batch(T(p.keys)), lift<batch>{}});
       for (index_t j = 0; j < n; ++j)
         for (index_t d = 0; d < width; d += lanes) {
           alignas(64) T v[lanes] = {}, x[lanes] = {};

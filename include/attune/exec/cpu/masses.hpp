@@ -25,7 +25,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   using typename base::inputs_type;
   using typename base::normalizer;
   static constexpr bool adjusted = traits.family == row_family::adjusted;
-  /// Value sums: the weighted one; the plain one of a uniform share, or that with weights p (a - lowest).
+  /// Value sums: the weighted one; the plain one of a uniform share, or that with weights p (a - reference).
   static constexpr int sums = 1 + int(adjusted || traits.uniform_share);
   static constexpr index_t tiles_of_task = base::shape_of::tiles;
 
@@ -61,7 +61,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     typename base::extremes e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
     this->evaluate(in, s, bits, scratch, e);
-    if constexpr (adjusted) lower(e.lowest);
+    for (int v = 0; v < vectors; ++v) lowest_[v] = e.lowest[v];
     if constexpr (traits.reference == mass_reference::running_maximum) raise(e.highest);
     masses<true>(scratch, 0, s.full_first, bits);
     masses<false>(scratch, s.full_first, s.full_last, bits);
@@ -80,7 +80,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
       batch const zero(T(0));
       if constexpr (adjusted) {
         auto const row = finish_adjusted(bound_.at[v].normalizer, reference_[v], earned_[v], lowest_[v], reference_[v]);
-        batch const above = math::select(earned_[v] == zero, zero, batch(lowest_[v] - row.low));
+        batch const above = reference_[v] - row.low;
         store(weight, v, zero);
         store(lse, v, row.lse + bound_.at[v].logit_shift);
         store(factor, v, above * row.value_factor);
@@ -147,29 +147,19 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     bool any = false;
     for (int v = 0; v < vectors; ++v) any = any || xsimd::any(higher[v] > reference_[v]);
     if (!any) return;
-    batch factor[vectors];
+    batch factor[vectors], drop[vectors];
     for (int v = 0; v < vectors; ++v) {
+      drop[v] = math::select(higher[v] == reference_[v], batch(T(0)), batch(reference_[v] - higher[v]));
       auto const same = higher[v] == reference_[v];  // at +inf too, where the difference has no value
       factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
       reference_[v] = higher[v];
       earned_[v] = earned_[v] * factor[v];
       if constexpr (traits.ground_mass) ground_[v] = ground_[v] * factor[v];
     }
+    // sum e (a - m') v = sum e (a - m) v + (m - m') sum e v
+    if constexpr (adjusted) add_scaled_rows<T, Arch>(second_, sum_, p_->value_width, drop);
     scale_rows<T, Arch>(sum_, p_->value_width, factor);
     if constexpr (adjusted) scale_rows<T, Arch>(second_, p_->value_width, factor);
-  }
-
-  /// Expresses the second sum relative to lower lowest logits: sum e (a - l') v = sum e (a - l) v + (l - l') sum e v.
-  void lower(batch const* lowest) {
-    batch const zero(T(0));
-    batch drop[vectors];
-    bool any = false;
-    for (int v = 0; v < vectors; ++v) {
-      drop[v] = math::select(lowest_[v] == math::infinity<batch>(), zero, batch(lowest_[v] - lowest[v]));
-      any = any || xsimd::any(drop[v] > zero);
-      lowest_[v] = lowest[v];
-    }
-    if (any) add_scaled_rows<T, Arch>(second_, sum_, p_->value_width, drop);
   }
 
   /// Logits -> masses that weigh values, in place; sums of earned and ground mass. Masked: unseen pairs leave no mass of any kind.
@@ -178,10 +168,9 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     if (from >= to) return;
     typename base::bound_lanes const f = bound_;
     batch const zero(T(0));
-    batch m[vectors], low[vectors], earned[vectors], ground[vectors];
+    batch m[vectors], earned[vectors], ground[vectors];
     for (int v = 0; v < vectors; ++v) {
       m[v] = reference_[v];
-      low[v] = lowest_[v];
       earned[v] = ground[v] = zero;
     }
     for (index_t j = from; j < to; ++j)
@@ -204,7 +193,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
         e.store_aligned(at);
         if constexpr (adjusted) {
           batch const off(-std::numeric_limits<T>::infinity());
-          math::select(a == off, zero, batch(e * (a - low[v]))).store_aligned(at + base::pair_buffer);
+          math::select(a == off, zero, batch(e * (a - m[v]))).store_aligned(at + base::pair_buffer);
         }
       }
     for (int v = 0; v < vectors; ++v) {  // a block sums from zero: error grows with the block, not with Lk

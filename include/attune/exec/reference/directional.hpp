@@ -50,6 +50,10 @@ struct moving_numbers {
     for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
       for (std::size_t n = 0; n < direction.parameters.size(); ++n)
         if (names(path, direction.parameters[n].name)) {
+          shape const wanted = (policy.*listed.member).extents(), got = direction.parameters[n].along.extents();
+          if (!(got == wanted) && got.size() != 1)
+            throw error("jvp", "the direction of parameter " + path, "shape " + to_string(got),
+                        to_string(wanted) + ", that of the parameter, or one number");
           slots.push_back(&(policy.*listed.member));
           along.push_back(direction.parameters[n].along);
           used_parameters[n] = true;
@@ -58,6 +62,9 @@ struct moving_numbers {
     for_each_table(op, [&](auto const& listed, auto const& policy, std::string const& path) {
       for (std::size_t n = 0; n < direction.tables.size(); ++n)
         if (names(path, direction.tables[n].name)) {
+          shape const wanted = (policy.*listed.member).extents(), got = direction.tables[n].along.extents();
+          if (!(got == wanted))
+            throw error("jvp", "the direction of table " + path, "shape " + to_string(got), to_string(wanted));
           tables.push_back(&(policy.*listed.member));
           tables_along.push_back(direction.tables[n].along);
           used_tables[n] = true;
@@ -75,16 +82,22 @@ struct moving_numbers {
   }
 };
 
+inline void check_direction(char const* function, char const* name, tangent_tensor const& x) {
+  if (x.moves() && !(x.along.extents() == x.value.extents()))
+    throw error(function, std::string("the direction of ") + name, "shape " + to_string(x.along.extents()),
+                to_string(x.value.extents()) + ", the shape of the tensor");
+}
 template <class Op>
 void check_directions(char const* function, inputs<Op, tangent_tensor> const& in) {
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) {
-      tangent_tensor const& x = member<F>(in);
-      if (x.moves() && !(x.along.extents() == x.value.extents()))
-        throw error(function, std::string("the direction of ") + name_of(F), "shape " + to_string(x.along.extents()),
-                    to_string(x.value.extents()) + ", the shape of the tensor");
-    }
+    if constexpr (Op::uses(F)) check_direction(function, name_of(F), member<F>(in));
   });
+}
+template <class Op>
+void check_directions(char const* function, cotangents<Op, tangent_tensor> const& d) {
+  check_direction(function, "the gradient of out", d.out);
+  if constexpr (Op::has_lse) check_direction(function, "the gradient of lse", d.lse);
+  if constexpr (Op::has_ground_weight) check_direction(function, "the gradient of ground_weight", d.ground_weight);
 }
 
 }  // namespace detail
@@ -101,12 +114,14 @@ dense_result<dual<T, 1>> jvp(reference<T>, Op const& op, inputs<Op, tangent_tens
 }
 
 /// Gradients and how they change along a direction: a Hessian-vector product of the objective that the cotangents define.
-/// Meaningful where the operator is smooth; at kinks and ties it is that of the one-sided derivative.
+/// Directions move the values of parameters, not the sources of a projection, whose gradients are then those at a fixed slope of
+/// the activation. Meaningful where the operator is smooth; at kinks and ties it is that of the one-sided derivative.
 template <class T, class Op>
 dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& op, inputs<Op, tangent_tensor> const& in,
                                        cotangents<Op, tangent_tensor> const& d, policy_direction const& direction = {}) {
   problem_shape const p = detail::checked_problem("jvp_of_vjp", op, in, detail::output_shape(in));
   detail::check_directions("jvp_of_vjp", in);
+  detail::check_directions("jvp_of_vjp", d);
   detail::moving_numbers<T> const moving(op, direction);
   return detail::dense_vjp<dual<T, 1>>(op, in, p, d, moving.numbers());
 }

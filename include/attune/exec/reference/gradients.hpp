@@ -66,11 +66,22 @@ class dense_gradients {
   gradient_array<T> parameter(std::string const& name) const { return summed("parameter", parameters, name); }
   /// The same for a table.
   gradient_array<T> table(std::string const& name) const { return summed("table", tables, name); }
-  /// The sources of a projected parameter: one entry, by name or path.
-  parameter_gradient<T> const& projected(std::string const& name) const {
-    for (auto const& p : parameters)
-      if (names(p.path, name) && p.x.extents.size() > 0) return p;
-    throw error("dense_gradients", "the name " + name, "no projected parameter", "one of the operator's projections");
+  /// The same for the sources of projected parameters.
+  parameter_gradient<T> projected(std::string const& name) const {
+    parameter_gradient<T> sum;
+    for (auto const& p : parameters) {
+      if (!names(p.path, name) || p.x.extents.size() == 0) continue;
+      if (sum.path.empty()) {
+        sum = p;
+        continue;
+      }
+      for (auto const part : {&parameter_gradient<T>::values, &parameter_gradient<T>::x, &parameter_gradient<T>::weight,
+                              &parameter_gradient<T>::bias})
+        add(sum.*part, p.*part, name);
+    }
+    if (sum.path.empty())
+      throw error("dense_gradients", "the name " + name, "no projected parameter", "one of the operator's projections");
+    return sum;
   }
 
   void add(field f, index_t b, index_t h, index_t i, index_t d, T const& x) {
@@ -92,6 +103,12 @@ class dense_gradients {
     if (path.size() < name.size() || path.compare(path.size() - name.size(), name.size(), name) != 0) return false;
     return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
   }
+  static void add(gradient_array<T>& sum, gradient_array<T> const& more, std::string const& name) {
+    if (!(sum.extents == more.extents))
+      throw error("dense_gradients", "the name " + name, "shapes " + to_string(sum.extents) + " and " + to_string(more.extents),
+                  "equal ones, or the path of one of them, as \"normalizer." + name + "\"");
+    for (std::size_t n = 0; n < sum.values.size(); ++n) sum.values[n] = sum.values[n] + more.values[n];
+  }
   template <class List>
   static gradient_array<T> summed(char const* kind, List const& list, std::string const& name) {
     gradient_array<T> sum;
@@ -101,11 +118,7 @@ class dense_gradients {
         sum = entry.values;
         continue;
       }
-      if (!(sum.extents == entry.values.extents))
-        throw error("dense_gradients", "the name " + name,
-                    "shapes " + to_string(sum.extents) + " and " + to_string(entry.values.extents),
-                    "equal ones, or the path of one of them, as \"normalizer." + name + "\"");
-      for (std::size_t n = 0; n < sum.values.size(); ++n) sum.values[n] = sum.values[n] + entry.values.values[n];
+      add(sum, entry.values, name);
     }
     if (sum.values.empty())
       throw error("dense_gradients", "the name " + name, text("no such ", kind), "a name that the operator lists");

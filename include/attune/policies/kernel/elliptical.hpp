@@ -36,7 +36,7 @@ struct bilinear {
   constexpr bilinear() = default;
   constexpr bilinear(table m, parameter c = {}) : metric(m), scale(c) {}
   static constexpr auto parameters() { return std::tuple{listed("scale", &bilinear::scale)}; }
-  static constexpr auto tables() { return std::tuple{listed("metric", &bilinear::metric, table_width::query)}; }
+  static constexpr auto tables() { return std::tuple{listed("metric", &bilinear::metric, table_width::query_row)}; }
 
   template <class T>
   ATTUNE_HD detail::bound_elliptical<T> bind(row<T> const& r) const {
@@ -62,7 +62,7 @@ struct elliptical {
   constexpr elliptical() = default;
   constexpr elliptical(table m, parameter c = {}) : metric(m), scale(c) {}
   static constexpr auto parameters() { return std::tuple{listed("scale", &elliptical::scale)}; }
-  static constexpr auto tables() { return std::tuple{listed("metric", &elliptical::metric, table_width::query)}; }
+  static constexpr auto tables() { return std::tuple{listed("metric", &elliptical::metric, table_width::query_row)}; }
 
   template <class T>
   ATTUNE_HD detail::bound_elliptical<T> bind(row<T> const& r) const {

@@ -30,6 +30,10 @@ struct relative_bias {
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() { return std::tuple{listed("values", &relative_bias::values, table_width::one)}; }
 
+  void check(char const* function) const {
+    if (values.rows() % 2 == 0)
+      throw error(function, "table values", attune::detail::text(values.rows(), " rows"), "an odd number: 2 M + 1");
+  }
   ATTUNE_HD index_t index(index_t distance) const {
     index_t const reach = (values.rows() - 1) / 2;
     return (distance < -reach ? -reach : distance > reach ? reach : distance) + reach;
@@ -67,6 +71,14 @@ struct t5_bias {
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() { return std::tuple{listed("values", &t5_bias::values, table_width::one)}; }
 
+  void check(char const* function) const {
+    index_t const buckets = bidirectional ? values.rows() / 2 : values.rows();
+    if (bidirectional && values.rows() % 2 != 0)
+      throw error(function, "table values", attune::detail::text(values.rows(), " rows"), "an even number of buckets");
+    if (max_distance <= buckets / 2)
+      throw error(function, "max_distance", attune::detail::text("the value ", max_distance),
+                  attune::detail::text("more than ", buckets / 2, ", the number of exact buckets"));
+  }
   /// The bucket of a key `distance` = i + offset - j positions before the query.
   ATTUNE_HD_UNCHECKED index_t index(index_t distance) const {
     index_t buckets = values.rows(), base = 0, n = distance;

@@ -25,7 +25,7 @@ struct xl_content {
   table bias;
   parameter scale;
   static constexpr auto parameters() { return std::tuple{listed("scale", &xl_content::scale)}; }
-  static constexpr auto tables() { return std::tuple{listed("bias", &xl_content::bias, table_width::query)}; }
+  static constexpr auto tables() { return std::tuple{listed("bias", &xl_content::bias, table_width::query_row)}; }
   template <class T>
   ATTUNE_HD detail::bound_xl<T> bind(row<T> const& r) const {
     return {r(scale, r.inverse_sqrt_width)};
@@ -40,7 +40,7 @@ struct xl_position {
   parameter scale;
   static constexpr auto parameters() { return std::tuple{listed("scale", &xl_position::scale)}; }
   static constexpr auto tables() {
-    return std::tuple{listed("bias", &xl_position::bias, table_width::query),
+    return std::tuple{listed("bias", &xl_position::bias, table_width::query_row),
                       listed("relative", &xl_position::relative, table_width::query)};
   }
   template <class T>

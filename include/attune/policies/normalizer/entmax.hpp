@@ -16,7 +16,7 @@ namespace attune::normalizer {
 /// Axioms:   shift invariant; sum w = 1; weights are exactly 0 at and below the threshold; equal logits share equally.
 /// Numerics: threshold to 1e-14 (double), 1e-6 (float) of a - max a, by a compensated sum. A logit exactly on the threshold has
 ///           weight 0 and is outside the support (for derivatives too). All logits -inf: as no visible key. Keys outside the
-///           support are never read. Output .threshold is tau.
+///           support are never read into a result. Output .threshold is tau.
 /// Cost:     that of softmax and a few passes over the row's logits, which stay in cache.
 /// State:    candidate set: the logits above the threshold; merging is exact.
 /// Backends: all that keep a candidate set.

@@ -35,7 +35,9 @@ inline void check_against_differences(subject const& s, int entries = 4) {
   digits50 const scale = largest(g);
   REQUIRE(scale > 0.01);
   rng random(7);
-  for (auto const& [name, values] : g) {
+  for (auto const& entry : g) {  // no structured binding: clang 14 captures none
+    auto const& name = entry.first;
+    auto const& values = entry.second;
     INFO(name);
     block const& b = s.data.at(name);
     digits50 block_scale(0);
@@ -90,7 +92,9 @@ inline void check_second_order(subject const& s) {
     REQUIRE(scale > 0.01);
     auto const at = [&](int steps) { return s.gradient(moved(s.data, t, steps)); };
     auto const p2 = at(2), p1 = at(1), m1 = at(-1), m2 = at(-2);
-    for (auto const& [name, values] : along) {
+    for (auto const& entry : along) {  // no structured binding: clang 14 captures none
+      auto const& name = entry.first;
+      auto const& values = entry.second;
       INFO(name);
       for (std::size_t n = 0; n < values.size(); ++n) {
         INFO(n);
@@ -106,7 +110,9 @@ inline void check_second_order(subject const& s) {
   direction const t = random_direction(s.data, 4, false), u = random_direction(s.data, 5, false);
   auto const by_t = s.gradient_along(s.data, t), by_u = s.gradient_along(s.data, u);
   digits50 t_first(0), u_first(0), magnitude(0);
-  for (auto const& [name, values] : by_t) {
+  for (auto const& entry : by_t) {  // no structured binding: clang 14 captures none
+    auto const& name = entry.first;
+    auto const& values = entry.second;
     kind const is = s.data.at(name).is;
     if (is == kind::x || is == kind::weight || is == kind::bias) continue;
     for (std::size_t n = 0; n < values.size(); ++n) {

@@ -128,7 +128,7 @@ TEST_SUITE("thresholds") {
   }
   TEST_CASE("a batch of rows: top-k keeps the sorted set, ties to the lower position") {
     for (index_t const k : {1, 2, 5, 64, 5000})
-      for (std::size_t const size : {1, 4, 33, 500, 3000}) {
+      for (std::size_t const size : std::initializer_list<std::size_t>{1, 4, 33, 500, 3000}) {
         check_top<float>(k, size);
         check_top<double>(k, size);
       }

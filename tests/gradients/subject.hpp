@@ -98,7 +98,9 @@ gradients_by_block<T> by_block(dense_gradients<T> const& g, problem const& p) {
   gradients_by_block<T> to;
   for (int f = 0; f <= int(field::v0); ++f)
     if (std::string const name = name_of(field(f)); g.of(field(f)).extents.size() > 0) to[name] = g.of(field(f)).values;
-  for (auto const& [name, b] : p.numbers) {
+  for (auto const& entry : p.numbers) {  // no structured binding: clang 14 captures none
+    auto const& name = entry.first;
+    auto const& b = entry.second;
     if (b.is == kind::number || b.is == kind::value) to[name] = g.parameter(name).values;
     if (b.is == kind::table) to[name] = g.table(name).values;
     if (b.is == kind::x) to[name] = g.projected(owner_of(name)).x.values;
@@ -127,7 +129,9 @@ two_routes<T> two_routes_of(Op const& op, problem const& p, direction const& t) 
   auto const r = jvp(reference<T>{}, op, moving_inputs_of<Op>(p, t), policy_direction_of(op, p, t));
   for_each_output(r, p, T(0), [&](T const& c, dual<T, 1> const& y) { sum.forward = sum.forward + c * y.tangent[0]; });
   auto const g = by_block(vjp(reference<T>{}, op, inputs_of<Op>(p), cotangents_of<Op>(p)), p);
-  for (auto const& [name, values] : g) {
+  for (auto const& entry : g) {  // no structured binding: clang 14 captures none
+    auto const& name = entry.first;
+    auto const& values = entry.second;
     block const& along = t.numbers.at(name);
     if (along.is == kind::x || along.is == kind::weight || along.is == kind::bias) continue;  // their value moves instead
     for (std::size_t n = 0; n < values.size(); ++n) {

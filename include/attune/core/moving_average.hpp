@@ -66,7 +66,7 @@ class moving_average {
     return (value_ - math::exp(log_kept) * initial_) / -math::expm1(log_kept);
   }
 
-  friend constexpr bool operator==(moving_average const&, moving_average const&) = default;
+  friend bool operator==(moving_average const&, moving_average const&) = default;
 
   /// Text that from_string reads back bit for bit, whatever the locale: "attune.moving_average 1 <momentum> <initial> <value>
   /// <count>", numbers in hexadecimal floating point without "0x". The 1 is the version of the format.

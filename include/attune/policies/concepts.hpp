@@ -218,11 +218,10 @@ concept FactorPolicy =
     (HasRole<P, policy_role::value_gate> ||
      HasRole<P, policy_role::output_gate>)&&TriviallyCopyable<P>&& ListsParameters<P>&& BindsARow<P>&& MapsGate<P>;
 
-/// Masses that are not divided by their sum cannot be held relative to a maximum, and leave nothing to a ground.
+/// Masses that are not divided by their sum cannot be held relative to a maximum, and a constant one has no share.
 template <class P>
 inline constexpr bool consistent_masses = P::traits.divided_by == divisor::sum ||
-                                          (P::traits.reference == mass_reference::none && !P::traits.ground_mass &&
-                                           !P::traits.constant_mass);
+                                          (P::traits.reference == mass_reference::none && !P::traits.constant_mass);
 /// The other families have no masses of their own to declare.
 template <class P>
 inline constexpr bool consistent_family = P::traits.family == row_family::masses ||

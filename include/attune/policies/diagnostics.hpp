@@ -107,9 +107,9 @@ constexpr bool complete() {
           if constexpr (DeclaresNormalizerTraits<P>) {
             static_assert(
                 P::traits.family != row_family::masses || consistent_masses<P>,
-                "attune: NormalizerPolicy: masses that are divided by nothing or by the count are held as they are and "
-                "leave no ground: declare .reference = attune::mass_reference::none and no ground or constant mass. See "
-                "docs/policies.md#normalizers");
+                "attune: NormalizerPolicy: masses that are divided by nothing or by the count are held as they are, and a "
+                "constant mass would have no share: declare .reference = attune::mass_reference::none and no constant "
+                "mass. See docs/policies.md#normalizers");
             static_assert(
                 consistent_family<P>,
                 "attune: NormalizerPolicy of family adjusted or candidates: its traits declare the family and nothing "

@@ -174,7 +174,8 @@ class row_pullback {
     for (int k = 0; k < directions; ++k) {
       T sum = chained(value_sum.value(), done.value_factor.tangent[k]);
       if constexpr (is.uniform_share) sum = sum + chained(plain_sum.value(), done.share.tangent[k]);
-      if constexpr (Op::has_ground_weight) sum = sum + chained(ground_gain_, done.ground_weight.tangent[k]);
+      if constexpr (Op::has_ground_weight || Op::uses(field::v0))
+        sum = sum + chained(ground_gain_, done.ground_weight.tangent[k]);
       if constexpr (Op::has_lse) sum = sum + chained(by_lse_, lse_move(k));
       by[std::size_t(k)] = sum;
     }

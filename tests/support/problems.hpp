@@ -196,11 +196,11 @@ inline std::vector<index> tensor_shape(std::string const& name, dimensions const
 }
 
 /// Rows and columns of table `name`. `farthest` is the largest |i + offset - j|.
-inline std::pair<index, index> table_shape(std::string const& name, dimensions const& n, index farthest) {
+inline std::pair<index, index> table_shape(policies const& what, std::string const& name, dimensions const& n, index farthest) {
   if (name == "metric" || name == "bias_u" || name == "bias_w") return {1, n.width};
   if (name == "relative") return {2 * farthest + 1, n.width};
-  if (name == "values") return {8, 1};  // buckets of T5 come in pairs; the last row of a relative bias is never met
-  return {3, 1};                        // of a Fourier series
+  if (name == "values") return {what.has("t5_bias") ? 8 : 7, 1};  // buckets come in pairs; distances from -M to M do not
+  return {3, 1};                                                  // of a Fourier series
 }
 
 /// One number of a tensor or a table, where operator e wants it.
@@ -248,7 +248,7 @@ inline problem make_problem(entry const& e, dimensions const& n, recipe const& h
   index const farthest = std::max(std::abs(offset - n.keys + 1), std::abs(n.queries - 1 + offset));
   for (std::string const& name : e.tables) {
     auto const any = [&](index size) { return random.chance(0.5) ? size : index{1}; };
-    auto const [rows, columns] = table_shape(name, n, farthest);
+    auto const [rows, columns] = table_shape(what, name, n, farthest);
     array& a = p.tables[name] = make_array({any(n.batch), any(n.heads), rows, columns});
     for (double& x : a.data) x = f32(draw_number(what, name, random, name == "frequency" ? 0.3 : 1));
   }

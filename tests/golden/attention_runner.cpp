@@ -34,9 +34,10 @@ array weights_by_identity(instances::entry const& ungated, problem p, backend ex
   return ungated.run(p, executor, {}).out;
 }
 
-/// Row by row of the weights.
+/// Row by row of the weights; nothing if there are none.
 template <class Reduce>
 array per_row(array const& weights, Reduce const& reduce) {
+  if (weights.empty()) return {};
   array r{{weights.shape.begin(), weights.shape.end() - 1}, {}};
   auto const keys = static_cast<std::size_t>(weights.shape.back());
   for (std::size_t begin = 0; begin < weights.data.size(); begin += keys) {

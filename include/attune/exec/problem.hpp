@@ -235,6 +235,13 @@ void require_row_output(char const* function, char const* argument, tensor<T> co
     throw error(function, argument, "shape " + to_string(x.extents()), to_string(expected) + ": one number per row");
 }
 
+template <class Op, class T>
+void check_outputs(char const* function, outputs<Op, T> const& out, problem_shape const& p) {
+  if constexpr (Op::has_lse) require_row_output(function, "lse", out.lse.values, p);
+  if constexpr (Op::has_ground_weight) require_row_output(function, "ground_weight", out.ground_weight, p);
+  if constexpr (Op::has_threshold) require_row_output(function, "threshold", out.threshold, p);
+}
+
 /// (batch, head, position) of a broadcast tensor that row (b, h, i) reads.
 struct row_index {
   index_t batch, head, position;

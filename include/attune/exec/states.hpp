@@ -194,16 +194,16 @@ state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n
   auto const u = std::size_t(n);
   candidate_threshold<T> const at = states.level(u);
   state_row<T> r{std::vector<T>(std::size_t(states.extents.value_width), T(0))};
-  T z = states.poisons[u];
+  T sum(0);
   for (auto const& c : states.rows[u]) {
     T const w = states.normalizers[u].weight(at, c.logit, key<T>{T(double(c.key))});
     if (w == T(0)) continue;
-    z = z + w;
+    sum = sum + w;
     for (std::size_t d = 0; d < r.out.size(); ++d) r.out[d] = r.out[d] + w * c.value[d];
   }
-  for (T& x : r.out) x = z == T(0) ? T(0) : T(x / z);
-  r.threshold =
-      z == T(0) ? T(math::infinity<T>() - math::infinity<T>()) : T(states.normalizers[u].reported(at) + states.poisons[u]);
+  auto const done = finish_candidates(states.normalizers[u], at, sum, states.poisons[u]);
+  for (T& x : r.out) x = x * done.value_factor;
+  r.threshold = done.threshold;
   return r;
 }
 
@@ -214,9 +214,7 @@ state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n
 template <class T, class Op, class View>
 void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& states, outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());
-  if constexpr (Op::has_lse) detail::require_row_output("finish", "lse", to.lse.values, p);
-  if constexpr (Op::has_ground_weight) detail::require_row_output("finish", "ground_weight", to.ground_weight, p);
-  if constexpr (Op::has_threshold) detail::require_row_output("finish", "threshold", to.threshold, p);
+  detail::check_outputs("finish", to, p);
   if (!(detail::rows_of(states) == to.out.extents()))
     throw error("finish", "states", "rows of shape " + to_string(detail::rows_of(states)),
                 to_string(to.out.extents()) + ", the shape of out");

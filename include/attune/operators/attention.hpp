@@ -151,6 +151,15 @@ struct count_of<attention_operator<K, L, G, N, V, O, M>> : count_of_all<K, L, G,
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a dot.
+inline bool is_called(std::string const& path, std::string const& name) {
+  return path.ends_with(name) && (path.size() == name.size() || path[path.size() - name.size() - 1] == '.');
+}
+
+}  // namespace detail
+
 /// Calls visit(listed, policy, path) for every parameter of an operator, parts of composites included. The path tells equal
 /// names of several policies apart: "length_scale.gamma", "normalizer.gamma", "kernel.1.slope".
 template <class Op, class Visit>

@@ -90,6 +90,23 @@ ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T cons
           math::select(dead, T(-math::infinity<T>()), T(m + math::log(earned)))};
 }
 
+/// What `finish` makes of a row of candidates: w = weight(threshold, a) value_factor.
+template <class T>
+struct finished_candidates {
+  T value_factor, threshold;
+};
+
+/// Family candidates: divides by the sum of weights. `poison` is the sum of candidate_poison; a row without any weight has
+/// weights of 0 and no threshold (NaN).
+template <class Bound, class T>
+ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, candidate_threshold<T> const& at, T const& sum,
+                                                   T const& poison) {
+  T const zero(0), one(1), none = math::infinity<T>() - math::infinity<T>();
+  T const z = sum + poison;
+  auto const dead = z == zero;
+  return {math::select(dead, zero, T(one / z)), math::select(dead, none, T(normalizer.reported(at) + poison))};
+}
+
 /// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract wants; else 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T candidate_poison(T const& a) {

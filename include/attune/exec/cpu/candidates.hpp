@@ -128,19 +128,15 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   /// Keeps the logits of the keys [first, last).
   void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const*) {
     std::uint64_t bits[base::block];
-    first = std::max(first, sees.hull.first);
-    last = std::min(last, sees.hull.last);
-    if (first >= last) return;
-    auto const seen = sees.block(first, last, bits);
-    if (seen == base::visibility::none) return;
-    auto const s = this->stretch(seen, first, last);
+    auto const s = this->seen(first, last, bits);
+    if (s.n == 0) return;
     typename base::extremes e;
     for (int v = 0; v < vectors; ++v) e.poison[v] = poison_[v], e.highest[v] = highest_[v], e.lowest[v] = batch(T(0));
     this->evaluate(in, s, bits, scratch, e);
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v], highest_[v] = e.highest[v];
     std::copy_n(scratch, s.n * queries, column_ + index_t(positions_.size()) * queries);
-    for (index_t j = 0; j < s.n; ++j) positions_.push_back(first + j);
-    blocks_.push_back({first, s.n});
+    for (index_t j = 0; j < s.n; ++j) positions_.push_back(s.first + j);
+    blocks_.push_back({s.first, s.n});
   }
 
   /// Solves, sums and writes the rows.
@@ -164,12 +160,9 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     }
     alignas(64) T factor[queries], threshold[queries];
     for (int v = 0; v < vectors; ++v) {
-      batch const z = total[v] + poison_[v], zero(T(0));
-      auto const dead = z == zero;
-      math::select(dead, zero, batch(batch(T(1)) / z)).store_aligned(factor + v * lanes);
-      math::select(dead, batch(std::numeric_limits<T>::quiet_NaN()),
-                   batch(bound_.at[v].normalizer.reported(level_[v]) + poison_[v]))
-          .store_aligned(threshold + v * lanes);
+      auto const done = finish_candidates(bound_.at[v].normalizer, level_[v], total[v], poison_[v]);
+      done.value_factor.store_aligned(factor + v * lanes);
+      done.threshold.store_aligned(threshold + v * lanes);
     }
     this->write_out(in, to, factor, scratch, [&](index_t l, index_t d) { return sum_[d * queries + l] * factor[l]; });
     for (index_t l = 0; l < count_; ++l)

@@ -8,17 +8,6 @@
 
 namespace attune {
 
-namespace detail {
-
-template <class Op, class T>
-void check_outputs(outputs<Op, T> const& out, problem_shape const& p) {
-  if constexpr (Op::has_lse) require_row_output("forward", "lse", out.lse.values, p);
-  if constexpr (Op::has_ground_weight) require_row_output("forward", "ground_weight", out.ground_weight, p);
-  if constexpr (Op::has_threshold) require_row_output("forward", "threshold", out.threshold, p);
-}
-
-}  // namespace detail
-
 /// Evaluates an operator, fused: nothing of size Lq x Lk exists, blocks of keys that no row of a tile sees are skipped.
 /// Shapes:      operators/inputs.hpp.
 /// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
@@ -30,7 +19,7 @@ void check_outputs(outputs<Op, T> const& out, problem_shape const& p) {
 template <class T, class Arch, class Op>
 void forward(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
-  detail::check_outputs(out, p);
+  detail::check_outputs("forward", out, p);
   exec_cpu::stream(
       exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
       [&](auto& tile, T* scratch) { tile.finish(in, out, scratch); });

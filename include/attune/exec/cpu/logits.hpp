@@ -132,14 +132,21 @@ class logit_tile {
             {}};
   }
 
-  /// Which keys of a block are seen by whom. A block on the edge of a mask may still hold a stretch [full_first, full_last)
-  /// that everybody sees: only the rest pays for masking.
+  /// Keys of a block that somebody sees. A block on the edge of a mask may still hold a stretch [full_first, full_last) that
+  /// everybody sees: only the rest pays for masking.
   struct seen_block {
     index_t first, n, full_first, full_last;
   };
-  seen_block stretch(visibility seen, index_t first, index_t last) const {
-    seen_block s{first, last - first, 0, seen == visibility::all ? last - first : 0};
-    if (seen == visibility::some && !sees.common.empty()) {
+  /// The keys of [first, last) between the first and the last that any row sees, with a bit per row that sees them; n = 0 where
+  /// nobody sees any.
+  seen_block seen(index_t first, index_t last, std::uint64_t* bits) {
+    first = std::max(first, sees.hull.first);
+    last = std::min(last, sees.hull.last);
+    if (first >= last) return {first, 0, 0, 0};
+    visibility const who = sees.block(first, last, bits);
+    if (who == visibility::none) return {first, 0, 0, 0};
+    seen_block s{first, last - first, 0, who == visibility::all ? last - first : 0};
+    if (who == visibility::some && !sees.common.empty()) {
       s.full_first = std::clamp(sees.common.first - first, index_t(0), s.n);
       s.full_last = std::clamp(sees.common.last - first, s.full_first, s.n);
     }

@@ -51,13 +51,8 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   /// Streams the keys [first, last) of one block through the rows; `gated` holds its values behind the value gate.
   void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const* gated) {
     std::uint64_t bits[base::block];
-    index_t const from = first;
-    first = std::max(first, sees.hull.first);
-    last = std::min(last, sees.hull.last);
-    if (first >= last) return;
-    auto const seen = sees.block(first, last, bits);
-    if (seen == base::visibility::none) return;
-    auto const s = this->stretch(seen, first, last);
+    auto const s = this->seen(first, last, bits);
+    if (s.n == 0) return;
     typename base::extremes e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
     this->evaluate(in, s, bits, scratch, e);
@@ -66,7 +61,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     masses<true>(scratch, 0, s.full_first, bits);
     masses<false>(scratch, s.full_first, s.full_last, bits);
     masses<true>(scratch, s.full_last, s.n, bits);
-    row_block<T> const values = this->values(in, first, s.n, scratch, gated, from);
+    row_block<T> const values = this->values(in, s.first, s.n, scratch, gated, first);
     this->add_values(values, s, scratch, bits, sum_);
     if constexpr (adjusted) this->add_values(values, s, scratch + base::pair_buffer, bits, second_);
     if constexpr (traits.uniform_share)

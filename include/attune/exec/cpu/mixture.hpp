@@ -17,7 +17,7 @@ void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
              inputs<mixture_operator<Ops...>, tensor<T const>> const& in, outputs<mixture_operator<Ops...>, T> const& out) {
   using whole = mixture_operator<Ops...>;
   problem_shape const all = detail::checked_problem("forward", mixed, in, out.out.extents());
-  detail::check_outputs(out, all);
+  detail::check_outputs("forward", out, all);
   detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
     auto const own_in = detail::narrowed<part>(in);

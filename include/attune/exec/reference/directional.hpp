@@ -42,14 +42,10 @@ struct moving_numbers {
 
   template <class Op>
   moving_numbers(Op const& op, policy_direction const& direction) {
-    auto const names = [](std::string const& path, std::string const& name) {
-      return path.size() >= name.size() && path.compare(path.size() - name.size(), name.size(), name) == 0 &&
-             (path.size() == name.size() || path[path.size() - name.size() - 1] == '.');
-    };
     std::vector<bool> used_parameters(direction.parameters.size()), used_tables(direction.tables.size());
     for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
       for (std::size_t n = 0; n < direction.parameters.size(); ++n)
-        if (names(path, direction.parameters[n].name)) {
+        if (is_called(path, direction.parameters[n].name)) {
           shape const wanted = (policy.*listed.member).extents(), got = direction.parameters[n].along.extents();
           if (!(got == wanted) && got.size() != 1)
             throw error("jvp", "the direction of parameter " + path, "shape " + to_string(got),
@@ -61,7 +57,7 @@ struct moving_numbers {
     });
     for_each_table(op, [&](auto const& listed, auto const& policy, std::string const& path) {
       for (std::size_t n = 0; n < direction.tables.size(); ++n)
-        if (names(path, direction.tables[n].name)) {
+        if (is_called(path, direction.tables[n].name)) {
           shape const wanted = (policy.*listed.member).extents(), got = direction.tables[n].along.extents();
           if (!(got == wanted))
             throw error("jvp", "the direction of table " + path, "shape " + to_string(got), to_string(wanted));

@@ -145,9 +145,7 @@ dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> con
 template <class T, class Op>
 void forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in, outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("forward", op, in, to.out.extents());
-  if constexpr (Op::has_lse) detail::require_row_output("forward", "lse", to.lse.values, p);
-  if constexpr (Op::has_ground_weight) detail::require_row_output("forward", "ground_weight", to.ground_weight, p);
-  if constexpr (Op::has_threshold) detail::require_row_output("forward", "threshold", to.threshold, p);
+  detail::check_outputs("forward", to, p);
   dense_result<T> const result = forward(exec, op, in, to.out.extents());
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h) {

@@ -70,7 +70,7 @@ class dense_gradients {
   parameter_gradient<T> projected(std::string const& name) const {
     parameter_gradient<T> sum;
     for (auto const& p : parameters) {
-      if (!names(p.path, name) || p.x.extents.size() == 0) continue;
+      if (!detail::is_called(p.path, name) || p.x.extents.size() == 0) continue;
       if (sum.path.empty()) {
         sum = p;
         continue;
@@ -99,10 +99,6 @@ class dense_gradients {
   }
 
  private:
-  static bool names(std::string const& path, std::string const& name) {
-    if (path.size() < name.size() || path.compare(path.size() - name.size(), name.size(), name) != 0) return false;
-    return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
-  }
   static void add(gradient_array<T>& sum, gradient_array<T> const& more, std::string const& name) {
     if (!(sum.extents == more.extents))
       throw error("dense_gradients", "the name " + name, "shapes " + to_string(sum.extents) + " and " + to_string(more.extents),
@@ -113,7 +109,7 @@ class dense_gradients {
   static gradient_array<T> summed(char const* kind, List const& list, std::string const& name) {
     gradient_array<T> sum;
     for (auto const& entry : list) {
-      if (!names(entry.path, name)) continue;
+      if (!detail::is_called(entry.path, name)) continue;
       if (sum.values.empty()) {
         sum = entry.values;
         continue;

@@ -104,17 +104,16 @@ weighed_row<T> weigh_candidates(Bound const& normalizer, visible_keys<T> const& 
   candidate_column<T> column(row.logits, row.keys);
   r.level = normalizer.solve(column);
   compensated<T> sum;
-  T finite(0);
+  T poison(0);
   for (std::size_t n = 0; n < row.keys.size(); ++n) {
     r.weights.push_back(normalizer.weight(r.level, row.logits[n], key<T>{T(double(row.keys[n]))}));
     sum.add(r.weights.back());
-    finite = finite + candidate_poison(row.logits[n]);
+    poison = poison + candidate_poison(row.logits[n]);
   }
   r.earned = sum.value();
-  T const z = r.earned + finite;
-  T const factor = math::select(z == T(0), T(0), T(T(1) / z));
-  for (T& w : r.weights) w = w * factor;
-  r.threshold = math::select(z == T(0), T(math::infinity<T>() - math::infinity<T>()), T(normalizer.reported(r.level) + finite));
+  auto const done = finish_candidates(normalizer, r.level, r.earned, poison);
+  for (T& w : r.weights) w = w * done.value_factor;
+  r.threshold = done.threshold;
   return r;
 }
 

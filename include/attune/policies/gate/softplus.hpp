@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <attune/policies/concepts.hpp>
+#include <attune/policies/strength.hpp>
 
 namespace attune::gate {
 
@@ -39,7 +40,7 @@ struct basic_softplus {
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
-    return {math::smaller(math::softplus(r(beta)), T(0x1p96f))};
+    return {attune::strength(r(beta))};
   }
 };
 

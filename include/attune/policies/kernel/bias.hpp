@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -24,11 +24,7 @@ struct bias {
   using contraction = contraction::given_bias;
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& b, key<T> const&) const { return b; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };
@@ -47,11 +43,7 @@ struct key_bias {
   using contraction = contraction::given_key_bias;
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& b, key<T> const&) const { return b; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };

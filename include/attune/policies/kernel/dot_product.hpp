@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -27,12 +27,7 @@ struct dot_product {
   static constexpr auto parameters() { return std::tuple{listed("scale", &dot_product::scale)}; }
 
   template <class T>
-  struct bound {
-    T c;
-    ATTUNE_HD T score(T const& dot, key<T> const&) const { return c * dot; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {r(scale, r.inverse_sqrt_width)};
   }
 };

@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -31,12 +31,7 @@ struct elementwise {
   static constexpr auto parameters() { return std::tuple{listed("scale", &elementwise::scale)}; }
 
   template <class T>
-  struct bound {
-    T c;
-    ATTUNE_HD T score(T const& sum, key<T> const&) const { return c * sum; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {r(scale)};
   }
 };

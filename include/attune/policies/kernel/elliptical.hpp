@@ -6,17 +6,9 @@
 
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
-
-namespace detail {
-template <class T>
-struct bound_elliptical {
-  T c;
-  ATTUNE_HD T score(T const& sum, key<T> const&) const { return c * sum; }
-};
-}  // namespace detail
 
 /// Formula:  s = c sum_d m_d q_d k_d, c = 1 / sqrt(D) by default
 /// Recovers: the scaled dot product at m = 1.
@@ -39,7 +31,7 @@ struct bilinear {
   static constexpr auto tables() { return std::tuple{listed("metric", &bilinear::metric, table_width::query_row)}; }
 
   template <class T>
-  ATTUNE_HD detail::bound_elliptical<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {r(scale, r.inverse_sqrt_width)};
   }
 };
@@ -65,7 +57,7 @@ struct elliptical {
   static constexpr auto tables() { return std::tuple{listed("metric", &elliptical::metric, table_width::query_row)}; }
 
   template <class T>
-  ATTUNE_HD detail::bound_elliptical<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {T(T(-0.5) * r(scale, r.inverse_sqrt_width))};
   }
 };

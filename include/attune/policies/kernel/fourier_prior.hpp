@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -34,11 +34,7 @@ struct fourier_prior {
   }
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& value, key<T> const&) const { return value; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };

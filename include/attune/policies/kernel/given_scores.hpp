@@ -4,7 +4,7 @@
 //   s_ij = scores_ij, an input
 #pragma once
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -23,11 +23,7 @@ struct given_scores {
   using contraction = contraction::given_scores;
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& given, key<T> const&) const { return given; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };

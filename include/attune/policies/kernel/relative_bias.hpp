@@ -7,7 +7,7 @@
 #include <cmath>
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -40,11 +40,7 @@ struct relative_bias {
   }
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& value, key<T> const&) const { return value; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };
@@ -97,11 +93,7 @@ struct t5_bias {
   }
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& value, key<T> const&) const { return value; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };

@@ -6,7 +6,7 @@
 
 #include <tuple>
 
-#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {
 
@@ -82,11 +82,7 @@ struct scalar_difference {
   using contraction = contraction::scalar_difference;
 
   template <class T>
-  struct bound {
-    ATTUNE_HD T score(T const& e, key<T> const&) const { return e; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
+  ATTUNE_HD bound_identity<T> bind(row<T> const&) const {
     return {};
   }
 };

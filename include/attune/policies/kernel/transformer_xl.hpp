@@ -6,17 +6,10 @@
 
 #include <tuple>
 
+#include <attune/policies/kernel/bound.hpp>
 #include <attune/policies/kernel/compose.hpp>
 
 namespace attune::kernel {
-
-namespace detail {
-template <class T>
-struct bound_xl {
-  T c;
-  ATTUNE_HD T score(T const& dot, key<T> const&) const { return c * dot; }
-};
-}  // namespace detail
 
 /// Formula:  s = c <q + u, k>: terms (a) and (c) of Transformer-XL
 struct xl_content {
@@ -27,7 +20,7 @@ struct xl_content {
   static constexpr auto parameters() { return std::tuple{listed("scale", &xl_content::scale)}; }
   static constexpr auto tables() { return std::tuple{listed("bias", &xl_content::bias, table_width::query_row)}; }
   template <class T>
-  ATTUNE_HD detail::bound_xl<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {r(scale, r.inverse_sqrt_width)};
   }
 };
@@ -44,7 +37,7 @@ struct xl_position {
                       listed("relative", &xl_position::relative, table_width::query)};
   }
   template <class T>
-  ATTUNE_HD detail::bound_xl<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {r(scale, r.inverse_sqrt_width)};
   }
 };

@@ -6,18 +6,14 @@
 
 #include <tuple>
 
+#include <attune/policies/kernel/bound.hpp>
 #include <attune/policies/kernel/compose.hpp>
 
 namespace attune::kernel {
 
 namespace detail {
 template <class T>
-struct bound_tupe {
-  T c;
-  ATTUNE_HD T score(T const& dot, key<T> const&) const { return c * dot; }
-};
-template <class T>
-ATTUNE_HD bound_tupe<T> bind_tupe(row<T> const& r) {
+ATTUNE_HD bound_multiple<T> bind_tupe(row<T> const& r) {
   return {T(r.inverse_sqrt_width * math::sqrt(T(0.5)))};
 }
 }  // namespace detail
@@ -27,7 +23,7 @@ struct tupe_content {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::dot;
   template <class T>
-  ATTUNE_HD detail::bound_tupe<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return detail::bind_tupe(r);
   }
 };
@@ -37,7 +33,7 @@ struct tupe_position {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::position_dot;
   template <class T>
-  ATTUNE_HD detail::bound_tupe<T> bind(row<T> const& r) const {
+  ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return detail::bind_tupe(r);
   }
 };

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <attune/policies/concepts.hpp>
+#include <attune/policies/strength.hpp>
 
 namespace attune::length_scale {
 
@@ -44,7 +45,7 @@ struct margin {
     // Cancellation in s - gamma helps while gamma lies among the scores and hurts when it dwarfs them.
     T const near = math::select(math::abs(level) <= T(32), level, zero);
     T const far = math::select(math::abs(level) < math::infinity<T>(), T(level - near), zero);
-    T const kappa = math::smaller(math::softplus(r(alpha)), T(0x1p96f)) * r.log_visible;
+    T const kappa = strength(r(alpha)) * r.log_visible;
     // Where even the row constant overflows, every finite score lies out of reach below gamma: as written says so.
     auto const reachable = kappa * far < math::infinity<T>();
     return {kappa, math::select(reachable, near, level), math::select(reachable, T(-kappa * far), zero)};

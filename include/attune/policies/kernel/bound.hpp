@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   s_ij = c x_ij      s_ij = x_ij,      x the contraction of the pair
+//
+// What most kernels are once they are bound to a row: all they do lies in their contraction and in the choice of c.
+#pragma once
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune::kernel {
+
+template <class T>
+struct bound_multiple {
+  T c;
+  ATTUNE_HD T score(T const& x, key<T> const&) const { return c * x; }
+};
+
+template <class T>
+struct bound_identity {
+  ATTUNE_HD T score(T const& x, key<T> const&) const { return x; }
+};
+
+}  // namespace attune::kernel

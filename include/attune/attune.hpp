@@ -4,6 +4,7 @@
 // Policies, presets and the CPU executor. Needs xsimd; no Eigen, no Boost (those come with attune/reference.hpp).
 #pragma once
 
+#include <attune/exec/cpu/backward.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/mixture.hpp>
 #include <attune/exec/cpu/split.hpp>

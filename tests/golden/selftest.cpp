@@ -178,8 +178,9 @@ constexpr sabotage sabotages[] = {
 registry with_spoiled_gradients(registry const& operators, double (*wrong)(double)) {
   registry result = operators;
   for (auto& [name, entry] : result)
-    entry.vjp = [vjp = entry.vjp, wrong](instances::problem const& p, backend b, instances::cotangent const& by) {
-      auto g = vjp(p, b, by);
+    entry.vjp = [vjp = entry.vjp, wrong](instances::problem const& p, backend b, instances::cotangent const& by,
+                                                    instances::options const& o) {
+      auto g = vjp(p, b, by, o);
       for (auto& gradient : g) break_first(gradient.second, wrong);
       return g;
     };
@@ -208,7 +209,7 @@ void break_gradients(std::vector<golden_case> const& cases, registry const& oper
              neighbours = with_spoiled_gradients(operators, make_neighbour);
   for (auto const& c : cases) {
     if (c.grads.empty()) continue;
-    for (auto const executor : {backend::reference_double, backend::reference_50}) {
+    for (auto const executor : instances::all_backends) {
       auto const o = run_case(c, misplaced, {executor}).at(0);
       if (is_run(o)) l.expect(o.result == status::failed, c.name + " (" + executor_name(executor) + "): gradients with a nan");
     }

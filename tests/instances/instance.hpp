@@ -199,23 +199,33 @@ struct gradient_sums {
   }
 };
 
-template <class T, class Op>
-gradients vjp_reference(Op const& op, problem const& p, cotangent const& by, slot_names const& names) {
-  loaded<double> const from(p, false);
-  auto const in = view_inputs<Op, any_tensor>(from, p);
-  auto const load = [](array const& a, char const* name) {
-    return a.empty() ? storage<double>() : storage<double>(a, name, false, 0);
-  };
-  auto const out = load(by.out, "out"), lse = load(by.lse, "lse"), ground_weight = load(by.ground_weight, "ground_weight");
-  cotangents<Op, any_tensor> d;
-  auto const give = [](auto& to, storage<double> const& x) {
-    if (!x.memory.empty()) to = any_tensor(x.view());
-  };
-  give(d.out, out);
-  if constexpr (Op::has_lse) give(d.lse, lse);
-  if constexpr (Op::has_ground_weight) give(d.ground_weight, ground_weight);
-  auto const g = vjp(reference<T>{}, op, in, d);
+/// The cotangents of a run, in memory of their own.
+template <class E>
+struct loaded_cotangents {
+  storage<E> out, lse, ground_weight;
+  explicit loaded_cotangents(cotangent const& by, bool odd)
+      : out(load(by.out, "out", odd)), lse(load(by.lse, "lse", odd)), ground_weight(load(by.ground_weight, "ground_weight", odd)) {}
+  template <class Op, class View>
+  cotangents<Op, View> views() const {
+    cotangents<Op, View> d;
+    auto const give = [](auto& to, storage<E> const& x) {
+      if (!x.memory.empty()) to = View(x.view());
+    };
+    give(d.out, out);
+    if constexpr (Op::has_lse) give(d.lse, lse);
+    if constexpr (Op::has_ground_weight) give(d.ground_weight, ground_weight);
+    return d;
+  }
 
+ private:
+  static storage<E> load(array const& a, char const* name, bool odd) {
+    return a.empty() ? storage<E>() : storage<E>(a, name, odd, 0);
+  }
+};
+
+/// Gradients by the names that the registry knows.
+template <class T>
+gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names) {
   gradients to;
   gradient_sums<T> tensors, parameters, tables;
   for (auto const& t : p.tensors)
@@ -231,6 +241,23 @@ gradients vjp_reference(Op const& op, problem const& p, cotangent const& by, slo
   parameters.store(to, 3);
   tables.store(to, 4);
   return to;
+}
+
+template <class T, class Op>
+gradients vjp_reference(Op const& op, problem const& p, cotangent const& by, slot_names const& names) {
+  loaded<double> const from(p, false);
+  loaded_cotangents<double> const d(by, false);
+  return named_gradients(
+      vjp(reference<T>{}, op, view_inputs<Op, any_tensor>(from, p), d.template views<Op, any_tensor>()), p, names);
+}
+
+template <class T, class Op>
+gradients vjp_cpu(Op const& op, problem const& p, cotangent const& by, slot_names const& names, options const& o) {
+  loaded<T> const from(p, o.odd_strides);
+  loaded_cotangents<T> const d(by, o.odd_strides);
+  return named_gradients(vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p),
+                             d.template views<Op, tensor<T const>>()),
+                         p, names);
 }
 
 }  // namespace detail
@@ -257,7 +284,6 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
   e.has_ground_weight = op::has_ground_weight;
   e.has_ground_value = op::uses(field::v0);
   e.has_threshold = op::has_threshold;
-  e.has_vjp = true;
   entry const described = e;
   e.run = [make, described](problem const& p, backend on, options const& o) {
     detail::check_names(p, described);
@@ -275,12 +301,20 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     throw std::logic_error("unknown backend");
   };
   auto const names = detail::names_of_slots(probe, recorded);
-  e.vjp = [make, described, names](problem const& p, backend on, cotangent const& by) {
+  e.vjp = [make, described, names](problem const& p, backend on, cotangent const& by, options const& o) {
     detail::check_names(p, described);
     op const made = make(parameter_source(p), detail::mask_of(p));
-    if (on == backend::reference_double) return detail::vjp_reference<double>(made, p, by, names);
-    if (on == backend::reference_50) return detail::vjp_reference<digits>(made, p, by, names);
-    throw std::logic_error("next: gradients on the CPU");
+    switch (on) {
+      case backend::reference_double:
+        return detail::vjp_reference<double>(made, p, by, names);
+      case backend::reference_50:
+        return detail::vjp_reference<digits>(made, p, by, names);
+      case backend::cpu_float:
+        return detail::vjp_cpu<float>(made, p, by, names, o);
+      case backend::cpu_double:
+        return detail::vjp_cpu<double>(made, p, by, names, o);
+    }
+    throw std::logic_error("unknown backend");
   };
   to.emplace(e.name, std::move(e));
 }

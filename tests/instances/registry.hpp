@@ -85,9 +85,8 @@ struct entry {
   std::vector<std::string> parameters;  ///< parameters it reads
   std::vector<std::string> tables;      ///< required tables
   bool has_lse = false, has_ground_weight = false, has_ground_value = false, has_threshold = false;
-  bool has_vjp = false;  ///< on the reference executors
   std::function<result(problem const&, backend, options const&)> run;
-  std::function<gradients(problem const&, backend, cotangent const&)> vjp;
+  std::function<gradients(problem const&, backend, cotangent const&, options const&)> vjp;
 };
 
 /// All instantiated operators, by name; policies.hpp beside this header spells the parts. `post` is there where a value gate or

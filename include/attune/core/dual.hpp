@@ -129,6 +129,7 @@ struct scalar<dual<T, N>> {
   ATTUNE_HD static D infinity() { return D(math::infinity<T>()); }
   ATTUNE_HD static D lowest() { return D(scalar<T>::lowest()); }
   ATTUNE_HD static D epsilon() { return D(scalar<T>::epsilon()); }
+  ATTUNE_HD static D least() { return D(scalar<T>::least()); }
   ATTUNE_HD static bool any(mask const& c) { return scalar<T>::any(c); }
   /// A value of 0 that moves does not vanish: its product with a tangent has a second derivative.
   ATTUNE_HD static mask vanishes(D const& x) {

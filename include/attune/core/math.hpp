@@ -40,6 +40,8 @@ struct scalar {
   ATTUNE_HD static T infinity() { return std::numeric_limits<T>::infinity(); }
   ATTUNE_HD static T lowest() { return std::numeric_limits<T>::lowest(); }
   ATTUNE_HD static T epsilon() { return std::numeric_limits<T>::epsilon(); }
+  /// The smallest positive number that is normal.
+  ATTUNE_HD static T least() { return (std::numeric_limits<T>::min)(); }
   /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
   ATTUNE_HD static bool any(bool c) { return c; }
   /// Exactly 0 and constant: what annihilates in a derivative.

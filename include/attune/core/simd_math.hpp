@@ -152,6 +152,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch select(mask const& c, batch const& a, batch const& b) { return xsimd::select(c, a, b); }
   ATTUNE_INLINE static batch infinity() { return batch(std::numeric_limits<T>::infinity()); }
   ATTUNE_INLINE static batch epsilon() { return batch(std::numeric_limits<T>::epsilon()); }
+  ATTUNE_INLINE static batch least() { return batch(std::numeric_limits<T>::min()); }
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
   static constexpr int order = 0;

@@ -169,6 +169,32 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
       if (!to.threshold.absent()) to.threshold(b_, h_, first_query_ + l, 0) = threshold[l];
   }
 
+  /// Hands the thresholds that `finish` found to `to`.
+  template <class Thresholds>
+  void thresholds(Thresholds& to) const {
+    alignas(64) T reference[queries], level[queries], cut[queries], last[queries];
+    for (int v = 0; v < vectors; ++v) {
+      level_[v].reference.store_aligned(reference + v * lanes);
+      level_[v].level.store_aligned(level + v * lanes);
+      level_[v].cut.store_aligned(cut + v * lanes);
+      level_[v].last.store_aligned(last + v * lanes);
+    }
+    for (index_t l = 0; l < count_; ++l) {
+      auto const n = std::size_t(to.at(b_, h_, first_query_ + l));
+      to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l];
+    }
+  }
+
+  /// Finds the thresholds of the rows. `finish` and `states` do so themselves.
+  void solve() {
+    for (int v = 0; v < vectors; ++v) {
+      lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()), highest_[v],
+                                  kept_[v]);
+      level_[v] = bound_.at[v].normalizer.solve(column);
+      next_[v] = 0;
+    }
+  }
+
   /// Hands the candidates of each row to `to`: what lies at or below the threshold of a part stays there for ever.
   template <class States>
   void states(inputs_type const& in, States& to) {
@@ -200,15 +226,6 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   using base::h_;
   using base::op_;
   using base::p_;
-
-  void solve() {
-    for (int v = 0; v < vectors; ++v) {
-      lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()), highest_[v],
-                                  kept_[v]);
-      level_[v] = bound_.at[v].normalizer.solve(column);
-      next_[v] = 0;
-    }
-  }
 
   /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its support. True
   /// if anybody has any. What the search for the threshold dropped has no weight.

@@ -159,6 +159,10 @@ class logit_tile {
     batch highest[std::size_t(vectors)], lowest[std::size_t(vectors)], poison[std::size_t(vectors)];
   };
   void evaluate(inputs_type const& in, seen_block const& s, std::uint64_t const* bits, T* scratch, extremes& e) {
+    contract_all(in, s, scratch);
+    all_logits(scratch, s, bits, e);
+  }
+  void contract_all(inputs_type const& in, seen_block const& s, T* scratch) const {
     T* const rows = scratch + buffers * pair_buffer;
     T* pairs = scratch;
     each_contraction([&](auto c, auto const& owner, T* own) {
@@ -166,6 +170,8 @@ class logit_tile {
                                             key_block_place{s.first, s.n}, rows);
       pairs += pair_buffer;
     });
+  }
+  void all_logits(T* scratch, seen_block const& s, std::uint64_t const* bits, extremes& e) {
     logits<true>(scratch, s.first, 0, s.full_first, bits, e);
     logits<false>(scratch, s.first, s.full_first, s.full_last, bits, e);
     logits<true>(scratch, s.first, s.full_last, s.n, bits, e);

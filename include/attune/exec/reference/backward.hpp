@@ -19,30 +19,6 @@ namespace attune {
 
 namespace detail {
 
-/// The addresses of an operator's parameters, in the order in which for_each_parameter visits them.
-template <class Op>
-std::vector<parameter const*> parameter_slots(Op const& op) {
-  std::vector<parameter const*> slots;
-  for_each_parameter(
-      op, [&](auto const& listed, auto const& policy, std::string const&) { slots.push_back(&(policy.*listed.member)); });
-  return slots;
-}
-
-/// Zero gradients of everything an operator reads.
-template <class T, class Op, class View>
-dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in) {
-  dense_gradients<T> to;
-  for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
-  });
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-    to.parameters.push_back({path, gradient_array<T>((policy.*listed.member).extents()), {}, {}, {}});
-  });
-  for_each_table(
-      op, [&](auto const& listed, auto const& policy, std::string const& path) { to.make_room(policy.*listed.member, path); });
-  return to;
-}
-
 /// One row of a VJP.
 template <class T, class Op, class View>
 class row_pullback {
@@ -313,45 +289,6 @@ class row_pullback {
   std::vector<T> by_out_, by_weight_, by_parameter_, by_pair_;
 };
 
-/// The gradients of projected parameters by their sources.
-template <class T>
-void pull_projection(parameter const& p, parameter_gradient<T>& g) {
-  projection const from = p.source();
-  if (from.x.absent() || (p.is_average() && !p.passes_gradient())) return;
-  shape const x = from.x.extents();
-  g.x = gradient_array<T>(x);
-  if (!from.weight.absent()) g.weight = gradient_array<T>(from.weight.extents());
-  if (!from.bias.absent()) g.bias = gradient_array<T>(from.bias.extents());
-  auto const add = [](gradient_array<T>& to, index_t b, index_t h, index_t i, index_t c, T const& by) {
-    to(b, h, i, c) = to(b, h, i, c) + by;
-  };
-  auto const pull = [&](T const& by, index_t b, index_t h, index_t i) {
-    T slope(1);
-    if (p.is_projected())
-      slope = activate(from.activation, dual<T, 1>::variable(p.template pre_activation<T>(b, h, i), 0)).tangent[0];
-    T const by_pre = by * slope;
-    if (from.weight.absent())
-      add(g.x, b, h, i, 0, by_pre);
-    else
-      for (index_t c = 0; c < x.feature; ++c) {
-        add(g.x, b, h, i, c, T(by_pre * T(from.weight(0, h, 0, c))));
-        add(g.weight, 0, h, 0, c, T(by_pre * T(from.x(b, h, i, c))));
-      }
-    if (!from.bias.absent()) add(g.bias, 0, h, 0, 0, by_pre);
-  };
-  shape const e = g.values.extents;
-  if (!p.is_average()) {
-    for (index_t b = 0; b < e.batch; ++b)
-      for (index_t h = 0; h < e.head; ++h)
-        for (index_t i = 0; i < e.position; ++i) pull(g.values(b, h, i, 0), b, h, i);
-    return;
-  }
-  T const share = (T(1) - T(p.momentum())) / T(double(x.batch * x.position));
-  for (index_t h = 0; h < e.head; ++h)
-    for (index_t b = 0; b < x.batch; ++b)
-      for (index_t i = 0; i < x.position; ++i) pull(T(g.values(0, h, 0, 0) * share), b, h, i);
-}
-
 struct every_head {
   bool operator()(index_t) const { return true; }
 };
@@ -359,14 +296,7 @@ struct every_head {
 template <class T, class Op, class View, class Runs = every_head>
 dense_gradients<T> dense_vjp(Op const& op, inputs<Op, View> const& in, problem_shape const& p, cotangents<Op, View> const& d,
                              lift<T> const& numbers = {}, Runs const& runs = {}) {
-  auto const check = [](char const* name, View const& x, shape const& expected) {
-    if (x.extents().size() != 0 && !(x.extents() == expected))
-      throw error("vjp", name, "shape " + to_string(x.extents()), to_string(expected) + ", the shape of the output");
-  };
-  check("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
-  if constexpr (Op::has_lse) check("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});
-  if constexpr (Op::has_ground_weight)
-    check("the gradient of ground_weight", d.ground_weight, {p.batch, p.heads, p.queries, 1});
+  check_cotangents("vjp", d, p);
   dense_gradients<T> to = blank_gradients<T>(op, in);
   row_pullback<T, Op, View> pull(op, in, p, d, numbers, to);
   for (index_t b = 0; b < p.batch; ++b)

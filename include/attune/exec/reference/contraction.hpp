@@ -10,7 +10,7 @@
 #include <attune/core/dual.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/exec/reference/any_tensor.hpp>
-#include <attune/exec/reference/gradients.hpp>
+#include <attune/exec/gradients.hpp>
 
 namespace attune::detail {
 

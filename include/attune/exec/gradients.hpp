@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include <attune/core/dual.hpp>
 #include <attune/core/table.hpp>
+#include <attune/exec/problem.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/operators/inputs.hpp>
 
@@ -128,4 +130,83 @@ class dense_gradients {
   std::map<attune::table const*, std::size_t> places_;
 };
 
+namespace detail {
+
+/// The addresses of an operator's parameters, in the order in which for_each_parameter visits them.
+template <class Op>
+std::vector<parameter const*> parameter_slots(Op const& op) {
+  std::vector<parameter const*> slots;
+  for_each_parameter(
+      op, [&](auto const& listed, auto const& policy, std::string const&) { slots.push_back(&(policy.*listed.member)); });
+  return slots;
+}
+
+/// Zero gradients of everything an operator reads.
+template <class T, class Op, class View>
+dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in) {
+  dense_gradients<T> to;
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
+  });
+  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+    to.parameters.push_back({path, gradient_array<T>((policy.*listed.member).extents()), {}, {}, {}});
+  });
+  for_each_table(
+      op, [&](auto const& listed, auto const& policy, std::string const& path) { to.make_room(policy.*listed.member, path); });
+  return to;
+}
+
+/// The gradients of projected parameters by their sources.
+template <class T>
+void pull_projection(parameter const& p, parameter_gradient<T>& g) {
+  projection const from = p.source();
+  if (from.x.absent() || (p.is_average() && !p.passes_gradient())) return;
+  shape const x = from.x.extents();
+  g.x = gradient_array<T>(x);
+  if (!from.weight.absent()) g.weight = gradient_array<T>(from.weight.extents());
+  if (!from.bias.absent()) g.bias = gradient_array<T>(from.bias.extents());
+  auto const add = [](gradient_array<T>& to, index_t b, index_t h, index_t i, index_t c, T const& by) {
+    to(b, h, i, c) = to(b, h, i, c) + by;
+  };
+  auto const pull = [&](T const& by, index_t b, index_t h, index_t i) {
+    T slope(1);
+    if (p.is_projected())
+      slope = activate(from.activation, dual<T, 1>::variable(p.template pre_activation<T>(b, h, i), 0)).tangent[0];
+    T const by_pre = by * slope;
+    if (from.weight.absent())
+      add(g.x, b, h, i, 0, by_pre);
+    else
+      for (index_t c = 0; c < x.feature; ++c) {
+        add(g.x, b, h, i, c, T(by_pre * T(from.weight(0, h, 0, c))));
+        add(g.weight, 0, h, 0, c, T(by_pre * T(from.x(b, h, i, c))));
+      }
+    if (!from.bias.absent()) add(g.bias, 0, h, 0, 0, by_pre);
+  };
+  shape const e = g.values.extents;
+  if (!p.is_average()) {
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i) pull(g.values(b, h, i, 0), b, h, i);
+    return;
+  }
+  T const share = (T(1) - T(p.momentum())) / T(double(x.batch * x.position));
+  for (index_t h = 0; h < e.head; ++h)
+    for (index_t b = 0; b < x.batch; ++b)
+      for (index_t i = 0; i < x.position; ++i) pull(T(g.values(0, h, 0, 0) * share), b, h, i);
+}
+
+/// Throws unless what is given of the cotangents is shaped like the outputs.
+template <class Op, class View>
+void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
+  auto const check = [&](char const* name, View const& x, shape const& expected) {
+    if (x.extents().size() != 0 && !(x.extents() == expected))
+      throw error(function, name, "shape " + to_string(x.extents()), to_string(expected) + ", the shape of the output");
+  };
+  check("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
+  if constexpr (Op::has_lse) check("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});
+  if constexpr (Op::has_ground_weight)
+    check("the gradient of ground_weight", d.ground_weight, {p.batch, p.heads, p.queries, 1});
+}
+
+}  // namespace detail
 }  // namespace attune

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   all contractions of a tile, kept in cache -> weights at the saved thresholds -> d logit over the support
+//
+// The gradients of normalizers with a candidate set. The level is a function of the row by sum p = const: with
+// y = -dp/dlevel,   dL = sum_j dp_j (h_j - sum y h / sum y) / sum p.   Memory: the contractions, logits and h of one tile. Blocks
+// of keys without any weight are left after their logits.
+#pragma once
+
+#include <vector>
+
+#include <attune/exec/cpu/candidates.hpp>
+#include <attune/exec/cpu/gradient_tile.hpp>
+
+namespace attune::exec_cpu {
+
+template <class T, class Arch, class Op>
+class candidate_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>> {
+  using base = gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>>;
+
+ public:
+  using base::lanes;
+  using base::pairs;
+  using base::queries;
+  using base::vectors;
+  using typename base::batch;
+  using typename base::call;
+  using typename base::inputs_type;
+  using typename base::normalizer;
+  static constexpr index_t tiles_of_task = 1;  // its columns are what is in cache
+
+  static index_t resident_scratch(problem_shape const& p) {
+    return base::packed_scratch(p) + base::gradient_scratch(p) + (pairs + 2) * column(p) + padded<T>(queries * p.value_width);
+  }
+  static index_t block_scratch(problem_shape const& p) { return padded<T>(base::block_scratch(p)) + base::pull_scratch(p); }
+
+  candidate_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
+      : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch),
+        logits_(resident + base::packed_scratch(c.p) + base::gradient_scratch(c.p)), gain_(logits_ + column(c.p)),
+        pairs_(gain_ + column(c.p)), out_(pairs_ + pairs * column(c.p)) {
+    for (int v = 0; v < vectors; ++v) {
+      auto const at = [&](std::vector<T> const& x) {
+        alignas(64) T lane[lanes];
+        for (index_t l = 0; l < lanes; ++l)
+          lane[l] = x[std::size_t(c.saved.at(b, h, std::min(first_query + v * lanes + l, c.p.queries - 1)))];
+        return batch::load_aligned(lane);
+      };
+      level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
+      sum_[v] = slope_[v] = gain_sum_[v] = poison_[v] = batch(T(0));
+    }
+  }
+
+  /// Keeps contractions, logits and weights of the keys [first, last); h where any key has weight.
+  void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>&) {
+    std::uint64_t bits[base::block];
+    auto s = this->seen(first, last, bits);
+    if (s.n == 0) return;
+    this->contract_all(call_->in, s, scratch);
+    for (int c = 0; c < pairs; ++c)
+      std::copy_n(scratch + c * base::pair_buffer, s.n * queries, pairs_ + c * column(*p_) + rows_ * queries);
+    typename base::extremes e;
+    for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
+    this->all_logits(scratch, s, bits, e);  // bit for bit those of the forward pass
+    for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v];
+    if (!this->drop_idle_lanes(s, bits)) std::fill(bits + s.full_first, bits + s.full_last, ~std::uint64_t(0));
+    T* const logits = logits_ + rows_ * queries;
+    std::copy_n(scratch, s.n * queries, logits);
+    bool const any = add_weights(logits, s.first, s.n);
+    seen_.insert(seen_.end(), bits, bits + s.n);
+    blocks_.push_back({{s.first, s.n}, rows_, any});
+    if (any) {
+      row_block<T> const values = this->values(call_->in, s.first, s.n, scratch, gated, first);
+      contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, by_out_, p_->value_width, s.n);
+      add_slopes(logits, gain_ + rows_ * queries, s.first, s.n);
+    }
+    rows_ += s.n;
+  }
+
+  void finish(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
+    bool poisoned = false;
+    for (int v = 0; v < vectors; ++v) {
+      poisoned = poisoned || xsimd::any(poison_[v] != poison_[v]);
+      batch const zero(T(0)), one(T(1));
+      factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sum_[v], poison_[v]).value_factor;
+      mean_[v] = math::select(slope_[v] == zero, zero, batch(gain_sum_[v] / slope_[v]));
+      // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
+      batch const near = batch(T(rows_ + 8)) * scalar<batch>::epsilon();
+      batch const sum = math::select(math::abs(batch(sum_[v] - one)) <= near, one, sum_[v]);
+      inverse_sum_[v] = math::select(sum == zero, zero, batch(one / sum));
+    }
+    if constexpr (Op::has_output_gate) output_gate(first_of_task, scratch, to);
+    for (auto const& b : blocks_) {
+      if (!b.any && !poisoned) continue;
+      T* const gain = gain_ + b.row * queries;
+      pull_pairs(b.row, b.keys.first, b.keys.n, b.any);
+      this->pull_block(
+          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*p_) + b.row * queries; }, gain,
+          scratch + padded<T>(base::block_scratch(*p_)), to);
+    }
+    this->leave(first_of_task, to);
+  }
+
+ private:
+  using base::b_;
+  using base::bound_;
+  using base::by_logit_parameter_;
+  using base::by_normalizer_;
+  using base::by_out_;
+  using base::call_;
+  using base::count_;
+  using base::h_;
+  using base::op_;
+  using base::p_;
+  using typename base::logit_bound;
+  using typename base::logit_dual;
+  using typename base::slots;
+  // Directions of a weight: the logit, the level, the row constant, the normalizer's parameters.
+  using weight_dual = dual<batch, 3 + slots::normalizer>;
+  using weight_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<weight_dual> const&>()));
+  struct kept_block {
+    key_block_place keys;
+    index_t row;
+    bool any;
+  };
+
+  static index_t column(problem_shape const& p) { return padded<T>(queries * p.keys); }
+
+  candidate_threshold<weight_dual> moving_level(int v) const {
+    candidate_threshold<batch> const& at = level_[v];
+    return {weight_dual(at.reference), weight_dual::variable(at.level, 1), weight_dual(at.cut), weight_dual(at.last)};
+  }
+  /// Sums the weights; true if any key has one.
+  ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {
+    typename base::bound_lanes const f = bound_;
+    bool any = false;
+    for (int v = 0; v < vectors; ++v) {
+      batch sum(T(0));
+      for (index_t j = 0; j < n; ++j)
+        sum = sum + f.at[v].normalizer.weight(level_[v], batch::load_aligned(logits + j * queries + v * lanes),
+                                              key<batch>{batch(T(first + j))});
+      any = any || !xsimd::all(sum == batch(T(0)));
+      sum_[v] = sum_[v] + sum;
+    }
+    return any;
+  }
+  /// Sums of y and y h.
+  ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n) {
+    using attune::detail::chained;
+    for (int v = 0; v < vectors; ++v) {
+      weight_bound const f = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
+      auto const level = moving_level(v);
+      batch const zero(T(0));
+      batch slope = zero, gains = zero;
+      for (index_t j = 0; j < n; ++j) {
+        index_t const at = j * queries + v * lanes;
+        weight_dual const p =
+            f.weight(level, weight_dual(batch::load_aligned(logits + at)), key<weight_dual>{weight_dual(batch(T(first + j)))});
+        batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
+        slope = slope - p.tangent[1];
+        gains = gains - chained(h, p.tangent[1]);
+      }
+      slope_[v] = slope_[v] + slope;
+      gain_sum_[v] = gain_sum_[v] + gains;
+    }
+  }
+  /// Contractions, logits and h of a block -> gradients by the contractions and weights, in place.
+  ATTUNE_NOINLINE void pull_pairs(index_t row, index_t first, index_t n, bool any) {
+    using attune::detail::chained;
+    T* const gain = gain_ + row * queries;
+    T const* const logits = logits_ + row * queries;
+    if (!any) std::fill_n(gain, n * queries, T(0));
+    batch const zero(T(0));
+    for (int v = 0; v < vectors; ++v) {
+      logit_bound const f = this->bind_logit(v);
+      weight_bound const w = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
+      auto const level = moving_level(v);
+      auto by_parameter = by_logit_parameter_[v];
+      auto by_normalizer = by_normalizer_[v];
+      for (index_t j = 0; j < n; ++j) {
+        index_t const at = j * queries + v * lanes;
+        auto const lanes_seen = lanes_of<T, Arch>(seen_[std::size_t(row + j)] >> (v * lanes));
+        logit_dual moved[pairs + 1];
+        for (int c = 0; c < pairs; ++c)
+          moved[c] = logit_dual::variable(batch::load_aligned(pairs_ + c * column(*p_) + row * queries + at), c);
+        logit_dual const a = f.logit(moved, key<logit_dual>{logit_dual(batch(T(first + j)))});
+        weight_dual const p = w.weight(level, weight_dual::variable(batch::load_aligned(logits + at), 0),
+                                       key<weight_dual>{weight_dual(batch(T(first + j)))});
+        batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
+        batch const by_p = (h - mean_[v]) * inverse_sum_[v];
+        batch const by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
+        math::select(lanes_seen, batch(p.value * factor_[v]), zero).store_aligned(gain + at);
+        for (int c = 0; c < pairs; ++c)
+          chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*p_) + row * queries + at);
+        for (int s = 0; s < slots::logit; ++s)
+          by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+        for (int s = 0; s <= slots::normalizer; ++s)
+          by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] +
+                                          math::select(lanes_seen, batch(chained(p.tangent[2 + s], by_p) + poison_[v]), zero);
+      }
+      by_logit_parameter_[v] = by_parameter;
+      by_normalizer_[v] = by_normalizer;
+    }
+  }
+
+  /// The rows themselves are wanted: their value sum again.
+  void output_gate(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
+    aligned_buffer<T> const weights(base::pair_buffer);
+    std::fill_n(out_, queries * p_->value_width, T(0));
+    T* const gated = base::gated_values(scratch, *p_);
+    std::uint64_t bits[base::block];
+    for (auto const& b : blocks_) {
+      if (!b.any) continue;
+      for (index_t j = 0; j < b.keys.n; ++j) {
+        bits[j] = 0;
+        for (int v = 0; v < vectors; ++v) {
+          index_t const at = (b.row + j) * queries + v * lanes;
+          batch const w = bound_.at[v].normalizer.weight(level_[v], batch::load_aligned(logits_ + at),
+                                                         key<batch>{batch(T(b.keys.first + j))}) *
+                          factor_[v];
+          w.store_aligned(weights.data() + j * queries + v * lanes);
+          bits[j] |= bits_of<T, Arch>(w != batch(T(0))) << (v * lanes);
+        }
+      }
+      this->gate_values(*op_, call_->in, *p_, b_, h_, b.keys.first, b.keys.n, gated);
+      typename base::seen_block const some{b.keys.first, b.keys.n, 0, 0};
+      this->add_values(this->values(call_->in, b.keys.first, b.keys.n, scratch, gated, b.keys.first), some, weights.data(),
+                       bits, out_);
+    }
+    this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) { return out_[d * queries + l]; });
+  }
+
+  T *logits_, *gain_, *pairs_, *out_;
+  index_t rows_ = 0;
+  std::vector<std::uint64_t> seen_;
+  std::vector<kept_block> blocks_;
+  candidate_threshold<batch> level_[std::size_t(vectors)];
+  batch sum_[std::size_t(vectors)], slope_[std::size_t(vectors)], gain_sum_[std::size_t(vectors)],
+      poison_[std::size_t(vectors)], factor_[std::size_t(vectors)], mean_[std::size_t(vectors)],
+      inverse_sum_[std::size_t(vectors)];
+};
+
+}  // namespace attune::exec_cpu

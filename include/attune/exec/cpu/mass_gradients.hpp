@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for each block of keys:  contractions, h = <do, v>  ->  d logit, weights
+//
+// The gradients of every normalizer with an O(1) state. From the states that a forward pass left of each row everything is
+// recomputed block by block; the row rules are those of exec/row_slopes.hpp.
+#pragma once
+
+#include <attune/exec/cpu/gradient_tile.hpp>
+#include <attune/exec/row_slopes.hpp>
+
+namespace attune::exec_cpu {
+
+template <class T, class Arch, class Op>
+class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>> {
+  using base = gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>>;
+
+ public:
+  using base::lanes;
+  using base::pairs;
+  using base::queries;
+  using base::traits;
+  using base::vectors;
+  using typename base::batch;
+  using typename base::call;
+  using typename base::inputs_type;
+  using typename base::normalizer;
+  static constexpr bool adjusted = traits.family == row_family::adjusted;
+  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+
+  static index_t resident_scratch(problem_shape const& p) { return base::packed_scratch(p) + base::gradient_scratch(p); }
+  /// Behind the forward's scratch: h and weights, the first contraction where logits are wanted as they were, pulls.
+  static index_t block_scratch(problem_shape const& p) {
+    return padded<T>(base::block_scratch(p)) + (1 + int(adjusted)) * base::pair_buffer + base::pull_scratch(p);
+  }
+
+  mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
+      : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch) {
+    batch value_sum[vectors], second_sum[vectors];
+    aligned_buffer<T> const packed(padded<T>(queries * c.p.value_width));
+    inner(c.saved.acc, packed.data(), value_sum);
+    if constexpr (states_of<T, Op>::has_second)
+      inner(c.saved.second, packed.data(), second_sum);
+    else
+      std::fill_n(second_sum, vectors, batch(T(0)));
+    for (int v = 0; v < vectors; ++v) {
+      reference_[v] = saved(c.saved.reference, v);
+      batch const earned = saved(c.saved.earned, v);
+      batch by_lse(T(0));
+      if constexpr (Op::has_lse) by_lse = numbers(c.d.lse, v);
+      if constexpr (adjusted)
+        adjusted_row(v, earned, value_sum[v], second_sum[v], by_lse);
+      else
+        mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), by_lse});
+    }
+  }
+
+  /// Streams the keys [first, last) of one block through the rows.
+  void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>& to) {
+    std::uint64_t bits[base::block];
+    auto s = this->seen(first, last, bits);
+    if (s.n == 0) return;
+    inputs_type const& in = call_->in;
+    T* const gain = scratch + padded<T>(base::block_scratch(*p_));
+    T* const spare = gain + base::pair_buffer;
+    this->contract_all(in, s, scratch);
+    row_block<T> const values = this->values(in, s.first, s.n, scratch, gated, first);
+    contract<T, Arch>(gain, values.data, values.step, by_out_, p_->value_width, s.n);
+    if constexpr (adjusted) {  // the extreme logits are found by what they were
+      if constexpr (pairs > 0) std::copy_n(scratch, s.n * queries, spare);
+      typename base::extremes unused;
+      for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
+      this->all_logits(scratch, s, bits, unused);
+    }
+    this->drop_idle_lanes(s, bits);
+    pull_pairs<true>(scratch, gain, spare, s.first, 0, s.full_first, bits);
+    pull_pairs<false>(scratch, gain, spare, s.first, s.full_first, s.full_last, bits);
+    pull_pairs<true>(scratch, gain, spare, s.first, s.full_last, s.n, bits);
+    this->pull_block(
+        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(scratch, spare, n); }, gain,
+        spare + int(adjusted) * base::pair_buffer, to);
+  }
+
+  void finish(index_t first_of_task, [[maybe_unused]] T* scratch, gradient_sinks<T>& to) {
+    this->leave(first_of_task, to);
+    alignas(64) T factor[queries], share[queries], ground[queries];
+    for (int v = 0; v < vectors; ++v) {
+      factor_of_row(v).store_aligned(factor + v * lanes);
+      share_of_row(v).store_aligned(share + v * lanes);
+      ground_weight_[v].store_aligned(ground + v * lanes);
+    }
+    if constexpr (Op::uses(field::v0)) {
+      gradient_array<double>& sum = to.sums->ground_value;
+      for (index_t l = 0; l < count_; ++l)
+        for (index_t d = 0; d < p_->value_width; ++d)
+          sum(0, 0, first_query_ + l - first_of_task, d) += double(ground[l] * by_out_[d * queries + l]);
+    }
+    if constexpr (Op::has_output_gate)
+      this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) {
+        auto const n = std::size_t(call_->saved.at(b_, h_, first_query_ + l) * p_->value_width + d);
+        T out = call_->saved.acc[n] * factor[l];
+        if constexpr (states_of<T, Op>::has_second) out += call_->saved.second[n] * share[l];
+        if constexpr (Op::uses(field::v0)) out += ground[l] * ground_value(l, d);
+        return out;
+      });
+  }
+
+ private:
+  using base::b_;
+  using base::bound_;
+  using base::by_logit_parameter_;
+  using base::by_normalizer_;
+  using base::by_out_;
+  using base::call_;
+  using base::count_;
+  using base::first_query_;
+  using base::h_;
+  using base::p_;
+  using base::visible_;
+  using typename base::logit_bound;
+  using typename base::logit_dual;
+  using typename base::slots;
+
+  // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the extreme
+  // logits), the row constant and the normalizer's parameters.
+  using mass_dual = dual<batch, 2 + slots::normalizer>;
+  using row_dual = dual<batch, 3 + slots::normalizer>;
+  using mass_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<mass_dual> const&>()));
+
+  static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
+    if constexpr (adjusted)
+      if (n == 0) return spare;
+    return x + n * base::pair_buffer;
+  }
+
+  /// One number per row, 0 where the tensor was not given.
+  batch numbers(tensor<T const> const& x, int v) const {
+    alignas(64) T lane[lanes] = {};
+    for (index_t l = 0; l < lanes && !x.absent(); ++l) lane[l] = x(b_, h_, query(v * lanes + l), 0);
+    return batch::load_aligned(lane);
+  }
+  /// The saved numbers of the rows.
+  batch saved(std::vector<T> const& x, int v) const {
+    alignas(64) T lane[lanes];
+    for (index_t l = 0; l < lanes; ++l) lane[l] = x[std::size_t(call_->saved.at(b_, h_, query(v * lanes + l)))];
+    return batch::load_aligned(lane);
+  }
+  index_t query(index_t l) const { return std::min(first_query_ + l, p_->queries - 1); }
+  /// <do, row> lane by lane, for saved rows.
+  void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
+    tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
+    pack_queries<queries>(packed, view, b_, h_, first_query_);
+    for (int v = 0; v < vectors; ++v) {
+      sum[v] = batch(T(0));
+      for (index_t d = 0; d < p_->value_width; ++d) {
+        index_t const at = d * queries + v * lanes;
+        sum[v] = simd::multiply_add(batch::load_aligned(by_out_ + at), batch::load_aligned(packed + at), sum[v]);
+      }
+    }
+  }
+  T ground_value(index_t l, index_t d) const {
+    return attune::detail::ground_value_row(call_->in.v0, b_, h_, query(l))[d * call_->in.v0.steps().feature];
+  }
+  /// h_0 = <do, v0> + dw0
+  batch ground_gain([[maybe_unused]] int v) const {
+    batch gain(T(0));
+    if constexpr (Op::has_ground_weight) gain = numbers(call_->d.ground_weight, v);
+    if constexpr (Op::uses(field::v0))
+      for (index_t d = 0; d < p_->value_width; ++d) {
+        alignas(64) T lane[lanes];
+        for (index_t l = 0; l < lanes; ++l) lane[l] = ground_value(v * lanes + l, d);
+        gain = gain + batch::load_aligned(by_out_ + d * queries + v * lanes) * batch::load_aligned(lane);
+      }
+    return gain;
+  }
+
+  void mass_row(int v, batch const& earned, attune::detail::row_gains<batch> const& gains) {
+    auto const r = this->template normalizer_row<row_dual>(v, 2);
+    auto const s =
+        attune::detail::slopes_of_masses<Op>(this->normalizer_of(r), reference_[v], earned, saved(call_->saved.ground, v),
+                                             row_dual(visible_[v]), r.logit_shift, gains);
+    factor_[v] = s.done.value_factor.value;
+    share_[v] = s.done.share.value;
+    ground_weight_[v] = s.done.ground_weight.value;
+    by_earned_[v] = s.by[0] / s.earned_unit;
+    by_ground_[v] = s.by[1] / s.ground_unit;
+    for (int k = 0; k <= slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+  }
+  void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
+    lowest_[v] = saved(call_->saved.lowest, v);
+    auto const s = attune::detail::slopes_of_adjusted<traits.detached_ends, 3 + slots::normalizer>(
+        this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v], value_sum,
+        second_sum, by_lse);
+    slopes_[v] = s.pair;
+    ground_weight_[v] = batch(T(0));
+    through_lowest_[v] = s.by[0];
+    through_highest_[v] = s.by[1];
+    for (int k = 0; k <= slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+  }
+
+  /// Contractions and h of a stretch -> gradients by the contractions and weights, in place.
+  template <bool Masked>
+  ATTUNE_NOINLINE void pull_pairs(T* x, T* gain, T* spare, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
+    using attune::detail::chained;
+    if (from >= to) return;
+    batch const zero(T(0));
+    for (int v = 0; v < vectors; ++v) {
+      logit_bound const f = this->bind_logit(v);
+      mass_bound const n = this->normalizer_of(this->template normalizer_row<mass_dual>(v, 1));
+      mass_dual const reference(reference_[v]);
+      auto by_parameter = by_logit_parameter_[v];
+      auto by_normalizer = by_normalizer_[v];
+      batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
+      for (index_t j = from; j < to; ++j) {
+        index_t const at = j * queries + v * lanes;
+        auto const seen = [&](batch const& y) {
+          if constexpr (Masked)
+            return math::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), y, zero);
+          else
+            return y;
+        };
+        logit_dual moved[pairs + 1];
+        for (int c = 0; c < pairs; ++c)
+          moved[c] = logit_dual::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
+        logit_dual const a = f.logit(moved, key<logit_dual>{logit_dual(batch(T(first + j)))});
+        batch const h = batch::load_aligned(gain + at);
+        batch by_logit, weight;
+        if constexpr (adjusted) {
+          batch const logit = batch::load_aligned(x + at);
+          auto const pulled = slopes_[v].pull(logit, reference_[v], h);
+          weight = pulled.weight;
+          // What moves the extreme logits is added at the first key that has them.
+          batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
+          batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
+          through_lowest = math::select(low != zero, zero, through_lowest);
+          through_highest = math::select(high != zero, zero, through_highest);
+          by_logit = pulled.by_logit + low + high;
+        } else {
+          mass_dual const e = n.earned(mass_dual::variable(a.value, 0), reference);
+          batch const by_e = simd::multiply_add(h, factor_[v], by_earned_[v]);
+          by_logit = chained(by_e, e.tangent[0]);
+          weight = e.value * factor_[v];
+          if constexpr (traits.uniform_share) weight = weight + share_[v];
+          [[maybe_unused]] mass_dual g;
+          if constexpr (traits.ground_mass) {
+            g = n.ground(mass_dual::variable(a.value, 0), reference);
+            by_logit = by_logit + chained(by_ground_[v], g.tangent[0]);
+          }
+          for (int s = 0; s <= slots::normalizer; ++s) {
+            batch move = chained(by_e, e.tangent[1 + s]);
+            if constexpr (traits.ground_mass) move = move + chained(by_ground_[v], g.tangent[1 + s]);
+            by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(move);
+          }
+        }
+        by_logit = seen(by_logit);
+        seen(weight).store_aligned(gain + at);
+        for (int c = 0; c < pairs; ++c) chained(by_logit, a.tangent[c]).store_aligned(contraction_at(x, spare, c) + at);
+        for (int s = 0; s < slots::logit; ++s)
+          by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+      }
+      by_logit_parameter_[v] = by_parameter;
+      by_normalizer_[v] = by_normalizer;
+      through_lowest_[v] = through_lowest;
+      through_highest_[v] = through_highest;
+    }
+  }
+
+  batch factor_of_row(int v) const {
+    if constexpr (adjusted)
+      return slopes_[v].value_factor * (reference_[v] - slopes_[v].low);
+    else
+      return factor_[v];
+  }
+  batch share_of_row(int v) const {
+    if constexpr (adjusted)
+      return slopes_[v].value_factor;
+    else
+      return share_[v];
+  }
+
+  batch reference_[std::size_t(vectors)], ground_weight_[std::size_t(vectors)];
+  // Family masses.
+  batch factor_[std::size_t(vectors)], share_[std::size_t(vectors)], by_earned_[std::size_t(vectors)],
+      by_ground_[std::size_t(vectors)];
+  // Family adjusted.
+  attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
+  batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
+};
+
+}  // namespace attune::exec_cpu

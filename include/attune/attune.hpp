@@ -5,9 +5,11 @@
 #pragma once
 
 #include <attune/exec/cpu/backward.hpp>
+#include <attune/exec/cpu/directional.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/mixture.hpp>
 #include <attune/exec/cpu/split.hpp>
+#include <attune/exec/cpu/statistics.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

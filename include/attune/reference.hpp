@@ -10,4 +10,5 @@
 #include <attune/exec/reference/mixture.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/split.hpp>
+#include <attune/exec/reference/statistics.hpp>
 #include <attune/policies.hpp>

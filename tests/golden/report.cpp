@@ -102,7 +102,7 @@ void report::print() const {
   print_table();
   out_ << "\n";
   print_accuracy();
-  out_ << "\nGradients (d_*) were compared on the reference executors; the others compute forward results only.\n";
+  out_ << "\n";
   out_ << total_.passed << " passed, " << total_.failed << " failed, " << total_.skipped << " skipped\n";
 }
 

@@ -28,7 +28,7 @@ struct dual {
   /// A constant.
   template <class Number>
     requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>)
-  ATTUNE_HD dual(Number x) : dual(T(x)) {}
+  ATTUNE_HD dual(Number x) : dual(lift<T>::constant(double(x))) {}
 
   /// x along direction n.
   ATTUNE_HD static dual variable(T const& x, int n) {
@@ -44,8 +44,7 @@ namespace detail {
 /// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
-  T const zero(0);
-  return math::select(scalar<T>::vanishes(factor), zero, math::select(scalar<T>::vanishes(tangent), zero, T(factor * tangent)));
+  return math::select(scalar<T>::vanishes(factor) | scalar<T>::vanishes(tangent), T(0), T(factor * tangent));
 }
 template <class T, int N>
 ATTUNE_HD ATTUNE_INLINE dual<T, N> chain(T const& value, T const& derivative, dual<T, N> const& x) {
@@ -188,7 +187,7 @@ struct scalar<dual<T, N>> {
   ATTUNE_HD static T curvature(T const& z) {
     T const one(1), small = T(0.0625);
     T series(0);
-    for (int n = 44; n >= 0; --n) series = T(double(n + 1)) / T(double(n + 2)) - z * series;
+    for (int n = 44; n >= 0; --n) series = lift<T>::constant(double(n + 1)) / lift<T>::constant(double(n + 2)) - z * series;
     T const safe = math::select(math::abs(z) < small, one, z);
     T const direct = (math::log1p(safe) - safe / (one + safe)) / (safe * safe);
     return math::select(math::abs(z) < small, series, direct);

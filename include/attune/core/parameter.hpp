@@ -48,7 +48,7 @@ struct parameter {
   constexpr parameter(tensor<double> view) : parameter(stored_view(view)) {}
   constexpr parameter(tensor<float> view) : parameter(stored_view(view)) {}
 
-  /// Values computed from activations. Each bind computes its own: C multiplications per query and head.
+  /// Values computed from activations: C multiplications per query and head.
   constexpr parameter(projection const& from)
       : view_(from.x), weight_(from.weight), bias_(from.bias), activation_(from.activation), kind_(kind::projected) {
     if (from.x.absent()) throw error("parameter", "projection.x", "no data", "a view (1 or B, 1 or H, 1 or Lq, C)");
@@ -61,7 +61,7 @@ struct parameter {
 
   /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 - momentum) mean,
   /// one value per head (or shared). What Affine-Scaled Attention calls alpha_ma while training. `previous` is one number or one
-  /// per head. It is computed wherever a row is bound, B Lq values each time: freeze it (pass its value) where that is too dear.
+  /// per head. The CPU executor computes it once per call, the reference wherever a row is bound, B Lq values each time.
   /// Whether gradients pass through the mean to the values it is taken of is for the caller to say (the paper is
   /// silent); through `previous` none does.
   static parameter moving_average(parameter const& of, parameter const& previous, double momentum,

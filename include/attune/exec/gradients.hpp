@@ -141,12 +141,16 @@ std::vector<parameter const*> parameter_slots(Op const& op) {
   return slots;
 }
 
-/// Zero gradients of everything an operator reads.
+/// Zero gradients of everything an operator reads, in the memory of `old` as far as it reaches.
 template <class T, class Op, class View>
-dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in) {
+dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, dense_gradients<T> old = {}) {
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
+    if constexpr (Op::uses(F)) {
+      to.of(F).extents = member<F>(in).extents();
+      old.of(F).values.assign(std::size_t(to.of(F).extents.size()), T(0));
+      to.of(F).values = std::move(old.of(F).values);
+    }
   });
   for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
     to.parameters.push_back({path, gradient_array<T>((policy.*listed.member).extents()), {}, {}, {}});

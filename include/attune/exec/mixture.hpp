@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   the extents of a call whose heads run different operators
+//   the extents and the gradients of a call whose heads run different operators
 #pragma once
 
+#include <string>
+#include <utility>
+
+#include <attune/exec/gradients.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/operators/mixture.hpp>
 
@@ -19,6 +23,31 @@ problem_shape checked_problem(char const* function, mixture_operator<Ops...> con
     p = checked_problem(function, op, narrowed<std::remove_cvref_t<decltype(op)>>(in), out);
   });
   return p;
+}
+
+/// The gradients of all operators, each made by of_operator(op, its inputs, its extents, its cotangents, its number) for its own
+/// heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+template <class T, class... Ops, class View, class OfOperator>
+dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed, inputs<mixture_operator<Ops...>, View> const& in,
+                                        cotangents<mixture_operator<Ops...>, View> const& d, OfOperator const& of_operator) {
+  shape const extents = output_shape(in);
+  checked_problem("vjp", mixed, in, extents);
+  dense_gradients<T> to;
+  for_each_field([&]<field F>() {
+    if constexpr (mixture_operator<Ops...>::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
+  });
+  for_each_operator(mixed, [&](auto const& op, index_t number) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    auto const own = narrowed<part>(in);
+    auto const g = of_operator(op, own, checked_problem("vjp", op, own, extents), narrowed<part>(d), number);
+    for (std::size_t f = 0; f < g.fields.size(); ++f)
+      for (std::size_t n = 0; n < g.fields[f].values.size(); ++n)
+        to.fields[f].values[n] = to.fields[f].values[n] + g.fields[f].values[n];
+    std::string const prefix = std::to_string(number) + ".";
+    for (auto x : g.parameters) to.parameters.push_back((x.path = prefix + x.path, std::move(x)));
+    for (auto x : g.tables) to.tables.push_back((x.path = prefix + x.path, std::move(x)));
+  });
+  return to;
 }
 
 }  // namespace attune::detail

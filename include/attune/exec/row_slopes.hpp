@@ -5,7 +5,7 @@
 //
 // With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
 // S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
-// The one home of the row rules of all executors: what depends on a single key is left to them.
+// The row rules of fused executors: what depends on a single key is left to them. The dense reference has its own, on purpose.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -80,9 +80,10 @@ struct adjusted_slopes {
   T by[N];
 };
 
-/// Directions 0 and 1 of the duals are the lowest and the highest logit, 2 is the row constant, the others are the caller's.
+/// Directions 0 and 1 of the duals are the lowest and the highest logit, the next `Shifts` (0 or 1) the row constant, the
+/// others are the caller's.
 /// value_sum = sum e_j h_j, second_sum = sum e_j (a_j - reference) h_j.
-template <bool Detached, int N, class Bound, class T>
+template <bool Detached, int N, int Shifts, class Bound, class T>
 adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& reference, T const& earned, T const& lowest,
                                          T const& value_sum, T const& second_sum, T const& by_lse) {
   using D = dual<T, N>;
@@ -100,11 +101,11 @@ adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& refer
   for (int k = 0; k < N; ++k) {
     T const through_ends = chained(by_low, ends.low.tangent[k]) + chained(by_high, ends.high.tangent[k]);
     if constexpr (Detached)  // ends that stand still move against logits that leave their row constant out
-      s.by[k] = k == 2 ? T(-(by_low + by_high)) : zero;
+      s.by[k] = Shifts != 0 && k == 2 ? T(-(by_low + by_high)) : zero;
     else
       s.by[k] = alive(through_ends);
   }
-  s.by[2] = s.by[2] + alive(by_lse);
+  if constexpr (Shifts != 0) s.by[2] = s.by[2] + alive(by_lse);
   return s;
 }
 

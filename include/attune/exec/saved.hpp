@@ -19,12 +19,13 @@ template <class T>
 struct row_thresholds {
   problem_shape extents;
   std::vector<T> reference, level, cut, last;  ///< B H Lq
+  std::vector<T> sum;  ///< of the weights at the threshold, which are divided by it; NaN in a row of NaN
 
   row_thresholds() = default;
   template <class Op>
   row_thresholds(Op const&, problem_shape const& p)
       : extents(p), reference(std::size_t(p.batch * p.heads * p.queries), T(0)), level(reference), cut(reference),
-        last(reference) {}
+        last(reference), sum(reference) {}
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 };
 

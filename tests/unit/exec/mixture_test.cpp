@@ -93,6 +93,21 @@ TEST_CASE("mixture: gradients are those of each operator over its own heads") {
     }
   }
   CHECK(g.of(field::sort_q)(0, 0, 4, 0) != 0);
+
+  // The CPU executor: the same numbers under the same names.
+  auto const fused = vjp(cpu<double>(2), op, d.of<tensor<double const>>(op),
+                         {.out = tensor<double const>(d.by_out, shape{1, heads, queries, value_width})});
+  for (std::size_t f = 0; f < g.fields.size(); ++f) {
+    REQUIRE(fused.fields[f].values.size() == g.fields[f].values.size());
+    for (std::size_t n = 0; n < g.fields[f].values.size(); ++n)
+      CHECK(fused.fields[f].values[n] == doctest::Approx(g.fields[f].values[n]).epsilon(1e-13).scale(1));
+  }
+  REQUIRE(fused.parameters.size() == g.parameters.size());
+  for (std::size_t p = 0; p < g.parameters.size(); ++p) {
+    CHECK(fused.parameters[p].path == g.parameters[p].path);
+    for (std::size_t n = 0; n < g.parameters[p].values.values.size(); ++n)
+      CHECK(fused.parameters[p].values.values[n] == doctest::Approx(g.parameters[p].values.values[n]).epsilon(1e-13).scale(1));
+  }
 }
 
 TEST_CASE("mixture: what is wrong is named") {

@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <attune/exec/cpu/candidate_gradients.hpp>
 #include <attune/exec/cpu/mass_gradients.hpp>
 #include <attune/exec/cpu/stream.hpp>
 #include <attune/exec/cpu/threads.hpp>
+#include <attune/exec/frozen.hpp>
 
 namespace attune {
 
@@ -68,7 +70,7 @@ class gradient_run {
   void operator()(Runs const& runs) {
     problem_shape const& p = c_.p;
     if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-    // Chunks depend on the shape alone: as many as keep some dozen threads busy, none shorter than 1024 queries.
+    // Chunks depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512 queries.
     constexpr index_t wave = 32, tiles = tile::tiles_of_task * tile::queries;
     index_t const rows = p.batch * p.heads, wanted = std::min((2 * wave + rows - 1) / rows, (p.queries + 1023) / 1024);
     index_t const chunk = ((p.queries + wanted - 1) / wanted + tiles - 1) / tiles * tiles;
@@ -241,22 +243,45 @@ class gradient_run {
   shared_sums total_;
 };
 
-}  // namespace exec_cpu
-
-namespace detail {
-
 /// What a tile of rows leaves for the backward pass, once it has seen all keys. `finished`: its outputs are written.
 template <class Op, class Tile, class Saved>
 void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   if constexpr (Op::has_threshold) {
-    if (!finished) tile.solve();
+    if (!finished) tile.settle();
     tile.thresholds(to);
   } else {
     tile.states(to);
   }
 }
 
-}  // namespace detail
+/// The gradients of the heads that run.
+template <class T, class Arch, class Op, class Runs>
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+                             saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, Runs const& runs,
+                             dense_gradients<T> memory = {}) {
+  attune::detail::check_cotangents("vjp", d, p);
+  shape const rows{p.batch, p.heads, p.queries, p.value_width};
+  if (!(attune::detail::rows_of(saved) == rows))
+    throw error("vjp", "saved", "rows of shape " + to_string(attune::detail::rows_of(saved)),
+                to_string(rows) + ", those of the inputs");
+  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
+  attune::detail::frozen<Op> const fixed(op);
+  gradient_call<T, Op> const call{fixed.op, in, p, saved, d, attune::detail::parameter_slots(fixed.op)};
+  gradient_run<T, Arch, Op>(exec, call, to)(runs);
+  auto const slots = attune::detail::parameter_slots(op);
+  for (std::size_t n = 0; n < slots.size(); ++n) attune::detail::pull_projection(*slots[n], to.parameters[n]);
+  return to;
+}
+/// The same with a forward pass of their own.
+template <class T, class Arch, class Op, class Runs>
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+                             cotangents<Op, tensor<T const>> const& d, Runs const& runs) {
+  saved_rows<T, Op> saved(op, p);
+  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, T*) { save_rows<Op>(tile, saved, false); });
+  return fused_vjp(exec, op, in, p, saved, d, runs);
+}
+
+}  // namespace exec_cpu
 
 /// forward, which also returns what vjp() starts from.
 template <class T, class Arch, class Op>
@@ -269,7 +294,7 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
       exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
       [&](auto& tile, T* scratch) {
         tile.finish(in, out, scratch);
-        detail::save_rows<Op>(tile, all, true);
+        exec_cpu::save_rows<Op>(tile, all, true);
       });
   return all;
 }
@@ -280,20 +305,13 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  5/2 of the forward's products; memory that of the gradients, and the key sides of at most 32 tasks.
 /// Determinism: bitwise the same for any number of threads.
+/// In a loop, g = vjp(..., std::move(g)) uses the memory of the last call again.
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
-                       cotangents<Op, tensor<T const>> const& d) {
+                       cotangents<Op, tensor<T const>> const& d, dense_gradients<T> memory = {}) {
   problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  detail::check_cotangents("vjp", d, p);
-  shape const rows{p.batch, p.heads, p.queries, p.value_width};
-  if (!(detail::rows_of(saved) == rows))
-    throw error("vjp", "saved", "rows of shape " + to_string(detail::rows_of(saved)),
-                to_string(rows) + ", those of the inputs");
-  dense_gradients<T> to = detail::blank_gradients<T>(op, in);
-  exec_cpu::gradient_call<T, Op> const call{op, in, p, saved, d, detail::parameter_slots(op)};
-  exec_cpu::gradient_run<T, Arch, Op>(exec, call, to)([](index_t) { return true; });
-  for (std::size_t n = 0; n < call.slots.size(); ++n) detail::pull_projection(*call.slots[n], to.parameters[n]);
-  return to;
+  return exec_cpu::fused_vjp(
+      exec, op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
 }
 
 /// The same with a forward pass of its own.
@@ -301,11 +319,7 @@ template <class T, class Arch, class Op>
 dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
   problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  saved_rows<T, Op> saved(op, p);
-  exec_cpu::stream(
-      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
-      [&](auto& tile, T*) { detail::save_rows<Op>(tile, saved, false); });
-  return vjp(exec, op, in, saved, d);
+  return exec_cpu::fused_vjp(exec, op, in, p, d, [](index_t) { return true; });
 }
 
 }  // namespace attune

@@ -110,13 +110,14 @@ class candidate_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch
   using base::call_;
   using base::count_;
   using base::h_;
+  using base::moving_;
   using base::op_;
   using base::p_;
   using typename base::logit_bound;
   using typename base::logit_dual;
   using typename base::slots;
   // Directions of a weight: the logit, the level, the row constant, the normalizer's parameters.
-  using weight_dual = dual<batch, 3 + slots::normalizer>;
+  using weight_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
   using weight_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<weight_dual> const&>()));
   struct kept_block {
     key_block_place keys;
@@ -172,7 +173,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch
     if (!any) std::fill_n(gain, n * queries, T(0));
     batch const zero(T(0));
     for (int v = 0; v < vectors; ++v) {
-      logit_bound const f = this->bind_logit(v);
+      logit_bound const f = moving_.at[v];
       weight_bound const w = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
       auto const level = moving_level(v);
       auto by_parameter = by_logit_parameter_[v];
@@ -194,7 +195,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch
           chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*p_) + row * queries + at);
         for (int s = 0; s < slots::logit; ++s)
           by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
-        for (int s = 0; s <= slots::normalizer; ++s)
+        for (int s = 0; s < base::shifts + slots::normalizer; ++s)
           by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] +
                                           math::select(lanes_seen, batch(chained(p.tangent[2 + s], by_p) + poison_[v]), zero);
       }

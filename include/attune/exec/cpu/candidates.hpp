@@ -143,12 +143,10 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
     solve();
     T* const gated = base::gated_values(scratch, *p_);
-    batch total[vectors];
-    for (int v = 0; v < vectors; ++v) total[v] = batch(T(0));
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
       std::uint64_t bits[base::block];
-      bool const any = weigh(row, keys.n, bits, total);
+      bool const any = weigh(row, keys.n, bits);
       if (any) {
         this->gate_values(*op_, in, *p_, b_, h_, keys.first, keys.n, gated);
         // A lane reads the keys of its own support only.
@@ -160,7 +158,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     }
     alignas(64) T factor[queries], threshold[queries];
     for (int v = 0; v < vectors; ++v) {
-      auto const done = finish_candidates(bound_.at[v].normalizer, level_[v], total[v], poison_[v]);
+      auto const done = finish_candidates(bound_.at[v].normalizer, level_[v], total_[v], poison_[v]);
       done.value_factor.store_aligned(factor + v * lanes);
       done.threshold.store_aligned(threshold + v * lanes);
     }
@@ -169,29 +167,31 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
       if (!to.threshold.absent()) to.threshold(b_, h_, first_query_ + l, 0) = threshold[l];
   }
 
-  /// Hands the thresholds that `finish` found to `to`.
+  /// Finds thresholds and weights where `finish` is not wanted.
+  void settle() {
+    solve();
+    std::uint64_t bits[base::block];
+    index_t row = 0;
+    for (key_block_place const& keys : blocks_) {
+      weigh(row, keys.n, bits);
+      row += keys.n;
+    }
+  }
+
+  /// Hands the thresholds that `finish` or `settle` found to `to`.
   template <class Thresholds>
   void thresholds(Thresholds& to) const {
-    alignas(64) T reference[queries], level[queries], cut[queries], last[queries];
+    alignas(64) T reference[queries], level[queries], cut[queries], last[queries], sum[queries];
     for (int v = 0; v < vectors; ++v) {
       level_[v].reference.store_aligned(reference + v * lanes);
       level_[v].level.store_aligned(level + v * lanes);
       level_[v].cut.store_aligned(cut + v * lanes);
       level_[v].last.store_aligned(last + v * lanes);
+      batch(total_[v] + poison_[v]).store_aligned(sum + v * lanes);
     }
     for (index_t l = 0; l < count_; ++l) {
       auto const n = std::size_t(to.at(b_, h_, first_query_ + l));
-      to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l];
-    }
-  }
-
-  /// Finds the thresholds of the rows. `finish` and `states` do so themselves.
-  void solve() {
-    for (int v = 0; v < vectors; ++v) {
-      lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()), highest_[v],
-                                  kept_[v]);
-      level_[v] = bound_.at[v].normalizer.solve(column);
-      next_[v] = 0;
+      to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l], to.sum[n] = sum[l];
     }
   }
 
@@ -203,11 +203,9 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     for (int v = 0; v < vectors; ++v) poison_[v].store_aligned(poison + v * lanes);
     std::vector<T> logits(column_, column_ + index_t(positions_.size()) * queries);
     std::uint64_t bits[base::block];
-    batch total[vectors];
-    for (int v = 0; v < vectors; ++v) total[v] = batch(T(0));
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
-      weigh(row, keys.n, bits, total);
+      weigh(row, keys.n, bits);
       for (index_t j = 0; j < keys.n; ++j)
         for (index_t l = 0; l < count_; ++l)
           if (bits[j] >> l & 1)
@@ -227,9 +225,20 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   using base::op_;
   using base::p_;
 
+  /// Finds the thresholds of the rows.
+  void solve() {
+    for (int v = 0; v < vectors; ++v) {
+      lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()), highest_[v],
+                                  kept_[v]);
+      level_[v] = bound_.at[v].normalizer.solve(column);
+      next_[v] = 0;
+      total_[v] = batch(T(0));
+    }
+  }
+
   /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its support. True
   /// if anybody has any. What the search for the threshold dropped has no weight.
-  ATTUNE_NOINLINE bool weigh(index_t row, index_t n, std::uint64_t* bits, batch* total) {
+  ATTUNE_NOINLINE bool weigh(index_t row, index_t n, std::uint64_t* bits) {
     typename base::bound_lanes const f = bound_;
     batch const zero(T(0));
     std::fill_n(bits, n, std::uint64_t(0));
@@ -252,7 +261,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
         bits[j] |= has << (v * lanes);
         any |= has;
       }
-      total[v] = total[v] + sum;
+      total_[v] = total_[v] + sum;
     }
     return any != 0;
   }
@@ -270,7 +279,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   }
 
   T *sum_, *column_;
-  batch poison_[std::size_t(vectors)], highest_[std::size_t(vectors)];
+  batch poison_[std::size_t(vectors)], highest_[std::size_t(vectors)], total_[std::size_t(vectors)];
   std::vector<std::int32_t> kept_[std::size_t(vectors)];
   std::size_t next_[std::size_t(vectors)];
   candidate_threshold<batch> level_[std::size_t(vectors)];

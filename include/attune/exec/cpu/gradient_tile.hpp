@@ -95,19 +95,25 @@ class gradient_tile : public Tile {
   using logit_dual = dual<batch, std::max(1, pairs + slots::logit)>;
   using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual> const&>()));
   using logit_sums = std::array<batch, std::size_t(std::max(1, slots::logit))>;
-  /// Of the normalizer: the row constant, its parameters.
-  using normalizer_sums = std::array<batch, std::size_t(1 + slots::normalizer)>;
+  /// Whether the length scale keeps a row constant out of the logits, which then moves the normalizer.
+  static constexpr int shifts = Op::length_scale_policy::traits.row_constant ? 1 : 0;
+  /// Of the normalizer: the row constant, if there is one, its parameters.
+  using normalizer_sums = std::array<batch, std::size_t(std::max(1, shifts + slots::normalizer))>;
 
-  /// `own` is gradient_scratch; `block` holds block_scratch of `Tile`.
+  /// `own` is gradient_scratch; `scratch` holds block_scratch of `Tile`.
   gradient_tile(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* own, T* scratch)
+      : gradient_tile(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, resident, own, scratch) {}
+
+  template <std::size_t... V>
+  gradient_tile(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, T* resident, T* own,
+                T* scratch)
       : base(c.op, c.in, c.p, b, h, first_query, resident), call_(&c), own_(own), by_out_(own_ + pulls_scratch(c.p)),
-        out_panels_(by_out_ + padded<T>(queries * c.p.value_width)) {
+        out_panels_(by_out_ + padded<T>(queries * c.p.value_width)), row_{this->lane_row(c.p, index_t(V))...},
+        moving_{{bind_logit(int(V))...}} {
     for (int v = 0; v < vectors; ++v) {
-      row_[v] = this->lane_row(c.p, v);
       by_logit_parameter_[v].fill(batch(T(0)));
       by_normalizer_[v].fill(batch(T(0)));
-      auto const f = bind_logit(v);
-      for (int s = 0; s < slots::logit; ++s) shift_by_[v][std::size_t(s)] = f.logit_shift.tangent[pairs + s];
+      for (int s = 0; s < slots::logit; ++s) shift_by_[v][std::size_t(s)] = moving_.at[v].logit_shift.tangent[pairs + s];
     }
     read_cotangents(scratch);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
@@ -118,11 +124,11 @@ class gradient_tile : public Tile {
   logit_bound bind_logit(int v) const {
     return op_->bind(moving_row<logit_dual>(row_[v], call_->slots.data(), slots::logit, pairs));
   }
-  /// The normalizer with the row constant along direction `shift`, its parameters behind.
+  /// The normalizer's row: from direction `first` on the row constant, if there is one, and the normalizer's parameters.
   template <class D>
-  row<D> normalizer_row(int v, int shift) const {
-    row<D> r = moving_row<D>(row_[v], call_->slots.data() + slots::logit, slots::normalizer, shift + 1);
-    r.logit_shift = D::variable(bound_.at[v].logit_shift, shift);
+  row<D> normalizer_row(int v, int first) const {
+    row<D> r = moving_row<D>(row_[v], call_->slots.data() + slots::logit, slots::normalizer, first + shifts);
+    r.logit_shift = shifts != 0 ? D::variable(bound_.at[v].logit_shift, first) : D(bound_.at[v].logit_shift);
     return r;
   }
   template <class D>
@@ -169,10 +175,13 @@ class gradient_tile : public Tile {
     for (int s = 0; s < slots::logit; ++s)
       add(s, [&](int v) {  // the row constant of the length scale moves what the normalizer sees
         auto const u = std::size_t(s);
-        return by_logit_parameter_[v][u] + attune::detail::chained(by_normalizer_[v][0], shift_by_[v][u]);
+        if constexpr (shifts == 0)
+          return by_logit_parameter_[v][u];
+        else
+          return by_logit_parameter_[v][u] + attune::detail::chained(by_normalizer_[v][0], shift_by_[v][u]);
       });
     for (int s = 0; s < slots::normalizer; ++s)
-      add(slots::logit + s, [&](int v) { return by_normalizer_[v][std::size_t(1 + s)]; });
+      add(slots::logit + s, [&](int v) { return by_normalizer_[v][std::size_t(shifts + s)]; });
   }
 
   /// do' = do f(x) with f the gate:  dx = do o f', and the gate's parameters; out(lane, d) is o, the row before the gate.
@@ -199,6 +208,9 @@ class gradient_tile : public Tile {
   call const* call_;
   T *own_, *by_out_, *out_panels_;
   row<batch> row_[std::size_t(vectors)];
+  struct {
+    logit_bound at[std::size_t(vectors)];
+  } moving_;
   logit_sums by_logit_parameter_[std::size_t(vectors)], shift_by_[std::size_t(vectors)];
   normalizer_sums by_normalizer_[std::size_t(vectors)];
 

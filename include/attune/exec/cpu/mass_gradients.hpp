@@ -116,6 +116,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>
   using base::count_;
   using base::first_query_;
   using base::h_;
+  using base::moving_;
   using base::p_;
   using base::visible_;
   using typename base::logit_bound;
@@ -124,8 +125,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>
 
   // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the extreme
   // logits), the row constant and the normalizer's parameters.
-  using mass_dual = dual<batch, 2 + slots::normalizer>;
-  using row_dual = dual<batch, 3 + slots::normalizer>;
+  using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer>;
+  using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
   using mass_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<mass_dual> const&>()));
 
   static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
@@ -185,18 +186,18 @@ class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>
     ground_weight_[v] = s.done.ground_weight.value;
     by_earned_[v] = s.by[0] / s.earned_unit;
     by_ground_[v] = s.by[1] / s.ground_unit;
-    for (int k = 0; k <= slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+    for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
   }
   void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
     lowest_[v] = saved(call_->saved.lowest, v);
-    auto const s = attune::detail::slopes_of_adjusted<traits.detached_ends, 3 + slots::normalizer>(
+    auto const s = attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
         this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v], value_sum,
         second_sum, by_lse);
     slopes_[v] = s.pair;
     ground_weight_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];
     through_highest_[v] = s.by[1];
-    for (int k = 0; k <= slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+    for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
   }
 
   /// Contractions and h of a stretch -> gradients by the contractions and weights, in place.
@@ -206,7 +207,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>
     if (from >= to) return;
     batch const zero(T(0));
     for (int v = 0; v < vectors; ++v) {
-      logit_bound const f = this->bind_logit(v);
+      logit_bound const f = moving_.at[v];
       mass_bound const n = this->normalizer_of(this->template normalizer_row<mass_dual>(v, 1));
       mass_dual const reference(reference_[v]);
       auto by_parameter = by_logit_parameter_[v];
@@ -247,7 +248,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>
             g = n.ground(mass_dual::variable(a.value, 0), reference);
             by_logit = by_logit + chained(by_ground_[v], g.tangent[0]);
           }
-          for (int s = 0; s <= slots::normalizer; ++s) {
+          for (int s = 0; s < base::shifts + slots::normalizer; ++s) {
             batch move = chained(by_e, e.tangent[1 + s]);
             if constexpr (traits.ground_mass) move = move + chained(by_ground_[v], g.tangent[1 + s]);
             by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(move);

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include <attune/exec/cpu/backward.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/mixture.hpp>
 
@@ -35,6 +36,17 @@ void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
     if constexpr (whole::has_ground_weight && !part::has_ground_weight) fill(out.ground_weight, T(0));
     if constexpr (whole::has_threshold && !part::has_threshold) fill(out.threshold, std::numeric_limits<T>::quiet_NaN());
   });
+}
+
+/// Gradients of all heads; paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+template <class T, class Arch, class... Ops>
+dense_gradients<T> vjp(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
+                       inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
+                       cotangents<mixture_operator<Ops...>, tensor<T const>> const& d) {
+  return detail::gradients_of_mixture<T>(
+      mixed, in, d, [&](auto const& op, auto const& own, problem_shape const& p, auto const& by, index_t number) {
+        return exec_cpu::fused_vjp(exec, op, own, p, by, [&](index_t h) { return mixed.which[h] == number; });
+      });
 }
 
 }  // namespace attune

@@ -168,10 +168,11 @@ ATTUNE_NOINLINE void outer_pairs(T* to, index_t to_step, T const* weights, T con
     }
 }
 
-/// to[d][query] += sum_key k[key][d] w[key][query], pairs of weight 0 left out where a key holds NaN or infinity.
+/// to[d][query] += sum_key k[key][d] w[key][query]; pairs of weight 0 are left out unless the keys are `finite`.
 template <class T, class Arch>
-void accumulate_some(T* to, row_block<T> const& keys, T const* weights, T const* queries, index_t n, index_t width) {
-  if (finite_rows<T, Arch>(keys, width, 0, n))
+void accumulate_some(T* to, row_block<T> const& keys, T const* weights, T const* queries, index_t n, index_t width,
+                     bool finite) {
+  if (finite)
     accumulate<T, Arch>(to, keys.data, keys.step, weights, n, width);
   else
     accumulate_pairs<T, Arch>(to, keys, weights, queries, n, width, [](auto const&, auto const& k) { return k; });

@@ -41,6 +41,11 @@ struct gradient_sinks {
   shared_sums* sums;
   std::vector<table const*> const* tables;  ///< whose sums these are
   std::vector<double> distances;            ///< one per contraction and value of i + offset - j, for pulls that want them
+  /// Whether the keys of the block at hand hold neither NaN nor infinity, by field: tiles share a block.
+  struct {
+    index_t first = -1, n = 0;
+    bool finite = false;
+  } checked[std::size_t(field::v0) + 1] = {};
 
   key_rows<T> const& rows(field f) const { return keys[std::size_t(f)]; }
   gradient_array<double>& sum_of(table const& x) const {
@@ -152,7 +157,10 @@ struct product_puller : feature_puller<C, T, Arch> {
   static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
                    gradient_sinks<T>& to) {
     index_t const width = fields::width(*t.place.p);
-    accumulate_some<T, Arch>(t.own, base::keys(in, t, b, scratch), ds, t.packed, b.n, width);
+    row_block<T> const keys = base::keys(in, t, b, scratch);
+    auto& known = to.checked[std::size_t(fields::key)];
+    if (known.first != b.first || known.n != b.n) known = {b.first, b.n, finite_rows<T, Arch>(keys, width, 0, b.n)};
+    accumulate_some<T, Arch>(t.own, keys, ds, t.packed, b.n, width, known.finite);
     key_rows<T> const& rows = to.rows(fields::key);
     outer<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, b.n, width, base::finite_queries(t));
   }

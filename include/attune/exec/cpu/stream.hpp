@@ -12,6 +12,7 @@
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/masses.hpp>
 #include <attune/exec/cpu/threads.hpp>
+#include <attune/exec/frozen.hpp>
 
 namespace attune::exec_cpu {
 
@@ -20,40 +21,55 @@ template <class T, class Arch, class Op>
 using row_tile =
     std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>, mass_tile<T, Arch, Op>>;
 
-/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, scratch).
-template <class T, class Arch, class Op, class Runs, class Deliver>
-void stream(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-            key_interval range, Runs const& runs, Deliver const& deliver) {
-  using tile = row_tile<T, Arch, Op>;
-  constexpr index_t task_queries = tile::tiles_of_task * tile::queries, block = tile::block;
+/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, resident scratch) makes a tile, absorb(tiles, b, h,
+/// first, last, scratch) streams a block of keys through those of a task, deliver(tile, scratch) takes what it has become.
+template <class Tile, class T, class Arch, class Runs, class Make, class Absorb, class Deliver>
+void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs, Make const& make,
+                  Absorb const& absorb, Deliver const& deliver) {
+  constexpr index_t task_queries = Tile::tiles_of_task * Tile::queries, block = Tile::block;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
   parallel(exec.threads, p.batch * p.heads * query_blocks, [&] {
-    auto const resident = std::make_shared<aligned_buffer<T>>(tile::tiles_of_task * tile::resident_scratch(p));
-    auto const scratch = std::make_shared<aligned_buffer<T>>(tile::block_scratch(p));
-    return [&, resident, scratch, tiles = std::vector<tile>()](index_t task) mutable {
+    auto const resident = std::make_shared<aligned_buffer<T>>(Tile::tiles_of_task * Tile::resident_scratch(p));
+    auto const scratch = std::make_shared<aligned_buffer<T>>(Tile::block_scratch(p));
+    return [&, resident, scratch, tiles = std::vector<Tile>()](index_t task) mutable {
       index_t const head = task / query_blocks;
       index_t const b = head / p.heads, h = head % p.heads;
       if (!runs(h)) return;
       index_t const begin = (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
       tiles.clear();
-      tiles.reserve(std::size_t(tile::tiles_of_task));
+      tiles.reserve(std::size_t(Tile::tiles_of_task));
       key_interval hull{p.keys, 0};
-      for (index_t t = 0; t < tile::tiles_of_task && begin + t * tile::queries < p.queries; ++t) {
+      for (index_t t = 0; t < Tile::tiles_of_task && begin + t * Tile::queries < p.queries; ++t) {
         auto const& made =
-            tiles.emplace_back(op, in, p, b, h, begin + t * tile::queries, resident->data() + t * tile::resident_scratch(p));
+            tiles.emplace_back(make(b, h, begin + t * Tile::queries, resident->data() + t * Tile::resident_scratch(p)));
         hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
       }
       hull = {std::max(hull.first, range.first), std::min(hull.last, range.last)};
-      T* const gated = tile::gated_values(scratch->data(), p);
-      for (index_t j = hull.first; j < hull.last; j += block) {
-        index_t const last = std::min(j + block, hull.last);
-        if constexpr (tile::traits.family != row_family::candidates) tile::gate_values(op, in, p, b, h, j, last - j, gated);
-        for (tile& t : tiles) t.absorb(in, j, last, scratch->data(), gated);
-      }
-      for (tile& t : tiles) deliver(t, scratch->data());
+      for (index_t j = hull.first; j < hull.last; j += block)
+        absorb(tiles, b, h, j, std::min(j + block, hull.last), scratch->data());
+      for (Tile& t : tiles) deliver(t, scratch->data());
     };
   });
+}
+
+/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, scratch).
+template <class T, class Arch, class Op, class Runs, class Deliver>
+void stream(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+            key_interval range, Runs const& runs, Deliver const& deliver) {
+  using tile = row_tile<T, Arch, Op>;
+  attune::detail::frozen<Op> const fixed(given);
+  Op const& op = fixed.op;
+  stream_tiles<tile>(
+      exec, p, range, runs,
+      [&](index_t b, index_t h, index_t first, T* resident) { return tile(op, in, p, b, h, first, resident); },
+      [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, T* scratch) {
+        T* const gated = tile::gated_values(scratch, p);
+        if constexpr (tile::traits.family != row_family::candidates)
+          tile::gate_values(op, in, p, b, h, first, last - first, gated);
+        for (tile& t : tiles) t.absorb(in, first, last, scratch, gated);
+      },
+      deliver);
 }
 
 }  // namespace attune::exec_cpu

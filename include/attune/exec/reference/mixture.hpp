@@ -4,8 +4,6 @@
 //   forward(reference<T>{}, mixture(which, first, second), inputs)      vjp(...) likewise
 #pragma once
 
-#include <string>
-
 #include <attune/exec/mixture.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/forward.hpp>
@@ -39,26 +37,10 @@ template <class T, class... Ops>
 dense_gradients<T> vjp(reference<T>, mixture_operator<Ops...> const& mixed,
                        inputs<mixture_operator<Ops...>, any_tensor> const& in,
                        cotangents<mixture_operator<Ops...>, any_tensor> const& d) {
-  shape const extents = detail::output_shape(in);
-  detail::checked_problem("vjp", mixed, in, extents);
-  dense_gradients<T> to;
-  for_each_field([&]<field F>() {
-    if constexpr (mixture_operator<Ops...>::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
-  });
-  detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
-    using part = std::remove_cvref_t<decltype(op)>;
-    auto const own = detail::narrowed<part>(in);
-    problem_shape const p = detail::checked_problem("vjp", op, own, extents);
-    auto const g = detail::dense_vjp<T>(op, own, p, detail::narrowed<part>(d), lift<T>{},
-                                        [&](index_t h) { return mixed.which[h] == number; });
-    for (std::size_t f = 0; f < g.fields.size(); ++f)
-      for (std::size_t n = 0; n < g.fields[f].values.size(); ++n)
-        to.fields[f].values[n] = to.fields[f].values[n] + g.fields[f].values[n];
-    std::string const prefix = std::to_string(number) + ".";
-    for (auto x : g.parameters) to.parameters.push_back((x.path = prefix + x.path, std::move(x)));
-    for (auto x : g.tables) to.tables.push_back((x.path = prefix + x.path, std::move(x)));
-  });
-  return to;
+  return detail::gradients_of_mixture<T>(
+      mixed, in, d, [&](auto const& op, auto const& own, problem_shape const& p, auto const& by, index_t number) {
+        return detail::dense_vjp<T>(op, own, p, by, lift<T>{}, [&](index_t h) { return mixed.which[h] == number; });
+      });
 }
 
 }  // namespace attune

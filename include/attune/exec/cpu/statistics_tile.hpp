@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for each block of keys:  logits, saved row -> weights -> sums per row, sums per key
+//
+// A second look at a tile of rows: with what the forward pass saved of a row each weight is known at once, in whatever order the
+// keys come. No value is read.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include <attune/exec/cpu/logits.hpp>
+#include <attune/exec/saved.hpp>
+#include <attune/exec/statistics.hpp>
+
+namespace attune::exec_cpu {
+
+/// What all tiles of a call share.
+template <class T, class Op>
+struct statistics_call {
+  Op const& op;
+  inputs<Op, tensor<T const>> const& in;
+  problem_shape const& p;
+  saved_rows<T, Op> const& saved;
+  statistics_request const& request;
+};
+
+template <class T, class Arch, class Op>
+class statistics_tile : public logit_tile<T, Arch, Op> {
+  using base = logit_tile<T, Arch, Op>;
+
+ public:
+  using base::lanes;
+  using base::queries;
+  using base::traits;
+  using base::vectors;
+  using typename base::batch;
+  using typename base::normalizer;
+  using call = statistics_call<T, Op>;
+  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+
+  static index_t resident_scratch(problem_shape const& p) { return base::packed_scratch(p); }
+
+  statistics_tile(call const& c, index_t b, index_t h, index_t first_query, T* resident)
+      : base(c.op, c.in, c.p, b, h, first_query, resident), call_(&c) {
+    for (int v = 0; v < vectors; ++v) {
+      weights_[v] = weights_of(v);
+      sums_[v] = sums{};
+      first_key_[v] = batch(T(0));
+    }
+  }
+
+  /// Adds the keys [first, last) of one block to the rows, and their weights to columns[key] unless that is null.
+  void absorb(index_t first, index_t last, T* scratch, double* columns) {
+    std::uint64_t bits[base::block];
+    auto const s = this->seen(first, last, bits);
+    if (s.n == 0) return;
+    typename base::extremes unused;
+    for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
+    this->evaluate(call_->in, s, bits, scratch, unused);
+    add<true>(scratch, s.first, 0, s.full_first, bits);
+    add<false>(scratch, s.first, s.full_first, s.full_last, bits);
+    add<true>(scratch, s.first, s.full_last, s.n, bits);
+    if (s.first == 0)
+      for (int v = 0; v < vectors; ++v) first_key_[v] = batch::load_aligned(scratch + v * lanes);
+    if (columns == nullptr) return;
+    for (index_t j = 0; j < s.n; ++j) {
+      double sum = 0;  // lanes past the last query repeat it, and must not add
+      for (index_t l = 0; l < count_; ++l) sum += double(scratch[j * queries + l]);
+      columns[s.first + j] += sum;
+    }
+  }
+
+  void finish(row_statistics<T>& to) const {
+    for (int v = 0; v < vectors; ++v) {
+      sums const& s = sums_[v];
+      batch const shift = bound_.at[v].logit_shift, none(-std::numeric_limits<T>::infinity());
+      auto const any = s.scored > batch(T(0));
+      batch const mean = math::select(any, batch(s.logits / s.scored + shift), none);
+      store(to.mean_logit, v, mean);
+      store(to.highest_logit, v, or_nan(math::select(any, batch(s.highest_logit + shift), none), mean));
+      store(to.highest_weight, v, or_nan(s.highest_weight, s.mass));
+      store(to.mass, v, s.mass);
+      store(to.first_key, v, first_key_[v]);
+      store(to.ground_weight, v, weights_[v].ground);
+      store(to.scored, v, s.scored);
+      if (call_->request.entropy) store(to.entropy, v, s.entropy);
+      if (call_->request.above) store(to.above, v, s.above);
+    }
+  }
+
+ private:
+  using base::b_;
+  using base::bound_;
+  using base::count_;
+  using base::first_query_;
+  using base::h_;
+  using base::p_;
+  using base::visible_;
+
+  /// All that a weight depends on beside its logit; of each family what it needs.
+  struct row_weights {
+    batch reference, factor, share, ground, low, lowest;
+    candidate_threshold<batch> level;
+  };
+  struct sums {
+    batch highest_logit = batch(-std::numeric_limits<T>::infinity()), highest_weight = highest_logit;
+    batch logits = batch(T(0)), scored = logits, mass = logits, entropy = logits, above = logits;
+  };
+
+  batch saved(std::vector<T> const& x, int v) const {
+    alignas(64) T lane[lanes];
+    for (index_t l = 0; l < lanes; ++l)
+      lane[l] = x[std::size_t(call_->saved.at(b_, h_, std::min(first_query_ + v * lanes + l, p_->queries - 1)))];
+    return batch::load_aligned(lane);
+  }
+  row_weights weights_of(int v) const {
+    auto const& rows = call_->saved;
+    auto const& f = bound_.at[v].normalizer;
+    batch const zero(T(0));
+    row_weights w{saved(rows.reference, v), zero, zero, zero, zero, zero, {}};
+    if constexpr (traits.family == row_family::candidates) {
+      w.level = {w.reference, saved(rows.level, v), saved(rows.cut, v), saved(rows.last, v)};
+      w.factor = finish_candidates(f, w.level, saved(rows.sum, v), zero).value_factor;
+    } else if constexpr (traits.family == row_family::adjusted) {
+      w.lowest = saved(rows.lowest, v);
+      auto const done = finish_adjusted(f, w.reference, saved(rows.earned, v), w.lowest, w.reference);
+      w.factor = done.value_factor;
+      w.low = done.low;
+    } else {
+      auto const done = finish_masses<normalizer>(f, w.reference, saved(rows.earned, v), saved(rows.ground, v), visible_[v]);
+      w.factor = done.value_factor;
+      w.share = done.share;
+      if constexpr (Op::has_ground_weight) w.ground = done.ground_weight;
+    }
+    return w;
+  }
+  template <class Normalizer>
+  ATTUNE_INLINE static batch weight(Normalizer const& f, row_weights const& w, batch const& a, [[maybe_unused]] index_t j) {
+    if constexpr (traits.family == row_family::candidates) {
+      return f.weight(w.level, a, key<batch>{batch(T(j))}) * w.factor;
+    } else if constexpr (traits.family == row_family::adjusted) {
+      // No logit is below the lowest, but for rounding; -inf is none.
+      batch const off(-std::numeric_limits<T>::infinity());
+      batch const place = math::select(a == off, batch(T(0)), batch(math::larger(a, w.lowest) - w.low));
+      return math::exp_nonpositive(batch(a - w.reference)) * place * w.factor;
+    } else {
+      batch e = f.earned(a, w.reference) * w.factor;
+      if constexpr (traits.uniform_share) e = e + w.share;
+      return e;
+    }
+  }
+
+  /// Logits -> weights in place, 0 where unseen; sums of the block.
+  template <bool Masked>
+  ATTUNE_NOINLINE void add(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
+    if (from >= to) return;
+    bool const entropy = call_->request.entropy, counts = call_->request.above.has_value();
+    batch const off(-std::numeric_limits<T>::infinity()), zero(T(0)), one(T(1)), level(T(call_->request.above.value_or(0)));
+    batch const undefined(std::numeric_limits<T>::quiet_NaN()), least = scalar<batch>::least();
+    for (int v = 0; v < vectors; ++v) {
+      auto const f = bound_.at[v].normalizer;
+      row_weights const row = weights_[v];
+      sums s;  // a block sums from zero: error grows with the block, not with Lk
+      for (index_t j = from; j < to; ++j) {
+        T* const at = pairs + j * queries + v * lanes;
+        batch const a = batch::load_aligned(at);
+        batch w = weight(f, row, a, first + j), seen = w;
+        if constexpr (Masked) {
+          auto const who = lanes_of<T, Arch>(bits[j] >> (v * lanes));
+          w = xsimd::select(who, w, zero);
+          seen = xsimd::select(who, w, off);
+        }
+        w.store_aligned(at);
+        s.highest_logit = math::larger(s.highest_logit, a);
+        s.highest_weight = math::larger(s.highest_weight, seen);
+        s.logits = s.logits + math::select(a == off, zero, a);
+        s.scored = s.scored + math::select(a == off, zero, one);
+        s.mass = s.mass + w;
+        if (counts) s.above = s.above + math::select(seen > level, one, zero);
+        if (entropy) s.entropy = s.entropy - math::select(w < zero, undefined, batch(w * math::log(math::larger(w, least))));
+      }
+      sums& all = sums_[v];
+      all.highest_logit = math::larger(all.highest_logit, s.highest_logit);
+      all.highest_weight = math::larger(all.highest_weight, s.highest_weight);
+      all.logits = all.logits + s.logits;
+      all.scored = all.scored + s.scored;
+      all.mass = all.mass + s.mass;
+      all.entropy = all.entropy + s.entropy;
+      all.above = all.above + s.above;
+    }
+  }
+
+  /// A maximum drops NaN, a sum keeps it.
+  static batch or_nan(batch const& maximum, batch const& sum) { return math::select(sum == sum, maximum, sum); }
+  template <class Number>
+  void store(std::vector<Number>& to, int v, batch const& x) const {
+    alignas(64) T lane[lanes];
+    x.store_aligned(lane);
+    for (index_t l = 0; l < lanes && v * lanes + l < count_; ++l)
+      to[std::size_t(call_->saved.at(b_, h_, first_query_ + v * lanes + l))] = Number(lane[l]);
+  }
+
+  call const* call_;
+  row_weights weights_[std::size_t(vectors)];
+  sums sums_[std::size_t(vectors)];
+  batch first_key_[std::size_t(vectors)];
+};
+
+}  // namespace attune::exec_cpu

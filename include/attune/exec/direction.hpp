@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   {.parameters = {{"gamma", 1.0}}, .tables = {{"metric", dM}}}      the direction in which the numbers of an operator move
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <attune/core/dual.hpp>
+#include <attune/operators/attention.hpp>
+
+namespace attune {
+
+/// The direction in which the parameters and tables of a call move, by name or path as in dense_gradients; what is not listed
+/// stands still. A direction has the granularity of its parameter, or is one number.
+struct policy_direction {
+  struct of_parameter {
+    std::string name;
+    parameter along;
+  };
+  struct of_table {
+    std::string name;
+    table along;
+  };
+  std::vector<of_parameter> parameters = {};
+  std::vector<of_table> tables = {};
+};
+
+namespace detail {
+
+/// Throws unless a direction is absent or shaped like its tensor.
+template <class View>
+void check_direction(char const* function, char const* name, View const& value, View const& along) {
+  if (along.extents().size() != 0 && !(along.extents() == value.extents()))
+    throw error(function, std::string("the direction of ") + name, "shape " + to_string(along.extents()),
+                to_string(value.extents()) + ", the shape of the tensor");
+}
+
+/// The addresses of what moves, and where to.
+template <class T>
+struct moving_numbers {
+  std::vector<parameter const*> slots;
+  std::vector<parameter> along;
+  std::vector<table const*> tables;
+  std::vector<table> tables_along;
+
+  template <class Op>
+  moving_numbers(Op const& op, policy_direction const& direction) {
+    std::vector<bool> used_parameters(direction.parameters.size()), used_tables(direction.tables.size());
+    for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+      for (std::size_t n = 0; n < direction.parameters.size(); ++n)
+        if (is_called(path, direction.parameters[n].name)) {
+          shape const wanted = (policy.*listed.member).extents(), got = direction.parameters[n].along.extents();
+          if (!(got == wanted) && got.size() != 1)
+            throw error("jvp", "the direction of parameter " + path, "shape " + to_string(got),
+                        to_string(wanted) + ", that of the parameter, or one number");
+          slots.push_back(&(policy.*listed.member));
+          along.push_back(direction.parameters[n].along);
+          used_parameters[n] = true;
+        }
+    });
+    for_each_table(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+      for (std::size_t n = 0; n < direction.tables.size(); ++n)
+        if (is_called(path, direction.tables[n].name)) {
+          shape const wanted = (policy.*listed.member).extents(), got = direction.tables[n].along.extents();
+          if (!(got == wanted))
+            throw error("jvp", "the direction of table " + path, "shape " + to_string(got), to_string(wanted));
+          tables.push_back(&(policy.*listed.member));
+          tables_along.push_back(direction.tables[n].along);
+          used_tables[n] = true;
+        }
+    });
+    for (std::size_t n = 0; n < used_parameters.size(); ++n)
+      if (!used_parameters[n])
+        throw error("jvp", "direction.parameters", "the name " + direction.parameters[n].name, "a parameter of the operator");
+    for (std::size_t n = 0; n < used_tables.size(); ++n)
+      if (!used_tables[n])
+        throw error("jvp", "direction.tables", "the name " + direction.tables[n].name, "a table of the operator");
+  }
+  lift<dual<T, 1>> numbers() const {
+    return {{}, {slots.data(), int(slots.size()), 0, along.data(), tables.data(), int(tables.size()), tables_along.data()}};
+  }
+};
+
+}  // namespace detail
+}  // namespace attune

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   drawn_problem<Op> p({.heads = 2, .queries = 5, .keys = 7, .width = 4}, random);   forward(exec, op, p.inputs<View>())
+//
+// A small random problem for any operator: numbers for whatever inputs it uses, and cotangents for its outputs. Every number is
+// a float, so that all executors read the same ones; equal seeds give equal problems on every machine.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <attune/operators/inputs.hpp>
+
+namespace attune::testing {
+
+/// Extents of a random problem. A width of 0 is that of the queries.
+struct problem_extents {
+  index_t batch = 1, heads = 2, queries = 5, keys = 7, width = 4;
+  index_t value_width = 0, gate_width = 0, position_width = 0, axes = 2;
+  index_t key_heads = 1, value_heads = 1;  ///< divisors of `heads`: of everything that has a row per key; of v and its gate
+  std::optional<index_t> offset = std::nullopt;
+};
+
+/// What a standard normal number becomes as an entry of an input. The default keeps it, except for `bias`, which may hold
+/// probabilities, and `spread`, which is divided by: these lie in (1/2, 2).
+using draw_rule = std::function<double(field, double)>;
+
+namespace detail {
+
+/// Standard normal numbers, the same on every machine (std::normal_distribution differs between libraries).
+class normal_numbers {
+ public:
+  explicit normal_numbers(std::uint64_t seed) : bits_(seed) {}
+  double operator()() { return std::sqrt(-2 * std::log1p(-uniform())) * std::cos(6.283185307179586 * uniform()); }
+  /// In [0, 1).
+  double uniform() { return double(bits_() >> 11) * 0x1p-53; }
+  /// In [0, n).
+  index_t below(index_t n) { return index_t(bits_() % std::uint64_t(n)); }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+/// One tensor in both storages. Differences move `doubles`.
+struct drawn_tensor {
+  shape extents{0, 0, 0, 0};
+  std::vector<double> doubles;
+  std::vector<float> floats;
+
+  template <class View>
+  View view() const {
+    if constexpr (std::is_constructible_v<View, tensor<double const>> && !std::is_same_v<View, tensor<float const>>)
+      return tensor<double const>(doubles, extents);
+    else
+      return tensor<float const>(floats, extents);
+  }
+};
+
+inline double drawn_by_default(field f, double normal) {
+  return f == field::bias || f == field::spread ? std::exp2(std::tanh(normal)) : normal;
+}
+
+inline void check_extents(problem_extents const& e) {
+  auto const at_least_one = [](char const* name, index_t n) {
+    if (n < 1)
+      throw error("check_gradients", std::string("extents.") + name, attune::detail::text("the value ", n), "at least 1");
+  };
+  at_least_one("batch", e.batch);
+  at_least_one("heads", e.heads);
+  at_least_one("queries", e.queries);
+  at_least_one("keys", e.keys);
+  at_least_one("width", e.width);
+}
+
+}  // namespace detail
+
+/// Memory of one random problem of an operator.
+template <class Op>
+class drawn_problem {
+ public:
+  drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {}) : offset_(e.offset) {
+    detail::check_extents(e);
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F))
+        draw(fields_[std::size_t(F)], extents_of(F, e),
+             [&] { return rule ? rule(F, random()) : detail::drawn_by_default(F, random()); });
+    });
+    shape const rows{e.batch, e.heads, e.queries, 1};
+    draw(out_, extents_of(field::output_gate, e), random);
+    draw(lse_, rows, random);
+    draw(ground_weight_, rows, random);
+  }
+  drawn_problem(drawn_problem const&) = delete;  // views point into it
+  drawn_problem& operator=(drawn_problem const&) = delete;
+
+  detail::drawn_tensor& of(field f) { return fields_[std::size_t(f)]; }
+  detail::drawn_tensor const& of(field f) const { return fields_[std::size_t(f)]; }
+  detail::drawn_tensor const& by_out() const { return out_; }
+  detail::drawn_tensor const& by_lse() const { return lse_; }
+  detail::drawn_tensor const& by_ground_weight() const { return ground_weight_; }
+
+  template <class View>
+  attune::inputs<Op, View> inputs() const {
+    using all = attune::inputs<Op, View>;
+    auto const take = [&]<field F>() {
+      using type = std::remove_cvref_t<decltype(member<F>(std::declval<all&>()))>;
+      if constexpr (Op::uses(F))
+        return type(of(F).template view<View>());
+      else
+        return type{};
+    };
+    return [&]<int... F>(std::integer_sequence<int, F...>) {
+      return all{take.template operator()<static_cast<field>(F)>()..., offset_};
+    }
+    (std::make_integer_sequence<int, static_cast<int>(field::v0) + 1>{});
+  }
+  template <class View>
+  attune::cotangents<Op, View> cotangents() const {
+    attune::cotangents<Op, View> d;
+    d.out = out_.view<View>();
+    if constexpr (Op::has_lse) d.lse = lse_.view<View>();
+    if constexpr (Op::has_ground_weight) d.ground_weight = ground_weight_.view<View>();
+    return d;
+  }
+
+ private:
+  template <class Draw>
+  static void draw(detail::drawn_tensor& x, shape const& e, Draw&& one) {
+    x.extents = e;
+    for (index_t n = 0; n < e.size(); ++n) {
+      x.floats.push_back(float(one()));
+      x.doubles.push_back(double(x.floats.back()));
+    }
+  }
+  static shape extents_of(field f, problem_extents const& e) {
+    auto const or_width = [&](index_t width) { return width == 0 ? e.width : width; };
+    auto const by_query = [&](index_t width) { return shape{e.batch, e.heads, e.queries, width}; };
+    auto const by_key = [&](index_t heads, index_t width) { return shape{e.batch, heads, e.keys, width}; };
+    switch (f) {
+      case field::q:
+        return by_query(e.width);
+      case field::k:
+        return by_key(e.key_heads, e.width);
+      case field::v:
+      case field::value_gate:
+        return by_key(e.value_heads, or_width(e.value_width));
+      case field::gate_q:
+        return by_query(or_width(e.gate_width));
+      case field::gate_k:
+        return by_key(e.key_heads, or_width(e.gate_width));
+      case field::scores:
+      case field::gates:
+      case field::bias:
+        return by_query(e.keys);
+      case field::sort_q:
+        return by_query(1);
+      case field::sort_k:
+      case field::key_bias:
+        return by_key(e.key_heads, 1);
+      case field::position_q:
+        return by_query(or_width(e.position_width));
+      case field::position_k:
+        return by_key(e.key_heads, or_width(e.position_width));
+      case field::center:
+      case field::spread:
+        return by_query(e.axes);
+      case field::place:
+        return by_key(e.key_heads, e.axes);
+      case field::output_gate:
+        return by_query(or_width(e.value_width));
+      case field::v0:
+        return {1, e.heads, 1, or_width(e.value_width)};
+    }
+    return {};
+  }
+
+  std::array<detail::drawn_tensor, std::size_t(field::v0) + 1> fields_;
+  detail::drawn_tensor out_, lse_, ground_weight_;
+  std::optional<index_t> offset_;
+};
+
+}  // namespace attune::testing

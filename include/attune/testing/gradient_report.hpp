@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   std::cout << report;   return report.passed() ? 0 : 1;
+//
+// What a gradient check found: a line for every input, parameter and table, with the largest error of each route.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <attune/core/tensor.hpp>
+
+namespace attune::testing {
+
+/// How far two routes to one gradient are apart, at the entry where they are farthest apart.
+struct gradient_error {
+  index_t compared = 0;  ///< entries; 0: the route was not taken
+  double largest = 0;    ///< NaN if one of the two is NaN somewhere
+  double allowed = 0;
+  shape where{0, 0, 0, 0};  ///< (batch, head, position, feature)
+
+  bool passed() const { return compared == 0 || largest <= allowed; }
+};
+
+/// One input, parameter or table of the operator.
+struct gradient_line {
+  std::string name;      ///< "input q", "parameter kernel.slope", "parameter normalizer.alpha.weight", "table kernel.metric"
+  double magnitude = 0;  ///< the largest entry of its gradient
+  gradient_error differences, cpu_double, cpu_float;
+  std::string note;  ///< why no differences were taken; empty if they were
+
+  bool passed() const { return differences.passed() && cpu_double.passed() && cpu_float.passed(); }
+};
+
+struct gradient_report {
+  std::uint64_t seed = 0;
+  double magnitude = 0;  ///< the largest entry of all gradients
+  std::vector<gradient_line> lines;
+  gradient_line directions;  ///< all numbers moved at once, along random directions
+
+  /// Whether every route agrees everywhere. An objective that nothing moves proves nothing and does not pass.
+  bool passed() const {
+    return magnitude > 0 && directions.passed() &&
+           std::all_of(lines.begin(), lines.end(), [](gradient_line const& l) { return l.passed(); });
+  }
+  /// The line of that name, "input q". Throws attune::error if there is none.
+  gradient_line const& line(std::string const& name) const {
+    auto const at = std::find_if(lines.begin(), lines.end(), [&](gradient_line const& l) { return l.name == name; });
+    if (at == lines.end())
+      throw error("gradient_report::line", "name", "the value " + name, "the name of a line, as \"input v\"");
+    return *at;
+  }
+};
+
+namespace detail {
+
+inline std::string printed(char const* route, gradient_error const& e) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.1e", e.largest);
+  std::string const s = std::string(route) + " " + number;
+  return e.passed() ? s : s + " at " + to_string(e.where) + " IS WRONG";
+}
+inline std::string printed(gradient_line const& l, std::size_t width) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%8.1e", l.magnitude);
+  std::string s = (l.passed() ? "ok    " : "WRONG ") + l.name;
+  s.resize(std::max(width, s.size()), ' ');
+  s += std::string("  up to ") + number;
+  if (l.differences.compared > 0) s += "; " + printed("differences", l.differences);
+  if (l.cpu_double.compared > 0) s += "; " + printed("cpu<double>", l.cpu_double);
+  if (l.cpu_float.compared > 0) s += "; " + printed("cpu<float>", l.cpu_float);
+  return l.note.empty() ? s : s + "; no differences: " + l.note;
+}
+
+}  // namespace detail
+
+/// One line for each gradient: how large it is, and by how much each route misses it; where, if by too much.
+inline std::ostream& operator<<(std::ostream& to, gradient_report const& r) {
+  std::size_t width = r.directions.name.size();
+  for (gradient_line const& l : r.lines) width = std::max(width, l.name.size());
+  width += 6;
+  for (gradient_line const& l : r.lines) to << detail::printed(l, width) << '\n';
+  if (r.directions.differences.compared > 0) to << detail::printed(r.directions, width) << '\n';
+  to << (r.passed()        ? "gradients agree"
+         : r.magnitude > 0 ? "GRADIENTS ARE WRONG"
+                           : "NO GRADIENT: nothing moves the objective")
+     << " (seed " << r.seed << ")\n";
+  return to;
+}
+
+}  // namespace attune::testing

@@ -24,8 +24,8 @@
 //             grounded: the same + sum of w_j delta_j over the keys below gamma (F = sum e^gamma - e^a is a difference)
 //   |lse|     U + eps (|lse| + kappa |gamma|)
 // Affine: alpha times that of softmax, + p |d alpha| + the error of the share (average - alpha) / N on the plain sum of |v|.
-// Self-adjusted: f_j = (a_j - low) / (high - low) times that of softmax, + p_j |d f_j|; f_j is summed as (a_j - least) +
-//             (least - low), so both lengths count.
+// Self-adjusted: f_j = (a_j - low) / (high - low) times that of softmax, + p_j |d f_j|; f_j is summed as (a_j - max a) +
+//             (max a - low), so both lengths count: the lowest key of a row has weight 0 only up to rounding.
 // Sums without competition: w_j = F(a_j): |F'| delta_j; divided by K or by the sum; centred: - (sum F) / K^2 on the plain sum.
 // Deformed exponentials: w_j = [1 + k (a_j - L)]_+^(1/k) at a_j +- dx, dx = delta_j + max over the support of delta
 //             + eps (1 + max a - L): no derivative, it is infinite at the edge for k > 1; then divided by the sum, whose error
@@ -364,7 +364,8 @@ inline void bound_adjusted(row_errors& r, policies const& what, row_facts const&
     } else if (!product && range <= 4 * a.c * range_error) {
       bound = range == 0 && low_error == 0 && high_error == 0 ? 0 : p + bound;  // ends that rounding moves: anything in [0, p]
     } else {
-      double const moved = delta[to_size(j)] + low_error + (4 + a.terms(r.count)) * a.eps * length + a.eps * std::fabs(low);
+      double const summed = (most - r.logit[to_size(j)]) + (most - low);
+      double const moved = delta[to_size(j)] + low_error + (4 + a.terms(r.count)) * a.eps * summed + a.eps * std::fabs(low);
       bound = bound * length / range + a.c * p / range * (moved + length * (product ? 0 : 2 * range_error / range));
     }
   }

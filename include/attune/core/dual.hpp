@@ -44,7 +44,9 @@ namespace detail {
 /// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
-  return math::select(scalar<T>::vanishes(factor) | scalar<T>::vanishes(tangent), T(0), T(factor * tangent));
+  typename scalar<T>::mask nothing = scalar<T>::vanishes(factor);
+  nothing = nothing | scalar<T>::vanishes(tangent);
+  return math::select(nothing, T(0), T(factor * tangent));
 }
 template <class T, int N>
 ATTUNE_HD ATTUNE_INLINE dual<T, N> chain(T const& value, T const& derivative, dual<T, N> const& x) {

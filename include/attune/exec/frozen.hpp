@@ -7,29 +7,42 @@
 // executors bind a row more than once, so they compute such values once per call.
 #pragma once
 
-#include <deque>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <attune/operators/attention.hpp>
 
 namespace attune::detail {
 
+/// The values of computed parameters.
+class computed_values {
+ public:
+  /// Replaces a computed parameter by a view of its values.
+  ATTUNE_NOINLINE void freeze(parameter& p) {
+    if (!p.is_projected() && !p.is_average()) return;
+    shape const e = p.extents();
+    std::vector<double>& numbers = values_.emplace_back();
+    numbers.reserve(std::size_t(e.size()));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i) numbers.push_back(p.at(b, h, i));
+    p = parameter(tensor<double const>(numbers, e));
+  }
+
+ private:
+  std::vector<std::vector<double>> values_;  // the numbers stay where they are when the outer vector grows
+};
+
 /// Not copyable: the operator points into the values.
 template <class Op>
 class frozen {
  public:
   explicit frozen(Op const& original) : op(original) {
-    for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
+    for_each_part(op, no_path{}, [&](auto const& policy, no_path) {
       using policy_type = std::remove_cvref_t<decltype(policy)>;
-      parameter& p = const_cast<policy_type&>(policy).*listed.member;  // a part of our own copy
-      if (!p.is_projected() && !p.is_average()) return;
-      shape const e = p.extents();
-      std::vector<double>& numbers = values_.emplace_back();
-      numbers.reserve(std::size_t(e.size()));
-      for (index_t b = 0; b < e.batch; ++b)
-        for (index_t h = 0; h < e.head; ++h)
-          for (index_t i = 0; i < e.position; ++i) numbers.push_back(p.at(b, h, i));
-      p = parameter(tensor<double const>(numbers, e));
+      auto& own = const_cast<policy_type&>(policy);  // a part of our own copy
+      std::apply([&](auto const&... p) { (values_.freeze(own.*p.member), ...); }, parameters_of<policy_type>());
     });
   }
   frozen(frozen const&) = delete;
@@ -38,7 +51,7 @@ class frozen {
   Op op;
 
  private:
-  std::deque<std::vector<double>> values_;
+  computed_values values_;
 };
 
 }  // namespace attune::detail

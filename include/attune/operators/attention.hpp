@@ -106,24 +106,29 @@ struct attention_operator {
 
 namespace detail {
 
+/// Stands for paths that nobody reads.
+struct no_path {
+  constexpr no_path operator+(char const*) const { return {}; }
+};
+
 /// Calls visit(policy, path) for every simple policy: path is "kernel.", "kernel.1." (terms of a composite), "gate.", ...
-template <class P, class Visit>
-void for_each_part(P const& policy, std::string const& path, Visit const& visit) {
+template <class P, class Path, class Visit>
+void for_each_part(P const& policy, Path const& path, Visit const& visit) {
   visit(policy, path);
 }
-template <class A, class B, class Visit>
-void for_each_part(kernel::sum<A, B> const& policy, std::string const& path, Visit const& visit) {
+template <class A, class B, class Path, class Visit>
+void for_each_part(kernel::sum<A, B> const& policy, Path const& path, Visit const& visit) {
   for_each_part(policy.first, path + "0.", visit);
   for_each_part(policy.second, path + "1.", visit);
 }
-template <class K, class M, class Visit>
-void for_each_part(kernel::mapped<K, M> const& policy, std::string const& path, Visit const& visit) {
+template <class K, class M, class Path, class Visit>
+void for_each_part(kernel::mapped<K, M> const& policy, Path const& path, Visit const& visit) {
   constexpr bool nested = requires { policy.inner.map; };  // a map of a map: each has a path of its own
-  for_each_part(policy.inner, nested ? path + "inner." : path, visit);
+  for_each_part(policy.inner, nested ? Path(path + "inner.") : path, visit);
   for_each_part(policy.map, path + "map.", visit);
 }
-template <class K, class L, class G, class N, class V, class O, class M, class Visit>
-void for_each_part(attention_operator<K, L, G, N, V, O, M> const& op, std::string const& path, Visit const& visit) {
+template <class K, class L, class G, class N, class V, class O, class M, class Path, class Visit>
+void for_each_part(attention_operator<K, L, G, N, V, O, M> const& op, Path const& path, Visit const& visit) {
   for_each_part(op.kernel, path + "kernel.", visit);
   for_each_part(op.length_scale, path + "length_scale.", visit);
   for_each_part(op.gate, path + "gate.", visit);
@@ -164,7 +169,7 @@ inline bool is_called(std::string const& path, std::string const& name) {
 /// names of several policies apart: "length_scale.gamma", "normalizer.gamma", "kernel.1.slope".
 template <class Op, class Visit>
 void for_each_parameter(Op const& op, Visit const& visit) {
-  detail::for_each_part(op, "", [&](auto const& policy, std::string const& path) {
+  detail::for_each_part(op, std::string(), [&](auto const& policy, std::string const& path) {
     using policy_type = std::remove_cvref_t<decltype(policy)>;
     std::apply([&](auto const&... p) { (visit(p, policy, path + p.name), ...); }, parameters_of<policy_type>());
   });
@@ -172,7 +177,7 @@ void for_each_parameter(Op const& op, Visit const& visit) {
 /// The same for tables.
 template <class Op, class Visit>
 void for_each_table(Op const& op, Visit const& visit) {
-  detail::for_each_part(op, "", [&](auto const& policy, std::string const& path) {
+  detail::for_each_part(op, std::string(), [&](auto const& policy, std::string const& path) {
     using policy_type = std::remove_cvref_t<decltype(policy)>;
     std::apply([&](auto const&... p) { (visit(p, policy, path + p.name), ...); }, tables_of<policy_type>());
   });

@@ -234,4 +234,12 @@ struct lift<dual<T, N>> {
   }
 };
 
+/// A row of dual numbers that stand still, but for the parameters that `numbers` moves.
+template <class T, int N>
+ATTUNE_HD row<dual<T, N>> lifted(row<T> const& r, lift<dual<T, N>> const& numbers) {
+  using D = dual<T, N>;
+  return {r.place,          D(r.position), D(r.visible), D(r.log_visible), D(r.inverse_sqrt_width),
+          D(r.logit_shift), D(r.keys),     numbers};
+}
+
 }  // namespace attune

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <attune/operators/attention.hpp>
@@ -263,6 +264,20 @@ template <class View>
 auto ground_value_row(View const& v0, index_t b, index_t h, index_t i) {
   row_index const at = broadcast(v0, b, h, i);
   return v0.row(at.batch, at.head, at.position);
+}
+
+/// The row that a value gate binds to: it acts for all queries alike, so what only one of them has is NaN.
+template <class T>
+row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const& numbers = {}) {
+  T const unknown = lift<T>::constant(std::numeric_limits<double>::quiet_NaN());
+  return {{b, h, 0, p.queries},
+          unknown,
+          unknown,
+          unknown,
+          lift<T>::constant(p.width > 0 ? 1 / std::sqrt(double(p.width)) : 0),
+          lift<T>::constant(0),
+          lift<T>::constant(double(p.keys)),
+          numbers};
 }
 
 /// The scalar facts of a row that policies bind to.

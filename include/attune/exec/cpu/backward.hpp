@@ -159,15 +159,7 @@ class gradient_run {
     using D = dual<T, 1 + slots::value_gate>;
     constexpr int first_slot = slots::logit + slots::normalizer;
     problem_shape const& p = c_.p;
-    T const unknown = std::numeric_limits<T>::quiet_NaN();  // a value gate acts for all queries alike
-    row<T> const r{{b, h, 0, p.queries},
-                   unknown,
-                   unknown,
-                   unknown,
-                   p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0),
-                   T(0),
-                   T(p.keys),
-                   {}};
+    row<T> const r = attune::detail::any_query_row<T>(p, b, h);
     auto const gate = c_.op.value_gate.bind(moving_row<D>(r, c_.slots.data() + first_slot, slots::value_gate, 1));
     index_t const head = p.group(h, p.value_heads);
     for (index_t j = 0; j < p.keys; ++j) {

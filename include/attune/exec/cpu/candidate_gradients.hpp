@@ -16,8 +16,8 @@
 namespace attune::exec_cpu {
 
 template <class T, class Arch, class Op>
-class candidate_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>> {
-  using base = gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>>;
+class candidate_gradients : public gradient_tile<T, Arch, Op> {
+  using base = gradient_tile<T, Arch, Op>;
 
  public:
   using base::lanes;
@@ -40,12 +40,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch
         logits_(resident + base::packed_scratch(c.p) + base::gradient_scratch(c.p)), gain_(logits_ + column(c.p)),
         pairs_(gain_ + column(c.p)), out_(pairs_ + pairs * column(c.p)) {
     for (int v = 0; v < vectors; ++v) {
-      auto const at = [&](std::vector<T> const& x) {
-        alignas(64) T lane[lanes];
-        for (index_t l = 0; l < lanes; ++l)
-          lane[l] = x[std::size_t(c.saved.at(b, h, std::min(first_query + v * lanes + l, c.p.queries - 1)))];
-        return batch::load_aligned(lane);
-      };
+      auto const at = [&](std::vector<T> const& x) { return this->saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
       sum_[v] = slope_[v] = gain_sum_[v] = poison_[v] = batch(T(0));
     }

@@ -269,12 +269,8 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   T value_of(inputs_type const& in, index_t j, index_t d) const {
     index_t const head = p_->group(h_, p_->value_heads);
     T v = in.v(b_, head, j, d);
-    if constexpr (Op::has_value_gate) {
-      T const unknown = std::numeric_limits<T>::quiet_NaN();
-      T const inverse_sqrt_width = p_->width > 0 ? T(1 / std::sqrt(double(p_->width))) : T(0);
-      row<T> const any_query{{b_, h_, 0, p_->queries}, unknown, unknown, unknown, inverse_sqrt_width, T(0), T(p_->keys), {}};
-      v *= op_->value_gate.bind(any_query).factor(in.value_gate(b_, head, j, d));
-    }
+    if constexpr (Op::has_value_gate)
+      v *= op_->value_gate.bind(attune::detail::any_query_row<T>(*p_, b_, h_)).factor(in.value_gate(b_, head, j, d));
     return v;
   }
 

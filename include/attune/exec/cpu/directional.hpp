@@ -183,12 +183,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
 
   template <std::size_t... V>
   moving_lanes bind(Op const& op, problem_shape const& p, lift<D> const& numbers, std::index_sequence<V...>) {
-    auto const moving_row = [&](index_t v) {
-      row<batch> const r = this->lane_row(p, v);
-      return row<D>{r.place,          D(r.position), D(r.visible), D(r.log_visible), D(r.inverse_sqrt_width),
-                    D(r.logit_shift), D(r.keys),     numbers};
-    };
-    return {{op.bind(moving_row(index_t(V)))...}};
+    return {{op.bind(lifted(this->lane_row(p, index_t(V)), numbers))...}};
   }
   template <class S, class Number>
   static S made(Number const& value, Number const& along) {
@@ -314,15 +309,7 @@ void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape
                         index_t b, index_t h, index_t first, index_t n, T* to, T* to_along) {
   using D = dual<T, 1>;
   index_t const head = p.group(h, p.value_heads), width = p.value_width;
-  D const unknown(std::numeric_limits<T>::quiet_NaN());  // a value gate acts for all queries alike
-  auto const gate = op.value_gate.bind(row<D>{{b, h, 0, p.queries},
-                                              unknown,
-                                              unknown,
-                                              unknown,
-                                              D(p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0)),
-                                              D(T(0)),
-                                              D(T(p.keys)),
-                                              numbers});
+  auto const gate = op.value_gate.bind(attune::detail::any_query_row<D>(p, b, h, numbers));
   auto const read = [&](tensor<T const> const& value, tensor<T const> const& along, index_t j, index_t d) {
     D x(value(b, head, j, d));
     if (!along.absent()) x.tangent[0] = along(b, head, j, d);

@@ -44,20 +44,12 @@ struct slots_of {
 /// A row of dual numbers that stand still, but for `count` parameters from direction `first` on.
 template <class D, class T>
 row<D> moving_row(row<T> const& r, parameter const* const* slots, int count, int first) {
-  return {r.place,
-          D(r.position),
-          D(r.visible),
-          D(r.log_visible),
-          D(r.inverse_sqrt_width),
-          D(r.logit_shift),
-          D(r.keys),
-          {r.numbers, {slots, count, first}}};
+  return lifted(r, lift<D>{r.numbers, {slots, count, first}});
 }
 
-/// `Tile` is the forward's tile that the gradient builds on.
-template <class T, class Arch, class Op, class Tile>
-class gradient_tile : public Tile {
-  using base = Tile;
+template <class T, class Arch, class Op>
+class gradient_tile : public logit_tile<T, Arch, Op> {
+  using base = logit_tile<T, Arch, Op>;
 
  public:
   using base::block;
@@ -71,7 +63,7 @@ class gradient_tile : public Tile {
   using call = gradient_call<T, Op>;
   static constexpr int pairs = Op::contractions::size;
 
-  /// Scratch of a tile behind that of `Tile`, and scratch of a block behind that of `Tile`.
+  /// Scratch of a tile and of a block behind those of the forward.
   static index_t gradient_scratch(problem_shape const& p) {
     return pulls_scratch(p) + padded<T>(queries * p.value_width) + padded<T>(panels<T, Arch>::size(p.value_width, queries));
   }
@@ -100,7 +92,7 @@ class gradient_tile : public Tile {
   /// Of the normalizer: the row constant, if there is one, its parameters.
   using normalizer_sums = std::array<batch, std::size_t(std::max(1, shifts + slots::normalizer))>;
 
-  /// `own` is gradient_scratch; `scratch` holds block_scratch of `Tile`.
+  /// `own` is gradient_scratch; `scratch` holds the forward's block_scratch.
   gradient_tile(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* own, T* scratch)
       : gradient_tile(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, resident, own, scratch) {}
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <attune/core/simd_lift.hpp>
 #include <attune/exec/cpu/contractions.hpp>
@@ -50,10 +51,7 @@ class logit_tile {
                           index_t n, T* to) {
     if constexpr (Op::has_value_gate) {
       index_t const head = p.group(h, p.value_heads), width = p.value_width;
-      batch const unknown(std::numeric_limits<T>::quiet_NaN());  // a value gate acts for all queries alike
-      batch const inverse_sqrt_width(p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0));
-      auto const gate = op.value_gate.bind(row<batch>{
-          {b, h, 0, p.queries}, unknown, unknown, unknown, inverse_sqrt_width, batch(T(0)), batch(T(p.keys)), lift<batch>{}});
+      auto const gate = op.value_gate.bind(attune::detail::any_query_row<batch>(p, b, h));
       for (index_t j = 0; j < n; ++j)
         for (index_t d = 0; d < width; d += lanes) {
           alignas(64) T v[lanes] = {}, x[lanes] = {};
@@ -109,6 +107,15 @@ class logit_tile {
       [[maybe_unused]] T* own = packed_;
       (..., (visit(C{}, op_->template owner<I>(), own), own += contractor<C, T, Arch>::resident(*p_)));
     }(contractions{}, std::make_integer_sequence<int, contractions::size>{});
+  }
+
+  /// The saved numbers of lanes [v * lanes, (v + 1) * lanes): x[rows.at(batch, head, query)].
+  template <class Rows>
+  batch saved_lanes(Rows const& rows, std::vector<T> const& x, int v) const {
+    alignas(64) T lane[lanes];
+    for (index_t l = 0; l < lanes; ++l)
+      lane[l] = x[std::size_t(rows.at(b_, h_, std::min(first_query_ + v * lanes + l, p_->queries - 1)))];
+    return batch::load_aligned(lane);
   }
 
   /// The facts of lanes [v * lanes, (v + 1) * lanes).

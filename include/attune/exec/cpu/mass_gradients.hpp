@@ -13,8 +13,8 @@
 namespace attune::exec_cpu {
 
 template <class T, class Arch, class Op>
-class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>> {
-  using base = gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>>;
+class mass_gradients : public gradient_tile<T, Arch, Op> {
+  using base = gradient_tile<T, Arch, Op>;
 
  public:
   using base::lanes;
@@ -142,11 +142,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op, logit_tile<T, Arch, Op>
     return batch::load_aligned(lane);
   }
   /// The saved numbers of the rows.
-  batch saved(std::vector<T> const& x, int v) const {
-    alignas(64) T lane[lanes];
-    for (index_t l = 0; l < lanes; ++l) lane[l] = x[std::size_t(call_->saved.at(b_, h_, query(v * lanes + l)))];
-    return batch::load_aligned(lane);
-  }
+  batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
   index_t query(index_t l) const { return std::min(first_query_ + l, p_->queries - 1); }
   /// <do, row> lane by lane, for saved rows.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {

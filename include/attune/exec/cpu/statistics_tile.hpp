@@ -109,12 +109,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
     batch logits = batch(T(0)), scored = logits, mass = logits, entropy = logits, above = logits;
   };
 
-  batch saved(std::vector<T> const& x, int v) const {
-    alignas(64) T lane[lanes];
-    for (index_t l = 0; l < lanes; ++l)
-      lane[l] = x[std::size_t(call_->saved.at(b_, h_, std::min(first_query_ + v * lanes + l, p_->queries - 1)))];
-    return batch::load_aligned(lane);
-  }
+  batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
   row_weights weights_of(int v) const {
     auto const& rows = call_->saved;
     auto const& f = bound_.at[v].normalizer;

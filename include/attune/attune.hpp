@@ -10,6 +10,7 @@
 #include <attune/exec/cpu/mixture.hpp>
 #include <attune/exec/cpu/split.hpp>
 #include <attune/exec/cpu/statistics.hpp>
+#include <attune/exec/cpu/stored.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

@@ -62,7 +62,7 @@ void check_search(Policy const& policy, double alpha, std::size_t size, std::uin
     CAPTURE(alpha);
     CAPTURE(size);
     CAPTURE(rows.columns[l].first);
-    CHECK(error_of_tau(digits50(double(tau[l])), threshold_of(rows.columns[l].second, alpha)) <= tolerance);
+    CHECK(error_of_tau(digits(double(tau[l])), threshold_of(rows.columns[l].second, alpha)) <= tolerance);
   }
 }
 

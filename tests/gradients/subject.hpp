@@ -11,11 +11,13 @@
 #include <vector>
 
 #include <attune/exec/reference/directional.hpp>
-#include <attune/exec/reference/multiprecision.hpp>
 
 #include "gradients/problem.hpp"
+#include "instances/digits.hpp"
 
 namespace attune::test {
+
+using instances::digits;
 
 /// Gradients by the name of their block, flat.
 template <class T>
@@ -31,12 +33,12 @@ struct subject {
   std::string name;
   problem data;
   std::vector<std::string> still;  ///< blocks whose gradient is 0 by the mathematics
-  std::function<digits50(problem const&)> objective;
-  std::function<gradients_by_block<digits50>(problem const&)> gradient;
+  std::function<digits(problem const&)> objective;
+  std::function<gradients_by_block<digits>(problem const&)> gradient;
   std::function<gradients_by_block<double>(problem const&)> gradient_in_double;
-  std::function<two_routes<digits50>(problem const&, direction const&)> routes;
+  std::function<two_routes<digits>(problem const&, direction const&)> routes;
   std::function<two_routes<double>(problem const&, direction const&)> routes_in_double;
-  std::function<gradients_by_block<digits50>(problem const&, direction const&)> gradient_along;
+  std::function<gradients_by_block<digits>(problem const&, direction const&)> gradient_along;
 };
 
 /// The inputs of an operator from the blocks named like its fields, with their directions if View carries one.
@@ -152,26 +154,26 @@ subject subject_of(std::string name, problem p, Make make) {
   s.data = std::move(p);
   s.objective = [make](problem const& at) {
     op_type const op = make(at);
-    digits50 sum(0);
-    for_each_output(forward(reference<digits50>{}, op, inputs_of<op_type>(at)), at, digits50(0),
-                    [&](digits50 const& c, digits50 const& y) { sum += c * y; });
+    digits sum(0);
+    for_each_output(forward(reference<digits>{}, op, inputs_of<op_type>(at)), at, digits(0),
+                    [&](digits const& c, digits const& y) { sum += c * y; });
     return sum;
   };
   s.gradient = [make](problem const& at) {
-    return by_block(vjp(reference<digits50>{}, make(at), inputs_of<op_type>(at), cotangents_of<op_type>(at)), at);
+    return by_block(vjp(reference<digits>{}, make(at), inputs_of<op_type>(at), cotangents_of<op_type>(at)), at);
   };
   s.gradient_in_double = [make](problem const& at) {
     return by_block(vjp(reference<double>{}, make(at), inputs_of<op_type>(at), cotangents_of<op_type>(at)), at);
   };
-  s.routes = [make](problem const& at, direction const& t) { return two_routes_of<digits50>(make(at), at, t); };
+  s.routes = [make](problem const& at, direction const& t) { return two_routes_of<digits>(make(at), at, t); };
   s.routes_in_double = [make](problem const& at, direction const& t) { return two_routes_of<double>(make(at), at, t); };
   s.gradient_along = [make](problem const& at, direction const& t) {
     op_type const op = make(at);
     auto const c = cotangents_from<op_type, tangent_tensor>(
         [&](auto of, auto along) { return tangent_tensor(any_tensor((at.*of).view()), any_tensor((t.*along).view())); });
-    auto const g = by_block(
-        jvp_of_vjp(reference<digits50>{}, op, moving_inputs_of<op_type>(at, t), c, policy_direction_of(op, at, t)), at);
-    gradients_by_block<digits50> to;
+    auto const g =
+        by_block(jvp_of_vjp(reference<digits>{}, op, moving_inputs_of<op_type>(at, t), c, policy_direction_of(op, at, t)), at);
+    gradients_by_block<digits> to;
     for (auto const& [block_name, values] : g)
       for (auto const& x : values) to[block_name].push_back(x.tangent[0]);
     return to;

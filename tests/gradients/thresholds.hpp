@@ -11,63 +11,65 @@
 #include <string>
 #include <vector>
 
-#include <attune/exec/reference/multiprecision.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
 
+#include "instances/digits.hpp"
 #include "support/random.hpp"
 
 namespace attune::test {
 
+using instances::digits;
+
 /// tau of the logits (alpha - 1)(a - max a), and level = tau + 1 over alpha - 1: above max a, in units of the logits.
 struct true_threshold {
-  digits50 level, tau;
+  digits level, tau;
 };
 
 /// (alpha - 1)(a - max a), sorted from the largest.
-inline std::vector<digits50> sorted_excess(std::vector<double> const& logits, digits50 const& rate) {
+inline std::vector<digits> sorted_excess(std::vector<double> const& logits, digits const& rate) {
   double const most = *std::max_element(logits.begin(), logits.end());
   std::vector<double> sorted = logits;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  std::vector<digits50> x;
-  for (double const a : sorted) x.push_back(rate * (digits50(a) - digits50(most)));
+  std::vector<digits> x;
+  for (double const a : sorted) x.push_back(rate * (digits(a) - digits(most)));
   return x;
 }
 
 /// Martins & Astudillo 2016, algorithm 1.
-inline digits50 sparsemax_tau(std::vector<double> const& logits) {
+inline digits sparsemax_tau(std::vector<double> const& logits) {
   auto const x = sorted_excess(logits, 1);
-  digits50 sum(0), tau(0);
+  digits sum(0), tau(0);
   for (std::size_t r = 0; r < x.size(); ++r) {
     sum += x[r];
-    if (1 + digits50(double(r + 1)) * x[r] > sum) tau = (sum - 1) / digits50(double(r + 1));
+    if (1 + digits(double(r + 1)) * x[r] > sum) tau = (sum - 1) / digits(double(r + 1));
   }
   return tau;
 }
 
 /// Peters et al. 2019, algorithm 2: tau_r = M_r - sqrt((1 - r Var_r) / r), of the largest r with tau_r <= x_r.
-inline digits50 entmax15_tau(std::vector<double> const& logits) {
-  auto const x = sorted_excess(logits, digits50(0.5));
-  digits50 sum(0), squares(0), tau(0);
+inline digits entmax15_tau(std::vector<double> const& logits) {
+  auto const x = sorted_excess(logits, digits(0.5));
+  digits sum(0), squares(0), tau(0);
   for (std::size_t r = 0; r < x.size(); ++r) {
-    digits50 const n(double(r + 1));
+    digits const n(double(r + 1));
     sum += x[r];
     squares += x[r] * x[r];
-    digits50 const mean = sum / n, root = (1 - (squares - sum * mean)) / n;
+    digits const mean = sum / n, root = (1 - (squares - sum * mean)) / n;
     if (root < 0) break;
-    digits50 const candidate = mean - sqrt(root);
+    digits const candidate = mean - sqrt(root);
     if (candidate <= x[r]) tau = candidate;
   }
   return tau;
 }
 
 /// Bisection in units of the logits. Keys that a solver in double has far below its threshold are left out: they have no weight.
-inline digits50 bisected_level(std::vector<double> const& logits, double alpha) {
-  digits50 const rate = digits50(alpha) - 1;
-  auto const x = sorted_excess(logits, digits50(1));
-  auto const mass = [&](digits50 const& level) {
-    digits50 sum(0);
-    for (digits50 const& a : x) {
-      digits50 const base = 1 + rate * (a - level);
+inline digits bisected_level(std::vector<double> const& logits, double alpha) {
+  digits const rate = digits(alpha) - 1;
+  auto const x = sorted_excess(logits, digits(1));
+  auto const mass = [&](digits const& level) {
+    digits sum(0);
+    for (digits const& a : x) {
+      digits const base = 1 + rate * (a - level);
       if (base > 0)
         sum += exp(log(base) / rate);
       else
@@ -75,10 +77,10 @@ inline digits50 bisected_level(std::vector<double> const& logits, double alpha) 
     }
     return sum;
   };
-  digits50 const n(double(x.size()));
-  digits50 low(0), high = -expm1(digits50(-rate * log(n))) / rate;
+  digits const n(double(x.size()));
+  digits low(0), high = -expm1(digits(-rate * log(n))) / rate;
   for (int step = 0; step < 70; ++step) {  // 2^-70: below what any double can tell
-    digits50 const middle = (low + high) / 2;
+    digits const middle = (low + high) / 2;
     (mass(middle) >= 1 ? low : high) = middle;
   }
   return (low + high) / 2;
@@ -86,26 +88,26 @@ inline digits50 bisected_level(std::vector<double> const& logits, double alpha) 
 
 /// alpha = 1 is the log-sum-exp.
 inline true_threshold threshold_of(std::vector<double> const& logits, double alpha) {
-  digits50 const rate = digits50(alpha) - 1;
+  digits const rate = digits(alpha) - 1;
   if (alpha == 1) {
-    digits50 sum(0);
-    for (digits50 const& a : sorted_excess(logits, 1)) sum += exp(a);
-    return {log(sum), digits50(-1)};
+    digits sum(0);
+    for (digits const& a : sorted_excess(logits, 1)) sum += exp(a);
+    return {log(sum), digits(-1)};
   }
   if (alpha == 2 || alpha == 1.5) {
-    digits50 const tau = alpha == 2 ? sparsemax_tau(logits) : entmax15_tau(logits);
+    digits const tau = alpha == 2 ? sparsemax_tau(logits) : entmax15_tau(logits);
     return {(tau + 1) / rate, tau};
   }
-  digits50 const level = bisected_level(logits, alpha);
+  digits const level = bisected_level(logits, alpha);
   return {level, rate * level - 1};
 }
 
 /// |tau found - tau|, both on (alpha - 1)(a - max a).
-inline double error_of_tau(digits50 const& tau_found, true_threshold const& truth) {
-  return double(abs(digits50(tau_found - truth.tau)));
+inline double error_of_tau(digits const& tau_found, true_threshold const& truth) {
+  return double(abs(digits(tau_found - truth.tau)));
 }
-inline double error_of_level(digits50 const& level_found, true_threshold const& truth) {
-  return double(abs(digits50(level_found - truth.level)));
+inline double error_of_level(digits const& level_found, true_threshold const& truth) {
+  return double(abs(digits(level_found - truth.level)));
 }
 
 /// Columns on which a search may go wrong, each of `size` logits representable as floats.

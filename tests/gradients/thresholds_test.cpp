@@ -31,12 +31,12 @@ void check_search(Policy const& policy, double alpha, std::vector<double> const&
   CHECK(double(at.reference) == *std::max_element(logits.begin(), logits.end()));
   // Relative to the largest logit tau keeps its digits, however large that is.
   T const tau = bound.reported(candidate_threshold<T>{T(0), at.level, at.cut, at.last});
-  CHECK(error_of_tau(digits50(tau), truth) <= tolerance);
-  digits50 sum(0);
-  for (double const a : logits) sum += digits50(bound.weight(at, T(a), key<T>{T(0)}));
+  CHECK(error_of_tau(digits(tau), truth) <= tolerance);
+  digits sum(0);
+  for (double const a : logits) sum += digits(bound.weight(at, T(a), key<T>{T(0)}));
   // A level off by d changes the sum by d sum y, y = w^(2 - alpha): at most n for alpha = 2, more beyond.
   if (alpha <= 2)
-    CHECK(double(abs(digits50(sum - 1))) <= 4 * tolerance * std::pow(double(logits.size()), std::fmax(alpha - 1, 0.0)));
+    CHECK(double(abs(digits(sum - 1))) <= 4 * tolerance * std::pow(double(logits.size()), std::fmax(alpha - 1, 0.0)));
 }
 
 template <class Policy>

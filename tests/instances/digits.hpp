@@ -27,6 +27,9 @@ class digits {
   friend digits operator-(digits const& x, digits const& y);
   friend digits operator*(digits const& x, digits const& y);
   friend digits operator/(digits const& x, digits const& y);
+  digits& operator+=(digits const& y) { return *this = *this + y; }
+  digits& operator-=(digits const& y) { return *this = *this - y; }
+  digits& operator*=(digits const& y) { return *this = *this * y; }
   friend bool operator<(digits const& x, digits const& y);
   friend bool operator>(digits const& x, digits const& y);
   friend bool operator<=(digits const& x, digits const& y);

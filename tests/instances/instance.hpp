@@ -28,17 +28,7 @@ namespace detail {
 
 template <class Op, class View, class T>
 inputs<Op, View> view_inputs(loaded<T> const& from, problem const& p) {
-  auto const take = [&]<field F>() {
-    using type = std::remove_cvref_t<decltype(member<F>(std::declval<inputs<Op, View>&>()))>;
-    if constexpr (Op::uses(F))
-      return type(from.at(name_of(F)));
-    else
-      return type{};
-  };
-  return [&]<int... F>(std::integer_sequence<int, F...>) {
-    return inputs<Op, View>{take.template operator()<static_cast<field>(F)>()..., p.offset};
-  }
-  (std::make_integer_sequence<int, static_cast<int>(field::v0) + 1>{});
+  return make_inputs<Op, View>([&]<field F>() { return View(from.at(name_of(F))); }, p.offset);
 }
 
 /// The outputs of an operator in memory.
@@ -204,7 +194,8 @@ template <class E>
 struct loaded_cotangents {
   storage<E> out, lse, ground_weight;
   explicit loaded_cotangents(cotangent const& by, bool odd)
-      : out(load(by.out, "out", odd)), lse(load(by.lse, "lse", odd)), ground_weight(load(by.ground_weight, "ground_weight", odd)) {}
+      : out(load(by.out, "out", odd)), lse(load(by.lse, "lse", odd)),
+        ground_weight(load(by.ground_weight, "ground_weight", odd)) {}
   template <class Op, class View>
   cotangents<Op, View> views() const {
     cotangents<Op, View> d;
@@ -247,17 +238,16 @@ template <class T, class Op>
 gradients vjp_reference(Op const& op, problem const& p, cotangent const& by, slot_names const& names) {
   loaded<double> const from(p, false);
   loaded_cotangents<double> const d(by, false);
-  return named_gradients(
-      vjp(reference<T>{}, op, view_inputs<Op, any_tensor>(from, p), d.template views<Op, any_tensor>()), p, names);
+  return named_gradients(vjp(reference<T>{}, op, view_inputs<Op, any_tensor>(from, p), d.template views<Op, any_tensor>()), p,
+                         names);
 }
 
 template <class T, class Op>
 gradients vjp_cpu(Op const& op, problem const& p, cotangent const& by, slot_names const& names, options const& o) {
   loaded<T> const from(p, o.odd_strides);
   loaded_cotangents<T> const d(by, o.odd_strides);
-  return named_gradients(vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p),
-                             d.template views<Op, tensor<T const>>()),
-                         p, names);
+  return named_gradients(
+      vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p, names);
 }
 
 }  // namespace detail

@@ -13,6 +13,7 @@ void add_principled_given(std::map<std::string, entry>&);
 void add_grounded(std::map<std::string, entry>&);
 void add_length_scale(std::map<std::string, entry>&);
 void add_archetypes(std::map<std::string, entry>&);
+void add_more_archetypes(std::map<std::string, entry>&);
 void add_sigmoid(std::map<std::string, entry>&);
 void add_affine(std::map<std::string, entry>&);
 void add_affine_top_k(std::map<std::string, entry>&);
@@ -30,12 +31,20 @@ void add_gated(std::map<std::string, entry>&);
 std::map<std::string, entry> const& registry() {
   static std::map<std::string, entry> const all = [] {
     std::map<std::string, entry> to;
+#if defined(ATTUNE_INSTANCES_ARCHETYPES)  // ATTUNE_TEST_SCOPE, see tests/CMakeLists.txt
+    add_archetypes(to);
+    add_more_archetypes(to);
+#if defined(ATTUNE_INSTANCES_MORE)
+    add_distance(to);
+    add_scalar(to);
+    add_bias(to);
+    add_relative(to);
+    add_gated(to);
+#endif
+#else
     add_softmax(to);
     add_sink(to);
     add_principled(to);
-#ifdef ATTUNE_INSTANCES_ARCHETYPES  // second compilers and sanitizers run a handful in the quick tier
-    add_archetypes(to);
-#else
     add_softcap(to);
     add_off_by_one(to);
     add_principled_given(to);

@@ -44,9 +44,13 @@ namespace detail {
 /// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
-  typename scalar<T>::mask nothing = scalar<T>::vanishes(factor);
-  nothing = nothing | scalar<T>::vanishes(tangent);
-  return math::select(nothing, T(0), T(factor * tangent));
+  if constexpr (requires { scalar<T>::chained(factor, tangent); }) {
+    return scalar<T>::chained(factor, tangent);
+  } else {
+    typename scalar<T>::mask nothing = scalar<T>::vanishes(factor);
+    nothing = nothing | scalar<T>::vanishes(tangent);
+    return math::select(nothing, T(0), T(factor * tangent));
+  }
 }
 template <class T, int N>
 ATTUNE_HD ATTUNE_INLINE dual<T, N> chain(T const& value, T const& derivative, dual<T, N> const& x) {

@@ -88,6 +88,15 @@ ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a,
     return xsimd::fma(a, b, c);
 }
 
+/// The sum of all lanes (xsimd 10 gave the function a new name).
+template <class T, class Arch>
+ATTUNE_INLINE T sum_of(xsimd::batch<T, Arch> const& x) {
+  if constexpr (requires { reduce_add(x); })
+    return reduce_add(x);
+  else
+    return hadd(x);
+}
+
 template <class T, std::size_t N>
 constexpr std::array<T, N> twice(std::array<T, N> c) {
   for (T& x : c) x *= 2;
@@ -155,6 +164,24 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch least() { return batch(std::numeric_limits<T>::min()); }
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
+  /// factor * tangent, 0 where either is 0 (`chained` of core/dual.hpp). AVX-512 compares under a mask and multiplies under a
+  /// mask: three instructions instead of five.
+  ATTUNE_INLINE static batch chained(batch const& factor, batch const& tangent) {
+#if XSIMD_WITH_AVX512F
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+      if constexpr (std::is_same_v<T, float>) {
+        __m512 const zero = _mm512_setzero_ps();
+        __mmask16 const moves = _mm512_cmp_ps_mask(factor, zero, _CMP_NEQ_UQ);
+        return _mm512_maskz_mul_ps(_mm512_mask_cmp_ps_mask(moves, tangent, zero, _CMP_NEQ_UQ), factor, tangent);
+      } else {
+        __m512d const zero = _mm512_setzero_pd();
+        __mmask8 const moves = _mm512_cmp_pd_mask(factor, zero, _CMP_NEQ_UQ);
+        return _mm512_maskz_mul_pd(_mm512_mask_cmp_pd_mask(moves, tangent, zero, _CMP_NEQ_UQ), factor, tangent);
+      }
+    } else
+#endif
+      return select(vanishes(factor) | vanishes(tangent), batch(T(0)), batch(factor * tangent));
+  }
   static constexpr int order = 0;
   ATTUNE_INLINE static batch lowest() { return batch(std::numeric_limits<T>::lowest()); }
   ATTUNE_INLINE static batch softplus(batch const& x) { return attune::detail::softplus(x); }

@@ -11,10 +11,34 @@
 #include <limits>
 #include <string>
 
+#include <attune/core/storage.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/operators/inputs.hpp>
 
 namespace attune {
+
+/// What the positions of an input are.
+enum class input_side { query, key, pair, ground };
+constexpr input_side side_of(field f) {
+  switch (f) {
+    case field::q:
+    case field::gate_q:
+    case field::sort_q:
+    case field::position_q:
+    case field::center:
+    case field::spread:
+    case field::output_gate:
+      return input_side::query;
+    case field::scores:
+    case field::gates:
+    case field::bias:
+      return input_side::pair;
+    case field::v0:
+      return input_side::ground;
+    default:
+      return input_side::key;
+  }
+}
 
 /// Extents of one call.
 struct problem_shape {
@@ -27,6 +51,51 @@ struct problem_shape {
   /// The head of a tensor with `group_heads` heads that query head h reads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
   constexpr mask_row row(index_t b, index_t h, index_t i) const { return {b, h, i, i + offset, queries, keys}; }
+
+  /// The features of an input with queries or keys.
+  constexpr index_t width_of(field f) const {
+    switch (f) {
+      case field::q:
+      case field::k:
+        return width;
+      case field::gate_q:
+      case field::gate_k:
+        return gate_width;
+      case field::position_q:
+      case field::position_k:
+        return position_width;
+      case field::center:
+      case field::spread:
+      case field::place:
+        return axes;
+      case field::output_gate:
+        return output_gate_width;
+      case field::v:
+      case field::value_gate:
+        return value_width;
+      default:
+        return 1;
+    }
+  }
+  /// The heads of an input with keys.
+  constexpr index_t heads_of(field f) const {
+    switch (f) {
+      case field::k:
+        return key_heads;
+      case field::gate_k:
+        return gate_key_heads;
+      case field::sort_k:
+        return sort_key_heads;
+      case field::position_k:
+        return position_key_heads;
+      case field::place:
+        return place_heads;
+      case field::key_bias:
+        return key_bias_heads;
+      default:
+        return value_heads;
+    }
+  }
 };
 
 namespace detail {
@@ -109,6 +178,10 @@ struct element_of {
 };
 template <>
 struct element_of<tensor<float const>> {
+  using type = float;
+};
+template <storage_only S>
+struct element_of<tensor<S const>> {
   using type = float;
 };
 

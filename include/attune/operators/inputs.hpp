@@ -8,8 +8,11 @@
 #pragma once
 
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include <attune/core/lse.hpp>
+#include <attune/core/storage.hpp>
 #include <attune/core/tensor.hpp>
 #include <attune/policies/contraction.hpp>
 
@@ -216,6 +219,21 @@ constexpr auto& member(Inputs& in) {
     return in.v0;
 }
 
+/// Inputs made by code that does not know the operator: make.template operator()<F>() is the view of each field it uses.
+template <class Op, class View, class Make>
+inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = std::nullopt) {
+  [[maybe_unused]] auto const part = [&]<field F>() {
+    if constexpr (Op::uses(F))
+      return View(make.template operator()<F>());
+    else
+      return std::remove_cvref_t<decltype(member<F>(std::declval<inputs<Op, View>&>()))>{};
+  };
+  return [&]<int... F>(std::integer_sequence<int, F...>) {
+    return inputs<Op, View>{part.template operator()<static_cast<field>(F)>()..., offset};
+  }
+  (std::make_integer_sequence<int, static_cast<int>(field::v0) + 1>{});
+}
+
 /// Calls visit.template operator()<F>() for every field, in the order of `inputs`.
 template <class Visit>
 constexpr void for_each_field(Visit const& visit) {
@@ -287,12 +305,14 @@ constexpr char const* name_of(field f) {
 /// The outputs of an operator. `out` is required; the others are written if given.
 ///   out (B, H, Lq, Dv)   lse (B, H, Lq, 1), natural log, see core/lse.hpp   ground_weight (B, H, Lq, 1)
 ///   threshold (B, H, Lq, 1): of a normalizer with a candidate set, in the units that it documents; NaN where no key has weight
+/// T is what `out` is stored in; numbers per row are stored in what is computed in.
 template <class Op, class T>
 struct outputs {
+  using number = arithmetic_t<T>;
   tensor<T> out = detail::missing_out<Op, tensor<T>>();
-  [[no_unique_address]] std::conditional_t<Op::has_lse, natural_lse<T>, detail::no_lse> lse = {};
-  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<T>, detail::no_ground_weight> ground_weight = {};
-  [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<T>, detail::no_threshold> threshold = {};
+  [[no_unique_address]] std::conditional_t<Op::has_lse, natural_lse<number>, detail::no_lse> lse = {};
+  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<number>, detail::no_ground_weight> ground_weight = {};
+  [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
 };
 
 /// Gradients of a scalar objective by the outputs: what a VJP starts from. One that is left out is zero.

@@ -3,9 +3,9 @@
 //
 //   rows = forward_and_save(cpu{}, op, in, {.out = O});   g = vjp(cpu{}, op, in, rows, {.out = dO})
 //
-// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong, and the key
-// sides, which other tasks share, to memory of its own; these are then added in the order of the tasks, so that the result does
-// not depend on who ran when.
+// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key sides it
+// shares with other tasks: the first of these writes where they belong too, the others to memory of their own, which is then
+// added in the order of the tasks, so that the result does not depend on who ran when.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +23,19 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// A tensor of which all queries read the rows of the same keys: its heads and width.
+/// A tensor of which all queries read the rows of the same keys: its heads and width. `in_place`: its rows are such that a task
+/// can add to the result itself.
 struct key_side {
   field of;
   index_t heads, width;
+  bool in_place = false;
 };
 template <class Op>
 std::vector<key_side> key_sides(problem_shape const& p) {
-  key_side const all[] = {{field::k, p.key_heads, p.width},
-                          {field::v, p.value_heads, p.value_width},
-                          {field::gate_k, p.gate_key_heads, p.gate_width},
-                          {field::sort_k, p.sort_key_heads, 1},
-                          {field::position_k, p.position_key_heads, p.position_width},
-                          {field::place, p.place_heads, p.axes},
-                          {field::key_bias, p.key_bias_heads, 1},
-                          {field::value_gate, p.value_heads, p.value_width}};
   std::vector<key_side> used;
-  for (key_side const& side : all)
-    if (Op::uses(side.of)) used.push_back(side);
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && side_of(F) == input_side::key) used.push_back({F, p.heads_of(F), p.width_of(F)});
+  });
   return used;
 }
 
@@ -62,7 +57,12 @@ class gradient_run {
       : exec_(exec), c_(c), to_(to), sides_(key_sides<Op>(c.p)) {
     for_each_table(
         c.op, [&](auto const& listed, auto const& policy, std::string const&) { tables_.push_back(&(policy.*listed.member)); });
-    for (key_side const& side : sides_) keys_size_ += c.p.keys * step_of(side.width);
+    divide();
+    for (key_side& side : sides_) {
+      side.in_place =
+          side.width == step_of(side.width) && to.of(side.of).extents == shape{c.p.batch, side.heads, c.p.keys, side.width};
+      keys_size_ += c.p.keys * step_of(side.width);
+    }
     parameters_of_call();
   }
 
@@ -70,13 +70,9 @@ class gradient_run {
   void operator()(Runs const& runs) {
     problem_shape const& p = c_.p;
     if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-    // Chunks depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512 queries.
-    constexpr index_t wave = 32, tiles = tile::tiles_of_task * tile::queries;
-    index_t const rows = p.batch * p.heads, wanted = std::min((2 * wave + rows - 1) / rows, (p.queries + 1023) / 1024);
-    index_t const chunk = ((p.queries + wanted - 1) / wanted + tiles - 1) / tiles * tiles;
-    index_t const chunks = (p.queries + chunk - 1) / chunk;
+    index_t const chunk = chunk_, chunks = chunks_;
     std::vector<index_t> tasks;
-    for (index_t n = 0; n < rows * chunks; ++n)
+    for (index_t n = 0; n < p.batch * p.heads * chunks; ++n)
       if (runs(n / chunks % p.heads)) tasks.push_back(n);
     std::vector<task_results<T>> results(std::size_t(std::min(wave, index_t(tasks.size()))));
     for (index_t begin = 0; begin < index_t(tasks.size()); begin += wave) {
@@ -102,6 +98,17 @@ class gradient_run {
   }
 
  private:
+  static constexpr index_t wave = 32;  ///< tasks whose key sides are held at a time
+
+  /// Chunks of queries depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512 queries.
+  void divide() {
+    problem_shape const& p = c_.p;
+    if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
+    constexpr index_t tiles = tile::tiles_of_task * tile::queries;
+    index_t const rows = p.batch * p.heads, wanted = std::min((2 * wave + rows - 1) / rows, (p.queries + 1023) / 1024);
+    chunk_ = ((p.queries + wanted - 1) / wanted + tiles - 1) / tiles * tiles;
+    chunks_ = (p.queries + chunk_ - 1) / chunk_;
+  }
   void parameters_of_call() {
     for (auto const* slot : c_.slots) total_.parameters.emplace_back(slot->extents());
     for (auto const* x : tables_) total_.tables.emplace_back(x->extents());
@@ -119,16 +126,28 @@ class gradient_run {
     return s;
   }
 
+  /// Whether the task of head h that begins with this query (or chunk) is the first to touch its rows of a key side.
+  bool writes_in_place(key_side const& side, index_t h, index_t first) const {
+    return side.in_place && first == 0 && h * side.heads % c_.p.heads == 0;
+  }
+
   void run(task_results<T>& result, index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch) {
     problem_shape const& p = c_.p;
     result.sums = blank_sums(last - first);
-    if (!result.keys) result.keys = std::make_unique<aligned_buffer<T>>(keys_size_);
-    std::fill_n(result.keys->data(), keys_size_, T(0));
     gradient_sinks<T> sinks{&to_, {}, &result.sums, &tables_, {}};
-    T* rows = result.keys->data();
+    index_t own = 0;
     for (key_side const& side : sides_) {
-      sinks.keys[std::size_t(side.of)] = {rows, step_of(side.width)};
-      rows += p.keys * step_of(side.width);
+      index_t const step = step_of(side.width), size = p.keys * step;
+      T* rows;
+      if (writes_in_place(side, h, first)) {
+        rows = to_.of(side.of).values.data() + (b * side.heads + p.group(h, side.heads)) * size;
+      } else {
+        if (!result.keys) result.keys = std::make_unique<aligned_buffer<T>>(keys_size_);
+        rows = result.keys->data() + own;
+        std::fill_n(rows, size, T(0));
+      }
+      sinks.keys[std::size_t(side.of)] = {rows, step};
+      own += size;
     }
     sinks.distances.assign(std::size_t(tile::pairs * (p.queries + p.keys)), 0.0);
     std::vector<tile> tiles;
@@ -209,14 +228,17 @@ class gradient_run {
       return [&](index_t part) {
         index_t const first = part * keys_of_task, last = std::min(first + keys_of_task, p.keys);
         for (index_t n = 0; n < some; ++n) {
-          index_t const head = tasks[std::size_t(begin + n)] / chunks, b = head / p.heads, h = head % p.heads;
-          T const* from = results[std::size_t(n)].keys->data();
+          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks, b = head / p.heads, h = head % p.heads;
+          index_t own = 0;
           for (key_side const& side : sides_) {
             index_t const step = step_of(side.width);
-            T* const to = &to_.of(side.of)(b, p.group(h, side.heads), first, 0);
-            for (index_t j = first; j < last; ++j)
-              for (index_t d = 0; d < side.width; ++d) to[(j - first) * side.width + d] += from[j * step + d];
-            from += p.keys * step;
+            if (!writes_in_place(side, h, task % chunks)) {
+              T const* const from = results[std::size_t(n)].keys->data() + own;
+              T* const to = &to_.of(side.of)(b, p.group(h, side.heads), first, 0);
+              for (index_t j = first; j < last; ++j)
+                for (index_t d = 0; d < side.width; ++d) to[(j - first) * side.width + d] += from[j * step + d];
+            }
+            own += p.keys * step;
           }
         }
       };
@@ -231,7 +253,7 @@ class gradient_run {
   dense_gradients<T>& to_;
   std::vector<key_side> sides_;
   std::vector<table const*> tables_;
-  index_t keys_size_ = 0;
+  index_t keys_size_ = 0, chunk_ = 1, chunks_ = 0;
   shared_sums total_;
 };
 

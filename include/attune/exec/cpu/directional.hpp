@@ -338,18 +338,9 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
                 "smooth: jvp(reference<T>{}, ...) gives their one-sided derivatives");
   using tile = exec_cpu::directional_tile<T, Arch, Op>;
   using batch = typename tile::batch;
-  auto const part = [&]<field F>(bool along) {
-    using view = std::remove_cvref_t<decltype(member<F>(std::declval<inputs<Op, tensor<T const>>&>()))>;
-    if constexpr (Op::uses(F))
-      return along ? member<F>(in).along : member<F>(in).value;
-    else
-      return view{};
-  };
-  auto const parts = [&]<int... F>(bool along, std::integer_sequence<int, F...>) {
-    return inputs<Op, tensor<T const>>{part.template operator()<field(F)>(along)..., in.offset};
-  };
-  constexpr auto all_fields = std::make_integer_sequence<int, int(field::v0) + 1>{};
-  auto const values = parts(false, all_fields), along = parts(true, all_fields);
+  using view = tensor<T const>;
+  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset);
+  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset);
   problem_shape const p = detail::checked_problem("jvp", op, values, detail::output_shape(values));
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) detail::check_direction("jvp", name_of(F), member<F>(values), member<F>(along));

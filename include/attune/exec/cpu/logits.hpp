@@ -67,6 +67,9 @@ class logit_tile {
     return scratch + buffers * pair_buffer + rows_scratch(p) + padded<T>(block * p.value_width);
   }
 
+  tile_place place() const { return {p_, b_, h_, first_query_}; }
+  index_t rows() const { return count_; }
+
  protected:
   using bound = decltype(std::declval<Op const&>().bind(std::declval<row<batch> const&>()));
   struct bound_lanes {

@@ -38,10 +38,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
       : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch) {
     batch value_sum[vectors], second_sum[vectors];
-    aligned_buffer<T> const packed(padded<T>(queries * c.p.value_width));
-    inner(c.saved.acc, packed.data(), value_sum);
+    this->by_saved_rows(c.saved.acc, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      inner(c.saved.second, packed.data(), second_sum);
+      this->by_saved_rows(c.saved.second, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -144,18 +143,6 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   /// The saved numbers of the rows.
   batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
   index_t query(index_t l) const { return std::min(first_query_ + l, p_->queries - 1); }
-  /// <do, row> lane by lane, for saved rows.
-  void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
-    tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
-    pack_queries<queries>(packed, view, b_, h_, first_query_);
-    for (int v = 0; v < vectors; ++v) {
-      sum[v] = batch(T(0));
-      for (index_t d = 0; d < p_->value_width; ++d) {
-        index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(by_out_ + at), batch::load_aligned(packed + at), sum[v]);
-      }
-    }
-  }
   T ground_value(index_t l, index_t d) const {
     return attune::detail::ground_value_row(call_->in.v0, b_, h_, query(l))[d * call_->in.v0.steps().feature];
   }

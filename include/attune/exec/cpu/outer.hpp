@@ -33,6 +33,18 @@ struct panels {
       for (index_t l = 0; l < n; ++l) column[l * width] = packed[d * Lanes + l];
     }
   }
+  /// From rows [first, first + n) of one head of a tensor.
+  static void from_tensor(T* to, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n) {
+    index_t const features = x.extents().feature, step = x.steps().feature;
+    for (index_t d = 0; d < features; d += width) {
+      index_t const some = std::min(width, features - d);
+      for (index_t l = 0; l < n; ++l, to += width) {
+        T const* const from = x.row(b, h, first + l) + d * step;
+        for (index_t c = 0; c < some; ++c) to[c] = from[c * step];
+        std::fill(to + some, to + width, T(0));
+      }
+    }
+  }
   /// From rows in memory.
   static void from_rows(T* to, row_block<T> const& rows, index_t features, index_t n) {
     for (index_t first = 0; first < features; first += width) {
@@ -79,7 +91,7 @@ ATTUNE_NOINLINE index_t outer_rows(T* to, index_t step, T const* weights, T cons
 #pragma GCC unroll 8
       for (int v = 0; v < tile::vectors; ++v) {
         T* const at = to + (j + r) * step + v * tile::lanes;
-        (batch::load_aligned(at) + acc[r][v]).store_aligned(at);
+        (batch::load_unaligned(at) + acc[r][v]).store_unaligned(at);
       }
   }
   return j;
@@ -97,14 +109,13 @@ ATTUNE_NOINLINE void outer_of_some(T* to, index_t step, T const* weights, T cons
         if (T const w = weights[j * tile::queries + l]; w != T(0))
           acc = simd::multiply_add(batch(w), batch::load_aligned(panel + l * tile::queries + v * tile::lanes), acc);
       T* const at = to + j * step + v * tile::lanes;
-      (batch::load_aligned(at) + acc).store_aligned(at);
+      (batch::load_unaligned(at) + acc).store_unaligned(at);
     }
 }
 
 }  // namespace detail
 
-/// to[j][d] += sum over `queries` lanes of weights[j][lane] rows[lane][d] for n keys; rows as panels, `to` with aligned, padded
-/// rows. `finite`: whether the rows hold neither NaN nor infinity.
+/// to[j][d] += sum over `queries` lanes of weights[j][lane] rows[lane][d] for n keys; rows as panels, `to` with padded rows. `finite`: whether the rows hold neither NaN nor infinity.
 template <class T, class Arch>
 void outer(T* to, index_t step, T const* weights, T const* rows, index_t queries, index_t n, index_t width, bool finite) {
   constexpr index_t panel = panels<T, Arch>::width;
@@ -163,7 +174,7 @@ ATTUNE_NOINLINE void outer_pairs(T* to, index_t to_step, T const* weights, T con
       for (int v = 0; v < tile::vectors; ++v) {
         T* const at = to + j * to_step + first + v * tile::lanes;
         if (scale != nullptr) acc[0][v] = acc[0][v] * batch::load_aligned(scale + first + v * tile::lanes);
-        (batch::load_aligned(at) + acc[0][v]).store_aligned(at);
+        (batch::load_unaligned(at) + acc[0][v]).store_unaligned(at);
       }
     }
 }

@@ -98,7 +98,8 @@ struct feature_fields<contraction::position_dot> {
   static index_t heads(problem_shape const& p) { return p.position_key_heads; }
 };
 
-/// Sums over features: resident are the gradient of the packed queries, [d][query], and those queries as panels.
+/// Sums over features: resident are the gradient of the packed queries, [d][query], those queries as panels, and whether they
+/// hold neither NaN nor infinity.
 template <class C, class T, class Arch>
 struct feature_puller {
   using fields = feature_fields<C>;
@@ -107,26 +108,25 @@ struct feature_puller {
 
   static index_t grown(problem_shape const& p) { return padded<T>(queries * fields::width(p)); }
   static index_t resident(problem_shape const& p) {
-    return grown(p) + padded<T>(panels<T, Arch>::size(fields::width(p), queries));
+    return grown(p) + padded<T>(panels<T, Arch>::size(fields::width(p), queries)) + padded<T>(1);
   }
+  static T& finite_queries(pulled_tile<T> const& t) { return t.own[feature_puller::resident(*t.place.p) - padded<T>(1)]; }
   static index_t block(problem_shape const& p) { return padded<T>(block_keys * fields::width(p)); }
   static T* query_panels(pulled_tile<T> const& t) { return t.own + grown(*t.place.p); }
 
   template <class In, class Owner>
   static void begin(pulled_tile<T> const& t, In const&, Owner const&) {
     std::fill_n(t.own, grown(*t.place.p), T(0));
-    panels<T, Arch>::template from_packed<queries>(query_panels(t), t.packed, fields::width(*t.place.p), t.count);
+    index_t const width = fields::width(*t.place.p);
+    panels<T, Arch>::template from_packed<queries>(query_panels(t), t.packed, width, t.count);
+    constexpr index_t panel = panels<T, Arch>::width;
+    row_block<T> const rows(query_panels(t), panel);
+    finite_queries(t) = T(finite_rows<T, Arch>(rows, panel, 0, panels<T, Arch>::count(width) * t.count));
   }
   template <class In>
   static row_block<T> keys(In const& in, pulled_tile<T> const& t, key_block_place const& b, T* scratch) {
     problem_shape const& p = *t.place.p;
     return {member<fields::key>(in), t.place.b, p.group(t.place.h, fields::heads(p)), b.first, b.n, scratch};
-  }
-  static bool finite_queries(pulled_tile<T> const& t) {
-    index_t const width = fields::width(*t.place.p);
-    constexpr index_t panel = panels<T, Arch>::width;
-    row_block<T> const rows(query_panels(t), panel);
-    return finite_rows<T, Arch>(rows, panel, 0, panels<T, Arch>::count(width) * t.count);
   }
   /// Adds scale[d] grown[d][lane] to the gradient of the query field; `also(d, lane, grown)` sees each.
   template <class Scale, class Also>
@@ -162,7 +162,8 @@ struct product_puller : feature_puller<C, T, Arch> {
     if (known.first != b.first || known.n != b.n) known = {b.first, b.n, finite_rows<T, Arch>(keys, width, 0, b.n)};
     accumulate_some<T, Arch>(t.own, keys, ds, t.packed, b.n, width, known.finite);
     key_rows<T> const& rows = to.rows(fields::key);
-    outer<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, b.n, width, base::finite_queries(t));
+    outer<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, b.n, width,
+                   base::finite_queries(t) != T(0));
   }
   template <class In, class Owner>
   static void end(pulled_tile<T> const& t, In const&, Owner const&, gradient_sinks<T>& to) {
@@ -329,7 +330,7 @@ struct puller<contraction::relative_dot, T, Arch> : detail::feature_puller<contr
         rows[n * width + d] = T(owner.relative(at.b, at.h, std::clamp<index_t>(first + n, 0, table_rows - 1), d));
     accumulate<T, Arch>(t.own, rows, width, sorted, count, width);
     std::fill_n(grown, count * step, T(0));
-    outer<T, Arch>(grown, step, sorted, base::query_panels(t), t.count, count, width, base::finite_queries(t));
+    outer<T, Arch>(grown, step, sorted, base::query_panels(t), t.count, count, width, base::finite_queries(t) != T(0));
     gradient_array<double>& table = to.sum_of(owner.relative);
     for (index_t n = 0; n < count; ++n)
       if (first + n >= 0 && first + n < table_rows)

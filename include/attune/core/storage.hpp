@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   bfloat16   1 sign, 8 exponent, 7 fraction bits        float16   1, 5, 10
+//
+// Types that tensors are stored in and nothing is computed in: every operation happens in float. The bits are those of every
+// other library's bf16 and fp16, so that a view of a foreign buffer needs no copy, only a reinterpret_cast.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+
+#include <attune/config.hpp>
+#include <attune/core/tensor.hpp>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+namespace attune {
+
+/// Truncated float. From float: to nearest, ties to even; NaN stays NaN, its sign and leading bits kept.
+struct bfloat16 {
+  std::uint16_t bits = 0;
+
+  bfloat16() = default;
+  explicit bfloat16(float x) {
+    auto const u = std::bit_cast<std::uint32_t>(x);
+    bool const nan = (u & 0x7fffffffu) > 0x7f800000u;
+    bits = std::uint16_t((nan ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+  }
+  explicit operator float() const { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
+};
+
+/// IEEE 754 binary16. From float: to nearest, ties to even, subnormals included; beyond 65504 infinity; NaN stays NaN.
+struct float16 {
+  std::uint16_t bits = 0;
+
+  float16() = default;
+  explicit float16(float x) {
+    auto const all = std::bit_cast<std::uint32_t>(x);
+    std::uint32_t const u = all & 0x7fffffffu;
+    std::uint32_t to;
+    if (u > 0x7f800000u)
+      to = 0x7e00u | (u >> 13 & 0x1ffu);
+    else if (u >= 0x477ff000u)  // halfway from 65504 to 65536 rounds to the even one, infinity
+      to = 0x7c00u;
+    else if (u < 0x38800000u)  // subnormal: beside 0.5 a float has the spacing 2^-24
+      to = std::bit_cast<std::uint32_t>(std::bit_cast<float>(u) + 0.5f) - 0x3f000000u;
+    else
+      to = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;
+    bits = std::uint16_t(to | (all >> 16 & 0x8000u));
+  }
+  explicit operator float() const {
+    constexpr std::uint32_t shift = 112u << 23;  // from one exponent's bias to the other's
+    std::uint32_t const sign = std::uint32_t(bits & 0x8000u) << 16, u = std::uint32_t(bits & 0x7fffu) << 13;
+    std::uint32_t to = u + shift;
+    if (u >= 0x1fu << 23)  // infinity and NaN
+      to += shift;
+    else if (u < 1u << 23)  // 0 and subnormal
+      to = std::bit_cast<std::uint32_t>(std::bit_cast<float>(to + (1u << 23)) - std::bit_cast<float>(113u << 23));
+    return std::bit_cast<float>(to | sign);
+  }
+};
+
+/// A type that is stored and not computed in.
+template <class T>
+concept storage_only = std::same_as<T, bfloat16> || std::same_as<T, float16>;
+
+namespace detail {
+template <class T>
+struct arithmetic {
+  using type = T;
+};
+template <storage_only T>
+struct arithmetic<T> {
+  using type = float;
+};
+}  // namespace detail
+
+/// What is computed in where T is stored.
+template <class T>
+using arithmetic_t = typename detail::arithmetic<T>::type;
+
+namespace detail {
+
+/// to[c] = from[c] for n numbers, exactly.
+template <storage_only S>
+ATTUNE_NOINLINE void widen(S const* ATTUNE_RESTRICT from, float* ATTUNE_RESTRICT to, index_t n) {
+  index_t c = 0;
+#if defined(__F16C__)
+  if constexpr (std::same_as<S, float16>)
+    for (; c + 8 <= n; c += 8)
+      _mm256_storeu_ps(to + c, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from + c))));
+#endif
+  constexpr index_t step = 16;  // a number that compilers know is one that they vectorise
+  for (; c + step <= n; c += step)
+    for (index_t x = 0; x < step; ++x) to[c + x] = float(from[c + x]);
+  for (; c < n; ++c) to[c] = float(from[c]);
+}
+template <storage_only S>
+ATTUNE_NOINLINE void narrow(float const* ATTUNE_RESTRICT from, S* ATTUNE_RESTRICT to, index_t n) {
+  for (index_t c = 0; c < n; ++c) to[c] = S(from[c]);
+}
+
+}  // namespace detail
+}  // namespace attune

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   forward(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
+//
+// 16-bit tensors around the float tiles: a block of keys is widened once for all tiles of a task, query rows once per tile, and
+// rows of the output are narrowed as they leave. What is between is the float path, bit for bit.
+#pragma once
+
+#include <attune/exec/cpu/stream.hpp>
+
+namespace attune {
+
+namespace exec_cpu {
+
+/// A tile with room for what it reads and writes as floats. Resident: its query rows. Per block: rows of keys, of the output and
+/// of its gate.
+template <class Tile, class Op>
+struct stored_tile : Tile {
+  using Tile::Tile;
+  static constexpr bool keeps_keys = Op::has_threshold;  ///< reads the values of all keys when it is done
+
+  static index_t rows_of(problem_shape const& p, field f) {
+    if (side_of(f) == input_side::query) return Tile::queries;
+    return reads_late(f) ? p.keys : Tile::block;
+  }
+  static constexpr bool reads_late(field f) { return keeps_keys && (f == field::v || f == field::value_gate); }
+  static index_t room(problem_shape const& p, field f) { return padded<float>(rows_of(p, f) * p.width_of(f)); }
+  static index_t rooms(problem_shape const& p, input_side side) {
+    index_t sum = 0;
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F))
+        if (side_of(F) == side) sum += room(p, F);
+    });
+    return sum;
+  }
+  static index_t resident_scratch(problem_shape const& p) { return Tile::resident_scratch(p) + rooms(p, input_side::query); }
+  static index_t block_scratch(problem_shape const& p) {
+    return padded<float>(Tile::block_scratch(p)) + rooms(p, input_side::key) + padded<float>(Tile::queries * p.value_width) +
+           padded<float>(Tile::queries * p.output_gate_width);
+  }
+
+  static float* query_rows(float* resident, problem_shape const& p) { return resident + Tile::resident_scratch(p); }
+  static float* key_rows(float* scratch, problem_shape const& p) { return scratch + padded<float>(Tile::block_scratch(p)); }
+  static float* output_rows(float* scratch, problem_shape const& p) { return key_rows(scratch, p) + rooms(p, input_side::key); }
+  static float* gate_rows(float* scratch, problem_shape const& p) {
+    return output_rows(scratch, p) + padded<float>(Tile::queries * p.value_width);
+  }
+};
+
+/// Rows [first, first + n) of one head as floats, and a view with the extents of the whole that has them in their places, and
+/// nothing else.
+template <class S>
+tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t h, index_t first, index_t n) {
+  shape const e = x.extents();
+  n = std::min(n, e.position - first);
+  for (index_t i = 0; i < n; ++i) {
+    S const* const from = x.row(b, h, first + i);
+    if (x.steps().feature == 1)
+      attune::detail::widen(from, to + i * e.feature, e.feature);
+    else
+      for (index_t d = 0; d < e.feature; ++d) to[i * e.feature + d] = float(from[d * x.steps().feature]);
+  }
+  return {to - first * e.feature, e, {0, 0, e.feature, 1}};
+}
+
+/// Streams an operator over 16-bit tensors.
+template <class S, class Arch, class Op>
+class stored_run {
+  using tile = stored_tile<row_tile<float, Arch, Op>, Op>;
+  using view = tensor<float const>;
+  using wide_inputs = inputs<Op, view>;
+
+ public:
+  stored_run(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, problem_shape const& p,
+             outputs<Op, S> const& out)
+      : exec_(exec), fixed_(op), in_(in), p_(p), out_(out) {
+    static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
+                  "attune: scores, gates and biases given for each pair are not read from 16 bits: use cpu<float>");
+    if constexpr (Op::uses(field::v0)) {
+      shape const e = in.v0.extents();
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t h = 0; h < e.head; ++h)
+          for (index_t i = 0; i < e.position; ++i)
+            for (index_t d = 0; d < e.feature; ++d) ground_.push_back(float(in.v0(b, h, i, d)));
+    }
+  }
+
+  void operator()() const {
+    cpu<float, Arch> exec;
+    exec.threads = exec_.threads;
+    stream_tiles<tile>(
+        exec, p_, {0, p_.keys}, [](index_t) { return true; },
+        [&](index_t b, index_t h, index_t first, float* resident) {
+          wide_inputs const in = widen([](field f) { return side_of(f) == input_side::query; }, tile::query_rows(resident, p_),
+                                       b, h, first, tile::queries);
+          return tile(fixed_.op, in, p_, b, h, first, resident);
+        },
+        [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, float* scratch) {
+          auto const now = [](field f) { return side_of(f) == input_side::key && !tile::reads_late(f); };
+          wide_inputs const in = widen(now, tile::key_rows(scratch, p_), b, h, first, last - first);
+          float* const gated = tile::gated_values(scratch, p_);
+          if constexpr (!tile::reads_late(field::v)) tile::gate_values(fixed_.op, in, p_, b, h, first, last - first, gated);
+          for (tile& t : tiles) t.absorb(in, first, last, scratch, gated);
+        },
+        [&](tile& t, float* scratch) { finish(t, scratch); });
+  }
+
+ private:
+  /// Inputs of which those that `wanted` names have the rows [first, first + n), and the others extents alone.
+  template <class Wanted>
+  wide_inputs widen(Wanted const& wanted, float* to, index_t b, index_t h, index_t first, index_t n) const {
+    static constexpr float nothing = 0;
+    return make_inputs<Op, view>(
+        [&]<field F>() {
+          auto const& x = member<F>(in_);
+          if (!wanted(F)) return view(&nothing, x.extents(), strides{});
+          float* const rows = to;
+          to += tile::room(p_, F);
+          index_t const head = side_of(F) == input_side::query ? h : p_.group(h, p_.heads_of(F));
+          return widened(rows, x, b, head, first, n);
+        },
+        in_.offset);
+  }
+  void finish(tile& t, float* scratch) const {
+    index_t const b = t.place().b, h = t.place().h, first = t.place().first, width = p_.value_width;
+    wide_inputs in =
+        widen([](field f) { return f == field::output_gate; }, tile::gate_rows(scratch, p_), b, h, first, t.rows());
+    if constexpr (tile::reads_late(field::v)) {
+      wide_inputs const values = widen(tile::reads_late, tile::key_rows(scratch, p_), b, h, 0, p_.keys);
+      in.v = values.v;
+      if constexpr (Op::has_value_gate) in.value_gate = values.value_gate;
+    }
+    if constexpr (Op::uses(field::v0)) in.v0 = view(ground_.data(), in_.v0.extents());
+    float* const rows = tile::output_rows(scratch, p_);
+    outputs<Op, float> wide{.out = {rows - first * width, out_.out.extents(), {0, 0, width, 1}}};
+    if constexpr (Op::has_lse) wide.lse = out_.lse;
+    if constexpr (Op::has_ground_weight) wide.ground_weight = out_.ground_weight;
+    if constexpr (Op::has_threshold) wide.threshold = out_.threshold;
+    t.finish(in, wide, scratch);
+    index_t const step = out_.out.steps().feature;
+    for (index_t l = 0; l < t.rows(); ++l) {
+      S* const row = out_.out.row(b, h, first + l);
+      for (index_t d = 0; d < width; ++d) row[d * step] = S(rows[l * width + d]);
+    }
+  }
+
+  cpu<S, Arch> exec_;
+  attune::detail::frozen<Op> fixed_;
+  inputs<Op, tensor<S const>> const& in_;
+  problem_shape const& p_;
+  outputs<Op, S> const& out_;
+  std::vector<float> ground_;
+};
+
+}  // namespace exec_cpu
+
+/// The same for 16-bit tensors: what forward(cpu<float>{}, ...) gives for the widened inputs, `out` rounded once; the other
+/// outputs are floats. Parameters and tables are read as they are. Scores, gates and biases given for each pair stay with float.
+template <storage_only S, class Arch, class Op>
+void forward(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
+  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
+  detail::check_outputs("forward", out, p);
+  exec_cpu::stored_run<S, Arch, Op>(exec, op, in, p, out)();
+}
+
+}  // namespace attune

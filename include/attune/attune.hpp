@@ -14,3 +14,9 @@
 #include <attune/operators/row_state.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>
+
+// Loud, because it is the commonest reason for bad timings: nothing in the program's output would show it.
+#if defined(__x86_64__) && !defined(__FMA__) && !defined(ATTUNE_WITHOUT_FMA)
+#pragma message( \
+    "attune: this code is compiled without FMA and wide registers, some 3 (AVX2) to 6 (AVX-512) times slower than the machine. Add -march=native or -march=x86-64-v3, see examples/apps/dispatch for one binary on many machines, or define ATTUNE_WITHOUT_FMA if it is meant")
+#endif

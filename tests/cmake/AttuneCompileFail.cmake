@@ -13,9 +13,10 @@ function(attune_add_compile_fail_tests)
       continue()
     endif()
     # Without carets: the message must say it, not a line of source that happens to be quoted.
-    set(no_carets -fno-diagnostics-show-caret)
+    # No -march either, and that is meant.
+    set(flags -fno-diagnostics-show-caret -DATTUNE_WITHOUT_FMA)
     if(compiler STREQUAL "clangxx")
-      set(no_carets -fno-caret-diagnostics)
+      set(flags -fno-caret-diagnostics -DATTUNE_WITHOUT_FMA)
     endif()
     foreach(file IN LISTS files)
       set(expect reject)
@@ -25,7 +26,7 @@ function(attune_add_compile_fail_tests)
       string(REGEX REPLACE "^compile_fail/(.*)\\.cpp$" "\\1" name "${file}")
       set(test "${ATTUNE_TEST_PREFIX}compile_fail.${compiler}.${name}")
       add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}"
-        "-DCOMPILER=${${program}}" -DFLAGS=${no_carets} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/${file}" -DEXPECT=${expect}
+        "-DCOMPILER=${${program}}" "-DFLAGS=${flags}" "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/${file}" -DEXPECT=${expect}
         "-DINCLUDES=$<TARGET_PROPERTY:attune_reference,INTERFACE_INCLUDE_DIRECTORIES>"
         "-DSYSTEM_INCLUDES=$<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:attune::boost,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>"
         "-DIMPLICIT_INCLUDES=${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}"

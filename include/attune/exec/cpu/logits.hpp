@@ -192,6 +192,7 @@ class logit_tile {
     if (from >= to) return;
     bound_lanes const f = bound_;  // a local copy: stores of logits then cannot be thought to change it
     batch top[vectors], low[vectors], poison[vectors];
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) top[v] = e.highest[v], low[v] = e.lowest[v], poison[v] = e.poison[v];
     batch const off(-std::numeric_limits<T>::infinity());
     for (index_t j = from; j < to; ++j) {
@@ -209,6 +210,7 @@ class logit_tile {
         a.store_aligned(at);
       }
     }
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) e.highest[v] = top[v], e.lowest[v] = low[v], e.poison[v] = poison[v];
   }
 

@@ -177,7 +177,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v], value_sum,
         second_sum, by_lse);
     slopes_[v] = s.pair;
-    ground_weight_[v] = batch(T(0));
+    ground_weight_[v] = factor_[v] = share_[v] = by_earned_[v] = by_ground_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];
     through_highest_[v] = s.by[1];
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
@@ -195,6 +195,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       mass_dual const reference(reference_[v]);
       auto by_parameter = by_logit_parameter_[v];
       auto by_normalizer = by_normalizer_[v];
+      // Local copies: stores of weights then cannot be thought to change them.
+      batch const factor = factor_[v], share = share_[v], by_earned = by_earned_[v], by_ground = by_ground_[v];
       batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
       for (index_t j = from; j < to; ++j) {
         index_t const at = j * queries + v * lanes;
@@ -222,18 +224,18 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
           by_logit = pulled.by_logit + low + high;
         } else {
           mass_dual const e = n.earned(mass_dual::variable(a.value, 0), reference);
-          batch const by_e = simd::multiply_add(h, factor_[v], by_earned_[v]);
+          batch const by_e = simd::multiply_add(h, factor, by_earned);
           by_logit = chained(by_e, e.tangent[0]);
-          weight = e.value * factor_[v];
-          if constexpr (traits.uniform_share) weight = weight + share_[v];
+          weight = e.value * factor;
+          if constexpr (traits.uniform_share) weight = weight + share;
           [[maybe_unused]] mass_dual g;
           if constexpr (traits.ground_mass) {
             g = n.ground(mass_dual::variable(a.value, 0), reference);
-            by_logit = by_logit + chained(by_ground_[v], g.tangent[0]);
+            by_logit = by_logit + chained(by_ground, g.tangent[0]);
           }
           for (int s = 0; s < base::shifts + slots::normalizer; ++s) {
             batch move = chained(by_e, e.tangent[1 + s]);
-            if constexpr (traits.ground_mass) move = move + chained(by_ground_[v], g.tangent[1 + s]);
+            if constexpr (traits.ground_mass) move = move + chained(by_ground, g.tangent[1 + s]);
             by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(move);
           }
         }

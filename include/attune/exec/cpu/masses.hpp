@@ -164,6 +164,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     typename base::bound_lanes const f = bound_;
     batch const zero(T(0));
     batch m[vectors], earned[vectors], ground[vectors];
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
       m[v] = reference_[v];
       earned[v] = ground[v] = zero;
@@ -191,6 +192,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
           math::select(a == off, zero, batch(e * (a - m[v]))).store_aligned(at + base::pair_buffer);
         }
       }
+#pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {  // a block sums from zero: error grows with the block, not with Lk
       earned_[v] = earned_[v] + earned[v];
       ground_[v] = ground_[v] + ground[v];

@@ -15,7 +15,7 @@
 namespace attune::exec_cpu {
 
 /// Pins a batch in a register. g++ 12 otherwise folds the load into the memory operand of every FMA that uses it, and the
-/// loop becomes load-bound (97 -> 64 GFLOP/s measured on AVX2).
+/// loop becomes load-bound (97 -> 64 GFLOP/s measured on AVX2; with -mtune=znver2 or znver3, which -march=native implies there).
 template <class B>
 ATTUNE_INLINE void keep(B& x) {
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
@@ -61,14 +61,22 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const
   }
 }
 
+/// Zeros in registers: a loop that is not unrolled would put the sums into memory first (g++ -O2).
+template <class B, int Rows, int Vectors>
+ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) acc[r][v] = B(typename B::value_type(0));
+}
+
 template <class T, class Arch, int Rows, class Step>
 ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width,
                                       index_t j, index_t n, Step const& step) {
   using tile = tiling<T, Arch>;
   for (; j + Rows <= n; j += Rows) {
     typename tile::batch acc[Rows][tile::vectors];
-    for (int r = 0; r < Rows; ++r)
-      for (int v = 0; v < tile::vectors; ++v) acc[r][v] = typename tile::batch(T(0));
+    clear(acc);
     multiply<T, Arch, Rows, tile::vectors>(acc, keys + j * key_step, key_step, 1, queries, width, step);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
@@ -93,8 +101,7 @@ ATTUNE_NOINLINE index_t accumulate_rows(T* ATTUNE_RESTRICT out, T const* values,
   using batch = typename tile::batch;
   for (; d + Rows <= width; d += Rows) {
     batch acc[Rows][tile::vectors];
-    for (int r = 0; r < Rows; ++r)
-      for (int v = 0; v < tile::vectors; ++v) acc[r][v] = batch(T(0));
+    clear(acc);
     multiply<T, Arch, Rows, tile::vectors>(acc, values + d, 1, key_step, weights, n);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)

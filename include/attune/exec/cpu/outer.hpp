@@ -83,8 +83,7 @@ ATTUNE_NOINLINE index_t outer_rows(T* to, index_t step, T const* weights, T cons
   using batch = typename tile::batch;
   for (; j + Rows <= n; j += Rows) {
     batch acc[Rows][tile::vectors];
-    for (int r = 0; r < Rows; ++r)
-      for (int v = 0; v < tile::vectors; ++v) acc[r][v] = batch(T(0));
+    clear(acc);
     multiply<T, Arch, Rows, tile::vectors>(acc, weights + j * tile::queries, tile::queries, 1, panel, queries);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The hot functions of the CPU executor, for check_hot_loops.py to read in the object code. Nothing here ever runs.
+// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_POINTWISE the pointwise loops.
+#ifdef HOT_LOOPS_POINTWISE
+#include <attune/exec/cpu/mass_gradients.hpp>
+#include <attune/exec/cpu/masses.hpp>
+#include <attune/operators/attention.hpp>
+#include <attune/policies/kernel/dot_product.hpp>
+#include <attune/policies/normalizer/softmax.hpp>
+#endif
+#include <attune/exec/cpu/microkernel.hpp>
+#include <attune/exec/cpu/outer.hpp>
+
+namespace attune::exec_cpu {
+
+using arch = xsimd::default_arch;
+
+#ifdef HOT_LOOPS_PRODUCTS
+/// A symbol that tells the shape of a tile: rows and batches.
+template <class T, int Rows, int Vectors>
+void tile_shape() {}
+template void tile_shape<float, tiling<float, arch>::rows, tiling<float, arch>::vectors>();
+template void tile_shape<double, tiling<double, arch>::rows, tiling<double, arch>::vectors>();
+
+template void contract<float, arch>(float*, float const*, index_t, float const*, index_t, index_t, product_step const&);
+template void contract<double, arch>(double*, double const*, index_t, double const*, index_t, index_t, product_step const&);
+template void accumulate<float, arch>(float*, float const*, index_t, float const*, index_t, index_t);
+template void accumulate<double, arch>(double*, double const*, index_t, double const*, index_t, index_t);
+template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
+template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
+#endif
+
+#ifdef HOT_LOOPS_POINTWISE
+using softmax = decltype(attention(kernel::dot_product{}, normalizer::softmax{}));
+using bits = std::uint64_t const*;
+
+// An explicit instantiation may name what is private.
+template void logit_tile<float, arch, softmax>::logits<false>(float*, index_t, index_t, index_t, bits,
+                                                              logit_tile<float, arch, softmax>::extremes&);
+template void logit_tile<double, arch, softmax>::logits<false>(double*, index_t, index_t, index_t, bits,
+                                                               logit_tile<double, arch, softmax>::extremes&);
+template void mass_tile<float, arch, softmax>::masses<false>(float*, index_t, index_t, bits);
+template void mass_tile<double, arch, softmax>::masses<false>(double*, index_t, index_t, bits);
+template void mass_gradients<float, arch, softmax>::pull_pairs<false>(float*, float*, float*, index_t, index_t, index_t, bits);
+template void mass_gradients<double, arch, softmax>::pull_pairs<false>(double*, double*, double*, index_t, index_t, index_t,
+                                                                       bits);
+#endif
+
+}  // namespace attune::exec_cpu

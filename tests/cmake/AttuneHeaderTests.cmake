@@ -6,6 +6,7 @@
 set(attune_header_targets
   "\\.cuh$" attune::cuda
   "^attune/exec/thrust/" attune::thrust
+  "^attune/exec/openmp\\.hpp$" attune::openmp
   "^attune/exec/distributed/mpi" attune::mpi)
 # Headers that need attune::reference; the others must do with attune::attune.
 set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|interop/|oracle/|testing/)")

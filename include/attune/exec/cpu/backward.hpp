@@ -77,7 +77,7 @@ class gradient_run {
     std::vector<task_results<T>> results(std::size_t(std::min(wave, index_t(tasks.size()))));
     for (index_t begin = 0; begin < index_t(tasks.size()); begin += wave) {
       index_t const some = std::min(wave, index_t(tasks.size()) - begin);
-      parallel(exec_.threads, some, [&] {
+      parallel(exec_, some, [&] {
         auto const scratch = std::make_shared<aligned_buffer<T>>(tile::block_scratch(p));
         auto const resident = std::make_shared<aligned_buffer<T>>(tile::tiles_of_task * tile::resident_scratch(p));
         return [&, scratch, resident](index_t n) {
@@ -224,7 +224,7 @@ class gradient_run {
                 index_t chunks) {
     problem_shape const& p = c_.p;
     constexpr index_t keys_of_task = 256;
-    parallel(exec_.threads, (p.keys + keys_of_task - 1) / keys_of_task, [&] {
+    parallel(exec_, (p.keys + keys_of_task - 1) / keys_of_task, [&] {
       return [&](index_t part) {
         index_t const first = part * keys_of_task, last = std::min(first + keys_of_task, p.keys);
         for (index_t n = 0; n < some; ++n) {

@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   cpu{}      cpu{threads}      cpu<double>{threads}
+//   cpu{}      cpu{threads}      cpu<double>{threads}      cpu<>{serial{}}      cpu<>{my_threads}
 #pragma once
 
+#include <concepts>
 #include <type_traits>
+#include <utility>
 
 #include <xsimd/xsimd.hpp>
 
 #include <attune/core/storage.hpp>
+#include <attune/exec/thread_pool.hpp>
 
 namespace attune {
+
+template <class T, class Arch>
+struct cpu;
+
+namespace detail {
+template <class>
+inline constexpr bool is_cpu = false;
+template <class T, class Arch>
+inline constexpr bool is_cpu<cpu<T, Arch>> = true;
+}  // namespace detail
 
 /// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors and, if float or double, of the arithmetic;
 /// cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward only). Arch is the
 /// instruction set: a template parameter of everything that touches SIMD, so that translation units built for different
 /// instruction sets never share a symbol.
-/// Determinism: results are bitwise the same for any number of threads.
+/// Determinism: results are bitwise the same for any number of threads, whosever they are (exec/threading.hpp).
 /// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set Lk logits per row of one tile.
 template <class T = float, class Arch = xsimd::default_arch>
 struct cpu {
@@ -26,10 +39,17 @@ struct cpu {
   using arch = Arch;
   using view = tensor<T const>;
 
-  int threads = 0;  ///< 0: one per hardware thread
+  int threads = 0;                               ///< 0: as many as `executor` runs at once; in a pool, one per hardware thread
+  thread_executor_ref executor = thread_pool{};  ///< whose threads
 
   constexpr cpu() = default;
   constexpr explicit cpu(int thread_count) : threads(thread_count) {}
+  /// On the threads of `executor_of_threads`, which must outlive the calls if it has a state.
+  template <class Executor>
+    requires(std::is_class_v<std::remove_cvref_t<Executor>> && !detail::is_cpu<std::remove_cvref_t<Executor>> &&
+             !std::convertible_to<Executor, int>)
+  constexpr explicit cpu(Executor&& executor_of_threads, int thread_count = 0)
+      : threads(thread_count), executor(std::forward<Executor>(executor_of_threads)) {}
 };
 
 }  // namespace attune

@@ -48,7 +48,7 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   index_t const chunks = (p.queries + chunk - 1) / chunk;
   std::vector<double> columns(std::size_t(request.columns ? heads * chunks * p.keys : 0), 0.0);
   exec_cpu::statistics_call<T, Op> const call{op, in, p, saved, request};
-  exec_cpu::parallel(exec.threads, heads * chunks, [&] {
+  exec_cpu::parallel(exec, heads * chunks, [&] {
     auto const resident = std::make_shared<exec_cpu::aligned_buffer<T>>(tile::tiles_of_task * tile::resident_scratch(p));
     auto const scratch = std::make_shared<exec_cpu::aligned_buffer<T>>(tile::block_scratch(p));
     return [&, resident, scratch, tiles = std::vector<tile>()](index_t n) mutable {

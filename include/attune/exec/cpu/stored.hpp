@@ -89,6 +89,7 @@ class stored_run {
   void operator()() const {
     cpu<float, Arch> exec;
     exec.threads = exec_.threads;
+    exec.executor = exec_.executor;
     stream_tiles<tile>(
         exec, p_, {0, p_.keys}, [](index_t) { return true; },
         [&](index_t b, index_t h, index_t first, float* resident) {

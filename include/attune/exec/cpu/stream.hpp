@@ -29,7 +29,7 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
   constexpr index_t task_queries = Tile::tiles_of_task * Tile::queries, block = Tile::block;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
-  parallel(exec.threads, p.batch * p.heads * query_blocks, [&] {
+  parallel(exec, p.batch * p.heads * query_blocks, [&] {
     auto const resident = std::make_shared<aligned_buffer<T>>(Tile::tiles_of_task * Tile::resident_scratch(p));
     auto const scratch = std::make_shared<aligned_buffer<T>>(Tile::block_scratch(p));
     return [&, resident, scratch, tiles = std::vector<Tile>()](index_t task) mutable {

@@ -1,44 +1,78 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   parallel(threads, tasks, make_worker):  every task once, by whichever worker is free
+//   parallel(cpu, tasks, make_worker):  every task once, by whichever worker is free
 #pragma once
 
 #include <atomic>
+#include <cfenv>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include <attune/core/tensor.hpp>
+#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/threading.hpp>
 
 namespace attune::exec_cpu {
 
-/// Runs tasks 0..count-1 in ascending order of start. Each thread calls make_worker() once (its scratch) and the worker for
-/// every task it takes; tasks must not depend on who runs them. The first exception is rethrown when all threads are done.
+/// Rounding and the treatment of subnormal numbers are those of the calling thread, whoever runs a task: threads that outlive a
+/// call know nothing of what the caller has set since, and bits would depend on their number.
+class floating_point_mode {
+ public:
+  floating_point_mode() { std::fegetenv(&mode_); }
+  template <class F>
+  void run(F const& f) const {
+    if (std::this_thread::get_id() == caller_) return f();
+    std::fenv_t own;
+    std::fegetenv(&own);
+    std::fesetenv(&mode_);
+    f();
+    std::fesetenv(&own);
+  }
+
+ private:
+  std::fenv_t mode_;
+  std::thread::id caller_ = std::this_thread::get_id();
+};
+
+/// Runs tasks 0..count-1 in ascending order of start, on `threads` workers (0: as many as the executor runs at once). Each worker
+/// that gets a task calls make_worker() once (its scratch) and the result for every task it takes; tasks must not depend on who
+/// runs them. The first exception is rethrown when all workers are done. Called from inside a task it runs serially.
 template <class MakeWorker>
-void parallel(int threads, index_t count, MakeWorker const& make_worker) {
-  if (threads <= 0) threads = int(std::thread::hardware_concurrency());
-  if (threads > count) threads = int(count);
+void parallel(thread_executor_ref executor, int threads, index_t count, MakeWorker const& make_worker) {
   std::atomic<index_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_guard;
-  auto const run = [&] {
+  auto const work = [&]() noexcept {
+    index_t task = next.fetch_add(1, std::memory_order_relaxed);
+    if (task >= count) return;
     try {
       auto worker = make_worker();
-      for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < count;) worker(task);
+      for (; task < count; task = next.fetch_add(1, std::memory_order_relaxed)) worker(task);
     } catch (...) {
       next.store(count);
       std::lock_guard const lock(failure_guard);
       if (!failure) failure = std::current_exception();
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (int t = 1; t < threads; ++t) helpers.emplace_back(run);
-    run();
+  if (count > 1 && !attune::detail::inside_worker) {
+    if (threads <= 0) threads = executor.concurrency();
+    if (threads > count) threads = int(count);
+    if (threads > 1) {
+      floating_point_mode const mode;
+      executor.run(threads, [&](int) noexcept {
+        attune::detail::worker_scope const scope;
+        mode.run(work);
+      });
+    }
   }
+  work();  // all tasks of a serial call; those of workers that an executor has left out
   if (failure) std::rethrow_exception(failure);
+}
+template <class T, class Arch, class MakeWorker>
+void parallel(cpu<T, Arch> const& exec, index_t count, MakeWorker const& make_worker) {
+  parallel(exec.executor, exec.threads, count, make_worker);
 }
 
 }  // namespace attune::exec_cpu

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""The cases: a function for each group of peers.py. The first implementation of a case is what the others are compared with."""
+import importlib
+import math
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+import formulas
+from interleave import Case, Implementation
+from variants import SOFTMAX, SPARSE, VARIANTS, sdpa
+
+REDUCED_TOLERANCE = {torch.bfloat16: 3e-2, torch.float16: 5e-3}
+
+
+class Bench:
+    """What every group needs. options: threads, longest, compile; rounds: interleave.Rounds; library: library.Library."""
+
+    def __init__(self, options, library, rounds):
+        self.options, self.library, self.rounds = options, library, rounds
+        self.compiled = {}
+
+    def lengths(self, shapes, at=2):
+        """The shapes with their length (item `at`) cut to --longest, each once."""
+        cut = [(*s[:at], min(s[at], self.options.longest), *s[at + 1:]) for s in shapes]
+        return list(dict.fromkeys(cut))
+
+    def chosen(self, variants):
+        return [v for v in variants if not self.options.variants or self.options.variants.search(v.name)]
+
+    def compile(self, function):
+        """function compiled by torch.compile; None where nothing is to be compiled."""
+        if not self.options.compile:
+            return None
+        if function not in self.compiled:
+            self.compiled[function] = torch.compile(function, dynamic=False)
+        return self.compiled[function]
+
+    def flex(self, q, k, v, causal, **more):
+        """Compiled FlexAttention: a list of one implementation, or of none."""
+        compiled = self.compile(flex_attention)
+        if not compiled:
+            return []
+        length = q.shape[2]
+        if causal:
+            more["block_mask"] = create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device="cpu")
+        return [Implementation("FlexAttention", lambda: compiled(q, k, v, **more))]
+
+    def package(self, name):
+        """A package that may be missing."""
+        try:
+            return importlib.import_module(name)
+        except ImportError as problem:
+            self.rounds.emit(name=name, missing=str(problem))
+            return None
+
+
+def numbers(seed=0, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    return lambda *shape: torch.randn(*shape, generator=generator).to(dtype)
+
+
+def qkv(b, h, key_heads, queries, keys, d, dtype=torch.float32):
+    random = numbers(dtype=dtype)
+    return random(b, h, queries, d), random(b, key_heads, keys, d), random(b, key_heads, keys, d)
+
+
+def text(b, h, length, d, causal):
+    return f"B{b} H{h} L{length} D{d} {'causal' if causal else 'full'}"
+
+
+def products(count, b, h, length, d, causal):
+    """Floating-point operations of that many matrix products over the visible pairs."""
+    return count * 2.0 * b * h * length * length * d * (0.5 if causal else 1)
+
+
+def causal_mask(length):
+    return torch.ones(length, length, dtype=torch.bool).triu(1)
+
+
+def around(length, causal):
+    """What formulas need beside tensors."""
+    visible = torch.arange(1.0, length + 1)[:, None] if causal else torch.full((1, 1), float(length))
+    return {"hidden": causal_mask(length) if causal else None, "visible": visible}
+
+
+def sdpa_math(q, k, v, causal):
+    with sdpa_kernel(SDPBackend.MATH):
+        return sdpa(q, k, v, causal)
+
+
+# ---- softmax ---------------------------------------------------------------------------------------------------------------------
+
+
+def softmax_cases(bench, group, shapes, peers):
+    for b, h, length, d, causal in bench.lengths(shapes):
+        q, k, v = qkv(b, h, h, length, length, d)
+        with torch.no_grad():
+            bench.rounds.run(Case(group, "softmax", text(b, h, length, d, causal), products(2, b, h, length, d, causal)),
+                             [*peers(q, k, v, causal), Implementation("attune", bench.library.forward("attune_softmax", q, k, v, causal))])
+
+
+def all_peers(bench):
+    runtime = onnx_runtime(bench)
+
+    def peers(q, k, v, causal):
+        some = [Implementation("SDPA", lambda: sdpa(q, k, v, causal)),
+                Implementation("SDPA math", lambda: sdpa_math(q, k, v, causal)),
+                *bench.flex(q, k, v, causal)]
+        if runtime:
+            some.append(Implementation("ONNX Runtime", runtime(q, k, v, causal)))
+        return some
+
+    return peers
+
+
+def prefill(bench):
+    shapes = [(1, 8, length, 64, c) for length in (256, 512, 1024, 2048, 4096) for c in (False, True)]
+    softmax_cases(bench, "prefill", shapes + [(1, 8, 2048, 128, c) for c in (False, True)], all_peers(bench))
+
+
+def small(bench):
+    softmax_cases(bench, "small", [(16, 12, 128, 32, False), (1, 12, 128, 32, False), (1, 8, 512, 64, True)], all_peers(bench))
+
+
+def long(bench):
+    softmax_cases(bench, "long", [(1, 1, length, 64, True) for length in (4096, 16384, 32768, 65536)],
+                  lambda q, k, v, c: [Implementation("SDPA", lambda: sdpa(q, k, v, c))])
+
+
+def fp64(bench):
+    for b, h, length, d, causal in bench.lengths([(1, 8, 1024, 64, False), (1, 8, 1024, 64, True)]):
+        single, double = (qkv(b, h, h, length, length, d, t) for t in (torch.float32, torch.float64))
+        case = Case("fp64", "softmax", text(b, h, length, d, causal), products(2, b, h, length, d, causal), "f64", tolerance=1e-12)
+        with torch.no_grad():
+            bench.rounds.run(case, [
+                Implementation("SDPA", lambda: sdpa(*double, causal)),
+                Implementation("eager", lambda: formulas.softmax(*double, **around(length, causal))),
+                Implementation("attune", bench.library.forward("attune_softmax_f64", *double, causal)),
+                Implementation("attune f32", bench.library.forward("attune_softmax", *single, causal), same=False)])
+
+
+def storage(bench):
+    """bf16 and fp16 tensors, arithmetic in fp32."""
+    for b, h, length, d, causal in bench.lengths([(1, 8, 1024, 64, False), (1, 8, 2048, 64, True), (1, 8, 2048, 128, False)]):
+        single = qkv(b, h, h, length, length, d)
+        for name, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16)):
+            q, k, v = (x.to(dtype) for x in single)
+            some = [Implementation("SDPA f32", lambda: sdpa(*single, causal)),
+                    Implementation("SDPA", lambda: sdpa(q, k, v, causal)),
+                    *bench.flex(q, k, v, causal),
+                    Implementation("attune", bench.library.forward("attune_softmax_" + name, q, k, v, causal)),
+                    Implementation("attune f32", bench.library.forward("attune_softmax", *single, causal), same=False)]
+            with torch.no_grad():
+                bench.rounds.run(Case("storage", "softmax", text(b, h, length, d, causal), products(2, b, h, length, d, causal),
+                                      name, tolerance=REDUCED_TOLERANCE[dtype]), some)
+
+
+def onnx_runtime(bench):
+    """A function that makes a MultiHeadAttention node and returns a function that runs it; None where packages are missing."""
+    onnx, runtime = bench.package("onnx"), bench.package("onnxruntime")
+    if not onnx or not runtime:
+        return None
+    helper = onnx.helper
+
+    def make(q, k, v, causal):
+        b, h, length, d = q.shape
+        tensor = lambda name: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [b, length, h * d])
+        node = helper.make_node("MultiHeadAttention", ["q", "k", "v"], ["out"], domain="com.microsoft", num_heads=h,
+                                unidirectional=int(causal))
+        graph = helper.make_graph([node], "attention", [tensor("q"), tensor("k"), tensor("v")], [tensor("out")])
+        domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = bench.options.threads, 1
+        session = runtime.InferenceSession(helper.make_model(graph, opset_imports=domains, ir_version=8).SerializeToString(),
+                                           options, providers=["CPUExecutionProvider"])
+        rows = lambda x: runtime.OrtValue.ortvalue_from_numpy(x.transpose(1, 2).reshape(b, length, h * d).contiguous().numpy())
+        inputs = {"q": rows(q), "k": rows(k), "v": rows(v)}
+
+        def run():
+            out = session.run_with_ort_values(["out"], inputs)[0].numpy()
+            return torch.from_numpy(out).reshape(b, length, h, d).transpose(1, 2)
+
+        return run
+
+    return make
+
+
+# ---- variants --------------------------------------------------------------------------------------------------------------------
+
+
+def inputs_of(variant, b, h, length, d):
+    """(q, k, v and parameters, numbers): what has a gradient, and what has none."""
+    q, k, v = qkv(b, h, h, length, length, d)
+    return {"q": q, "k": k, "v": v, **variant.parameters(numbers(1), b, h, length, d)}, variant.constants
+
+
+def forward_of(bench, variant, leaves, constants, causal):
+    q, k, v, *parameters = leaves.values()
+    return bench.library.forward(variant.symbol, q, k, v, causal, *parameters, *constants.values())
+
+
+def variant_case(bench, group, variant, shape, more=()):
+    """One variant forward: eager, compiled, the tricks there are, attune; attune's softmax as a baseline."""
+    b, h, length, d, causal = shape
+    leaves, constants = inputs_of(variant, b, h, length, d)
+    x = {**leaves, **constants, **around(length, causal)}
+    formula = dict(x)
+    compiled = bench.compile(variant.formula)
+    some = [Implementation("eager", lambda: variant.formula(**formula)), *more]
+    if compiled:
+        some.append(Implementation("torch.compile", lambda: compiled(**formula)))
+    if variant.score_mod:
+        some += bench.flex(x["q"], x["k"], x["v"], causal, score_mod=variant.score_mod(x))
+    if variant.spelled:
+        some.append(Implementation("SDPA trick", lambda: variant.spelled(x, causal)))
+    some += [Implementation("attune", forward_of(bench, variant, leaves, constants, causal)),
+             Implementation("attune softmax", bench.library.forward("attune_softmax", x["q"], x["k"], x["v"], causal), same=False)]
+    with torch.no_grad():
+        bench.rounds.run(Case(group, variant.name, text(*shape), products(variant.products, *shape), tolerance=variant.tolerance), some)
+
+
+def custom(bench):
+    for variant in bench.chosen(VARIANTS):
+        for shape in bench.lengths([(1, 8, 1024, 64, False), (1, 8, 1024, 64, True), (1, 8, 2048, 64, True)]):
+            variant_case(bench, "custom", variant, shape)
+
+
+def entmax(bench):
+    package = bench.package("entmax")
+    for variant in bench.chosen(SPARSE):
+        for shape in bench.lengths([(1, 8, 512, 64, False), (1, 8, 1024, 64, False), (1, 8, 1024, 64, True)]):
+            more = []
+            if package:
+                q, k, v = qkv(*shape[:2], shape[1], shape[2], shape[2], shape[3])
+                hidden, weights = around(shape[2], shape[4])["hidden"], getattr(package, variant.name)
+                more = [Implementation("entmax package",
+                                       lambda: weights(formulas.hide(formulas.scores(q, k), hidden, -1e9), dim=-1) @ v)]
+            variant_case(bench, "entmax", variant, shape, more)
+    shape = bench.lengths([(1, 8, 1024, 64, True)])[0]
+    q, k, v = qkv(*shape[:2], shape[1], shape[2], shape[2], shape[3])
+    some = around(shape[2], shape[4])
+    others = [
+        ("entmax13", lambda: formulas.entmax_bisected(q, k, v, **some, alpha=1.3), 1e-3),
+        ("self_adjusted", lambda: formulas.self_adjusted(q, k, v, **some), 1e-4),
+        # A key within rounding of the last one kept may change places with it.
+        ("top_k", lambda: formulas.top_k(q, k, v, **some, kept=16), 1e-1),
+    ]
+    for name, eager, tolerance in others:
+        with torch.no_grad():
+            bench.rounds.run(Case("entmax", name, text(*shape), products(2, *shape), tolerance=tolerance), [
+                Implementation("eager", eager),
+                Implementation("attune", bench.library.forward("attune_" + name, q, k, v, True)),
+                Implementation("attune softmax", bench.library.forward("attune_softmax", q, k, v, True), same=False)])
+
+
+# ---- decode ----------------------------------------------------------------------------------------------------------------------
+
+
+def decode(bench):
+    """One query per head against a cache, heads in groups; K and V are read once, which bounds it."""
+    shapes = [(1, 32, 4096, 64, 8), (1, 32, 32768, 64, 8), (1, 32, 4096, 128, 8), (1, 32, 32768, 128, 8), (1, 32, 4096, 128, 32)]
+    for b, h, keys, d, key_heads in bench.lengths(shapes):
+        single = qkv(b, h, key_heads, 1, keys, d)
+        shape = f"B{b} H{h} Hk{key_heads} Lq1 Lk{keys} D{d}"
+        for dtype_name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
+            q, k, v = (x.to(dtype) for x in single)
+            group = h // key_heads
+            packed = lambda q=q: q.view(b, key_heads, group, d)
+            first = [] if dtype == torch.float32 else [Implementation("SDPA f32", lambda: sdpa(*single, False, enable_gqa=True))]
+            some = [*first,
+                    Implementation("SDPA enable_gqa", lambda: sdpa(q, k, v, False, enable_gqa=True)),
+                    Implementation("SDPA packed group", lambda: sdpa(packed(), k, v, False).reshape(b, h, 1, d)),
+                    Implementation("matmul", lambda: (torch.softmax(formulas.scores(packed(), k), -1) @ v).view(b, h, 1, d))]
+            some += bench.flex(q, k, v, False, enable_gqa=True)
+            symbol = "attune_softmax" + ("" if dtype == torch.float32 else "_bf16")
+            some.append(Implementation("attune", bench.library.forward(symbol, q, k, v, False)))
+            if dtype != torch.float32:
+                some.append(Implementation("attune f32", bench.library.forward("attune_softmax", *single, False), same=False))
+            with torch.no_grad():
+                bench.rounds.run(Case("decode", "softmax", shape, 4.0 * b * h * keys * d, dtype_name,
+                                      bytes=2.0 * b * key_heads * keys * d * q.element_size(),
+                                      tolerance=REDUCED_TOLERANCE.get(dtype, 1e-4)), some)
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------------------
+
+
+def backward(bench):
+    """softmax: the backward pass alone, from what the forward pass saved."""
+    for b, h, length, d, causal in bench.lengths([(1, 8, 512, 64, False), (1, 8, 1024, 64, False), (1, 8, 1024, 64, True),
+                                                  (1, 8, 2048, 64, False), (1, 8, 2048, 64, True), (1, 8, 2048, 128, False),
+                                                  (1, 8, 2048, 128, True)]):
+        leaves = [x.requires_grad_() for x in qkv(b, h, h, length, length, d)]
+        q, k, v = (x.detach() for x in leaves)
+        some = around(length, causal)
+        by_out = numbers(2)(b, h, length, d)
+
+        def only_backward(forward):
+            out = forward(*leaves)
+            return lambda: torch.autograd.grad(out, leaves, by_out, retain_graph=True)
+
+        logits = formulas.hide(formulas.scores(q, k), some["hidden"])
+        lse = torch.logsumexp(logits, -1).contiguous()
+        out = (torch.softmax(logits, -1) @ v).contiguous()
+        del logits
+        bench.rounds.run(Case("backward", "softmax", text(b, h, length, d, causal), products(5, b, h, length, d, causal),
+                              tolerance=1e-3), [
+            Implementation("SDPA", only_backward(lambda q, k, v: sdpa(q, k, v, causal))),
+            Implementation("SDPA math", only_backward(lambda q, k, v: sdpa_math(q, k, v, causal))),
+            Implementation("eager", only_backward(lambda q, k, v: formulas.softmax(q, k, v, **some))),
+            Implementation("attune", *bench.library.backward(q, k, v, out, lse, by_out, causal))])
+
+
+def train(bench):
+    """Variants, causal: forward and the gradients of all inputs and parameters."""
+    for variant in bench.chosen([SOFTMAX, *VARIANTS, *SPARSE]):
+        for b, h, length, d in bench.lengths([(1, 8, 1024, 64), (1, 8, 2048, 64)]):
+            train_case(bench, variant, (b, h, length, d, True))
+
+
+def train_case(bench, variant, shape):
+    b, h, length, d, causal = shape
+    leaves, constants = inputs_of(variant, b, h, length, d)
+    by_out = numbers(2)(b, h, length, d)
+    run, gradients = bench.library.train(variant.train_symbol, {variant.called.get(n, n): x for n, x in leaves.items()}, by_out,
+                                         *list(leaves.values())[3:], *constants.values())
+    some = {**constants, **around(length, causal)}
+    grown = {name: x.clone().requires_grad_() for name, x in leaves.items()}
+
+    def differentiated(function):
+        return lambda: torch.autograd.grad(function(**grown, **some), list(grown.values()), by_out)
+
+    compiled = bench.compile(variant.formula)
+    peers = [Implementation("eager", differentiated(variant.formula))]
+    if compiled:
+        peers.append(Implementation("torch.compile", differentiated(compiled)))
+    if variant.spelled:
+        peers.append(Implementation("SDPA trick", differentiated(lambda **x: variant.spelled(x, causal))))
+    passes = variant.products + 3 * variant.products - 1
+    bench.rounds.run(Case("train", variant.name, text(*shape), products(passes, *shape), tolerance=variant.gradient_tolerance),
+                     [*peers, Implementation("attune", run, gradients)])

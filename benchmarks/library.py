@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""attune beside the peers: the C symbols of libattune_bench.so, called with torch tensors."""
+import ctypes
+import math
+import os
+
+import torch
+
+
+class Library:
+    """A missing library has no symbols: whoever asks for one gets None."""
+
+    def __init__(self, path, threads):
+        self.threads = threads
+        self.symbols = ctypes.CDLL(os.path.abspath(path)) if path else None
+
+    def symbol(self, name):
+        return getattr(self.symbols, name, None) if self.symbols else None
+
+    def machine(self, name, threads):
+        """A limit of the machine, measured now; None without the library."""
+        function = self.symbol(name)
+        if function is None:
+            return None
+        function.restype = ctypes.c_double
+        return function(ctypes.c_int(threads))
+
+    def forward(self, name, q, k, v, causal, *parameters):
+        """A function of no argument that runs symbol `name` and returns its output; None if the library has no such symbol."""
+        function = self.symbol(name)
+        if function is None:
+            return None
+        out = torch.empty(q.shape, dtype=q.dtype)
+        arguments = self._call(q, k, v, out, causal, parameters)
+        tensors = (q, k, v, out, parameters)  # what the pointers point to lives as long as the function
+
+        def run(_=tensors):
+            function(*arguments)
+            return out
+
+        return run
+
+    def train(self, name, leaves, by_out, *parameters):
+        """The same for forward and all gradients: (run, gradients), the second returns those of `leaves`, a dict of tensors."""
+        q, k, v = leaves["q"], leaves["k"], leaves["v"]
+        run = self.forward(name, q, k, v, True, *parameters, by_out)
+        return (run, lambda: [self._gradient(n, x) for n, x in leaves.items()]) if run else (None, None)
+
+    def backward(self, q, k, v, out, lse, by_out, causal):
+        """softmax from saved rows, gradients only: (run, gradients of q, k and v). Saving is the forward pass's, and not timed."""
+        function = self.symbol("attune_backward")
+        if function is None:
+            return None, None
+        (b, h, queries, d), keys = q.shape, k.shape[2]
+        tensors = (q, k, v, out, lse)
+        numbers = (b, h, queries, keys, d, int(causal), self.threads, 1 / math.sqrt(d))
+        self.symbol("attune_save")(*[_argument(x, ctypes.c_float) for x in (*tensors, *numbers)])
+        argument = _argument(by_out, ctypes.c_float)
+
+        def run(_=(*tensors, by_out)):
+            function(argument)
+
+        return run, lambda: [self._gradient(n, x) for n, x in zip("qkv", (q, k, v))]
+
+    def _call(self, q, k, v, out, causal, parameters):
+        real = ctypes.c_double if q.dtype == torch.float64 else ctypes.c_float
+        (b, h, queries, d), (_, key_heads, keys, _) = q.shape, k.shape
+        numbers = (b, h, key_heads, queries, keys, d, int(causal), self.threads, 1 / math.sqrt(d))
+        return [_argument(x, real) for x in (q, k, v, out, *numbers, *parameters)]
+
+    def _gradient(self, name, like):
+        to = torch.empty_like(like)
+        function = self.symbol("attune_gradient")
+        function.restype = ctypes.c_long
+        size = function(name.encode(), _argument(to, ctypes.c_float), ctypes.c_long(to.numel()))
+        if size != to.numel():
+            raise RuntimeError(f"attune has {size} numbers as the gradient of {name}, not {to.numel()}")
+        return to
+
+
+def _argument(x, real):
+    if isinstance(x, torch.Tensor):
+        if not x.is_contiguous():
+            raise ValueError("the symbols of libattune_bench.so take dense tensors")
+        return ctypes.c_void_p(x.data_ptr())
+    return ctypes.c_int(x) if isinstance(x, int) else real(x)

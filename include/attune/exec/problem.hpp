@@ -144,7 +144,7 @@ void require_projections(char const* function, char const* q_name, char const* k
                          problem_shape const& p, index_t& width, index_t& key_heads) {
   require_queries(function, q_name, q, p);
   width = q.extents().feature;
-  require_keys(function, k_name, k, p, width, std::string("the width of ") + q_name, key_heads);
+  require_keys(function, k_name, k, p, width, text("the width of ", q_name), key_heads);
 }
 
 /// What a contraction asks of the tables of the policy that named it.

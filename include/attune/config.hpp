@@ -24,3 +24,10 @@
 #define ATTUNE_NOINLINE
 #define ATTUNE_RESTRICT
 #endif
+
+/// Asks for a line of memory, to be in the second-level cache when it is read.
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTUNE_PREFETCH(address) __builtin_prefetch(address, 0, 2)
+#else
+#define ATTUNE_PREFETCH(address) static_cast<void>(address)
+#endif

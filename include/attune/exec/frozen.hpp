@@ -38,7 +38,7 @@ class computed_values {
 template <class Op>
 class frozen {
  public:
-  explicit frozen(Op const& original) : op(original) {
+  ATTUNE_NOINLINE explicit frozen(Op const& original) : op(original) {
     for_each_part(op, no_path{}, [&](auto const& policy, no_path) {
       using policy_type = std::remove_cvref_t<decltype(policy)>;
       auto& own = const_cast<policy_type&>(policy);  // a part of our own copy

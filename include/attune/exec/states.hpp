@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/exec/problem.hpp>
@@ -35,7 +36,7 @@ struct row_states {
 
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 
-  row_state<T> load(index_t n) const {
+  ATTUNE_NOINLINE row_state<T> load(index_t n) const {
     auto const u = std::size_t(n);
     auto const rows = [&](std::vector<T> const& x) {
       if (x.empty()) return std::vector<T>();
@@ -168,20 +169,20 @@ struct state_row {
   T ground_weight = T(0), lse = T(0), threshold = T(0);
 };
 
-template <class T, class Normalizer, class Bound>
-state_row<T> finish_row(row_states<T, Normalizer> const& states, index_t n, Bound const& f, T const& visible) {
-  row_state<T> const s = states.load(n);
-  state_row<T> r;
+template <class Normalizer, class T, class Kind, class Bound>
+state_row<T> finish_row(row_states<T, Kind> const& states, index_t n, Bound const& f, T const& visible) {
+  row_state<T> s = states.load(n);
+  state_row<T> r{std::move(s.acc)};
   if constexpr (Normalizer::traits.family == row_family::adjusted) {
     auto const done = finish_adjusted(f.normalizer, s.reference, s.earned, s.lowest, s.reference);
     T const above = s.reference - done.low;
-    for (std::size_t d = 0; d < s.acc.size(); ++d) r.out.push_back(T((s.second[d] + above * s.acc[d]) * done.value_factor));
+    for (std::size_t d = 0; d < r.out.size(); ++d) r.out[d] = (s.second[d] + above * r.out[d]) * done.value_factor;
     r.lse = done.lse;
   } else {
     auto const done = finish_masses<Normalizer>(f.normalizer, s.reference, s.earned, s.ground, visible);
-    for (std::size_t d = 0; d < s.acc.size(); ++d) {
-      r.out.push_back(T(s.acc[d] * done.value_factor));
-      if constexpr (Normalizer::traits.uniform_share) r.out.back() = r.out.back() + s.second[d] * done.share;
+    for (std::size_t d = 0; d < r.out.size(); ++d) {
+      r.out[d] = r.out[d] * done.value_factor;
+      if constexpr (Normalizer::traits.uniform_share) r.out[d] = r.out[d] + s.second[d] * done.share;
     }
     r.ground_weight = done.ground_weight;
     r.lse = done.lse;
@@ -189,7 +190,7 @@ state_row<T> finish_row(row_states<T, Normalizer> const& states, index_t n, Boun
   return r;
 }
 
-template <class T, class Normalizer, class Bound>
+template <class Normalizer, class T, class Bound>
 state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n, Bound const&, T const&) {
   auto const u = std::size_t(n);
   candidate_threshold<T> const at = states.level(u);
@@ -207,6 +208,33 @@ state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n
   return r;
 }
 
+/// Divides states, those of the operator's normalizer or of any that keeps the same sums, and writes the outputs; everything has
+/// been checked.
+template <class T, class Op, class View, class States>
+void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
+                 outputs<Op, T> const& to) {
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t h = 0; h < p.heads; ++h)
+      for (index_t i = 0; i < p.queries; ++i) {
+        row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
+        auto const f = op.bind(r);
+        auto const done = finish_row<typename Op::normalizer_policy>(states, states.at(b, h, i), f, r.visible);
+        for (index_t d = 0; d < p.value_width; ++d) {
+          T x = done.out[std::size_t(d)];
+          if constexpr (Op::uses(field::v0)) x = x + done.ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
+          if constexpr (Op::has_output_gate)
+            x = x * f.output_gate.factor(element<T>(in.output_gate, {b, h, i}, p.output_gate_width == 1 ? index_t(0) : d));
+          to.out(b, h, i, d) = x;
+        }
+        if constexpr (Op::has_lse)
+          if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = done.lse + f.logit_shift;
+        if constexpr (Op::has_ground_weight)
+          if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = done.ground_weight;
+        if constexpr (Op::has_threshold)
+          if (!to.threshold.absent()) to.threshold(b, h, i, 0) = done.threshold;
+      }
+}
+
 }  // namespace detail
 
 /// Divides the merged states of all keys and writes the outputs. `in` are the inputs of the whole problem: v0, the output gate
@@ -218,28 +246,7 @@ void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& st
   if (!(detail::rows_of(states) == to.out.extents()))
     throw error("finish", "states", "rows of shape " + to_string(detail::rows_of(states)),
                 to_string(to.out.extents()) + ", the shape of out");
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h)
-      for (index_t i = 0; i < p.queries; ++i) {
-        row<T> const r = detail::scalar_row<T>(p, op.mask, b, h, i);
-        auto const f = op.bind(r);
-        auto const done = detail::finish_row(states, states.at(b, h, i), f, r.visible);
-        for (index_t d = 0; d < p.value_width; ++d) {
-          T x = done.out[std::size_t(d)];
-          if constexpr (Op::uses(field::v0))
-            x = x + done.ground_weight * detail::element<T>(in.v0, detail::broadcast(in.v0, b, h, i), d);
-          if constexpr (Op::has_output_gate)
-            x = x *
-                f.output_gate.factor(detail::element<T>(in.output_gate, {b, h, i}, p.output_gate_width == 1 ? index_t(0) : d));
-          to.out(b, h, i, d) = x;
-        }
-        if constexpr (Op::has_lse)
-          if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = done.lse + f.logit_shift;
-        if constexpr (Op::has_ground_weight)
-          if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = done.ground_weight;
-        if constexpr (Op::has_threshold)
-          if (!to.threshold.absent()) to.threshold(b, h, i, 0) = done.threshold;
-      }
+  detail::finish_rows<T>(op, in, p, states, to);
 }
 
 /// The same, called as forward is: the executor tells the types, so that inputs and outputs may be braced lists.

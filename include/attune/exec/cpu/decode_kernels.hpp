@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   contract_features:    S[row][key]    = sum_d K[key][d] Q[row][d]
+//   accumulate_features:  O[row][dv]    += sum_key P[row][key] V[key][dv]
+//
+// The products of few rows with many keys. Lanes are features: a vector of K or V is loaded once, in place, and serves several
+// rows; one horizontal sum per pair is cheap beside a read from memory. Nothing here knows a policy.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <attune/exec/cpu/microkernel.hpp>
+
+namespace attune::exec_cpu {
+
+/// Block sizes of the decode path.
+template <class T, class Arch>
+struct decode_tiling {
+  using batch = xsimd::batch<T, Arch>;
+  static constexpr int lanes = int(batch::size);
+  static constexpr int rows = registers<Arch> == 32 ? 4 : 2;  ///< rows that share a loaded vector of K or V
+  static constexpr int keys = std::min(4, lanes);             ///< keys at a time: as many pointers
+  static constexpr int vectors = 4;                           ///< batches of value features at a time
+  static constexpr index_t block = 64;                        ///< keys between two updates of the reference: one word of bits
+
+  /// Features rounded up to whole batches.
+  static constexpr index_t whole(index_t features) { return (features + lanes - 1) / lanes * lanes; }
+};
+
+/// Rows [first, first + n) of one head in whole batches of neighbouring features: in place if they lie so, else copied and
+/// padded with 0. Both give the same numbers in the same places, hence the same bits.
+template <class T, class Arch>
+struct whole_rows {
+  T const* data;
+  index_t step;
+
+  whole_rows(tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch)
+      : data(x.row(b, h, first)), step(x.steps().position) {
+    index_t const width = x.extents().feature, feature = x.steps().feature;
+    index_t const whole = decode_tiling<T, Arch>::whole(width);
+    if (feature == 1 && whole == width) return;
+    for (index_t j = 0; j < n; ++j) {
+      T const* const from = data + j * step;
+      T* const to = scratch + j * whole;
+      if (feature == 1)
+        std::copy_n(from, width, to);
+      else
+        for (index_t d = 0; d < width; ++d) to[d] = from[d * feature];
+      std::fill(to + width, to + whole, T(0));
+    }
+    data = scratch;
+    step = whole;
+  }
+};
+
+/// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the hardware
+/// alone starts anew at every page, and K and V take turns.
+struct rows_ahead {
+  char const* first = nullptr;
+  index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
+  static constexpr index_t line = 64;
+
+  rows_ahead() = default;
+  /// Positions [first, last) of a head; nothing where features are not contiguous, or the range is empty.
+  template <class T>
+  rows_ahead(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
+    if (from >= to || x.steps().feature != 1) return;
+    first = reinterpret_cast<char const*>(x.row(b, h, from));
+    step = x.steps().position * index_t(sizeof(T)), rows = to - from, bytes = x.extents().feature * index_t(sizeof(T));
+  }
+  /// Asks for bytes [from, to) of row j.
+  ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
+    if (j < rows)
+      for (char const *at = first + j * step + from, *last = at + (to - from); at < last; at += line) ATTUNE_PREFETCH(at);
+  }
+};
+
+namespace detail {
+
+/// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: what two vectors that are to be summed have left is kept
+/// in one. The compiler's own shuffle: libraries of vectors do not agree about the lanes that theirs take.
+template <int Half, class B, std::size_t... L>
+ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>) {
+  constexpr std::size_t half = Half, n = sizeof...(L);
+  return B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L : n + L)...)) +
+         B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L + half : n + L - half)...));
+}
+
+/// Lane l: the sum of the lanes of x[l], by halves. x: [lanes][lanes], aligned.
+template <class B, int Half = 1>
+ATTUNE_INLINE B sums_of_rows(typename B::value_type const* x) {
+  constexpr int lanes = int(B::size);
+  if constexpr (Half == lanes)
+    return B::load_aligned(x);
+  else
+    return joined_halves<Half>(sums_of_rows<B, 2 * Half>(x), sums_of_rows<B, 2 * Half>(x + Half * lanes),
+                               std::make_index_sequence<std::size_t(lanes)>{});
+}
+
+/// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
+template <class T, class Arch, int Rows, class Step>
+ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* queries, index_t width, T const* keys,
+                                               index_t key_step, index_t n, rows_ahead const& ahead, Step const& step) {
+  using tile = decode_tiling<T, Arch>;
+  using batch = typename tile::batch;
+  constexpr int lanes = tile::lanes, together = tile::keys;
+  alignas(64) T partial[Rows][lanes][lanes];
+  for (index_t j = 0; j < n; j += lanes) {
+    for (int g = 0; g < lanes; g += together) {
+      T const* at[together];
+      for (int k = 0; k < together; ++k) at[k] = keys + std::min(j + g + k, n - 1) * key_step;
+      for (int k = 0; k < together; ++k) ahead.ask(j + g + k, 0, ahead.bytes);
+      batch acc[Rows][together];
+      clear(acc);
+      for (index_t d = 0; d < width; d += lanes) {
+        batch x[together];
+#pragma GCC unroll 8
+        for (int k = 0; k < together; ++k) {
+          x[k] = batch::load_unaligned(at[k] + d);
+          keep(x[k]);
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; ++r) {
+          batch q = batch::load_aligned(queries + r * width + d);
+          keep(q);
+#pragma GCC unroll 8
+          for (int k = 0; k < together; ++k) acc[r][k] = step(x[k], q, acc[r][k], d);
+        }
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+        for (int k = 0; k < together; ++k) acc[r][k].store_aligned(partial[r][g + k]);
+    }
+    for (int r = 0; r < Rows; ++r) sums_of_rows<batch>(partial[r][0]).store_aligned(out + r * tile::block + j);
+  }
+}
+
+template <class T, class Arch, int Rows, int Vectors>
+ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, T const* values,
+                                                    index_t value_step, index_t n, rows_ahead const& ahead, index_t d) {
+  using tile = decode_tiling<T, Arch>;
+  using batch = typename tile::batch;
+  for (; d + Vectors * tile::lanes <= width; d += Vectors * tile::lanes) {
+    batch acc[Rows][Vectors];
+    clear(acc);
+    T const* at = values + d;
+    index_t const from = d * index_t(sizeof(T)), until = std::min(ahead.bytes, from + Vectors * index_t(sizeof(batch)));
+    for (index_t j = 0; j < n; ++j, at += value_step) {
+      if constexpr (Vectors > 1) ahead.ask(j, from, until);
+      batch x[Vectors];
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) {
+        x[v] = batch::load_unaligned(at + v * tile::lanes);
+        keep(x[v]);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        batch w(weights[r * tile::block + j]);
+        keep(w);
+#pragma GCC unroll 8
+        for (int v = 0; v < Vectors; ++v) acc[r][v] = simd::multiply_add(x[v], w, acc[r][v]);
+      }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) {  // a block sums from zero: error grows with the block, not with Lk
+        T* const to = sum + r * width + d + v * tile::lanes;
+        (batch::load_aligned(to) + acc[r][v]).store_aligned(to);
+      }
+  }
+  return d;
+}
+
+template <class T, class Arch, int Rows>
+void accumulate_rows_of_features(T* sum, index_t width, T const* weights, T const* values, index_t value_step, index_t n,
+                                 rows_ahead const& ahead) {
+  constexpr int vectors = decode_tiling<T, Arch>::vectors;
+  index_t const d = accumulate_rows_of_features<T, Arch, Rows, vectors>(sum, width, weights, values, value_step, n, ahead, 0);
+  if (d < width) accumulate_rows_of_features<T, Arch, Rows, 1>(sum, width, weights, values, value_step, n, ahead, d);
+}
+
+template <class T, class Arch, int Vectors>
+ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, T const* values,
+                                                 index_t value_step, std::uint64_t seen, index_t d) {
+  using batch = xsimd::batch<T, Arch>;
+  constexpr int lanes = int(batch::size);
+  for (; d + Vectors * lanes <= width; d += Vectors * lanes) {
+    batch acc[1][Vectors];
+    clear(acc);
+    for (std::uint64_t rest = seen; rest != 0; rest &= rest - 1) {
+      index_t const j = std::countr_zero(rest);
+      batch const w(weights[j]);
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v)
+        acc[0][v] = simd::multiply_add(batch::load_unaligned(values + j * value_step + d + v * lanes), w, acc[0][v]);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      T* const to = sum + d + v * lanes;
+      (batch::load_aligned(to) + acc[0][v]).store_aligned(to);
+    }
+  }
+  return d;
+}
+
+/// Calls part(rows, first) with std::integral_constant<int, rows>, for as many rows at a time as share a register block.
+template <class T, class Arch, class Part>
+void in_row_blocks(index_t rows, Part const& part) {
+  constexpr int most = decode_tiling<T, Arch>::rows;
+  index_t r = 0;
+  for (; r + most <= rows; r += most) part(std::integral_constant<int, most>{}, r);
+  if constexpr (most > 2)
+    if (r + 2 <= rows) part(std::integral_constant<int, 2>{}, r), r += 2;
+  if (r < rows) part(std::integral_constant<int, 1>{}, r);
+}
+
+}  // namespace detail
+
+/// out[r][j] = <keys_j, queries_r> for `rows` rows and n <= block keys, or whatever `step` sums over features. queries:
+/// [rows][width], aligned; width: whole batches; out: [rows][block], written up to the batch of key n - 1.
+template <class T, class Arch, class Step = product_step>
+void contract_features(T* out, T const* queries, index_t rows, index_t width, T const* keys, index_t key_step, index_t n,
+                       rows_ahead const& ahead = {}, Step const& step = {}) {
+  constexpr index_t block = decode_tiling<T, Arch>::block;
+  detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
+    detail::contract_rows_of_features<T, Arch, some()>(out + r * block, queries + r * width, width, keys, key_step, n,
+                                                       r == 0 ? ahead : rows_ahead{}, step);
+  });
+}
+
+/// sum[r] += sum over n <= block keys of weights[r][j] values_j. sum: [rows][width], weights: [rows][block].
+template <class T, class Arch>
+void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, T const* values, index_t value_step, index_t n,
+                         rows_ahead const& ahead = {}) {
+  constexpr index_t block = decode_tiling<T, Arch>::block;
+  detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
+    detail::accumulate_rows_of_features<T, Arch, some()>(sum + r * width, width, weights + r * block, values, value_step, n,
+                                                         r == 0 ? ahead : rows_ahead{});
+  });
+}
+
+/// The same for one row over the keys whose bit is set: no other value is read. The order of operations is that of
+/// `accumulate_features`.
+template <class T, class Arch>
+void accumulate_seen_features(T* sum, index_t width, T const* weights, T const* values, index_t value_step,
+                              std::uint64_t seen) {
+  constexpr int vectors = decode_tiling<T, Arch>::vectors;
+  index_t const d = detail::accumulate_seen_features<T, Arch, vectors>(sum, width, weights, values, value_step, seen, 0);
+  if (d < width) detail::accumulate_seen_features<T, Arch, 1>(sum, width, weights, values, value_step, seen, d);
+}
+
+}  // namespace attune::exec_cpu

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Few queries, many keys: the decode path against the reference, for every family of operators that it serves.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <attune/exec/cpu/decode.hpp>
+#include <attune/exec/reference/forward.hpp>
+#include <attune/operators/presets.hpp>
+#include <attune/policies.hpp>
+#include <attune/testing/drawn_problem.hpp>
+
+#include "../../check.hpp"
+
+namespace attune::test {
+namespace {
+
+using attune::testing::problem_extents;
+
+/// What a mask of each kind shows: the visible keys of a row that stands at `position`.
+enum class sees { all, causal, window, padding, sink_and_window, some, nothing };
+constexpr sees every_mask[] = {sees::all,  sees::causal, sees::window, sees::padding, sees::sink_and_window,
+                               sees::some, sees::nothing};
+
+bool visible(sees kind, index_t h, index_t position, index_t keys, index_t j) {
+  switch (kind) {
+    case sees::all:
+      return true;
+    case sees::causal:
+      return j <= position;
+    case sees::window:
+      return j <= position && j > position - 70;
+    case sees::padding:
+      return j < keys - keys / 3;
+    case sees::sink_and_window:
+      return j <= position && (j < 3 || j > position - 9);
+    case sees::some:  // the last row of a head, each head its own keys; other rows are empty
+      return position > keys - 2 && (j * 7 + position * 3 + h) % 5 < 2 + h % 3;
+    case sees::nothing:
+      return false;
+  }
+  return false;
+}
+
+/// The dense table behind mask::runtime, and what it says.
+struct table_mask {
+  problem_extents e;
+  std::vector<unsigned char> table;
+  table_mask(sees kind, problem_extents const& extents) : e(extents) {
+    for (index_t h = 0; h < e.heads; ++h)
+      for (index_t i = 0; i < e.queries; ++i)
+        for (index_t j = 0; j < e.keys; ++j)
+          table.push_back(visible(kind, h, i + e.offset.value_or(e.keys - e.queries), e.keys, j));
+  }
+  bool operator()(index_t h, index_t i, index_t j) const { return table[std::size_t((h * e.queries + i) * e.keys + j)] != 0; }
+  mask::runtime mask() const { return {.visible = table.data(), .visible_shape = {1, e.heads, e.queries, e.keys}}; }
+};
+
+/// What a call writes.
+template <class T>
+struct written {
+  std::vector<T> out, lse, ground_weight;
+  friend bool operator==(written const& a, written const& b) {  // NaN is as good as NaN
+    auto const same = [](std::vector<T> const& x, std::vector<T> const& y) {
+      return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](T u, T v) { return u == v || (u != u && v != v); });
+    };
+    return same(a.out, b.out) && same(a.lse, b.lse) && same(a.ground_weight, b.ground_weight);
+  }
+};
+
+template <class T, class Op>
+written<T> decoded(Op const& op, inputs<Op, tensor<T const>> const& in, shape const& extents, int threads = 1) {
+  static_assert(exec_cpu::decodable<T, xsimd::default_arch, Op>);
+  shape const rows{extents.batch, extents.head, extents.position, 1};
+  written<T> to{std::vector<T>(std::size_t(extents.size())), std::vector<T>(std::size_t(rows.size())),
+                std::vector<T>(std::size_t(rows.size()))};
+  outputs<Op, T> views{.out = tensor<T>(to.out, extents)};
+  if constexpr (Op::has_lse) views.lse = natural_lse(tensor<T>(to.lse, rows));
+  if constexpr (Op::has_ground_weight) views.ground_weight = tensor<T>(to.ground_weight, rows);
+  decode(cpu<T>(threads), op, in, views);
+  return to;
+}
+
+/// Where the two differ by more than `tolerance`, relative to 1 or to the value; "" nowhere.
+template <class T, class Op>
+std::string differs(written<T> const& got, dense_result<double> const& exact, shape const& s, Op const&, double tolerance) {
+  auto const off = [&](T x, double y) {
+    double const d = std::fabs(double(x) - y);
+    return !(double(x) == y || (std::isnan(double(x)) && std::isnan(y)) || d <= tolerance * std::fmax(1, std::fabs(y)));
+  };
+  for (index_t b = 0; b < s.batch; ++b)
+    for (index_t h = 0; h < s.head; ++h)
+      for (index_t i = 0; i < s.position; ++i) {
+        auto const& head = exact.at(b, h);
+        auto const row = std::size_t((b * s.head + h) * s.position + i);
+        auto const where = [&](char const* what, double x, double y) {
+          return attune::detail::text(what, " of row (", b, ", ", h, ", ", i, "): ", x, ", not ", y);
+        };
+        for (index_t d = 0; d < s.feature; ++d)
+          if (T const x = got.out[row * std::size_t(s.feature) + std::size_t(d)]; off(x, head.out(i, d)))
+            return where("out", double(x), head.out(i, d));
+        if constexpr (Op::has_lse)
+          if (off(got.lse[row], head.lse(i))) return where("lse", double(got.lse[row]), head.lse(i));
+        if constexpr (Op::has_ground_weight)
+          if (off(got.ground_weight[row], head.ground_weight(i)))
+            return where("w0", double(got.ground_weight[row]), head.ground_weight(i));
+      }
+  return "";
+}
+
+/// A random problem of an operator whose mask is mask::runtime.
+template <class Op>
+struct problem : attune::testing::drawn_problem<Op> {
+  problem_extents e;
+  problem(problem_extents const& extents, attune::testing::detail::normal_numbers& random)
+      : attune::testing::drawn_problem<Op>(extents, random), e(extents) {}
+  shape extents() const { return {e.batch, e.heads, e.queries, e.value_width == 0 ? e.width : e.value_width}; }
+
+  /// Changes slots of a tensor in both storages.
+  template <class Change>
+  void change(field f, Change const& by) {
+    if (!Op::uses(f)) return;
+    auto& x = this->of(f);
+    for (index_t b = 0, n = 0; b < x.extents.batch; ++b)
+      for (index_t h = 0; h < x.extents.head; ++h)
+        for (index_t i = 0; i < x.extents.position; ++i)
+          for (index_t d = 0; d < x.extents.feature; ++d, ++n) {
+            double const y = by(x.doubles[std::size_t(n)], h, i, d);
+            x.doubles[std::size_t(n)] = y;
+            x.floats[std::size_t(n)] = float(y);
+          }
+  }
+  /// NaN and infinities wherever no row looks.
+  void poison(table_mask const& sees) {
+    auto const garbage = [](index_t n) { return n % 3 == 0 ? nan : n % 3 == 1 ? inf : -inf; };
+    for (field f : {field::k, field::v, field::gate_k, field::position_k, field::sort_k, field::place, field::key_bias}) {
+      index_t const group = e.heads / (Op::uses(f) ? this->of(f).extents.head : 1);
+      change(f, [&](double x, index_t h, index_t j, index_t d) {
+        for (index_t own = h * group; own < (h + 1) * group; ++own)
+          for (index_t i = 0; i < e.queries; ++i)
+            if (sees(own, i, j)) return x;
+        return garbage(j + d);
+      });
+    }
+    for (field f : {field::scores, field::gates, field::bias})
+      change(f, [&](double x, index_t h, index_t i, index_t j) { return sees(h, i, j) ? x : garbage(i + j); });
+  }
+};
+
+/// Lq 1..8, lengths around blocks, odd widths, all groups of heads.
+std::vector<problem_extents> shapes() {
+  std::vector<problem_extents> all;
+  constexpr index_t keys[] = {1, 2, 63, 64, 65, 130, 200, 700};
+  constexpr index_t heads[][3] = {{1, 1, 1}, {2, 1, 2}, {4, 1, 1}, {8, 1, 1}, {4, 2, 4}, {4, 4, 2}, {6, 2, 3}, {3, 3, 3}};
+  for (index_t n = 0; n < 8; ++n)
+    all.push_back({.batch = 1 + n % 2,
+                   .heads = heads[n][0],
+                   .queries = 1 + (n * 3) % 8,
+                   .keys = keys[n],
+                   .width = 1 + (n * 13) % 37,
+                   .value_width = 1 + (n * 29) % 71,
+                   .gate_width = 1 + n,
+                   .position_width = 3,
+                   .key_heads = heads[n][1],
+                   .value_heads = heads[n][2]});
+  return all;
+}
+
+/// The operator under every mask at every shape: against the reference, bit by bit with garbage where nobody looks.
+template <class T, class Op>
+void check_everywhere(Op op, double tolerance) {
+  attune::testing::detail::normal_numbers random(7);
+  for (problem_extents const& e : shapes())
+    for (sees kind : every_mask) {
+      table_mask const mask(kind, e);
+      op.mask = mask.mask();
+      problem<Op> p(e, random);
+      auto const got = decoded<T>(op, p.template inputs<tensor<T const>>(), p.extents());
+      auto const exact = forward(reference<double>{}, op, p.template inputs<any_tensor>(), p.extents());
+      std::string const where = attune::detail::text("mask ", int(kind), ", Lq ", e.queries, ", Lk ", e.keys, ", H ", e.heads);
+      std::string const wrong = differs(got, exact, p.extents(), op, tolerance);
+      CHECK_MESSAGE(wrong == "", where << ": " << wrong);
+      p.poison(mask);
+      CHECK_MESSAGE(got == decoded<T>(op, p.template inputs<tensor<T const>>(), p.extents()),
+                    where << ": garbage changed bits");
+    }
+}
+
+auto const plain = attention(kernel::dot_product{}, mask::runtime{});
+auto const grounded = attention(kernel::dot_product{}, length_scale::margin{-1.0, 0.2}, gate::softplus{0.1},
+                                normalizer::grounded{0.2}, gate::sigmoid_output{}, mask::runtime{});
+
+TEST_CASE("decode: softmax") { check_everywhere<float>(plain, 4e-6); }
+
+TEST_CASE("decode: ground mass and ground value, a gate, an output gate") { check_everywhere<double>(grounded, 1e-13); }
+
+TEST_CASE("decode: a uniform share of all visible values; positions and a cap") {
+  check_everywhere<double>(attention((kernel::dot_product{} + kernel::alibi{0.1} + kernel::key_bias{}) | kernel::softcap{3},
+                                     normalizer::affine<>{0.7, 1.2}, mask::runtime{}),
+                           1e-13);
+}
+
+TEST_CASE("decode: no reference, no divisor; two products of features") {
+  check_everywhere<double>(attention(kernel::tupe(), length_scale::ssmax{}, normalizer::sigmoid{}, mask::runtime{}), 1e-13);
+}
+
+TEST_CASE("decode: self-adjusted, distances") {
+  check_everywhere<double>(
+      attention(kernel::l2{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}, mask::runtime{}), 1e-12);
+}
+
+auto const given = attention(kernel::given_scores{}, gate::given_softplus{0.3}, normalizer::valued_sink{0.5}, mask::runtime{});
+
+TEST_CASE("decode: given scores and gates, a sink with a value") { check_everywhere<float>(given, 4e-6); }
+
+/// |q - k| does not vanish where both are padding, were it not for the constant.
+struct shifted_difference {
+  template <class T>
+  static T pair(T const& q, T const& k) {
+    return T(0.25) - math::abs(T(q - k));
+  }
+};
+
+TEST_CASE("decode: all other contractions at once") {
+  // Tables of one head and of three widths do not fit `shapes`: one shape, every mask.
+  problem_extents const e{.heads = 4, .queries = 3, .keys = 150, .width = 5, .value_width = 6, .axes = 2, .key_heads = 2};
+  attune::testing::detail::normal_numbers random(9);
+  auto const numbers = [&](index_t n) {
+    std::vector<double> x;
+    for (index_t i = 0; i < n; ++i) x.push_back(0.3 * random());
+    return x;
+  };
+  auto const metric = numbers(4 * 5), values = numbers(4 * 21), bias = numbers(4 * 5);
+  tensor<double const> const per_head(metric, shape{1, 4, 1, 5}), near(values, shape{1, 4, 21, 1});
+  auto op = attention(kernel::bilinear{per_head} + kernel::elliptical{per_head} + kernel::elementwise<shifted_difference>{0.2} +
+                          kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::relative_bias{near} + kernel::bias{},
+                      mask::runtime{});
+  for (sees kind : every_mask) {
+    table_mask const mask(kind, e);
+    op.mask = mask.mask();
+    problem<decltype(op)> p(e, random);
+    auto const got = decoded<double>(op, p.inputs<tensor<double const>>(), p.extents());
+    auto const exact = forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents());
+    CHECK_MESSAGE(differs(got, exact, p.extents(), op, 1e-13) == "", "mask " << int(kind));
+    p.poison(mask);
+    CHECK_MESSAGE(got == decoded<double>(op, p.inputs<tensor<double const>>(), p.extents()), "mask " << int(kind));
+  }
+}
+
+TEST_CASE("decode: several chunks of keys are merged; any number of threads gives the same bits") {
+  attune::testing::detail::normal_numbers random(3);
+  problem_extents e{
+      .batch = 2, .heads = 4, .queries = 2, .keys = 3333, .width = 4, .gate_width = 2, .key_heads = 2, .value_heads = 2};
+  for (sees kind : {sees::all, sees::causal, sees::window, sees::some, sees::nothing}) {
+    table_mask const mask(kind, e);
+    auto op = grounded;
+    op.mask = mask.mask();
+    problem<decltype(op)> p(e, random);
+    // Chunks with the highest logits last, keys that are off all through a chunk.
+    p.change(field::q, [](double x, index_t, index_t, index_t d) { return d == 0 ? 1 : x; });
+    p.change(field::k, [](double x, index_t, index_t j, index_t d) { return d == 0 ? double(j) / 200 : x; });
+    auto const in = p.inputs<tensor<double const>>();
+    auto const one = decoded<double>(op, in, p.extents());
+    std::string const wrong =
+        differs(one, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 1e-12);
+    CHECK_MESSAGE(wrong == "", "mask " << int(kind) << ": " << wrong);
+    for (int threads : {2, 5}) CHECK(one == decoded<double>(op, in, p.extents(), threads));
+  }
+}
+
+TEST_CASE("decode: more rows than one task holds") {
+  attune::testing::detail::normal_numbers random(4);
+  problem_extents const e{.heads = 22, .queries = 7, .keys = 90, .width = 3};  // 154 rows of one key head: 64 + 64 + 26
+  table_mask const mask(sees::causal, e);
+  auto op = plain;
+  op.mask = mask.mask();
+  problem<decltype(op)> const p(e, random);
+  auto const got = decoded<float>(op, p.inputs<tensor<float const>>(), p.extents(), 2);
+  CHECK(differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) == "");
+}
+
+TEST_CASE("decode: logits of -inf and NaN, values that are not finite, seen by some rows") {
+  attune::testing::detail::normal_numbers random(5);
+  problem_extents const e{.heads = 2, .queries = 3, .keys = 100, .value_width = 5};
+  table_mask const mask(sees::causal, e);  // row 0 does not see keys 98 and 99
+  auto op = given;
+  op.mask = mask.mask();
+  problem<decltype(op)> p(e, random);
+  auto const run = [&] { return decoded<float>(op, p.inputs<tensor<float const>>(), p.extents()); };
+  auto const agrees = [&](written<float> const& got) {
+    return differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6);
+  };
+  p.change(field::scores, [](double x, index_t h, index_t i, index_t j) {
+    return (h == 0 && i == 0) || (j < 70 && i == 1) || j % 7 == 0 ? -inf : x;  // all off; off for a whole block; some off
+  });
+  CHECK(agrees(run()) == "");
+  p.change(field::v, [](double x, index_t, index_t j, index_t) { return j >= 98 ? nan : x; });
+  CHECK(agrees(run()) == "");  // rows 1 and 2 are NaN, row 0 is not
+  p.change(field::v, [](double, index_t, index_t j, index_t d) { return double(j + d); });
+  p.change(field::scores, [](double x, index_t, index_t i, index_t j) {
+    return i == 1 && j == 3 ? nan : i == 2 && j == 9 ? inf : x;
+  });
+  auto const got = run();
+  for (std::size_t n = 0; n < got.out.size(); ++n) CHECK(std::isnan(got.out[n]) == (n / 5 % 3 != 0));
+}
+
+/// The same numbers with a gap behind each feature and the positions reversed.
+struct spread_tensor {
+  std::vector<float> memory;
+  shape extents;
+  explicit spread_tensor(tensor<float const> const& x)
+      : memory(std::size_t(2 * x.extents().size()), float(nan)), extents(x.extents()) {
+    auto const to = view();
+    for (index_t b = 0; b < extents.batch; ++b)
+      for (index_t h = 0; h < extents.head; ++h)
+        for (index_t i = 0; i < extents.position; ++i)
+          for (index_t d = 0; d < extents.feature; ++d) to(b, h, i, d) = x(b, h, i, d);
+  }
+  tensor<float> view() {
+    index_t const row = 2 * extents.feature, head = row * extents.position;
+    return {memory.data() + head - row, extents, {head * extents.head, head, -row, 2}};
+  }
+};
+
+TEST_CASE("decode: any strides give the same bits") {
+  attune::testing::detail::normal_numbers random(6);
+  for (index_t width : {16, 7}) {
+    problem_extents const e{.batch = 2, .heads = 4, .queries = 2, .keys = 130, .width = width, .key_heads = 2};
+    table_mask const mask(sees::window, e);
+    auto op = plain;
+    op.mask = mask.mask();
+    problem<decltype(op)> const p(e, random);
+    auto const in = p.inputs<tensor<float const>>();
+    spread_tensor q(in.q), k(in.k), v(in.v);
+    inputs<decltype(op), tensor<float const>> const spread{.q = q.view(), .k = k.view(), .v = v.view()};
+    CHECK(decoded<float>(op, in, p.extents()) == decoded<float>(op, spread, p.extents()));
+  }
+}
+
+TEST_CASE("decode: parameters of every query are read by their own row") {
+  attune::testing::detail::normal_numbers random(8);
+  problem_extents const e{.heads = 3, .queries = 4, .keys = 40};
+  std::vector<double> scales;
+  for (int n = 0; n < 12; ++n) scales.push_back(0.1 * n);
+  table_mask const mask(sees::causal, e);
+  auto op = attention(kernel::dot_product{per_query(scales, 3)}, mask::runtime{});
+  op.mask = mask.mask();
+  problem<decltype(op)> const p(e, random);
+  auto const got = decoded<float>(op, p.inputs<tensor<float const>>(), p.extents());
+  CHECK(differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) == "");
+}
+
+}  // namespace
+}  // namespace attune::test

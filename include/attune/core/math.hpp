@@ -42,6 +42,14 @@ struct scalar {
   ATTUNE_HD static T epsilon() { return std::numeric_limits<T>::epsilon(); }
   /// The smallest positive number that is normal.
   ATTUNE_HD static T least() { return (std::numeric_limits<T>::min)(); }
+  /// The power of two at or below x, a positive normal number: a unit that neither multiplication nor division rounds in.
+  ATTUNE_HD_UNCHECKED static T binade(T const& x) {
+    using std::frexp;
+    using std::ldexp;
+    int exponent = 0;
+    static_cast<void>(frexp(x, &exponent));
+    return T(ldexp(T(1), exponent - 1));
+  }
   /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
   ATTUNE_HD static bool any(bool c) { return c; }
   /// Exactly 0 and constant: what annihilates in a derivative.

@@ -88,15 +88,6 @@ ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a,
     return xsimd::fma(a, b, c);
 }
 
-/// The sum of all lanes (xsimd 10 gave the function a new name).
-template <class T, class Arch>
-ATTUNE_INLINE T sum_of(xsimd::batch<T, Arch> const& x) {
-  if constexpr (requires { reduce_add(x); })
-    return reduce_add(x);
-  else
-    return hadd(x);
-}
-
 template <class T, std::size_t N>
 constexpr std::array<T, N> twice(std::array<T, N> c) {
   for (T& x : c) x *= 2;
@@ -162,6 +153,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch infinity() { return batch(std::numeric_limits<T>::infinity()); }
   ATTUNE_INLINE static batch epsilon() { return batch(std::numeric_limits<T>::epsilon()); }
   ATTUNE_INLINE static batch least() { return batch(std::numeric_limits<T>::min()); }
+  ATTUNE_INLINE static batch binade(batch const& x) { return from_bits(to_bits(x) & to_bits(infinity())); }
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
   /// factor * tangent, 0 where either is 0 (`chained` of core/dual.hpp). AVX-512 compares under a mask and multiplies under a

@@ -38,10 +38,11 @@ mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& reference, 
   constexpr normalizer_traits is = Op::normalizer_is;
   T const one(1), zero(0);
   mass_slopes<T, N> s;
-  // Any unit will do; one below the normal numbers would overflow where it divides.
+  // Any unit will do, but one that rounds would leave a rest where gains cancel (a single key that shares uniformly), and one
+  // below the normal numbers would overflow where it divides.
   T const least = scalar<T>::least();
-  s.earned_unit = math::select(earned < least, one, earned);
-  s.ground_unit = math::select(ground < least, one, ground);
+  s.earned_unit = scalar<T>::binade(math::select(earned < least, one, earned));
+  s.ground_unit = scalar<T>::binade(math::select(ground < least, one, ground));
   D total_earned(earned), total_ground(ground);
   total_earned.tangent[0] = s.earned_unit;
   total_ground.tangent[1] = s.ground_unit;

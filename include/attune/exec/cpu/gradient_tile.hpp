@@ -197,27 +197,6 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
-  /// <do, row> of each query, 0 in lanes past the last, for saved rows of values.
-  void by_saved_rows(std::vector<T> const& rows, batch* sum) const {
-    constexpr index_t panel = panels<T, Arch>::width;
-    index_t const width = p_->value_width;
-    alignas(64) T lane[queries] = {};
-    for (index_t l = 0; l < count_; ++l) {
-      T const* const row = rows.data() + call_->saved.at(b_, h_, first_query_ + l) * width;
-      batch product(T(0));
-      T rest(0);
-      for (index_t d = 0; d < width; d += lanes) {
-        T const* const by = out_panels_ + (d / panel * count_ + l) * panel + d % panel;
-        if (d + lanes <= width)
-          product = simd::multiply_add(batch::load_aligned(by), batch::load_unaligned(row + d), product);
-        else
-          for (index_t c = 0; d + c < width; ++c) rest += by[c] * row[d + c];
-      }
-      lane[l] = simd::sum_of(product) + rest;
-    }
-    for (int v = 0; v < vectors; ++v) sum[v] = batch::load_aligned(lane + v * lanes);
-  }
-
   call const* call_;
   T *own_, *by_out_, *out_panels_;
   row<batch> row_[std::size_t(vectors)];

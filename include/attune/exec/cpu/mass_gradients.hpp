@@ -38,9 +38,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
       : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch) {
     batch value_sum[vectors], second_sum[vectors];
-    this->by_saved_rows(c.saved.acc, value_sum);
+    inner(c.saved.acc, scratch, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      this->by_saved_rows(c.saved.second, second_sum);
+      inner(c.saved.second, scratch, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -143,6 +143,20 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   /// The saved numbers of the rows.
   batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
   index_t query(index_t l) const { return std::min(first_query_ + l, p_->queries - 1); }
+  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are the same
+  /// number, and what their difference means, that nothing competes with it, comes out as exactly 0.
+  void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
+    static_assert(queries <= base::block);  // `packed` is the scratch of a block
+    tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
+    pack_queries<queries>(packed, view, b_, h_, first_query_);
+    for (int v = 0; v < vectors; ++v) {
+      sum[v] = batch(T(0));
+      for (index_t d = 0; d < p_->value_width; ++d) {
+        index_t const at = d * queries + v * lanes;
+        sum[v] = simd::multiply_add(batch::load_aligned(by_out_ + at), batch::load_aligned(packed + at), sum[v]);
+      }
+    }
+  }
   T ground_value(index_t l, index_t d) const {
     return attune::detail::ground_value_row(call_->in.v0, b_, h_, query(l))[d * call_->in.v0.steps().feature];
   }

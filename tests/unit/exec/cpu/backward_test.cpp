@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -132,6 +133,35 @@ TEST_CASE("backward: many tasks, chunks of queries, several waves") {
   };
   check({1, 2, 2100, 3}, {1, 1, 2100, 3});  // three chunks of a head
   check({5, 8, 3, 4}, {5, 2, 40, 4});       // forty tasks: two waves
+}
+
+TEST_CASE("backward: with one key nothing competes, and the gradient by its score is exactly 0") {
+  // Two sums of the same products must round alike, however long they are.
+  constexpr index_t heads = 2, queries = 41, value_width = 121;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  auto const draw = [&](shape const& e) {
+    std::vector<float> x(static_cast<std::size_t>(e.size()));
+    for (float& y : x) y = 4 * normal(random);
+    return x;
+  };
+  shape const q_shape{1, heads, queries, 1}, k_shape{1, 1, 1, 1}, v_shape{1, heads, 1, value_width},
+      out_shape{1, heads, queries, value_width};
+  auto const q = draw(q_shape), k = draw(k_shape), v = draw(v_shape), by_out = draw(out_shape);
+  using view = tensor<float const>;
+  auto const zero = [](gradient_array<float> const& g) {
+    return std::all_of(g.values.begin(), g.values.end(), [](float x) { return x == 0; });
+  };
+  auto const softmax =
+      vjp(cpu{1}, attention(kernel::dot_product{}), {.q = view(q, q_shape), .k = view(k, k_shape), .v = view(v, v_shape)},
+          {.out = view(by_out, out_shape)});
+  CHECK(zero(softmax.of(field::q)));
+  CHECK(zero(softmax.of(field::k)));
+  auto const centered =
+      vjp(cpu{1}, attention(kernel::scalar_difference{}, normalizer::centered_relu{}),
+          {.v = view(v, v_shape), .sort_q = view(q, q_shape), .sort_k = view(k, k_shape)}, {.out = view(by_out, out_shape)});
+  CHECK(zero(centered.of(field::sort_q)));
+  CHECK(zero(centered.of(field::sort_k)));
 }
 
 TEST_CASE("backward: what is wrong is named") {

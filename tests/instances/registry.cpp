@@ -33,7 +33,9 @@ std::map<std::string, entry> const& registry() {
     std::map<std::string, entry> to;
 #if defined(ATTUNE_INSTANCES_ARCHETYPES)  // ATTUNE_TEST_SCOPE, see tests/CMakeLists.txt
     add_archetypes(to);
+#if !defined(ATTUNE_INSTANCES_FEW)
     add_more_archetypes(to);
+#endif
 #if defined(ATTUNE_INSTANCES_MORE)
     add_distance(to);
     add_scalar(to);

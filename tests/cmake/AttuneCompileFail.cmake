@@ -2,9 +2,7 @@
 # something that the regular expression (CMake's dialect) matches. compile_fail/legal/NAME.cpp: the nearest legal program;
 # the test passes when the compiler accepts it without a warning. Both for every compiler found.
 function(attune_add_compile_fail_tests)
-  find_program(ATTUNE_GXX NAMES g++ g++-12 g++-13 g++-14)
-  find_program(ATTUNE_CLANGXX NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19)
-  mark_as_advanced(ATTUNE_GXX ATTUNE_CLANGXX)
+  attune_find_compilers()
   attune_glob(files compile_fail/*.cpp)
   foreach(compiler gxx clangxx)
     string(TOUPPER "ATTUNE_${compiler}" program)

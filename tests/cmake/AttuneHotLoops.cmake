@@ -1,10 +1,9 @@
 # codegen/check_hot_loops.py: the hot loops keep their shape in the object code. A test for every compiler found, and one that
 # plants defects. Nothing is run, so the flags and instruction sets are the script's own, not those of the build.
 function(attune_add_hot_loop_tests)
-  find_program(ATTUNE_GXX NAMES g++ g++-12 g++-13 g++-14)
-  find_program(ATTUNE_CLANGXX NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19)
+  attune_find_compilers()
   find_program(ATTUNE_OBJDUMP NAMES objdump)
-  mark_as_advanced(ATTUNE_GXX ATTUNE_CLANGXX ATTUNE_OBJDUMP)
+  mark_as_advanced(ATTUNE_OBJDUMP)
   if(NOT Python3_FOUND OR NOT ATTUNE_OBJDUMP)
     message(STATUS "attune: no test looks at the hot loops: that needs Python 3 and objdump")
     return()

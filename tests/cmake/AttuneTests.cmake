@@ -1,3 +1,10 @@
+# attune_find_compilers(): ATTUNE_GXX and ATTUNE_CLANGXX, for tests that compile with both whatever builds the rest.
+macro(attune_find_compilers)
+  find_program(ATTUNE_GXX NAMES g++ g++-12 g++-13 g++-14)
+  find_program(ATTUNE_CLANGXX NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19)
+  mark_as_advanced(ATTUNE_GXX ATTUNE_CLANGXX)
+endmacro()
+
 # attune_glob(<variable> <glob>...): sources below this folder, sub-folders included, relative to it, sorted.
 macro(attune_glob variable)
   file(GLOB_RECURSE ${variable} CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" ${ARGN})

@@ -59,6 +59,24 @@ struct elementwise_step {
   }
 };
 
+namespace detail {
+
+/// The tensors of a sum over features.
+template <field Query, field Key>
+struct query_and_key {
+  static constexpr field query = Query, key = Key;
+  static index_t width(problem_shape const& p) { return p.width_of(Query); }
+  static index_t heads(problem_shape const& p) { return p.heads_of(Key); }
+};
+template <class C>
+struct feature_fields : query_and_key<field::q, field::k> {};
+template <>
+struct feature_fields<contraction::gate_dot> : query_and_key<field::gate_q, field::gate_k> {};
+template <>
+struct feature_fields<contraction::position_dot> : query_and_key<field::position_q, field::position_k> {};
+
+}  // namespace detail
+
 /// Specialised for every contraction: `resident` and `rows` elements of scratch, `pack` once per tile, `run` per block.
 template <class C, class T, class Arch>
 struct contractor;

@@ -76,15 +76,21 @@ void fill_pairs(T* to, decode_place const& at, index_t n, OfRow const& of_row) {
   }
 }
 
-/// All q-k contractions pack q and read k in place.
-template <class T, class Arch>
-struct decode_query_key : decode_contractor_base {
-  static index_t packed(problem_shape const& p) { return decode_tiling<T, Arch>::whole(p.width); }
+/// All sums over features pack the query side and read the keys in place; a product, unless `run` is another.
+template <class C, class T, class Arch>
+struct decode_features : decode_contractor_base {
+  using fields = feature_fields<C>;
+  static index_t packed(problem_shape const& p) { return decode_tiling<T, Arch>::whole(fields::width(p)); }
   static index_t copied(problem_shape const& p) { return packed(p); }
-  static index_t heads(problem_shape const& p) { return p.key_heads; }
+  static index_t heads(problem_shape const& p) { return fields::heads(p); }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const&, decode_place const& at) {
-    pack_features<T, Arch>(to, in.q, at);
+    pack_features<T, Arch>(to, member<fields::query>(in), at);
+  }
+  template <class In, class Owner>
+  static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
+                  T* copy) {
+    contract_with_keys<T, Arch>(to, q, member<fields::key>(in), fields::heads(*at.p), at, block, copy);
   }
 };
 
@@ -114,13 +120,11 @@ struct decode_metric_step {
 }  // namespace detail
 
 template <class T, class Arch>
-struct decode_contractor<contraction::dot, T, Arch> : detail::decode_query_key<T, Arch> {
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
-                  T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, in.k, at.p->key_heads, at, block, copy);
-  }
-};
+struct decode_contractor<contraction::dot, T, Arch> : detail::decode_features<contraction::dot, T, Arch> {};
+template <class T, class Arch>
+struct decode_contractor<contraction::gate_dot, T, Arch> : detail::decode_features<contraction::gate_dot, T, Arch> {};
+template <class T, class Arch>
+struct decode_contractor<contraction::position_dot, T, Arch> : detail::decode_features<contraction::position_dot, T, Arch> {};
 
 template <class T, class Arch>
 struct decode_contractor<contraction::metric_dot, T, Arch> : decode_contractor<contraction::dot, T, Arch> {
@@ -145,7 +149,8 @@ struct decode_contractor<contraction::biased_dot, T, Arch> : decode_contractor<c
 };
 
 template <class T, class Arch>
-struct decode_contractor<contraction::squared_distance, T, Arch> : detail::decode_query_key<T, Arch> {
+struct decode_contractor<contraction::squared_distance, T, Arch>
+    : detail::decode_features<contraction::squared_distance, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
@@ -154,7 +159,7 @@ struct decode_contractor<contraction::squared_distance, T, Arch> : detail::decod
 };
 
 template <class F, class T, class Arch>
-struct decode_contractor<contraction::elementwise<F>, T, Arch> : detail::decode_query_key<T, Arch> {
+struct decode_contractor<contraction::elementwise<F>, T, Arch> : detail::decode_features<contraction::elementwise<F>, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
@@ -165,8 +170,9 @@ struct decode_contractor<contraction::elementwise<F>, T, Arch> : detail::decode_
 
 /// A metric per head: rows of different heads are different products.
 template <class T, class Arch>
-struct decode_contractor<contraction::metric_distance, T, Arch> : detail::decode_query_key<T, Arch> {
-  using base = detail::decode_query_key<T, Arch>;
+struct decode_contractor<contraction::metric_distance, T, Arch>
+    : detail::decode_features<contraction::metric_distance, T, Arch> {
+  using base = detail::decode_features<contraction::metric_distance, T, Arch>;
   static index_t packed(problem_shape const& p) { return 2 * base::packed(p); }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const& owner, decode_place const& at) {
@@ -185,38 +191,6 @@ struct decode_contractor<contraction::metric_distance, T, Arch> : detail::decode
     for (index_t r = 0; r < at.rows; ++r)
       contract_features<T, Arch>(to + r * decode_tiling<T, Arch>::block, q + r * whole, 1, whole, from.data, from.step, block.n,
                                  r == 0 ? at.values : rows_ahead{}, detail::decode_metric_step<T>{q + (at.rows + r) * whole});
-  }
-};
-
-template <class T, class Arch>
-struct decode_contractor<contraction::gate_dot, T, Arch> : detail::decode_contractor_base {
-  static index_t packed(problem_shape const& p) { return decode_tiling<T, Arch>::whole(p.gate_width); }
-  static index_t copied(problem_shape const& p) { return packed(p); }
-  static index_t heads(problem_shape const& p) { return p.gate_key_heads; }
-  template <class In, class Owner>
-  static void pack(T* to, In const& in, Owner const&, decode_place const& at) {
-    detail::pack_features<T, Arch>(to, in.gate_q, at);
-  }
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
-                  T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, in.gate_k, at.p->gate_key_heads, at, block, copy);
-  }
-};
-
-template <class T, class Arch>
-struct decode_contractor<contraction::position_dot, T, Arch> : detail::decode_contractor_base {
-  static index_t packed(problem_shape const& p) { return decode_tiling<T, Arch>::whole(p.position_width); }
-  static index_t copied(problem_shape const& p) { return packed(p); }
-  static index_t heads(problem_shape const& p) { return p.position_key_heads; }
-  template <class In, class Owner>
-  static void pack(T* to, In const& in, Owner const&, decode_place const& at) {
-    detail::pack_features<T, Arch>(to, in.position_q, at);
-  }
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
-                  T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, in.position_k, at.p->position_key_heads, at, block, copy);
   }
 };
 
@@ -283,37 +257,26 @@ struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contra
 namespace detail {
 
 /// Pairs that the caller computed.
-template <class T, class Arch>
-void copy_pairs(T* to, tensor<T const> const& pairs, decode_place const& at, key_block_place const& block) {
-  index_t const step = pairs.steps().feature;
-  fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
-    T const* const row = pairs.row(at.b, at.head_of(r), at.query_of(r)) + block.first * step;
-    return [=](index_t j) { return row[j * step]; };
-  });
-}
+template <class T, class Arch, field F>
+struct decode_given_pairs : decode_contractor_base {
+  template <class In, class Owner>
+  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
+    auto const& pairs = member<F>(in);
+    index_t const step = pairs.steps().feature;
+    fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
+      T const* const row = pairs.row(at.b, at.head_of(r), at.query_of(r)) + block.first * step;
+      return [=](index_t j) { return row[j * step]; };
+    });
+  }
+};
 
 }  // namespace detail
 
 template <class T, class Arch>
-struct decode_contractor<contraction::given_scores, T, Arch> : detail::decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    detail::copy_pairs<T, Arch>(to, in.scores, at, block);
-  }
-};
+struct decode_contractor<contraction::given_scores, T, Arch> : detail::decode_given_pairs<T, Arch, field::scores> {};
 template <class T, class Arch>
-struct decode_contractor<contraction::given_gates, T, Arch> : detail::decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    detail::copy_pairs<T, Arch>(to, in.gates, at, block);
-  }
-};
+struct decode_contractor<contraction::given_gates, T, Arch> : detail::decode_given_pairs<T, Arch, field::gates> {};
 template <class T, class Arch>
-struct decode_contractor<contraction::given_bias, T, Arch> : detail::decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    detail::copy_pairs<T, Arch>(to, in.bias, at, block);
-  }
-};
+struct decode_contractor<contraction::given_bias, T, Arch> : detail::decode_given_pairs<T, Arch, field::bias> {};
 
 }  // namespace attune::exec_cpu

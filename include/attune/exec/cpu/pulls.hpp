@@ -78,26 +78,6 @@ struct puller;
 
 namespace detail {
 
-/// The tensors of a sum over features.
-template <class C>
-struct feature_fields {
-  static constexpr field query = field::q, key = field::k;
-  static index_t width(problem_shape const& p) { return p.width; }
-  static index_t heads(problem_shape const& p) { return p.key_heads; }
-};
-template <>
-struct feature_fields<contraction::gate_dot> {
-  static constexpr field query = field::gate_q, key = field::gate_k;
-  static index_t width(problem_shape const& p) { return p.gate_width; }
-  static index_t heads(problem_shape const& p) { return p.gate_key_heads; }
-};
-template <>
-struct feature_fields<contraction::position_dot> {
-  static constexpr field query = field::position_q, key = field::position_k;
-  static index_t width(problem_shape const& p) { return p.position_width; }
-  static index_t heads(problem_shape const& p) { return p.position_key_heads; }
-};
-
 /// Sums over features: resident are the gradient of the packed queries, [d][query], those queries as panels, and whether they
 /// hold neither NaN nor infinity.
 template <class C, class T, class Arch>

@@ -2,7 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // One operator for each kind of row state and each kind of input: what second compilers and sanitizers run in the quick tier
-// instead of the whole registry. The sanitizers of the quick tier, which take a minute for an operator, run this file alone.
+// instead of the whole registry. Sanitized, an operator takes a minute to compile: hence archetypes_sets.cpp beside this file,
+// for a second core, and archetypes_more.cpp, which the sanitizers of the quick tier leave out.
 #include "instance.hpp"
 
 namespace attune::instances {
@@ -11,9 +12,6 @@ void add_archetypes(std::map<std::string, entry>& to) {
   add(to, dot, no_length_scale, no_gate, softmax);
   add(to, given, no_length_scale, no_gate, softmax);
   add(to, dot, margin, softplus_gate, grounded);
-  add(to, hybrid, no_length_scale, no_gate, entmax);
-  add(to, dot, no_length_scale, no_gate, adjusted_with_zero);
-  add(to, dot, no_length_scale, no_gate, softmax, sigmoid_value);
 }
 
 }  // namespace attune::instances

@@ -286,9 +286,9 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
       case backend::cpu_float:
         return detail::run_cpu<float>(made, p, o);
       case backend::cpu_double:
-        return detail::run_cpu<double>(made, p, o);
+        if constexpr (has_double) return detail::run_cpu<double>(made, p, o);
     }
-    throw std::logic_error("unknown backend");
+    throw std::logic_error("no such backend in this program");
   };
   auto const names = detail::names_of_slots(probe, recorded);
   e.vjp = [make, described, names](problem const& p, backend on, cotangent const& by, options const& o) {
@@ -302,9 +302,9 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
       case backend::cpu_float:
         return detail::vjp_cpu<float>(made, p, by, names, o);
       case backend::cpu_double:
-        return detail::vjp_cpu<double>(made, p, by, names, o);
+        if constexpr (has_double) return detail::vjp_cpu<double>(made, p, by, names, o);
     }
-    throw std::logic_error("unknown backend");
+    throw std::logic_error("no such backend in this program");
   };
   to.emplace(e.name, std::move(e));
 }

@@ -13,6 +13,7 @@ void add_principled_given(std::map<std::string, entry>&);
 void add_grounded(std::map<std::string, entry>&);
 void add_length_scale(std::map<std::string, entry>&);
 void add_archetypes(std::map<std::string, entry>&);
+void add_archetype_sets(std::map<std::string, entry>&);
 void add_more_archetypes(std::map<std::string, entry>&);
 void add_sigmoid(std::map<std::string, entry>&);
 void add_affine(std::map<std::string, entry>&);
@@ -33,6 +34,7 @@ std::map<std::string, entry> const& registry() {
     std::map<std::string, entry> to;
 #if defined(ATTUNE_INSTANCES_ARCHETYPES)  // ATTUNE_TEST_SCOPE, see tests/CMakeLists.txt
     add_archetypes(to);
+    add_archetype_sets(to);
 #if !defined(ATTUNE_INSTANCES_FEW)
     add_more_archetypes(to);
 #endif

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,8 +65,15 @@ struct cotangent {
 using gradients = std::map<std::string, array>;
 
 enum class backend { reference_double, reference_50, cpu_float, cpu_double };
+#if defined(ATTUNE_INSTANCES_FLOAT)  // the CPU in float alone: for second compilers and sanitizers in the quick tier
+inline constexpr backend all_backends[] = {backend::reference_double, backend::reference_50, backend::cpu_float};
+inline constexpr backend cpu_backends[] = {backend::cpu_float};
+#else
 inline constexpr backend all_backends[] = {backend::reference_double, backend::reference_50, backend::cpu_float,
                                            backend::cpu_double};
+inline constexpr backend cpu_backends[] = {backend::cpu_float, backend::cpu_double};
+#endif
+inline constexpr bool has_double = std::size(cpu_backends) > 1;
 char const* name(backend) noexcept;
 
 struct options {

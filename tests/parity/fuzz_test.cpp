@@ -48,7 +48,7 @@ void fuzz(std::string const& run, std::uint64_t seed, index count, Draw draw) {
   for (std::uint64_t n = 0; n < static_cast<std::uint64_t>(count) && all.failures < patience; ++n) {
     sample const s = random_sample(seed + n, draw);
     result const reference = s.op->run(s.p, backend::reference_double, {});
-    for (backend b : {backend::cpu_float, backend::cpu_double}) {
+    for (backend b : instances::cpu_backends) {
       options how;
       how.odd_strides = s.seed % 2 == 1;
       comparison const c = compare(s.op->run(s.p, b, how), reference, bounds_of(*s.op, s.p, s.n, reference, accuracy_of(b)));
@@ -89,7 +89,7 @@ TEST_CASE("determinism: 1, 2 and 3 threads and any memory layout give the same b
   for (index n = 0; n < case_count(0.03); ++n) {
     std::uint64_t const seed = fixed_seed + 1000003 + static_cast<std::uint64_t>(n);
     sample const s = n % 5 == 0 ? random_sample(seed, block_edge_dimensions) : random_sample(seed, small_dimensions);
-    for (backend b : {backend::cpu_float, backend::cpu_double}) {
+    for (backend b : instances::cpu_backends) {
       auto const run = [&](int threads, bool odd_strides) {
         options how;
         how.threads = threads;

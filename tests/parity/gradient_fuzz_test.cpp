@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t fixed_seed = 20260201;
 constexpr int patience = 20;  // failures to report before giving up a run
-constexpr backend backends[] = {backend::cpu_float, backend::cpu_double};
 
 /// The worst error / bound of each backend over a run, with its case; how many cases were at a discontinuity.
 struct record {
@@ -85,7 +84,7 @@ std::string unseen_gradients(gradient_sample const& s, gradients const& g) {
 
 void check_sample(gradient_sample const& s, record& all) {
   gradient_reference reference(*s.op, s.p, s.d, s.n, s.seed);
-  for (backend b : backends) {
+  for (backend b : instances::cpu_backends) {
     options how;
     how.odd_strides = s.seed % 2 == 1;
     gradients const got = s.on(b, how);
@@ -158,7 +157,7 @@ TEST_CASE("gradient determinism: 1, 2 and 3 threads and any memory layout give t
   for (index n = 0; n < case_count(0.015); ++n) {
     std::uint64_t const seed = fixed_seed + 1000003 + static_cast<std::uint64_t>(n);
     gradient_sample const s(n % 5 == 0 ? random_sample(seed, block_edge_dimensions) : random_sample(seed, small_dimensions));
-    for (backend b : backends) check_determinism(s, b);
+    for (backend b : instances::cpu_backends) check_determinism(s, b);
   }
 }
 

@@ -11,9 +11,9 @@ set(layers
   "^exec/"
   "^(cache|analysis|oracle)/"
   "^(interop|io|testing)/"
-  "^(attune|reference)\\.hpp$")
+  "^(attune|reference|analysis)\\.hpp$")
 # Headers that may include Eigen and Boost.
-set(heavy "^(reference\\.hpp$|exec/reference/|interop/|oracle/|testing/)")
+set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|kolmogorov_smirnov)\\.hpp$|interop/|oracle/|testing/)")
 
 function(layer_of header result)
   set(level 0)

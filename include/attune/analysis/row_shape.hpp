@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   mass = sum w,   H = -sum w log w,   H of w / mass,   max w,   w_0
+//
+// The shape of one row of weights at hand. statistics() (exec/statistics.hpp) finds the same for whole operators as keys stream by.
+#pragma once
+
+#include <attune/analysis/numbers.hpp>
+
+namespace attune::analysis {
+
+template <class T>
+struct row_shape {
+  T mass, highest, first_key;
+  T entropy;             ///< nats, 0 log 0 = 0, of the weights as they are; NaN if any is negative
+  T normalized_entropy;  ///< of w / mass: H / mass + log mass; 0 in a row without mass
+  T effective_keys;      ///< e to that; 0 in a row without mass
+  T sink_share;  ///< what no key has: 1 - mass, where weights and sink sum to 1; the statistics' ground_weight has it without cancellation
+};
+
+/// -sum w log w
+template <numbers R, class T = number_of<R>>
+T entropy(R const& w) {
+  T h(0);
+  for (T const& x : w) h = h - (x == T(0) ? T(0) : T(x * math::log(x)));
+  return h;
+}
+
+template <numbers R, class T = number_of<R>>
+row_shape<T> shape_of(R const& w) {
+  row_shape<T> s{sum(w), T(0), T(0), entropy(w), T(0), T(0), T(0)};
+  s.sink_share = T(1) - s.mass;
+  if (count_of(w) == 0) return s;
+  s.first_key = *std::ranges::begin(w);
+  s.highest = s.first_key;
+  for (T const& x : w) s.highest = math::larger(s.highest, x);
+  if (s.mass == T(0)) return s;
+  s.normalized_entropy = s.entropy / s.mass + math::log(s.mass);
+  s.effective_keys = math::exp(s.normalized_entropy);
+  return s;
+}
+
+}  // namespace attune::analysis

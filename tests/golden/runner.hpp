@@ -71,6 +71,12 @@ outcome run_merge_states(golden_case const& c, registry const& operators, instan
 /// The operator ema of affine.json: the running average of alpha. Needs no operator of the registry.
 outcome run_moving_average(golden_case const& c, registry const& operators, instances::backend executor);
 
+/// Whether a case belongs to diagnostics.json.
+bool is_diagnostic(golden_case const& c);
+
+/// The operators of diagnostics.json, by attune/analysis. Need no operator of the registry.
+outcome run_diagnostics(golden_case const& c, registry const& operators, instances::backend executor);
+
 outcome skip(std::string const& why);
 
 }  // namespace attune::golden

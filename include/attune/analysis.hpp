@@ -12,6 +12,7 @@
 #include <attune/analysis/length_law.hpp>
 #include <attune/analysis/matrix.hpp>
 #include <attune/analysis/maxent.hpp>
+#include <attune/analysis/monitor.hpp>
 #include <attune/analysis/numbers.hpp>
 #include <attune/analysis/random_selection.hpp>
 #include <attune/analysis/row_shape.hpp>
@@ -21,4 +22,5 @@
 #include <attune/analysis/spectrum.hpp>
 #include <attune/analysis/vanishing.hpp>
 #include <attune/analysis/weights.hpp>
+#include <attune/analysis/wishes.hpp>
 #include <attune/policies.hpp>

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Affine-Scaled Attention.
+#include <attune/analysis/jacobian.hpp>
+#include <attune/analysis/row_shape.hpp>
+#include <attune/core/activation.hpp>
+#include <attune/core/moving_average.hpp>
+#include <attune/policies/normalizer/affine.hpp>
+#include <attune/policies/normalizer/off_by_one.hpp>
+#include <attune/policies/normalizer/sink.hpp>
+
+#include "common.hpp"
+
+namespace ledger {
+namespace {
+
+using attune::normalizer::affine_count;
+
+numbers affine(numbers const& l, double alpha, double average) {
+  attune::normalizer::affine<affine_count::visible> policy;
+  policy.alpha = alpha;
+  policy.average = average;
+  return analysis::weights(policy, l);
+}
+/// K visible keys of N, by hand: the policy counts all keys of its row.
+numbers affine_of_total(numbers const& l, double alpha, double average, double total) {
+  numbers w = softmax(l);
+  for (double& p : w) p = alpha * p + (average - alpha) / total;
+  return w;
+}
+
+void adaptive_sum(evidence& e) {
+  numbers sums;
+  rng draw(1);
+  numbers const l = draw.normals(9);
+  for (double const alpha : {0.0, 0.2, 0.9, 1.0}) sums.push_back(analysis::sum(affine(l, alpha, 0.63)));
+  e.refute(largest_difference(sums, numbers(4, 0.63)) < 1e-14,
+           "N = the keys that get the bias, average 0.63: alpha = 0, 0.2, 0.9, 1 have row sums ", sums);
+  e.on_random("sum w = average whatever the query; alpha + K / N (average - alpha) with K of N keys visible", [](rng& random) {
+    index_t const k = random.between(1, 20), n = k + random.between(0, 100);
+    double const alpha = random.uniform(), average = random.uniform();
+    numbers const logits = random.normals(k);
+    return close(analysis::sum(affine(logits, alpha, average)), average) &&
+           close(analysis::sum(affine_of_total(logits, alpha, average, double(n))),
+                 alpha + double(k) / double(n) * (average - alpha));
+  });
+}
+
+void sequence_length(evidence& e) {
+  double const alpha = 0.2, average = 0.9, total = 2048;
+  double const first = analysis::sum(affine_of_total(numbers(1, 0.0), alpha, average, total)),
+               last = analysis::sum(affine_of_total(numbers(2048, 0.0), alpha, average, total));
+  e.confirm(close(first, alpha, 1e-3) && close(last, average), "N = 2048, alpha = 0.2, average = 0.9: row sum ", first,
+            " with one visible key, ", last, " with all");
+  e.refute(close(analysis::sum(affine(numbers(1, 0.0), alpha, average)), average), "N = K: ", average,
+           " at every position: the sum adapts to nothing");
+}
+
+void negative_weights(evidence& e) {
+  numbers const l{5, 0, 0, 0}, p = softmax(l), w = affine(l, 0.9, 0.5);
+  e.refute(w[1] < 0 && std::isnan(analysis::entropy(w)), "alpha = 0.9, average = 0.5, p = ", p, ": w = ", w, ", no entropy");
+  e.on_random("w >= 0 if and only if alpha p_min >= (alpha - average) / N", [](rng& draw) {
+    numbers const logits = draw.normals(6, 2), weights = softmax(logits);
+    double const alpha = draw.uniform(), average = draw.uniform();
+    double least = 1;
+    for (double x : weights) least = std::fmin(least, x);
+    double const margin = alpha * least - (alpha - average) / 6;
+    if (std::fabs(margin) < 1e-12) return true;
+    bool negative = false;
+    for (double x : affine(logits, alpha, average)) negative = negative || x < 0;
+    return negative == (margin < 0);
+  });
+}
+
+void relative_allocation(evidence& e) {
+  e.on_random("w / p is the same for all keys and below 1; off-by-one is a sink of logit 0", [](rng& draw) {
+    numbers const l = draw.normals(6, 2), p = softmax(l);
+    numbers const one = analysis::weights(attune::normalizer::off_by_one{}, l),
+                  sink = analysis::weights(attune::normalizer::sink{draw.normal()}, l),
+                  zero = analysis::weights(attune::normalizer::sink{0.0}, l);
+    for (std::size_t j = 1; j < 6; ++j)
+      if (!close(one[j] / p[j], one[0] / p[0]) || !close(sink[j] / p[j], sink[0] / p[0])) return false;
+    return analysis::sum(one) < 1 && analysis::sum(sink) < 1 && largest_difference(one, zero) < 1e-15;
+  });
+}
+
+void moving_average(evidence& e) {
+  attune::moving_average<double> average{0.9, 0.0};
+  numbers found;
+  for (int t = 1; t <= 50; ++t) {
+    average.update(numbers(1, 1.0));
+    if (t == 1 || t == 10 || t == 50) found.push_back(average.value());
+  }
+  e.confirm(close(found[0], 0.1) && close(found[1], 1 - std::pow(0.9, 10)) && close(found[2], 1 - std::pow(0.9, 50)),
+            "constant alpha = 1, rho = 0.9, t = 1, 10, 50: average ", found,
+            ": row sums start near 0.1 alpha, with a strongly negative bias");
+}
+
+void temperature(evidence& e) {
+  numbers const w = affine(numbers{0, 1, 2, 3}, 0.5, 1.0);
+  numbers steps;
+  for (std::size_t j = 1; j < 4; ++j) steps.push_back(std::log(w[j] / w[j - 1]));
+  e.refute(steps[2] > 1.5 * steps[0], "alpha = 0.5, average = 1, logits 0, 1, 2, 3: the logarithms of weights rise by ", steps,
+           ", not evenly as at any temperature: alpha scales the amplitude");
+}
+
+void entropy_rises(evidence& e) {
+  e.on_random("alpha <= average = 1: a mixture with uniform never lowers the entropy", [](rng& draw) {
+    numbers const l = draw.normals(6, 2);
+    return analysis::entropy(affine(l, draw.uniform(), 1.0)) >= analysis::entropy(softmax(l)) - 1e-12;
+  });
+  numbers const l{2, 0, 0};
+  double const before = analysis::entropy(softmax(l)), after = analysis::entropy(affine(l, 1.2, 1.0));
+  e.refute(after < before, "alpha = 1.2 > average = 1, l = (2, 0, 0): ", before, " falls to ", after);
+}
+
+void clipping(evidence& e) {
+  using attune::activation;
+  auto const slope = [](activation f, double x) {
+    return attune::activate(f, attune::dual<double, 1>::variable(x, 0)).tangent[0];
+  };
+  e.confirm(slope(activation::linear_clipping, 0) == 0.1 && slope(activation::linear_clipping, 4.9) == 0.1,
+            "slope 0.1 for |x| < 5; sigmoid: ", slope(activation::sigmoid, 0), ", ", slope(activation::sigmoid, 4.9));
+  e.refute(slope(activation::linear_clipping, 5) == 0 && slope(activation::sigmoid, 5) > 0.006,
+           "|x| >= 5: slope exactly 0, where sigmoid still has ", slope(activation::sigmoid, 5));
+}
+
+void gradient_variance(evidence& e) {
+  struct row {
+    double mean, deviation, variance, variation;
+  };
+  row const half[] = {{.563, .507, .257, .90}, {.551, .509, .259, .92}, {.561, .451, .203, .80}};
+  row const one[] = {{.907, 1.983, 3.934, 2.19}, {.902, 1.988, 3.951, 2.20}, {.842, 1.702, 2.897, 2.02}};
+  bool consistent = true;
+  for (auto const& table : {half, one})
+    for (int i = 0; i < 3; ++i)
+      consistent = consistent && std::fabs(table[i].deviation * table[i].deviation - table[i].variance) < 0.003 &&
+                   std::fabs(table[i].deviation / table[i].mean - table[i].variation) < 0.006;
+  e.confirm(consistent, "Table 4: std^2 = variance and std / mean = CV within rounding");
+  e.confirm(half[2].variance < half[0].variance && half[2].variance < half[1].variance && one[2].variance < one[0].variance &&
+                one[2].variance < one[1].variance && half[2].variation < half[0].variation &&
+                one[2].variation < one[0].variation,
+            "affine has the lower variance and CV in both");
+  e.note("whether that is stability is not decided by it");
+}
+
+void spikes(evidence& e) {
+  int const six[2][3] = {{40, 44, 42}, {53, 67, 54}}, nine[2][3] = {{30, 31, 22}, {28, 35, 27}};
+  e.refute(six[0][2] > six[0][0] && six[1][2] > six[1][0], "Table 5, k = 6, baseline to affine: ", six[0][0], " to ", six[0][2],
+           " and ", six[1][0], " to ", six[1][2]);
+  e.confirm(nine[0][2] < nine[0][0] && nine[1][2] < nine[1][0] && six[0][2] < six[0][1] && six[1][2] < six[1][1],
+            "fewer at k = 9, and than with the sink");
+}
+
+struct scores {
+  char const* name;
+  numbers tasks;  // Wino, PIQA, Hella, ARC-c, ARC-e, BoolQ
+  double printed, loss;
+};
+double mean(numbers const& x) { return analysis::sum(x) / double(x.size()); }
+
+void averages(evidence& e) {
+  std::vector<scores> const table{{"0.5B baseline", {52.6, 68.6, 45.1, 27.6, 51.5, 58.6}, 50.6, 2.82},
+                                  {"0.5B sink", {54.9, 68.2, 44.3, 26.7, 51.9, 58.7}, 50.8, 2.83},
+                                  {"0.5B affine", {53.2, 68.8, 45.1, 28.2, 52.5, 60.2}, 51.3, 2.82},
+                                  {"1B baseline", {55.6, 72.4, 53.1, 35.2, 62.5, 61.5}, 56.7, 2.73},
+                                  {"1B sink", {56.6, 72.7, 53.2, 34.0, 62.0, 61.7}, 56.7, 2.73},
+                                  {"1B affine", {58.6, 71.7, 53.9, 35.2, 63.1, 60.8}, 57.2, 2.72},
+                                  {"3B baseline", {59.0, 75.1, 60.8, 38.4, 68.1, 63.6}, 60.8, 2.65},
+                                  {"3B sink", {61.2, 75.7, 60.9, 40.2, 68.1, 63.5}, 61.6, 2.65},
+                                  {"3B affine", {61.0, 74.8, 62.0, 41.5, 69.9, 65.1}, 62.4, 2.64}};
+  double worst = 0;
+  bool best = true;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    worst = std::fmax(worst, std::fabs(mean(table[i].tasks) - table[i].printed));
+    if (i % 3 == 2)
+      best = best && mean(table[i].tasks) > mean(table[i - 1].tasks) && mean(table[i].tasks) > mean(table[i - 2].tasks);
+  }
+  e.confirm(best && worst < 0.07, "Table 1: affine has the best average at each size; printed averages within ", worst,
+            " (50.67 is printed as 50.6)");
+  e.refute(table[2].loss == table[0].loss && table[5].tasks[1] < table[3].tasks[1] && table[8].tasks[1] < table[6].tasks[1] &&
+               table[5].tasks[5] < table[3].tasks[5],
+           "loss 2.82 = 2.82 at 0.5B; PIQA at 1B and 3B and BoolQ at 1B are lower than the baseline's");
+}
+
+void gated(evidence& e) {
+  numbers const g1{57.7, 71.9, 53.9, 33.9, 62.5, 62.8}, a1{58.1, 72.0, 54.5, 35.3, 64.3, 64.0},
+      g3{61.5, 74.4, 61.4, 40.4, 68.8, 63.1}, a3{63.4, 74.6, 62.7, 41.2, 70.0, 66.4};
+  bool rises = true;
+  for (std::size_t t = 0; t < 6; ++t) rises = rises && a1[t] > g1[t] && a3[t] > g3[t];
+  e.confirm(rises, "Table 2: all six tasks rise at 1B and 3B; averages ", numbers{mean(g1), mean(a1), mean(g3), mean(a3)});
+  double const gated_loss = 2.71, affine_loss = 2.71;
+  e.refute(affine_loss == gated_loss, "training loss at 1B: ", gated_loss, " and ", affine_loss);
+}
+
+void ablation(evidence& e) {
+  double const linear = 58.0, table1 = 57.2, table2 = 58.0;
+  e.confirm(linear != table1 && linear == table2, "Table 3, 1B, linear clipping: ", linear, "; Table 1 has ", table1,
+            " for affine, Table 2 ", table2, " for affine with gate");
+}
+
+void overhead(evidence& e) {
+  double const alpha[] = {24.0 * 1024 * 16, 16.0 * 2048 * 32, 28.0 * 3072 * 24}, printed[] = {0.4, 1.0, 2.1};
+  bool fits = true;
+  for (int i = 0; i < 3; ++i) fits = fits && std::fabs(alpha[i] / 1e6 - printed[i]) < 0.06;
+  e.confirm(fits, "layers x width x heads = ", numbers{alpha[0] / 1e6, alpha[1] / 1e6, alpha[2] / 1e6},
+            " M against 0.4, 1.0, 2.1: alpha is per query and head");
+  e.confirm(std::fabs(16 * 2048.0 * 2048 / 1e6 - 67.1) < 0.05 && std::fabs(28 * 3072.0 * 3072 / 1e6 - 264.2) < 0.05,
+            "layers x width^2 = 67.1 M, 264.2 M: the gate is elementwise");
+}
+
+void leak(evidence& e) {
+  numbers const p{0.6, 0.4, 0, 0};
+  double const share = (0.5 - 0.3) / 4, moved = 0.3 * p[3] + share;
+  e.refute(moved > 0, "causal row 2 of 4, alpha = 0.3, average = 0.5: the future value v_4 enters the output with weight ",
+           moved);
+  e.on_random("with the bias on visible keys alone, keys removed from the row change nothing", [](rng& draw) {
+    numbers l = draw.normals(4);
+    numbers const seen = affine(l, 0.3, 0.5);
+    l.push_back(-std::numeric_limits<double>::infinity());
+    double const extra = analysis::weights(attune::normalizer::softmax{}, l).back();
+    return extra == 0 && close(analysis::sum(seen), 0.5);
+  });
+}
+
+void figure1(evidence& e) {
+  double const n = 2048, bias = (0.9 - 0.2) / n, twice = bias / n;
+  e.confirm(twice < bias / 1000, "Figure 1 has alpha softmax + beta / N, (8) divides beta by N already: N = 2048: ", bias,
+            " or ", twice);
+}
+
+void gate_after(evidence& e) {
+  e.on_random("a factor on o leaves w alone, and equals a scaling of v", [](rng& draw) {
+    numbers const w = softmax(draw.normals(5)), v = draw.normals(5);
+    double const gate = draw.uniform();
+    numbers scaled = v;
+    for (double& x : scaled) x *= gate;
+    return close(gate * analysis::dot(w, v), analysis::dot(w, scaled)) && close(analysis::sum(w), 1);
+  });
+}
+
+void training(evidence& e) {
+  e.note("training curves, perplexities, first-token weights, head diversity and the decay of QK^T need the models");
+}
+
+void gradients(evidence& e) {
+  e.on_random("dw_j / dalpha = p_j - 1 / N with the average held: it sums to 1 - K / N, 0 for N = K", [](rng& draw) {
+    numbers const l = draw.normals(5), p = softmax(l);
+    double const alpha = draw.uniform(), h = 1e-6;
+    numbers const up = affine(l, alpha + h, 0.6), down = affine(l, alpha - h, 0.6);
+    double total = 0;
+    for (std::size_t j = 0; j < 5; ++j) {
+      double const slope = (up[j] - down[j]) / (2 * h);
+      total += slope;
+      if (std::fabs(slope - (p[j] - 0.2)) > 1e-8) return false;
+    }
+    return std::fabs(total) < 1e-8;
+  });
+  e.note("the paper does not say whether gradients pass the running average: stop-gradient is the default here");
+}
+
+}  // namespace
+
+std::vector<claim> affine_claims() {
+  using enum status;
+  return {
+      {"A01", "3.2, Figures 1 and 3", "The row sum of affine-scaled weights is adaptive, input dependent", incorrect,
+       "With N = the keys that get the bias it is alpha_ma exactly; alpha + K / N (alpha_ma - alpha) otherwise", adaptive_sum,
+       true},
+      {"A02", "(8)", "N is the key sequence length", conditional,
+       "The padded length, if sums are to differ at all: then their range shrinks with the position", sequence_length},
+      {"A03", "4.4, Figure 6", "The entropy of affine-scaled weights", conditional,
+       "Where no weight is negative: alpha p_min >= (alpha - alpha_ma) / N", negative_weights, true},
+      {"A04", "2.3", "Off-by-one and sink keep order and relative allocation, with a sum below 1", holds, "",
+       relative_allocation},
+      {"A05", "(9)", "The moving average starts at 0", holds, "A transient of about 1 / (1 - rho) steps", moving_average},
+      {"A06", "6", "The scaling factor directly controls the effective softmax temperature", incorrect, "", temperature},
+      {"A07", "4.4", "Relaxing the unit sum increases entropy", conditional, "For alpha <= alpha_ma = 1", entropy_rises, true},
+      {"A08", "6", "Linear clipping avoids the saturation of the sigmoid and keeps the range", conditional,
+       "Inside |x| < 5; outside it is dead", clipping},
+      {"A09", "Table 4", "Affine scaling lowers variance and CV of gradient norms", holds, "", gradient_variance},
+      {"A10", "Table 5, B.3", "Affine scaling consistently reduces extreme gradient events", incorrect,
+       "At k = 9, and against the sink", spikes},
+      {"A11", "Table 1, 5.2", "Best average in every setting, consistently lower loss", conditional,
+       "The averages; the loss ties at 0.5B", averages},
+      {"A12", "Table 2, 5.4", "Gains on all benchmarks and lower loss on top of the gate", conditional,
+       "The benchmarks; the loss ties at 1B", gated},
+      {"A13", "Table 3", "Linear clipping 58.0 against sigmoid 57.6 on the 1B model", inconsistent,
+       "It seems to be affine with gate", ablation},
+      {"A14", "Tables 1, 2", "Parameter overheads of 0.4, 1.0, 2.1 M; gates 67.1, 264.2 M", holds, "", overhead},
+      {"A15", "(6)", "[alpha softmax + beta] V", conditional,
+       "With the bias on visible keys: literally it leaks from the future", leak, true},
+      {"A16", "Figure 1 against (8)", "beta / N", inconsistent, "(6) with (8)", figure1},
+      {"A17", "2.4, 5.4", "Gated attention does not alter the attention distribution", holds, "", gate_after},
+      {"A18", "3.1, 4, 5", "Statements measured on trained models", undecidable, "", training},
+      {"A19", "(8), (9)", "The gradient through alpha and its average (silent)", holds, "", gradients},
+  };
+}
+
+}  // namespace ledger

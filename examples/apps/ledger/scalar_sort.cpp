@@ -248,14 +248,23 @@ void spread(evidence& e) {
   numbers const grid = linspace(8, -3, 3);
   double const found = quantile_distance(grid, -3, 3);
   e.refute(found > 0.1, "keys on linspace(-3, 3, 8): the loss is 0, W2^2 to the uniform law ", found);
-  e.on_random("W2^2 = mean((k_(i) - m_i)^2) + (b - a)^2 / (12 n^2), m the midpoints; the loss is W2^2 to the n-point grid",
-              [](rng& draw) {
-                auto const n = std::size_t(draw.between(1, 9));
-                numbers k = draw.normals(index_t(n), 2), middle;
-                std::sort(k.begin(), k.end());
-                for (std::size_t i = 0; i < n; ++i) middle.push_back(-3 + 6 * (double(i) + 0.5) / double(n));
-                return close(quantile_distance(k, -3, 3), mean_square(k, middle) + 36 / (12.0 * double(n * n)), 1e-4);
-              });
+  e.on_random("W2^2 = mean((k_(i) - m_i)^2) + (b - a)^2 / (12 n^2), m the midpoints", [](rng& draw) {
+    auto const n = std::size_t(draw.between(1, 9));
+    numbers k = draw.normals(index_t(n), 2), middle;
+    std::sort(k.begin(), k.end());
+    for (std::size_t i = 0; i < n; ++i) middle.push_back(-3 + 6 * (double(i) + 0.5) / double(n));
+    return close(quantile_distance(k, -3, 3), mean_square(k, middle) + 36 / (12.0 * double(n * n)), 1e-4);
+  });
+  e.on_random("the loss is W2^2 to the n-point grid: no assignment of keys to targets costs less", [](rng& draw) {
+    numbers k = draw.normals(5, 2);
+    std::sort(k.begin(), k.end());
+    numbers const grid5 = linspace(5, -3, 3);
+    double const loss = mean_square(k, grid5);
+    do {  // k in every order, the sorted one first
+      if (mean_square(k, grid5) < loss - 1e-12) return false;
+    } while (std::next_permutation(k.begin(), k.end()));
+    return true;
+  });
 }
 
 void stronger(evidence& e) {

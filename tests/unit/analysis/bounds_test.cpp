@@ -208,9 +208,9 @@ void check_all(std::uint64_t seed, index_t count) {
 void check_separability(std::uint64_t seed, int rows, int draws) {
   for (int row = 0; row < rows; ++row) {
     rng draw(seed + std::uint64_t(row));
-    index_t const n = draw.between(2, 12), width = draw.between(2, 40);
+    index_t const n = draw.between(2, 12), width = draw.between(2, draw.pick({3, 40}));
     numbers_t const w = softmax(normals(draw, n, draw.pick({0.1, 1.0, 2.0})));
-    double const r = draw.uniform(0.05, 1.5) * norm(w);
+    double const r = draw.uniform(0.05, 1.2) * norm(w);
     double share = 0, squares = 0, lower = 0;
     for (int k = 0; k < draws; ++k) {
       numbers_t const x = sphere_points(draw, n, width, 1);

@@ -5,13 +5,14 @@
 #pragma once
 
 #include <attune/exec/cpu/backward.hpp>
-#include <attune/exec/cpu/decode.hpp>
 #include <attune/exec/cpu/directional.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/mixture.hpp>
+#include <attune/exec/cpu/paged_decode.hpp>
 #include <attune/exec/cpu/split.hpp>
 #include <attune/exec/cpu/statistics.hpp>
 #include <attune/exec/cpu/stored.hpp>
+#include <attune/exec/cpu/stored_decode.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

@@ -14,6 +14,7 @@ void add_grounded(std::map<std::string, entry>&);
 void add_length_scale(std::map<std::string, entry>&);
 void add_archetypes(std::map<std::string, entry>&);
 void add_archetype_sets(std::map<std::string, entry>&);
+void add_archetype_kernels(std::map<std::string, entry>&);
 void add_more_archetypes(std::map<std::string, entry>&);
 void add_sigmoid(std::map<std::string, entry>&);
 void add_affine(std::map<std::string, entry>&);
@@ -39,11 +40,7 @@ std::map<std::string, entry> const& registry() {
     add_more_archetypes(to);
 #endif
 #if defined(ATTUNE_INSTANCES_MORE)
-    add_distance(to);
-    add_scalar(to);
-    add_bias(to);
-    add_relative(to);
-    add_gated(to);
+    add_archetype_kernels(to);
 #endif
 #else
     add_softmax(to);

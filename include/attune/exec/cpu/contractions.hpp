@@ -83,32 +83,28 @@ struct contractor;
 
 namespace detail {
 
-/// <packed queries, keys in place> with any step; the query may be changed feature by feature while it is packed.
-template <class T, class Arch>
-struct product_contractor {
-  using tile = tiling<T, Arch>;
-  template <class View>
-  static void run(T* to, T const* queries, View const& keys, index_t key_head, index_t width, tile_place const& at,
-                  key_block_place const& block, T* rows) {
-    run(to, queries, keys, key_head, width, at, block, rows, product_step{});
-  }
-  template <class View, class Step>
-  static void run(T* to, T const* queries, View const& keys, index_t key_head, index_t width, tile_place const& at,
-                  key_block_place const& block, T* rows, Step const& step) {
-    row_block<T> const from(keys, at.b, key_head, block.first, block.n, rows);
-    contract<T, Arch>(to, from.data, from.step, queries, width, block.n, step);
-  }
-};
-
-/// All q-k contractions pack q and read k in place.
-template <class T, class Arch>
-struct query_key_contractor : product_contractor<T, Arch> {
+/// All sums over features pack the query side and read the keys in place; a product, unless `run` is another.
+template <class C, class T, class Arch>
+struct feature_contractor {
+  using fields = feature_fields<C>;
   static constexpr int queries = tiling<T, Arch>::queries;
-  static index_t resident(problem_shape const& p) { return padded<T>(queries * p.width); }
-  static index_t rows(problem_shape const& p) { return padded<T>(tiling<T, Arch>::key_block * p.width); }
+  static index_t resident(problem_shape const& p) { return padded<T>(queries * fields::width(p)); }
+  static index_t rows(problem_shape const& p) { return padded<T>(tiling<T, Arch>::key_block * fields::width(p)); }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const&, tile_place const& at) {
-    pack_queries<queries>(to, in.q, at.b, at.h, at.first);
+    pack_queries<queries>(to, member<fields::query>(in), at.b, at.h, at.first);
+  }
+  template <class In, class Owner>
+  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
+    by_steps(to, q, in, at, block, rows, product_step{});
+  }
+
+ protected:
+  template <class In, class Step>
+  static void by_steps(T* to, T const* q, In const& in, tile_place const& at, key_block_place const& block, T* rows,
+                       Step const& step) {
+    row_block<T> const from(member<fields::key>(in), at.b, at.p->group(at.h, fields::heads(*at.p)), block.first, block.n, rows);
+    contract<T, Arch>(to, from.data, from.step, q, fields::width(*at.p), block.n, step);
   }
 };
 
@@ -130,34 +126,31 @@ inline index_t first_distance(tile_place const& at, key_block_place const& block
 }  // namespace detail
 
 template <class T, class Arch>
-struct contractor<contraction::dot, T, Arch> : detail::query_key_contractor<T, Arch> {
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
-    detail::product_contractor<T, Arch>::run(to, q, in.k, at.p->group(at.h, at.p->key_heads), at.p->width, at, block, rows);
-  }
-};
+struct contractor<contraction::dot, T, Arch> : detail::feature_contractor<contraction::dot, T, Arch> {};
+template <class T, class Arch>
+struct contractor<contraction::gate_dot, T, Arch> : detail::feature_contractor<contraction::gate_dot, T, Arch> {};
+template <class T, class Arch>
+struct contractor<contraction::position_dot, T, Arch> : detail::feature_contractor<contraction::position_dot, T, Arch> {};
 
 template <class T, class Arch>
-struct contractor<contraction::squared_distance, T, Arch> : detail::query_key_contractor<T, Arch> {
+struct contractor<contraction::squared_distance, T, Arch> : detail::feature_contractor<contraction::squared_distance, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
-    detail::product_contractor<T, Arch>::run(to, q, in.k, at.p->group(at.h, at.p->key_heads), at.p->width, at, block, rows,
-                                             distance_step{});
+    contractor::by_steps(to, q, in, at, block, rows, distance_step{});
   }
 };
 
 template <class F, class T, class Arch>
-struct contractor<contraction::elementwise<F>, T, Arch> : detail::query_key_contractor<T, Arch> {
+struct contractor<contraction::elementwise<F>, T, Arch> : detail::feature_contractor<contraction::elementwise<F>, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
-    detail::product_contractor<T, Arch>::run(to, q, in.k, at.p->group(at.h, at.p->key_heads), at.p->width, at, block, rows,
-                                             elementwise_step<F>{});
+    contractor::by_steps(to, q, in, at, block, rows, elementwise_step<F>{});
   }
 };
 
 template <class T, class Arch>
 struct contractor<contraction::metric_dot, T, Arch> : contractor<contraction::dot, T, Arch> {
-  using base = detail::query_key_contractor<T, Arch>;
+  using base = contractor<contraction::dot, T, Arch>;
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const& owner, tile_place const& at) {
     base::pack(to, in, owner, at);
@@ -169,8 +162,8 @@ struct contractor<contraction::metric_dot, T, Arch> : contractor<contraction::do
 };
 
 template <class T, class Arch>
-struct contractor<contraction::metric_distance, T, Arch> : detail::query_key_contractor<T, Arch> {
-  using base = detail::query_key_contractor<T, Arch>;
+struct contractor<contraction::metric_distance, T, Arch> : detail::feature_contractor<contraction::metric_distance, T, Arch> {
+  using base = detail::feature_contractor<contraction::metric_distance, T, Arch>;
   static index_t resident(problem_shape const& p) { return base::resident(p) + padded<T>(p.width); }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const& owner, tile_place const& at) {
@@ -180,14 +173,13 @@ struct contractor<contraction::metric_distance, T, Arch> : detail::query_key_con
   }
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
-    detail::product_contractor<T, Arch>::run(to, q, in.k, at.p->group(at.h, at.p->key_heads), at.p->width, at, block, rows,
-                                             metric_distance_step<T>{q + base::resident(*at.p)});
+    base::by_steps(to, q, in, at, block, rows, metric_distance_step<T>{q + base::resident(*at.p)});
   }
 };
 
 template <class T, class Arch>
 struct contractor<contraction::biased_dot, T, Arch> : contractor<contraction::dot, T, Arch> {
-  using base = detail::query_key_contractor<T, Arch>;
+  using base = contractor<contraction::dot, T, Arch>;
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const& owner, tile_place const& at) {
     base::pack(to, in, owner, at);
@@ -221,38 +213,6 @@ struct contractor<contraction::relative_dot, T, Arch> {
     contract<T, Arch>(products, rows, width, q, width, count);
     for (index_t j = 0; j < block.n; ++j)
       for (index_t l = 0; l < queries; ++l) to[j * queries + l] = products[(block.n - 1 - j + l) * queries + l];
-  }
-};
-
-template <class T, class Arch>
-struct contractor<contraction::gate_dot, T, Arch> {
-  using base = detail::product_contractor<T, Arch>;
-  static constexpr int queries = tiling<T, Arch>::queries;
-  static index_t resident(problem_shape const& p) { return padded<T>(queries * p.gate_width); }
-  static index_t rows(problem_shape const& p) { return padded<T>(tiling<T, Arch>::key_block * p.gate_width); }
-  template <class In, class Owner>
-  static void pack(T* to, In const& in, Owner const&, tile_place const& at) {
-    pack_queries<queries>(to, in.gate_q, at.b, at.h, at.first);
-  }
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
-    base::run(to, q, in.gate_k, at.p->group(at.h, at.p->gate_key_heads), at.p->gate_width, at, block, rows);
-  }
-};
-
-template <class T, class Arch>
-struct contractor<contraction::position_dot, T, Arch> {
-  using base = detail::product_contractor<T, Arch>;
-  static constexpr int queries = tiling<T, Arch>::queries;
-  static index_t resident(problem_shape const& p) { return padded<T>(queries * p.position_width); }
-  static index_t rows(problem_shape const& p) { return padded<T>(tiling<T, Arch>::key_block * p.position_width); }
-  template <class In, class Owner>
-  static void pack(T* to, In const& in, Owner const&, tile_place const& at) {
-    pack_queries<queries>(to, in.position_q, at.b, at.h, at.first);
-  }
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
-    base::run(to, q, in.position_k, at.p->group(at.h, at.p->position_key_heads), at.p->position_width, at, block, rows);
   }
 };
 
@@ -353,38 +313,37 @@ struct contractor<contraction::fourier, T, Arch> {
   }
 };
 
-/// Pairs that the caller computed.
-template <class T, class Arch>
-struct given_pairs_contractor {
-  static constexpr int queries = tiling<T, Arch>::queries;
+namespace detail {
+
+/// Nothing to prepare.
+template <class T>
+struct unprepared_contractor {
   static index_t resident(problem_shape const&) { return 0; }
   static index_t rows(problem_shape const&) { return 0; }
   template <class In, class Owner>
   static void pack(T*, In const&, Owner const&, tile_place const&) {}
 };
-template <class T, class Arch>
-struct contractor<contraction::given_scores, T, Arch> : given_pairs_contractor<T, Arch> {
+
+/// Pairs that the caller computed.
+template <class T, class Arch, field Pairs>
+struct given_pairs_contractor : unprepared_contractor<T> {
   template <class In, class Owner>
   static void run(T* to, T const*, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T*) {
-    pack_pairs<tiling<T, Arch>::queries>(to, in.scores, at.b, at.h, at.first, block.first, block.n);
+    pack_pairs<tiling<T, Arch>::queries>(to, member<Pairs>(in), at.b, at.h, at.first, block.first, block.n);
   }
 };
+
+}  // namespace detail
+
 template <class T, class Arch>
-struct contractor<contraction::given_gates, T, Arch> : given_pairs_contractor<T, Arch> {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T*) {
-    pack_pairs<tiling<T, Arch>::queries>(to, in.gates, at.b, at.h, at.first, block.first, block.n);
-  }
-};
+struct contractor<contraction::given_scores, T, Arch> : detail::given_pairs_contractor<T, Arch, field::scores> {};
 template <class T, class Arch>
-struct contractor<contraction::given_bias, T, Arch> : given_pairs_contractor<T, Arch> {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T*) {
-    pack_pairs<tiling<T, Arch>::queries>(to, in.bias, at.b, at.h, at.first, block.first, block.n);
-  }
-};
+struct contractor<contraction::given_gates, T, Arch> : detail::given_pairs_contractor<T, Arch, field::gates> {};
 template <class T, class Arch>
-struct contractor<contraction::given_key_bias, T, Arch> : given_pairs_contractor<T, Arch> {
+struct contractor<contraction::given_bias, T, Arch> : detail::given_pairs_contractor<T, Arch, field::bias> {};
+
+template <class T, class Arch>
+struct contractor<contraction::given_key_bias, T, Arch> : detail::unprepared_contractor<T> {
   template <class In, class Owner>
   static void run(T* to, T const*, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T*) {
     constexpr int queries = tiling<T, Arch>::queries;

@@ -30,6 +30,14 @@ inline constexpr bool decodable = [] {
     }(typename Op::contractions{});
 }();
 
+/// decodable, or an error in words.
+template <class T, class Arch, class Op>
+constexpr void require_decodable() {
+  static_assert(decodable<T, Arch, Op>,
+                "attune: decode() wants a normalizer with an O(1) state, no value gate, and contractions that need no table of "
+                "distances: use forward()");
+}
+
 /// Up to so many queries per head decode() is faster than forward(): measured, with and without grouped heads and masks, it is
 /// still ahead of a tile that is half full.
 template <class T, class Arch>
@@ -77,10 +85,9 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
 }
 
 /// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::enough_tasks chunks.
-template <class T, class Arch, class Op>
-void decode(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-            outputs<Op, T> const& out) {
-  using rows = decode_rows<T, Arch, Op>;
+template <class T, class Arch, class Op, class Source>
+void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p, outputs<Op, T> const& out) {
+  using rows = decode_rows<T, Arch, Op, Source>;
   using sums = typename rows::sums;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   attune::detail::frozen<Op> const fixed(given);
@@ -92,17 +99,17 @@ void decode(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const
   auto const visible = visible_counts(op.mask, p);
   auto parts = empty_parts<T, sums>(plan.chunks, p);
   parallel(exec, plan.tasks(p), [&] {
-    return
-        [&, worker = rows(op, in, p, std::min(plan.heads * p.queries, index_t(decode_plan::most_rows)))](index_t task) mutable {
-          index_t const c = task % plan.chunks;
-          decode_place const at = plan.place(p, task / plan.chunks);
-          auto& to = parts[std::size_t(c)];
-          worker.run(at, visible.data() + to.at(at.b, at.head, 0) + at.first,
-                     {c * plan.chunk, std::min((c + 1) * plan.chunk, p.keys)}, to);
-        };
+    return [&, worker =
+                   rows(op, keys, p, std::min(plan.heads * p.queries, index_t(decode_plan::most_rows)))](index_t task) mutable {
+      index_t const c = task % plan.chunks;
+      decode_place const at = plan.place(p, task / plan.chunks);
+      auto& to = parts[std::size_t(c)];
+      worker.run(at, visible.data() + to.at(at.b, at.head, 0) + at.first,
+                 {c * plan.chunk, std::min((c + 1) * plan.chunk, p.keys)}, to);
+    };
   });
   merge_parts(parts);
-  attune::detail::finish_rows(op, in, p, parts.front(), out);
+  attune::detail::finish_rows(op, keys.resident(), p, parts.front(), out);
 }
 
 }  // namespace attune::exec_cpu
@@ -117,12 +124,10 @@ namespace attune {
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class T, class Arch, class Op>
 void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  static_assert(exec_cpu::decodable<T, Arch, Op>,
-                "attune: decode() wants a normalizer with an O(1) state, no value gate, and contractions that need no table of "
-                "distances: use forward()");
+  exec_cpu::require_decodable<T, Arch, Op>();
   problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
   detail::check_outputs("decode", out, p);
-  exec_cpu::decode(exec, op, in, p, out);
+  exec_cpu::decode(exec, op, exec_cpu::contiguous_keys<Op, T>(in), p, out);
 }
 
 }  // namespace attune

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/decode_sums.hpp>
+#include <attune/exec/cpu/key_sources.hpp>
 #include <attune/exec/cpu/row_visibility.hpp>
 #include <attune/operators/row_state.hpp>
 
@@ -39,8 +40,8 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
 }
 
 /// A worker's memory and the rows of its current task. Rows of an operator of family masses or adjusted without a value gate
-/// whose contractions all have a decode_contractor.
-template <class T, class Arch, class Op>
+/// whose contractions all have a decode_contractor. Source: see key_sources.hpp.
+template <class T, class Arch, class Op, class Source>
 class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>> {
  public:
   using normalizer = typename Op::normalizer_policy;
@@ -51,21 +52,20 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   using base::lanes;
   using typename base::batch;
   using typename base::tile;
-  using inputs_type = inputs<Op, tensor<T const>>;
   using contractions = typename Op::contractions;
   static constexpr normalizer_traits traits = normalizer::traits;
   /// Buffers of one block of pairs: one per contraction, at least what the weights need.
   static constexpr int buffers = std::max(1 + int(adjusted), contractions::size);
 
-  decode_rows(Op const& op, inputs_type const& in, problem_shape const& p, index_t most_rows)
-      : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), in_(&in),
+  decode_rows(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
+      : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), source_(keys),
         most_rows_(most_rows), bound_(most_rows) {}
 
   /// Streams the keys [keys.first, keys.last) through the rows; visible[r] is K of row r. Ends in their states in `to`.
   void run(decode_place const& at, index_t const* visible, key_interval keys, row_states<T, sums>& to) {
     start(at, visible, keys.first);
     for (index_t j = nearest(keys.first); j < keys.last; j = nearest(j)) {
-      index_t const n = std::min(block, keys.last - j);
+      index_t const n = std::min({(j / block + 1) * block, keys.last, source_.end(j)}) - j;
       absorb({j, n}, std::min(block, keys.last - j - n));
       j += n;
     }
@@ -121,8 +121,9 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
         masses_[std::size_t(r)].reference = initial_reference<normalizer, decltype(f.normalizer), batch>(f.normalizer);
       sees_.emplace_back(op_->mask, p_->row(at.b, h, i), first);
     }
-    each_contraction(
-        [&](auto c, auto const& owner, T* own) { decode_contractor<decltype(c), T, Arch>::pack(own, *in_, owner, at); });
+    each_contraction([&](auto c, auto const& owner, T* own) {
+      decode_contractor<decltype(c), T, Arch>::pack(own, source_.resident(), owner, at);
+    });
   }
 
   /// No row sees a key from j up to this one.
@@ -138,16 +139,19 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     for (std::size_t r = 0; r < sees_.size(); ++r) any |= seen_[r] = sees_[r].block(keys.first, keys.n);
     if (any == 0) return;
     index_t const end = keys.first + keys.n;
-    at_.values = {in_->v, at_.b, p_->group(at_.head, p_->value_heads), keys.first, end};
+    block_of_keys const rows{at_.b, at_.head, at_.head_of(at_.rows - 1), keys.first, keys.n};
+    auto const& in = source_.block(rows);
+    at_.values = source_.template ahead<field::v>(at_.b, p_->group(at_.head, p_->value_heads), keys.first, end);
     T* pairs = pairs_.data();
     each_contraction([&](auto c, auto const& owner, T* own) {
-      decode_contractor<decltype(c), T, Arch>::run(pairs, own, *in_, owner, at_, keys, copy_.data());
+      decode_contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, at_, keys, copy_.data());
       pairs += plane_;
     });
     weigh(keys);
     rows_ahead next;
-    if constexpr (Op::uses(field::k)) next = {in_->k, at_.b, p_->group(at_.head, p_->key_heads), end, end + more};
-    this->add_values(in_->v, keys, next);
+    if constexpr (Op::uses(field::k))
+      next = source_.template ahead<field::k>(at_.b, p_->group(at_.head, p_->key_heads), end, end + more);
+    this->add_values(source_.values(rows), keys, next);
   }
 
   /// Contractions -> weights of the values, in place; the reference of each row; sums of earned and ground mass. Pairs not seen
@@ -200,7 +204,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   }
 
   Op const* op_;
-  inputs_type const* in_;
+  Source source_;
   index_t most_rows_;
   aligned_buffer<bound> bound_;
   std::vector<row_visibility<typename Op::mask_policy>> sees_;

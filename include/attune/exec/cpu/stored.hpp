@@ -8,6 +8,7 @@
 #pragma once
 
 #include <attune/exec/cpu/stream.hpp>
+#include <attune/exec/cpu/widened.hpp>
 
 namespace attune {
 
@@ -47,22 +48,6 @@ struct stored_tile : Tile {
     return output_rows(scratch, p) + padded<float>(Tile::queries * p.value_width);
   }
 };
-
-/// Rows [first, first + n) of one head as floats, and a view with the extents of the whole that has them in their places, and
-/// nothing else.
-template <class S>
-tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t h, index_t first, index_t n) {
-  shape const e = x.extents();
-  n = std::min(n, e.position - first);
-  for (index_t i = 0; i < n; ++i) {
-    S const* const from = x.row(b, h, first + i);
-    if (x.steps().feature == 1)
-      attune::detail::widen(from, to + i * e.feature, e.feature);
-    else
-      for (index_t d = 0; d < e.feature; ++d) to[i * e.feature + d] = float(from[d * x.steps().feature]);
-  }
-  return {to - first * e.feature, e, {0, 0, e.feature, 1}};
-}
 
 /// Streams an operator over 16-bit tensors.
 template <class S, class Arch, class Op>
@@ -111,15 +96,14 @@ class stored_run {
   /// Inputs of which those that `wanted` names have the rows [first, first + n), and the others extents alone.
   template <class Wanted>
   wide_inputs widen(Wanted const& wanted, float* to, index_t b, index_t h, index_t first, index_t n) const {
-    static constexpr float nothing = 0;
     return make_inputs<Op, view>(
         [&]<field F>() {
           auto const& x = member<F>(in_);
-          if (!wanted(F)) return view(&nothing, x.extents(), strides{});
+          if (!wanted(F)) return unread(x);
           float* const rows = to;
           to += tile::room(p_, F);
           index_t const head = side_of(F) == input_side::query ? h : p_.group(h, p_.heads_of(F));
-          return widened(rows, x, b, head, first, n);
+          return widened(rows, x, b, head, head, first, n);
         },
         in_.offset);
   }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   decode(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
+//
+// 16-bit tensors around the float rows: half the memory to read, and a block of keys and values is widened in cache.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <attune/exec/cpu/decode.hpp>
+
+namespace attune {
+
+namespace exec_cpu {
+
+/// The inputs without a row per key as floats, and the extents of the others.
+template <class Op, class S>
+class widened_resident {
+ public:
+  widened_resident(inputs<Op, tensor<S const>> const& in)
+      : in_(make_inputs<Op, tensor<float const>>(
+            [&]<field F>() {
+              tensor<S const> const& x = member<F>(in);
+              if constexpr (side_of(F) == input_side::key)
+                return unread(x);
+              else
+                return whole(x, memory_[static_cast<std::size_t>(F)]);
+            },
+            in.offset)) {}
+  inputs<Op, tensor<float const>> const& operator()() const { return in_; }
+
+ private:
+  static tensor<float const> whole(tensor<S const> const& x, std::vector<float>& to) {
+    shape const e = x.extents();
+    to.reserve(std::size_t(e.size()) + 1);
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) to.push_back(float(x(b, h, i, d)));
+    return {to.data(), e};
+  }
+
+  std::array<std::vector<float>, static_cast<std::size_t>(field::v0) + 1> memory_;
+  inputs<Op, tensor<float const>> in_;
+};
+
+template <class S, class Arch, class Op, class Source>
+void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
+                   outputs<Op, S> const& out) {
+  static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
+                "attune: scores, gates and biases given for each pair are not read from 16 bits: use cpu<float>");
+  cpu<float, Arch> wide_exec;
+  wide_exec.threads = exec.threads;
+  wide_exec.executor = exec.executor;
+  shape const e = out.out.extents();
+  std::vector<float> rows(std::size_t(e.size()));
+  outputs<Op, float> wide{.out = tensor<float>(rows, e)};
+  if constexpr (Op::has_lse) wide.lse = out.lse;
+  if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
+  widened_resident<Op, S> const resident(keys.resident());
+  decode(wide_exec, op, widened_keys<Op, Source>(keys, resident(), p, decode_tiling<float, Arch>::block), p, wide);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t h = 0; h < e.head; ++h)
+      for (index_t i = 0; i < e.position; ++i)
+        for (index_t d = 0; d < e.feature; ++d) out.out(b, h, i, d) = S(wide.out(b, h, i, d));
+}
+
+}  // namespace exec_cpu
+
+/// The same for 16-bit tensors: what decode(cpu<float>{}, ...) gives for the widened inputs, bit for bit, `out` rounded once; the
+/// other outputs are floats. Scores, gates and biases given for each pair stay with float.
+template <storage_only S, class Arch, class Op>
+void decode(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
+  exec_cpu::require_decodable<float, Arch, Op>();
+  problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
+  detail::check_outputs("decode", out, p);
+  exec_cpu::decode_stored(exec, op, exec_cpu::contiguous_keys<Op, S>(in), p, out);
+}
+
+}  // namespace attune

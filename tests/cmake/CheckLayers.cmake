@@ -11,7 +11,7 @@ set(layers
   "^exec/"
   "^(cache|analysis|oracle)/"
   "^(interop|io|testing)/"
-  "^(attune|reference)\\.hpp$")
+  "^(attune|reference|thrust)\\.hpp$")
 # Headers that may include Eigen and Boost.
 set(heavy "^(reference\\.hpp$|exec/reference/|interop/|oracle/|testing/)")
 

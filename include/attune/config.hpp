@@ -35,6 +35,14 @@
 #define ATTUNE_PROGRAM ATTUNE_NOINLINE
 #endif
 
+/// On a device: keeps what follows from the index x in this place; the compiler would compute dozens of addresses ahead of a loop
+/// and run out of registers.
+#if defined(__CUDA_ARCH__)
+#define ATTUNE_KEEP_HERE(x) asm volatile("" : "+l"(x))
+#else
+#define ATTUNE_KEEP_HERE(x) static_cast<void>(x)
+#endif
+
 /// Asks for a line of memory, to be in the second-level cache when it is read.
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTUNE_PREFETCH(address) __builtin_prefetch(address, 0, 2)

@@ -5,6 +5,6 @@
 // wherever the compiler is not nvcc; no xsimd, no Eigen, no Boost.
 #pragma once
 
-#include <attune/exec/thrust/forward.hpp>
+#include <attune/exec/thrust/mixture.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

@@ -47,6 +47,7 @@ auto on_thrust(F const& f) {
 
 template <class T, class Op>
 result run_thrust(Op const& op, problem const& p, options const& o) {
+  if (!o.cuts.empty()) throw std::logic_error("the Thrust executor has no states to merge");
   loaded<T> const from(p, o.odd_strides);
   auto const in = view_inputs<Op, tensor<T const>>(from, p);
   results<Op, T> to(attune::detail::output_shape(in), o.odd_strides);
@@ -54,6 +55,16 @@ result run_thrust(Op const& op, problem const& p, options const& o) {
   result r = to.dense();
   r.average = average_of<T>(op);
   return r;
+}
+
+template <class T, class Op>
+gradients vjp_thrust(Op const& op, problem const& p, cotangent const& by, slot_names const& names, options const& o) {
+  loaded<T> const from(p, o.odd_strides);
+  loaded_cotangents<T> const d(by, o.odd_strides);
+  return on_thrust<T>([&](auto const& exec) {
+    return named_gradients(vjp(exec, op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p,
+                           names);
+  });
 }
 
 }  // namespace detail
@@ -77,6 +88,15 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     if (on == backend::cpu_float) return detail::run_thrust<float>(make(parameter_source(p), detail::mask_of(p)), p, o);
     if (on == backend::cpu_double) return detail::run_thrust<double>(make(parameter_source(p), detail::mask_of(p)), p, o);
     return other(p, on, o);
+  };
+  problem recorded;
+  auto const names = detail::names_of_slots(make(parameter_source::recording(recorded), {}), recorded);
+  e.vjp = [make, names, other = e.vjp](problem const& p, backend on, cotangent const& by, options const& o) {
+    if (on == backend::cpu_float)
+      return detail::vjp_thrust<float>(make(parameter_source(p), detail::mask_of(p)), p, by, names, o);
+    if (on == backend::cpu_double)
+      return detail::vjp_thrust<double>(make(parameter_source(p), detail::mask_of(p)), p, by, names, o);
+    return other(p, on, by, o);
   };
   thrust_tests::replaced(name);
 }

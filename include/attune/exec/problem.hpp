@@ -355,11 +355,9 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
           numbers};
 }
 
-/// The scalar facts of a row that policies bind to.
-template <class T, class Mask>
-ATTUNE_HD row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i,
-                            lift<T> const& numbers = {}) {
-  index_t const k = mask::count(m, p.row(b, h, i));
+/// The scalar facts of a row of k visible keys that policies bind to.
+template <class T>
+ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
   return {{b, h, i, p.queries},
           T(double(i + p.offset)),
           T(double(k)),
@@ -368,6 +366,12 @@ ATTUNE_HD row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, in
           T(0),
           T(double(p.keys)),
           numbers};
+}
+/// The same, the keys counted.
+template <class T, class Mask>
+ATTUNE_HD row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i,
+                            lift<T> const& numbers = {}) {
+  return row_of_count<T>(p, mask::count(m, p.row(b, h, i)), b, h, i, numbers);
 }
 
 }  // namespace detail

@@ -12,53 +12,27 @@ namespace attune {
 
 namespace exec_thrust {
 
-/// One row of the forward pass, `stretch` features of it.
+/// What a row is before ground value and output gate: `stretch` features of its value sum, and its numbers.
+template <class T>
+struct row_result {
+  accumulators<T> out{0, T(0)};
+  T ground_weight = T(0), lse = T(0), threshold = T(0);
+};
+
+/// v_jd behind its gate for the features that there are, 0 behind the last.
 template <class T, class Op>
-struct forward_program {
+ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j, index_t d) {
+  return d < pairs.at.p.value_width ? pairs.value(f, j, d) : T(0);
+}
+
+/// Features [first, first + stretch) of a row of `visible` keys.
+template <class T, class Op>
+ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
+                                                     T const& visible, index_t first) {
   using normalizer = typename Op::normalizer_policy;
-  using pairs_type = row_pairs<T, Op>;
-  using bound = typename pairs_type::bound;
-
-  served_problem<T, Op> at;
-  outputs<Op, T> to;
-
-  ATTUNE_HD index_t pieces() const { return at.p.value_width < 1 ? 1 : stretches(at.p.value_width); }
-  ATTUNE_HD index_t tasks() const { return row_task::count(at.p, pieces()); }
-  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
-    row_task const t(n, at.p, pieces());
-    if (!at.serves(t.h)) return;
-    pairs_type const pairs{at, t.b, t.h, t.i};
-    row<T> const r = pairs.facts();
-    auto const f = at.op.bind(r);
-    index_t const first = t.piece * stretch;
-    accumulators<T> out(0, T(0));
-    T ground_weight(0), lse(0), threshold(0);
-    if constexpr (Op::has_threshold) {
-      threshold = candidates(pairs, f, index_t(r.visible), first, out);
-    } else {
-      auto state = row_state<T, accumulators<T>>::template empty<normalizer>(f.normalizer, stretch);
-      pairs.for_each_key([&](index_t j) {
-        state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j),
-                                          [&](index_t d) { return value(pairs, f, j, first + d); });
-      });
-      auto const done = finish_state<normalizer>(state, f.normalizer, r.visible);
-      out = state.acc;
-      ground_weight = done.ground_weight;
-      lse = done.lse;
-    }
-    for (int d = 0; d < stretch; ++d)
-      if (first + d < at.p.value_width)
-        to.out(t.b, t.h, t.i, first + d) =
-            attune::detail::finished_element<T>(at.in, at.p, f, out.x[d], ground_weight, t.b, t.h, t.i, first + d);
-    if (t.piece == 0) attune::detail::write_row_numbers(to, f, ground_weight, lse, threshold, t.b, t.h, t.i);
-  }
-
- private:
-  ATTUNE_HD static T value(pairs_type const& pairs, bound const& f, index_t j, index_t d) {
-    return d < pairs.at.p.value_width ? pairs.value(f, j, d) : T(0);
-  }
-  ATTUNE_HD static T candidates(pairs_type const& pairs, bound const& f, index_t visible, index_t first, accumulators<T>& out) {
-    recomputed_column<T, Op> column(pairs, f, visible);
+  row_result<T> r;
+  if constexpr (Op::has_threshold) {
+    recomputed_column<T, Op> column(pairs, f, index_t(visible));
     candidate_threshold<T> const level = f.normalizer.solve(column);
     T sum(0), poison(0);
     pairs.for_each_key([&](index_t j) {
@@ -67,11 +41,50 @@ struct forward_program {
       T const w = f.normalizer.weight(level, a, key<T>{T(double(j))});
       if (w == T(0)) return;  // outside the support: the value is never read
       sum = sum + w;
-      for (int d = 0; d < stretch; ++d) out.x[d] = out.x[d] + w * value(pairs, f, j, first + d);
+      index_t from = first;
+      ATTUNE_KEEP_HERE(from);
+      for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] + w * value_or_zero(pairs, f, j, from + d);
     });
     auto const done = finish_candidates(f.normalizer, level, sum, poison);
-    for (int d = 0; d < stretch; ++d) out.x[d] = out.x[d] * done.value_factor;
-    return done.threshold;
+    for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] * done.value_factor;
+    r.threshold = done.threshold;
+  } else {
+    auto state = row_state<T, accumulators<T>>::template empty<normalizer>(f.normalizer, stretch);
+    pairs.for_each_key([&](index_t j) {
+      index_t from = first;
+      ATTUNE_KEEP_HERE(from);
+      state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j),
+                                        [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
+    });
+    auto const done = finish_state<normalizer>(state, f.normalizer, visible);
+    r.out = state.acc;
+    r.ground_weight = done.ground_weight;
+    r.lse = done.lse;
+  }
+  return r;
+}
+
+/// One row of the forward pass, `stretch` features of it.
+template <class T, class Op>
+struct forward_program {
+  served_problem<T, Op> at;
+  outputs<Op, T> to;
+
+  ATTUNE_HD index_t pieces() const { return at.p.value_width < 1 ? 1 : stretches(at.p.value_width); }
+  ATTUNE_HD index_t tasks() const { return row_task::count(at.p, pieces()); }
+  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
+    row_task const t(n, at.p, pieces());
+    if (!at.serves(t.h)) return;
+    row_pairs<T, Op> const pairs{at, t.b, t.h, t.i};
+    row<T> const r = pairs.facts();
+    auto const f = at.op.bind(r);
+    index_t const first = t.piece * stretch;
+    auto const done = result_of_row(pairs, f, r.visible, first);
+    for (int d = 0; d < stretch; ++d)
+      if (first + d < at.p.value_width)
+        to.out(t.b, t.h, t.i, first + d) =
+            attune::detail::finished_element<T>(at.in, at.p, f, done.out.x[d], done.ground_weight, t.b, t.h, t.i, first + d);
+    if (t.piece == 0) attune::detail::write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, t.b, t.h, t.i);
   }
 };
 

@@ -21,7 +21,7 @@ template <class T, class Policy>
 class numbers {
  public:
   numbers() = default;
-  explicit numbers(index_t n) : values_(std::size_t(n), T(0)) {}
+  explicit numbers(index_t n) : values_(std::size_t(n), T{}) {}
   T* data() {
     if constexpr (memory_of_policy<Policy> == memory_kind::device)
       return ::thrust::raw_pointer_cast(values_.data());

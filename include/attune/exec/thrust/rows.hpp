@@ -21,7 +21,12 @@ namespace attune::exec_thrust {
 
 /// Features that one task accumulates: what stays in registers, float or double.
 inline constexpr int stretch = 32;
-ATTUNE_HD constexpr index_t stretches(index_t width) { return (width + stretch - 1) / stretch; }
+/// The same where a task streams queries: there each pair binds a row anew, which takes registers too.
+inline constexpr int key_stretch = 16;
+template <int N = stretch>
+ATTUNE_HD constexpr index_t stretches(index_t width) {
+  return (width + N - 1) / N;
+}
 
 /// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature are 0.
 template <class T, int N = stretch>

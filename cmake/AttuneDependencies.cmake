@@ -74,7 +74,7 @@ endmacro()
 # What a target that uses attune::thrust compiles with. nvcc knows its device system; every other compiler must be told.
 macro(attune_describe_thrust target)
   target_compile_features(${target} INTERFACE cxx_std_20)
-  target_include_directories(${target} SYSTEM INTERFACE "${ATTUNE_THRUST_INCLUDE_DIR}")
+  target_include_directories(${target} SYSTEM INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ATTUNE_THRUST_INCLUDE_DIR}>")  # nvcc has its own
   target_compile_definitions(${target} INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:THRUST_HOST_SYSTEM=THRUST_HOST_SYSTEM_CPP>"
     "$<$<COMPILE_LANGUAGE:CXX>:THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP>")
 endmacro()

@@ -13,6 +13,7 @@
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
 
+#include <attune/exec/thrust/device_ready.hpp>
 #include <attune/exec/thrust/executor.hpp>
 #include <attune/exec/thrust/terms.hpp>
 #include <attune/operators/row_state.hpp>
@@ -52,7 +53,7 @@ struct heads_served {
 /// What a program reads: copied to where it runs.
 template <class T, class Op>
 struct served_problem {
-  static_assert(std::is_trivially_copyable_v<Op>, "attune: an operator on Thrust is copied to where it runs, byte by byte");
+  static_assert(require_device_ready<Op>());
   using value_type = T;
   using operator_type = Op;
   using inputs_type = inputs<Op, tensor<T const>>;

@@ -5,6 +5,7 @@
 set(ATTUNE_XSIMD_MINIMUM 8.1)
 set(ATTUNE_EIGEN_MINIMUM 3.4)
 set(ATTUNE_BOOST_MINIMUM 1.75)
+set(ATTUNE_THRUST_MINIMUM 1.17)
 
 macro(attune_find_core problem)
   set(${problem} "")
@@ -49,6 +50,33 @@ macro(attune_find_reference problem)
   else()
     attune_find_boost_headers(${problem})
   endif()
+endmacro()
+
+# Thrust's headers, of CCCL or of a distribution, found by their version header: its packages disagree about names and targets.
+macro(attune_find_thrust problem)
+  set(${problem} "")
+  find_path(ATTUNE_THRUST_INCLUDE_DIR thrust/version.h HINTS "$ENV{CUDA_HOME}/include/cccl"
+    PATHS /usr/local/cuda/include/cccl /usr/local/cuda/include DOC "Folder that holds thrust/version.h")
+  mark_as_advanced(ATTUNE_THRUST_INCLUDE_DIR)
+  if(NOT ATTUNE_THRUST_INCLUDE_DIR)
+    set(${problem} "Thrust >= ${ATTUNE_THRUST_MINIMUM} not found (Debian, Ubuntu: libthrust-dev; CUDA and CCCL bring it)")
+  else()
+    file(STRINGS "${ATTUNE_THRUST_INCLUDE_DIR}/thrust/version.h" attune_thrust_version REGEX "^#define THRUST_VERSION [0-9]+")
+    string(REGEX REPLACE "^.* ([0-9]+).*$" "\\1" attune_thrust_version "${attune_thrust_version}")
+    math(EXPR attune_thrust_major "${attune_thrust_version} / 100000")
+    math(EXPR attune_thrust_minor "${attune_thrust_version} / 100 % 1000")
+    if("${attune_thrust_major}.${attune_thrust_minor}" VERSION_LESS ATTUNE_THRUST_MINIMUM)
+      set(${problem} "Thrust ${attune_thrust_major}.${attune_thrust_minor} found in ${ATTUNE_THRUST_INCLUDE_DIR}, >= ${ATTUNE_THRUST_MINIMUM} needed (Debian, Ubuntu: libthrust-dev)")
+    endif()
+  endif()
+endmacro()
+
+# What a target that uses attune::thrust compiles with. nvcc knows its device system; every other compiler must be told.
+macro(attune_describe_thrust target)
+  target_compile_features(${target} INTERFACE cxx_std_20)
+  target_include_directories(${target} SYSTEM INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ATTUNE_THRUST_INCLUDE_DIR}>")  # nvcc has its own
+  target_compile_definitions(${target} INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:THRUST_HOST_SYSTEM=THRUST_HOST_SYSTEM_CPP>"
+    "$<$<COMPILE_LANGUAGE:CXX>:THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP>")
 endmacro()
 
 # attune::boost: the Boost headers (Multiprecision, Math; nothing compiled), found by their version header.

@@ -8,9 +8,12 @@
 #if defined(__CUDACC__)
 #define ATTUNE_HD __host__ __device__
 #define ATTUNE_HD_UNCHECKED _Pragma("nv_exec_check_disable") __host__ __device__
+/// Stands before `template`: what the function is instantiated with may be known to the host alone.
+#define ATTUNE_UNCHECKED _Pragma("nv_exec_check_disable")
 #else
 #define ATTUNE_HD
 #define ATTUNE_HD_UNCHECKED
+#define ATTUNE_UNCHECKED
 #endif
 
 /// Inlining by contract: pointwise code must melt into the loop that calls it, and a hot loop must not melt
@@ -23,6 +26,21 @@
 #define ATTUNE_INLINE inline
 #define ATTUNE_NOINLINE
 #define ATTUNE_RESTRICT
+#endif
+
+/// A program over tasks: compiled once on the host, whichever systems run it; on a device it melts into the kernel.
+#if defined(__CUDACC__)
+#define ATTUNE_PROGRAM
+#else
+#define ATTUNE_PROGRAM ATTUNE_NOINLINE
+#endif
+
+/// On a device: keeps what follows from the index x in this place; the compiler would compute dozens of addresses ahead of a loop
+/// and run out of registers.
+#if defined(__CUDA_ARCH__)
+#define ATTUNE_KEEP_HERE(x) asm volatile("" : "+l"(x))
+#else
+#define ATTUNE_KEEP_HERE(x) static_cast<void>(x)
 #endif
 
 /// Asks for a line of memory, to be in the second-level cache when it is read.

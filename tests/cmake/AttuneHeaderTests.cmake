@@ -5,7 +5,7 @@
 # Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
 set(attune_header_targets
   "\\.cuh$" attune::cuda
-  "^attune/exec/thrust/" attune::thrust
+  "^attune/(thrust\\.hpp$|exec/thrust/)" attune::thrust
   "^attune/exec/openmp\\.hpp$" attune::openmp
   "^attune/exec/distributed/mpi" attune::mpi)
 # Headers that need attune::reference; the others must do with attune::attune.

@@ -11,7 +11,7 @@ set(layers
   "^exec/"
   "^(cache|analysis|oracle)/"
   "^(interop|io|testing)/"
-  "^(attune|reference|analysis)\\.hpp$")
+  "^(attune|reference|thrust|analysis)\\.hpp$")
 # Headers that may include Eigen and Boost.
 set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|wishes|kolmogorov_smirnov)\\.hpp$|interop/|oracle/|testing/)")
 

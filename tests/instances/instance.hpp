@@ -5,8 +5,10 @@
 // executor and type. What is a template on the operator is kept short here: it is compiled once for each of them.
 #pragma once
 
-#include <algorithm>
-#include <limits>
+#if defined(ATTUNE_INSTANCES_THRUST)
+#include "../thrust/instance.hpp"
+#else
+
 #include <random>
 #include <stdexcept>
 #include <type_traits>
@@ -20,40 +22,11 @@
 #include "digits.hpp"
 #include "policies.hpp"
 #include "registry.hpp"
-#include "source.hpp"
+#include "views.hpp"
 
 namespace attune::instances {
 
 namespace detail {
-
-template <class Op, class View, class T>
-inputs<Op, View> view_inputs(loaded<T> const& from, problem const& p) {
-  return make_inputs<Op, View>([&]<field F>() { return View(from.at(name_of(F))); }, p.offset);
-}
-
-/// The outputs of an operator in memory.
-template <class Op, class T>
-struct results {
-  storage<T> out, lse, ground_weight, threshold;
-  results(shape const& s, bool odd)
-      : out(s, odd, 0), lse({s.batch, s.head, s.position, 1}, odd, 1), ground_weight({s.batch, s.head, s.position, 1}, odd, 2),
-        threshold({s.batch, s.head, s.position, 1}, odd, 3) {}
-  outputs<Op, T> views() {
-    outputs<Op, T> o{.out = out.view()};
-    if constexpr (Op::has_lse) o.lse = natural_lse<T>(lse.view());
-    if constexpr (Op::has_ground_weight) o.ground_weight = ground_weight.view();
-    if constexpr (Op::has_threshold) o.threshold = threshold.view();
-    return o;
-  }
-  result dense() const {
-    result r;
-    r.out = out.dense();
-    if constexpr (Op::has_lse) r.lse = lse.dense();
-    if constexpr (Op::has_ground_weight) r.ground_weight = ground_weight.dense();
-    if constexpr (Op::has_threshold) r.threshold = threshold.dense();
-    return r;
-  }
-};
 
 /// States of all parts, merged pairwise in a random order.
 template <class Exec, class Op, class Inputs>
@@ -74,19 +47,6 @@ auto merged_states(Exec const& exec, Op const& op, Inputs const& in, index_t key
     other = merge(std::move(other), last);
   }
   return std::move(parts.front());
-}
-
-/// The moving average among the parameters of an operator.
-template <class T, class Op>
-array average_of(Op const& op) {
-  array a;
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
-    parameter const& p = policy.*listed.member;
-    if (!p.is_average()) return;
-    a.shape = {1, p.extents().head, 1, 1};
-    for (index_t h = 0; h < p.extents().head; ++h) a.data.push_back(double(p.template value<T>(0, h, 0)));
-  });
-  return a;
 }
 
 template <class T, class Op>
@@ -143,95 +103,6 @@ result run_reference(Op const& op, problem const& p, options const& o) {
     }
   r.average = average_of<T>(op);
   return r;
-}
-
-/// For every parameter and table slot of an operator, in the operator's order: the name that the registry reads it under, "" if
-/// none or if no gradient reaches it. `made` is the operator of the recorded problem.
-struct slot_names {
-  std::vector<std::string> parameters, tables;
-};
-template <class Op>
-slot_names names_of_slots(Op const& made, problem const& recorded) {
-  slot_names names;
-  auto const named = [](std::map<std::string, array> const& all, double value) {
-    for (auto const& [name, a] : all)
-      if (a.data.front() == value) return name;
-    return std::string();
-  };
-  for_each_parameter(made, [&](auto const& listed, auto const& policy, std::string const&) {
-    parameter const& p = policy.*listed.member;
-    auto const source = p.source().x;
-    bool const stopped = p.is_average() && !p.passes_gradient();
-    names.parameters.push_back(stopped ? "" : named(recorded.parameters, source.absent() ? p.at(0, 0, 0) : source(0, 0, 0, 0)));
-  });
-  for_each_table(made, [&](auto const& listed, auto const& policy, std::string const&) {
-    names.tables.push_back(named(recorded.tables, (policy.*listed.member)(0, 0, 0, 0)));
-  });
-  return names;
-}
-
-/// Sums in T of gradients with the same name, rounded once at the end.
-template <class T>
-struct gradient_sums {
-  std::map<std::string, gradient_array<T>> of;
-  void add(std::string const& name, gradient_array<T> const& g) {
-    if (name.empty() || g.values.empty()) return;
-    auto const [at, first] = of.emplace(name, g);
-    for (std::size_t n = 0; !first && n < g.values.size(); ++n) at->second.values[n] = at->second.values[n] + g.values[n];
-  }
-  void store(gradients& to, std::size_t axes) const {
-    for (auto const& [name, g] : of) {
-      shape const& e = g.extents;
-      array& a = to[name] = {{e.batch, e.head, e.position, e.feature}, {}};
-      a.shape.resize(axes);
-      for (T const& x : g.values) a.data.push_back(double(x));
-    }
-  }
-};
-
-/// The cotangents of a run, in memory of their own.
-template <class E>
-struct loaded_cotangents {
-  storage<E> out, lse, ground_weight;
-  explicit loaded_cotangents(cotangent const& by, bool odd)
-      : out(load(by.out, "out", odd)), lse(load(by.lse, "lse", odd)),
-        ground_weight(load(by.ground_weight, "ground_weight", odd)) {}
-  template <class Op, class View>
-  cotangents<Op, View> views() const {
-    cotangents<Op, View> d;
-    auto const give = [](auto& to, storage<E> const& x) {
-      if (!x.memory.empty()) to = View(x.view());
-    };
-    give(d.out, out);
-    if constexpr (Op::has_lse) give(d.lse, lse);
-    if constexpr (Op::has_ground_weight) give(d.ground_weight, ground_weight);
-    return d;
-  }
-
- private:
-  static storage<E> load(array const& a, char const* name, bool odd) {
-    return a.empty() ? storage<E>() : storage<E>(a, name, odd, 0);
-  }
-};
-
-/// Gradients by the names that the registry knows.
-template <class T>
-gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names) {
-  gradients to;
-  gradient_sums<T> tensors, parameters, tables;
-  for (auto const& t : p.tensors)
-    for (int f = 0; f <= int(field::v0); ++f)
-      if (t.first == name_of(field(f))) tensors.add(t.first, g.of(field(f)));
-  for (std::size_t n = 0; n < g.parameters.size(); ++n) {
-    auto const& slot = g.parameters[n];
-    if (p.parameters.count(names.parameters[n]) == 0) continue;
-    parameters.add(names.parameters[n], slot.x.values.empty() ? slot.values : slot.x);
-  }
-  for (std::size_t n = 0; n < g.tables.size(); ++n) tables.add(names.tables[n], g.tables[n].values);
-  tensors.store(to, 4);
-  parameters.store(to, 3);
-  tables.store(to, 4);
-  return to;
 }
 
 template <class T, class Op>
@@ -310,3 +181,5 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
 }
 
 }  // namespace attune::instances
+
+#endif

@@ -18,13 +18,22 @@ namespace attune {
 
 namespace detail {
 template <class T>
-ATTUNE_HD T softplus(T const& x);
+ATTUNE_HD ATTUNE_INLINE T softplus(T const& x);
 template <class T>
-ATTUNE_HD T sigmoid(T const& x);
+ATTUNE_HD ATTUNE_INLINE T sigmoid(T const& x);
 template <class T>
-ATTUNE_HD T tanh(T const& x);
+ATTUNE_HD ATTUNE_INLINE T tanh(T const& x);
 template <class T>
-ATTUNE_HD T log1p_rate(T const& k, T const& x);
+ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x);
+}  // namespace detail
+
+namespace detail {
+/// The limits of numbers that devices know, as constants: functions of std::numeric_limits are the host's alone.
+template <class T>
+struct limits {
+  static constexpr T infinity = std::numeric_limits<T>::infinity(), lowest = std::numeric_limits<T>::lowest();
+  static constexpr T epsilon = std::numeric_limits<T>::epsilon(), least = (std::numeric_limits<T>::min)();
+};
 }  // namespace detail
 
 /// How attune computes with a kind of scalar. The primary template serves every number with `<`, `==` and the
@@ -37,11 +46,31 @@ struct scalar {
   ATTUNE_HD static T larger(T const& a, T const& b) { return a < b ? b : a; }
   ATTUNE_HD static T smaller(T const& a, T const& b) { return b < a ? b : a; }
   ATTUNE_HD static T select(bool c, T const& a, T const& b) { return c ? a : b; }
-  ATTUNE_HD static T infinity() { return std::numeric_limits<T>::infinity(); }
-  ATTUNE_HD static T lowest() { return std::numeric_limits<T>::lowest(); }
-  ATTUNE_HD static T epsilon() { return std::numeric_limits<T>::epsilon(); }
+  ATTUNE_HD_UNCHECKED static T infinity() {
+    if constexpr (std::is_floating_point_v<T>)
+      return detail::limits<T>::infinity;
+    else
+      return std::numeric_limits<T>::infinity();
+  }
+  ATTUNE_HD_UNCHECKED static T lowest() {
+    if constexpr (std::is_floating_point_v<T>)
+      return detail::limits<T>::lowest;
+    else
+      return std::numeric_limits<T>::lowest();
+  }
+  ATTUNE_HD_UNCHECKED static T epsilon() {
+    if constexpr (std::is_floating_point_v<T>)
+      return detail::limits<T>::epsilon;
+    else
+      return std::numeric_limits<T>::epsilon();
+  }
   /// The smallest positive number that is normal.
-  ATTUNE_HD static T least() { return (std::numeric_limits<T>::min)(); }
+  ATTUNE_HD_UNCHECKED static T least() {
+    if constexpr (std::is_floating_point_v<T>)
+      return detail::limits<T>::least;
+    else
+      return (std::numeric_limits<T>::min)();
+  }
   /// The power of two at or below x, a positive normal number: a unit that neither multiplication nor division rounds in.
   ATTUNE_HD_UNCHECKED static T binade(T const& x) {
     using std::frexp;
@@ -199,22 +228,22 @@ ATTUNE_HD ATTUNE_INLINE T scale_keeping_off(T const& f, T const& s) {
 namespace detail {
 
 template <class T>
-ATTUNE_HD ATTUNE_INLINE T softplus(T const& x) {
+ATTUNE_HD inline T softplus(T const& x) {
   return math::larger(x, T(0)) + scalar<T>::log1p_unit(math::exp_nonpositive(T(-math::abs(x))));
 }
 template <class T>
-ATTUNE_HD ATTUNE_INLINE T sigmoid(T const& x) {
+ATTUNE_HD inline T sigmoid(T const& x) {
   T const e = math::exp_nonpositive(T(-math::abs(x)));
   return math::select(x < T(0), e, T(1)) / (T(1) + e);
 }
 template <class T>
-ATTUNE_HD ATTUNE_INLINE T tanh(T const& x) {
+ATTUNE_HD inline T tanh(T const& x) {
   T const e = math::expm1(T(T(-2) * math::abs(x)));
   T const t = -e / (T(2) + e);
   return math::select(x < T(0), T(-t), t);
 }
 template <class T>
-ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x) {
+ATTUNE_HD inline T log1p_rate(T const& k, T const& x) {
   T const one(1), zero(0);
   return math::select(k == zero, x, T(math::log1p(T(k * x)) / math::select(k == zero, one, k)));
 }

@@ -85,6 +85,8 @@ struct parameter {
 
   /// False for a default-made parameter: the policy then uses its own default (1/sqrt(D) for a scale, say).
   ATTUNE_HD constexpr bool is_set() const { return kind_ != kind::unset; }
+  /// True for one number for every row, held inside.
+  ATTUNE_HD constexpr bool is_number() const { return kind_ == kind::value; }
   /// True if all queries of a head share one value.
   ATTUNE_HD constexpr bool shared_by_queries() const { return is_average() || view_.steps().position == 0; }
   /// (1|B, 1|H, 1|Lq, 1): the granularity of the values.
@@ -236,16 +238,18 @@ constexpr char const* words(domain d) {
 }
 
 /// Throws unless the parameter fits the problem and every value lies in its domain. Reads each stored value once.
-/// T is what the executor computes in: 1e-50 is no positive float, 1e300 no finite one.
+/// T is what the executor computes in: 1e-50 is no positive float, 1e300 no finite one. Values in the memory of a device are
+/// not looked at.
 template <class T = double>
 void check_parameter(char const* function, std::string const& name, parameter const& p, domain d, index_t batch, index_t heads,
-                     index_t queries) {
+                     index_t queries, memory_kind where = memory_kind::host) {
   if (!p.is_set()) return;
   shape const e = p.extents();
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || (e.position != 1 && e.position != queries))
     throw error(
         function, "parameter " + name, "shape " + to_string(e),
         "(1 or " + std::to_string(batch) + ", 1 or " + std::to_string(heads) + ", 1 or " + std::to_string(queries) + ", 1)");
+  if (where == memory_kind::device && !p.is_number()) return;
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)

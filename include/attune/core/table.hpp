@@ -53,9 +53,9 @@ constexpr listed_table<Policy> listed(char const* name, table Policy::*member, t
 
 namespace detail {
 
-/// Throws unless the table fits the problem.
+/// Throws unless the table fits the problem. Entries in the memory of a device are not looked at.
 inline void check_table(char const* function, std::string const& name, table const& x, table_width width, index_t batch,
-                        index_t heads, index_t query_width) {
+                        index_t heads, index_t query_width, memory_kind where = memory_kind::host) {
   if (!x.is_set()) throw error(function, "table " + name, "no data", "a view (1 or B, 1 or H, rows, columns)");
   shape const e = x.extents();
   bool const as_query = width == table_width::query || width == table_width::query_row;
@@ -65,6 +65,7 @@ inline void check_table(char const* function, std::string const& name, table con
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || e.feature != columns || e.position < 1)
     throw error(function, "table " + name, "shape " + to_string(e),
                 text("(1 or ", batch, ", 1 or ", heads, ", at least 1, ", columns, ")"));
+  if (where == memory_kind::device) return;
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)

@@ -12,16 +12,20 @@
 #include <type_traits>
 #include <vector>
 
+#include <attune/config.hpp>
 #include <attune/core/error.hpp>
 
 namespace attune {
 
 using index_t = std::ptrdiff_t;
 
+/// Whether the host may read what views, parameters, tables and masks point to.
+enum class memory_kind { host, device };
+
 /// Extents of the four axes. Axes that an argument does not have are 1.
 struct shape {
   index_t batch = 1, head = 1, position = 1, feature = 1;
-  constexpr index_t size() const { return batch * head * position * feature; }
+  ATTUNE_HD constexpr index_t size() const { return batch * head * position * feature; }
   friend constexpr bool operator==(shape const&, shape const&) = default;
 };
 
@@ -79,16 +83,18 @@ class tensor {
                   "cpu<double>{} double ones");
   }
 
-  constexpr E* data() const { return data_; }
-  constexpr shape const& extents() const { return shape_; }
-  constexpr strides const& steps() const { return strides_; }
-  constexpr bool absent() const { return data_ == nullptr && shape_ == shape{0, 0, 0, 0}; }
+  ATTUNE_HD constexpr E* data() const { return data_; }
+  ATTUNE_HD constexpr shape const& extents() const { return shape_; }
+  ATTUNE_HD constexpr strides const& steps() const { return strides_; }
+  ATTUNE_HD constexpr bool absent() const { return data_ == nullptr && shape_ == shape{0, 0, 0, 0}; }
 
   /// First feature of one position.
-  constexpr E* row(index_t b, index_t h, index_t i) const {
+  ATTUNE_HD constexpr E* row(index_t b, index_t h, index_t i) const {
     return data_ + b * strides_.batch + h * strides_.head + i * strides_.position;
   }
-  constexpr E& operator()(index_t b, index_t h, index_t i, index_t d) const { return row(b, h, i)[d * strides_.feature]; }
+  ATTUNE_HD constexpr E& operator()(index_t b, index_t h, index_t i, index_t d) const {
+    return row(b, h, i)[d * strides_.feature];
+  }
 
  private:
   template <class P>

@@ -16,11 +16,12 @@ namespace attune::detail {
 /// Checks everything that every operator of the mixture checks, and the number of heads.
 template <class... Ops, class View>
 problem_shape checked_problem(char const* function, mixture_operator<Ops...> const& mixed,
-                              inputs<mixture_operator<Ops...>, View> const& in, shape const& out) {
+                              inputs<mixture_operator<Ops...>, View> const& in, shape const& out,
+                              memory_kind where = memory_kind::host) {
   if (mixed.heads != out.head) throw error(function, "which", text(mixed.heads, " entries"), text(out.head, ", one per head"));
   problem_shape p;
   for_each_operator(mixed, [&](auto const& op, index_t) {
-    p = checked_problem(function, op, narrowed<std::remove_cvref_t<decltype(op)>>(in), out);
+    p = checked_problem(function, op, narrowed<std::remove_cvref_t<decltype(op)>>(in), out, where);
   });
   return p;
 }
@@ -29,9 +30,10 @@ problem_shape checked_problem(char const* function, mixture_operator<Ops...> con
 /// heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
 template <class T, class... Ops, class View, class OfOperator>
 dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed, inputs<mixture_operator<Ops...>, View> const& in,
-                                        cotangents<mixture_operator<Ops...>, View> const& d, OfOperator const& of_operator) {
+                                        cotangents<mixture_operator<Ops...>, View> const& d, OfOperator const& of_operator,
+                                        memory_kind where = memory_kind::host) {
   shape const extents = output_shape(in);
-  checked_problem("vjp", mixed, in, extents);
+  checked_problem("vjp", mixed, in, extents, where);
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
     if constexpr (mixture_operator<Ops...>::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
@@ -39,7 +41,7 @@ dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed, i
   for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
     auto const own = narrowed<part>(in);
-    auto const g = of_operator(op, own, checked_problem("vjp", op, own, extents), narrowed<part>(d), number);
+    auto const g = of_operator(op, own, checked_problem("vjp", op, own, extents, where), narrowed<part>(d), number);
     for (std::size_t f = 0; f < g.fields.size(); ++f)
       for (std::size_t n = 0; n < g.fields[f].values.size(); ++n)
         to.fields[f].values[n] = to.fields[f].values[n] + g.fields[f].values[n];

@@ -50,10 +50,10 @@ struct problem_shape {
 
   /// The head of a tensor with `group_heads` heads that query head h reads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
-  constexpr mask_row row(index_t b, index_t h, index_t i) const { return {b, h, i, i + offset, queries, keys}; }
+  ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const { return {b, h, i, i + offset, queries, keys}; }
 
   /// The features of an input with queries or keys.
-  constexpr index_t width_of(field f) const {
+  ATTUNE_HD constexpr index_t width_of(field f) const {
     switch (f) {
       case field::q:
       case field::k:
@@ -78,7 +78,7 @@ struct problem_shape {
     }
   }
   /// The heads of an input with keys.
-  constexpr index_t heads_of(field f) const {
+  ATTUNE_HD constexpr index_t heads_of(field f) const {
     switch (f) {
       case field::k:
         return key_heads;
@@ -185,9 +185,11 @@ struct element_of<tensor<S const>> {
   using type = float;
 };
 
-/// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents.
+/// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents. `where`:
+/// what lies in the memory of a device is checked by its shape alone.
 template <class Op, class View>
-problem_shape checked_problem(char const* function, Op const& op, inputs<Op, View> const& in, shape const& out) {
+problem_shape checked_problem(char const* function, Op const& op, inputs<Op, View> const& in, shape const& out,
+                              memory_kind where = memory_kind::host) {
   problem_shape p;
   p.batch = out.batch;
   p.heads = out.head;
@@ -250,18 +252,18 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   using number = typename element_of<View>::type;
   for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
     parameter const& x = policy.*listed.member;
-    check_parameter<number>(function, listed.name, x, listed.values, p.batch, p.heads, p.queries);
+    check_parameter<number>(function, listed.name, x, listed.values, p.batch, p.heads, p.queries, where);
     if (path.starts_with("value_gate.") && x.is_set() && x.extents().position != 1)
       throw error(function, std::string("parameter ") + listed.name, "one value per query",
                   "values shared by queries: a value gate acts on keys, for all queries alike");
   });
   for_each_table(op, [&](auto const& listed, auto const& policy, std::string const&) {
-    check_table(function, listed.name, policy.*listed.member, listed.width, p.batch, p.heads, p.width);
+    check_table(function, listed.name, policy.*listed.member, listed.width, p.batch, p.heads, p.width, where);
   });
   [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
     (..., check_contraction(function, C{}, op.template owner<I>(), p));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
-  mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys});
+  mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   return p;
 }
 
@@ -321,14 +323,14 @@ struct row_index {
   index_t batch, head, position;
 };
 template <class View>
-row_index broadcast(View const& x, index_t b, index_t h, index_t i) {
+ATTUNE_HD row_index broadcast(View const& x, index_t b, index_t h, index_t i) {
   shape const e = x.extents();
   return {e.batch == 1 ? 0 : b, e.head == 1 ? 0 : h, e.position == 1 ? 0 : i};
 }
 
 /// One element as a T.
 template <class T, class View>
-T element(View const& x, row_index at, index_t d) {
+ATTUNE_HD T element(View const& x, row_index at, index_t d) {
   return T(x(at.batch, at.head, at.position, d));
 }
 
@@ -353,10 +355,9 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
           numbers};
 }
 
-/// The scalar facts of a row that policies bind to.
-template <class T, class Mask>
-row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
-  index_t const k = mask::count(m, p.row(b, h, i));
+/// The scalar facts of a row of k visible keys that policies bind to.
+template <class T>
+ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
   return {{b, h, i, p.queries},
           T(double(i + p.offset)),
           T(double(k)),
@@ -365,6 +366,12 @@ row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, i
           T(0),
           T(double(p.keys)),
           numbers};
+}
+/// The same, the keys counted.
+template <class T, class Mask>
+ATTUNE_HD row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i,
+                            lift<T> const& numbers = {}) {
+  return row_of_count<T>(p, mask::count(m, p.row(b, h, i)), b, h, i, numbers);
 }
 
 }  // namespace detail

@@ -32,8 +32,9 @@ struct mass_slopes {
 
 /// Directions 0 and 1 of the duals are E and G, the others are the caller's; `logit_shift` is what the lse moves with.
 template <class Op, class Bound, class T, int N>
-mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& reference, T const& earned, T const& ground,
-                                   dual<T, N> const& visible, dual<T, N> const& logit_shift, row_gains<T> const& gains) {
+ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& reference, T const& earned, T const& ground,
+                                             dual<T, N> const& visible, dual<T, N> const& logit_shift,
+                                             row_gains<T> const& gains) {
   using D = dual<T, N>;
   constexpr normalizer_traits is = Op::normalizer_is;
   T const one(1), zero(0);
@@ -69,7 +70,7 @@ struct adjusted_pair {
   struct pulled {
     T weight, by_logit;
   };
-  ATTUNE_INLINE pulled pull(T const& a, T const& reference, T const& h) const {
+  ATTUNE_HD ATTUNE_INLINE pulled pull(T const& a, T const& reference, T const& h) const {
     T const p = math::exp_nonpositive(T(a - reference)) * inverse_earned;
     T const place = math::select(a == -math::infinity<T>(), T(0), T((a - low) * inverse));
     return {T(p * place), chained(p, T(h * inverse + (h * place - mean) + by_lse))};
@@ -85,8 +86,8 @@ struct adjusted_slopes {
 /// others are the caller's.
 /// value_sum = sum e_j h_j, second_sum = sum e_j (a_j - reference) h_j.
 template <bool Detached, int N, int Shifts, class Bound, class T>
-adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& reference, T const& earned, T const& lowest,
-                                         T const& value_sum, T const& second_sum, T const& by_lse) {
+ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& reference, T const& earned,
+                                                   T const& lowest, T const& value_sum, T const& second_sum, T const& by_lse) {
   using D = dual<T, N>;
   T const zero(0), one(1);
   auto const dead = earned == zero;

@@ -172,22 +172,8 @@ struct state_row {
 template <class Normalizer, class T, class Kind, class Bound>
 state_row<T> finish_row(row_states<T, Kind> const& states, index_t n, Bound const& f, T const& visible) {
   row_state<T> s = states.load(n);
-  state_row<T> r{std::move(s.acc)};
-  if constexpr (Normalizer::traits.family == row_family::adjusted) {
-    auto const done = finish_adjusted(f.normalizer, s.reference, s.earned, s.lowest, s.reference);
-    T const above = s.reference - done.low;
-    for (std::size_t d = 0; d < r.out.size(); ++d) r.out[d] = (s.second[d] + above * r.out[d]) * done.value_factor;
-    r.lse = done.lse;
-  } else {
-    auto const done = finish_masses<Normalizer>(f.normalizer, s.reference, s.earned, s.ground, visible);
-    for (std::size_t d = 0; d < r.out.size(); ++d) {
-      r.out[d] = r.out[d] * done.value_factor;
-      if constexpr (Normalizer::traits.uniform_share) r.out[d] = r.out[d] + s.second[d] * done.share;
-    }
-    r.ground_weight = done.ground_weight;
-    r.lse = done.lse;
-  }
-  return r;
+  auto const done = finish_state<Normalizer>(s, f.normalizer, visible);
+  return {std::move(s.acc), done.ground_weight, done.lse, T(0)};
 }
 
 template <class Normalizer, class T, class Bound>
@@ -208,6 +194,31 @@ state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n
   return r;
 }
 
+/// What a finished row writes: out, element by element of the value sum, behind ground value and output gate ...
+template <class T, class Op, class View, class Bound>
+ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[maybe_unused]] problem_shape const& p,
+                             [[maybe_unused]] Bound const& f, T x, [[maybe_unused]] T const& ground_weight,
+                             [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
+                             [[maybe_unused]] index_t d) {
+  if constexpr (Op::uses(field::v0)) x = x + ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
+  if constexpr (Op::has_output_gate)
+    x = x * f.output_gate.factor(element<T>(in.output_gate, {b, h, i}, p.output_gate_width == 1 ? index_t(0) : d));
+  return x;
+}
+/// ... and the numbers that were asked for; `lse` is that of the shifted logits.
+template <class T, class Op, class Bound>
+ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[maybe_unused]] Bound const& f,
+                                 [[maybe_unused]] T const& ground_weight, [[maybe_unused]] T const& lse,
+                                 [[maybe_unused]] T const& threshold, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                                 [[maybe_unused]] index_t i) {
+  if constexpr (Op::has_lse)
+    if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = lse + f.logit_shift;
+  if constexpr (Op::has_ground_weight)
+    if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = ground_weight;
+  if constexpr (Op::has_threshold)
+    if (!to.threshold.absent()) to.threshold(b, h, i, 0) = threshold;
+}
+
 /// Divides states, those of the operator's normalizer or of any that keeps the same sums, and writes the outputs; everything has
 /// been checked.
 template <class T, class Op, class View, class States>
@@ -219,19 +230,9 @@ void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& 
         row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
         auto const f = op.bind(r);
         auto const done = finish_row<typename Op::normalizer_policy>(states, states.at(b, h, i), f, r.visible);
-        for (index_t d = 0; d < p.value_width; ++d) {
-          T x = done.out[std::size_t(d)];
-          if constexpr (Op::uses(field::v0)) x = x + done.ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
-          if constexpr (Op::has_output_gate)
-            x = x * f.output_gate.factor(element<T>(in.output_gate, {b, h, i}, p.output_gate_width == 1 ? index_t(0) : d));
-          to.out(b, h, i, d) = x;
-        }
-        if constexpr (Op::has_lse)
-          if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = done.lse + f.logit_shift;
-        if constexpr (Op::has_ground_weight)
-          if (!to.ground_weight.absent()) to.ground_weight(b, h, i, 0) = done.ground_weight;
-        if constexpr (Op::has_threshold)
-          if (!to.threshold.absent()) to.threshold(b, h, i, 0) = done.threshold;
+        for (index_t d = 0; d < p.value_width; ++d)
+          to.out(b, h, i, d) = finished_element<T>(in, p, f, done.out[std::size_t(d)], done.ground_weight, b, h, i, d);
+        write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, b, h, i);
       }
 }
 

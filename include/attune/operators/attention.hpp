@@ -78,7 +78,7 @@ struct attention_operator {
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.
   static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum && !has_threshold;
   static constexpr bool has_ground_weight = has_lse && (normalizer_is.ground_mass || normalizer_is.constant_mass);
-  static constexpr bool uses(field f) {
+  ATTUNE_HD static constexpr bool uses(field f) {
     return f == field::v || contractions::uses(f) || (f == field::v0 && normalizer_is.ground_value) ||
            (f == field::value_gate && has_value_gate) || (f == field::output_gate && has_output_gate);
   }

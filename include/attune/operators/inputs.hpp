@@ -178,7 +178,7 @@ struct inputs {
 
 /// The member of `inputs`, or of anything with the same names, that belongs to a field.
 template <field F, class Inputs>
-constexpr auto& member(Inputs& in) {
+ATTUNE_HD constexpr auto& member(Inputs& in) {
   if constexpr (F == field::q)
     return in.q;
   else if constexpr (F == field::k)

@@ -113,23 +113,20 @@ ATTUNE_HD ATTUNE_INLINE T candidate_poison(T const& a) {
   return math::select(a == -math::infinity<T>(), T(0), T(a - a));
 }
 
-/// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none.
-template <class T>
+/// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none. `Values` is a
+/// vector, or anything of fixed size that has its indices, size, range and constructor from (count, value).
+template <class T, class Values = std::vector<T>>
 struct row_state {
   T reference, earned, ground, lowest;
-  std::vector<T> acc;     ///< sum e v
-  std::vector<T> second;  ///< uniform share: sum v; family adjusted: sum e (a - reference) v
+  Values acc;     ///< sum e v
+  Values second;  ///< uniform share: sum v; family adjusted: sum e (a - reference) v
 
   /// The unit of `merge` for a bound normalizer.
-  template <class Normalizer, class Bound>
-  static row_state empty(Bound const& normalizer, index_t width) {
+  ATTUNE_UNCHECKED template <class Normalizer, class Bound>
+  ATTUNE_HD static row_state empty(Bound const& normalizer, index_t width) {
     std::size_t const n = std::size_t(width);
-    row_state s{unseen_reference<T>(),
-                T(0),
-                T(0),
-                math::infinity<T>(),
-                std::vector<T>(n, T(0)),
-                std::vector<T>(has_second<Normalizer> ? n : 0, T(0))};
+    row_state s{
+        unseen_reference<T>(), T(0), T(0), math::infinity<T>(), Values(n, T(0)), Values(has_second<Normalizer> ? n : 0, T(0))};
     if constexpr (Normalizer::traits.family == row_family::masses)
       s.reference = initial_reference<Normalizer, Bound, T>(normalizer);
     return s;
@@ -138,8 +135,8 @@ struct row_state {
   static constexpr bool has_second = Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::adjusted;
 
   /// Expresses all masses relative to a higher reference.
-  template <class Normalizer>
-  void raise(T const& higher) {
+  ATTUNE_UNCHECKED template <class Normalizer>
+  ATTUNE_HD void raise(T const& higher) {
     if (reference == higher) return;
     T const factor = math::exp_nonpositive(T(reference - higher));
     earned = earned * factor;
@@ -150,8 +147,8 @@ struct row_state {
     reference = higher;
   }
   /// Adds one visible key of logit a; value(d) gives its value vector.
-  template <class Normalizer, class Bound, class Value>
-  void absorb([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
+  ATTUNE_UNCHECKED template <class Normalizer, class Bound, class Value>
+  ATTUNE_HD void absorb([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
     if constexpr (Normalizer::traits.reference == mass_reference::running_maximum)
       raise<Normalizer>(math::larger(reference, a));
     if constexpr (Normalizer::traits.family == row_family::adjusted) {
@@ -174,8 +171,8 @@ struct row_state {
   }
 
   /// The state of both sets of keys. Associative and commutative up to rounding.
-  template <class Normalizer>
-  void merge(row_state b) {
+  ATTUNE_UNCHECKED template <class Normalizer>
+  ATTUNE_HD void merge(row_state b) {
     T const m = math::larger(reference, b.reference);
     raise<Normalizer>(m);
     b.template raise<Normalizer>(m);
@@ -186,5 +183,31 @@ struct row_state {
     for (std::size_t d = 0; d < second.size(); ++d) second[d] = second[d] + b.second[d];
   }
 };
+
+/// What a row is beside its values.
+template <class T>
+struct finished_numbers {
+  T ground_weight, lse;
+};
+
+/// Divides the state of all keys of a row: acc becomes the output before v0 and output gate. `normalizer` is bound to the row,
+/// `visible` is K; lse is that of the shifted logits.
+ATTUNE_UNCHECKED template <class Normalizer, class Bound, class T, class Values>
+ATTUNE_HD finished_numbers<T> finish_state(row_state<T, Values>& s, Bound const& normalizer,
+                                           [[maybe_unused]] T const& visible) {
+  if constexpr (Normalizer::traits.family == row_family::adjusted) {
+    auto const done = finish_adjusted(normalizer, s.reference, s.earned, s.lowest, s.reference);
+    T const above = s.reference - done.low;
+    for (std::size_t d = 0; d < s.acc.size(); ++d) s.acc[d] = (s.second[d] + above * s.acc[d]) * done.value_factor;
+    return {T(0), done.lse};
+  } else {
+    auto const done = finish_masses<Normalizer>(normalizer, s.reference, s.earned, s.ground, visible);
+    for (std::size_t d = 0; d < s.acc.size(); ++d) {
+      s.acc[d] = s.acc[d] * done.value_factor;
+      if constexpr (Normalizer::traits.uniform_share) s.acc[d] = s.acc[d] + s.second[d] * done.share;
+    }
+    return {done.ground_weight, done.lse};
+  }
+}
 
 }  // namespace attune

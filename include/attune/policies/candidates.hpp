@@ -140,7 +140,7 @@ struct deformed_exponential {
 /// right behind it, and progress that is too slow is replaced by bisection. The sum is compensated: its error does not grow
 /// with n. Rows with a NaN or infinite logit come out with any level.
 template <class Exponential, class T, class Column>
-candidate_threshold<T> deformed_level(Exponential const& exponential, T const& k, Column& column) {
+ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, T const& k, Column& column) {
   T const zero(0), one(1), two(2), off = -math::infinity<T>();
   T m = column.highest();
   m = math::select(m == off, zero, m);
@@ -205,7 +205,7 @@ struct bound_deformed {
   T k, shift;
 
   template <class Column>
-  candidate_threshold<T> solve(Column& column) const {
+  ATTUNE_HD candidate_threshold<T> solve(Column& column) const {
     return deformed_level(Exponential{}, k, column);
   }
   ATTUNE_HD ATTUNE_INLINE T weight(candidate_threshold<T> const& at, T const& a, key<T> const&) const {

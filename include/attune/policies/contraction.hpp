@@ -42,7 +42,7 @@ namespace contraction {
 namespace detail {
 template <field... F>
 struct reads {
-  static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || (f == F)); }
+  ATTUNE_HD static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || (f == F)); }
 };
 }  // namespace detail
 
@@ -104,7 +104,7 @@ inline constexpr bool is_known =
 template <class... C>
 struct list {
   static constexpr int size = sizeof...(C);
-  static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || C::uses(f)); }
+  ATTUNE_HD static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || C::uses(f)); }
   template <class X>
   static constexpr bool contains = (false || ... || std::is_same_v<X, C>);
 };

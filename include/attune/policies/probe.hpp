@@ -18,27 +18,27 @@ namespace detail {
 /// What a comparison of scores gives. Its name is what a compiler quotes when somebody branches on one.
 struct comparison_of_scores_is_not_a_bool_use_math_select {
   using self = comparison_of_scores_is_not_a_bool_use_math_select;
-  friend self operator&(self, self) { return {}; }
-  friend self operator|(self, self) { return {}; }
-  friend self operator!(self) { return {}; }
+  ATTUNE_HD friend self operator&(self, self) { return {}; }
+  ATTUNE_HD friend self operator|(self, self) { return {}; }
+  ATTUNE_HD friend self operator!(self) { return {}; }
 };
 
 /// A scalar with the operations of a batch and no values.
 struct probe_scalar {
   using mask = comparison_of_scores_is_not_a_bool_use_math_select;
-  probe_scalar() = default;
-  probe_scalar(double) {}
-  friend probe_scalar operator-(probe_scalar const&) { return {}; }
-  friend probe_scalar operator+(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend probe_scalar operator-(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend probe_scalar operator*(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend probe_scalar operator/(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend mask operator<(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend mask operator>(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend mask operator<=(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend mask operator>=(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend mask operator==(probe_scalar const&, probe_scalar const&) { return {}; }
-  friend mask operator!=(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD probe_scalar() {}
+  ATTUNE_HD probe_scalar(double) {}
+  ATTUNE_HD friend probe_scalar operator-(probe_scalar const&) { return {}; }
+  ATTUNE_HD friend probe_scalar operator+(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend probe_scalar operator-(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend probe_scalar operator*(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend probe_scalar operator/(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend mask operator<(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend mask operator>(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend mask operator<=(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend mask operator>=(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend mask operator==(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD friend mask operator!=(probe_scalar const&, probe_scalar const&) { return {}; }
 };
 
 }  // namespace detail
@@ -47,28 +47,28 @@ template <>
 struct scalar<detail::probe_scalar> {
   using T = detail::probe_scalar;
   using mask = T::mask;
-  static bool any(mask const&) { return false; }
-  static mask vanishes(T const&) { return {}; }
-  static T larger(T const&, T const&) { return {}; }
-  static T smaller(T const&, T const&) { return {}; }
-  static T select(mask const&, T const&, T const&) { return {}; }
-  static T infinity() { return {}; }
-  static T lowest() { return {}; }
-  static T abs(T const&) { return {}; }
-  static T exp(T const&) { return {}; }
-  static T expm1(T const&) { return {}; }
-  static T log(T const&) { return {}; }
-  static T log1p(T const&) { return {}; }
-  static T sqrt(T const&) { return {}; }
-  static T sin(T const&) { return {}; }
-  static T cos(T const&) { return {}; }
-  static T epsilon() { return {}; }
-  static T exp_nonpositive(T const&) { return {}; }
-  static T log1p_unit(T const&) { return {}; }
-  static T softplus(T const&) { return {}; }
-  static T sigmoid(T const&) { return {}; }
-  static T tanh(T const&) { return {}; }
-  static T log1p_rate(T const&, T const&) { return {}; }
+  ATTUNE_HD static bool any(mask const&) { return false; }
+  ATTUNE_HD static mask vanishes(T const&) { return {}; }
+  ATTUNE_HD static T larger(T const&, T const&) { return {}; }
+  ATTUNE_HD static T smaller(T const&, T const&) { return {}; }
+  ATTUNE_HD static T select(mask const&, T const&, T const&) { return {}; }
+  ATTUNE_HD static T infinity() { return {}; }
+  ATTUNE_HD static T lowest() { return {}; }
+  ATTUNE_HD static T abs(T const&) { return {}; }
+  ATTUNE_HD static T exp(T const&) { return {}; }
+  ATTUNE_HD static T expm1(T const&) { return {}; }
+  ATTUNE_HD static T log(T const&) { return {}; }
+  ATTUNE_HD static T log1p(T const&) { return {}; }
+  ATTUNE_HD static T sqrt(T const&) { return {}; }
+  ATTUNE_HD static T sin(T const&) { return {}; }
+  ATTUNE_HD static T cos(T const&) { return {}; }
+  ATTUNE_HD static T epsilon() { return {}; }
+  ATTUNE_HD static T exp_nonpositive(T const&) { return {}; }
+  ATTUNE_HD static T log1p_unit(T const&) { return {}; }
+  ATTUNE_HD static T softplus(T const&) { return {}; }
+  ATTUNE_HD static T sigmoid(T const&) { return {}; }
+  ATTUNE_HD static T tanh(T const&) { return {}; }
+  ATTUNE_HD static T log1p_rate(T const&, T const&) { return {}; }
 };
 
 namespace detail {

@@ -38,6 +38,7 @@ struct mask_row {
 /// The problem a mask is used on, for checks before anything runs.
 struct mask_shape {
   index_t batch = 0, heads = 0, queries = 0, keys = 0;
+  memory_kind memory = memory_kind::host;  ///< device: the mask's arrays must not be read here, only their sizes
 };
 
 /// Which of the three hooks a mask offers.
@@ -89,17 +90,13 @@ concept OffersCheck = requires(M const& m, mask_shape s) {
 namespace mask {
 
 namespace detail {
+inline constexpr index_t lowest_index = std::numeric_limits<index_t>::min(),
+                         highest_index = std::numeric_limits<index_t>::max();
 ATTUNE_HD constexpr index_t at_least(index_t a, index_t b) { return a < b ? b : a; }
 ATTUNE_HD constexpr index_t at_most(index_t a, index_t b) { return b < a ? b : a; }
 /// a - b and a + b for b >= 0, without overflow: a width may be the largest number there is, to say "no limit".
-ATTUNE_HD constexpr index_t minus(index_t a, index_t b) {
-  constexpr index_t lowest = std::numeric_limits<index_t>::min();
-  return a < lowest + b ? lowest : a - b;
-}
-ATTUNE_HD constexpr index_t plus(index_t a, index_t b) {
-  constexpr index_t highest = std::numeric_limits<index_t>::max();
-  return a > highest - b ? highest : a + b;
-}
+ATTUNE_HD constexpr index_t minus(index_t a, index_t b) { return a < lowest_index + b ? lowest_index : a - b; }
+ATTUNE_HD constexpr index_t plus(index_t a, index_t b) { return a > highest_index - b ? highest_index : a + b; }
 }  // namespace detail
 
 /// The first interval of visible keys that ends after `from`, clipped to [from, Lk); empty if there is none.

@@ -28,7 +28,7 @@ struct padding {
     if (batch != s.batch)
       throw error("mask::padding", "lengths", std::to_string(batch) + " entries",
                   std::to_string(s.batch) + ", one per batch element");
-    for (index_t b = 0; b < batch; ++b)
+    for (index_t b = 0; b < batch && s.memory == memory_kind::host; ++b)
       if (lengths[b] < 0 || lengths[b] > s.keys)
         throw error("mask::padding", "lengths[" + std::to_string(b) + "]", "the value " + std::to_string(lengths[b]),
                     "a number in [0, " + std::to_string(s.keys) + "]");

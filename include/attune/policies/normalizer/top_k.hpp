@@ -38,7 +38,7 @@ struct top_k {
     index_t k;
     T shift;
     template <class Column>
-    candidate_threshold<T> solve(Column& column) const {
+    ATTUNE_HD candidate_threshold<T> solve(Column& column) const {
       T const off = -math::infinity<T>();
       T const m = column.highest();
       candidate_threshold<T> at{math::select(m == off, T(0), m), T(0), off, off};

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   g = vjp(thrust_on(thrust::device), op, {.q = Q, .k = K, .v = V}, {.out = dO})
+#pragma once
+
+#include <attune/exec/gradients.hpp>
+#include <attune/exec/thrust/gradient_programs.hpp>
+
+namespace attune {
+
+namespace exec_thrust {
+
+/// Launches the programs of one VJP.
+template <class T, class Policy, class Op>
+class gradient_run {
+  using executor = thrust_executor<T, Policy>;
+  using memory = numbers<T, Policy>;
+  static constexpr int parameters = parameter_count<Op>;
+
+ public:
+  gradient_run(executor const& exec, Op const& original, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+               cotangents<Op, tensor<T const>> const& d, heads_served serves)
+      : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d), records_(p.batch * p.heads * p.queries),
+        row_parameters_(p.batch * p.heads * p.queries * parameters),
+        call_{{op_.op, in, p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data(), {}} {
+    if constexpr (Op::has_lse) call_.by_lse = d.lse;
+    if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
+    int s = 0;
+    for_each_parameter(op_.op, [&](auto const& listed, auto const& policy, std::string const&) {
+      call_.places[s++] = reinterpret_cast<char const*>(&(policy.*listed.member)) - reinterpret_cast<char const*>(&op_.op);
+    });
+  }
+
+  dense_gradients<T> operator()() {
+    dense_gradients<T> to = attune::detail::blank_gradients<T>(original_, call_.at.in);
+    index_t const rows = row_task::count(p_, 1);
+    memory opened(Op::has_output_gate ? rows * p_.value_width : 0);
+    if constexpr (Op::has_output_gate)
+      if (given()) {
+        tensor<T> const behind(opened.data(), rows_of(p_.value_width));
+        for_each_task(exec_, rows, open_gate_program<T, Op>{call_.at, d_.out, behind});
+        call_.by_out = behind;
+      }
+    record_program<T, Op> const record{call_};
+    for_each_task(exec_, record.tasks(), record);
+    pairs(to);
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F)) {
+        if constexpr (side_of(F) == input_side::query && F != field::output_gate)
+          with(to.of(F), [&](tensor<T> const& g) {
+            launch(query_program<T, Op, wanted_field<operand_side::query, F>>{call_, g});
+          });
+        if constexpr (side_of(F) == input_side::key && F != field::v && F != field::value_gate)
+          with(to.of(F), [&](tensor<T> const& g) { launch(key_program<T, Op, F>{call_, g}); });
+      }
+    });
+    values(to);
+    if constexpr (Op::has_output_gate)
+      if (given())
+        with(to.of(field::output_gate), [&](tensor<T> const& g) {
+          for_each_task(exec_, rows, output_gate_program<T, Op>{call_, d_.out, g});
+        });
+    if constexpr (Op::uses(field::v0)) {
+      memory parts(rows * p_.value_width);
+      tensor<T> const of_rows(parts.data(), rows_of(p_.value_width));
+      for_each_task(exec_, rows, ground_value_program<T, Op>{call_, of_rows});
+      with(to.of(field::v0), [&](tensor<T> const& g) { sum(of_rows, g); });
+    }
+    tables(to);
+    int s = 0;
+    for_each_parameter(original_, [&](auto const& listed, auto const& policy, std::string const&) {
+      tensor<T> const of_rows(row_parameters_.data() + s, {p_.batch, p_.heads, p_.queries, 1},
+                              {p_.heads * p_.queries * parameters, p_.queries * parameters, parameters, 1});
+      with(to.parameters[std::size_t(s)].values, [&](tensor<T> const& g) { sum(of_rows, g); });
+      if constexpr (executor::memory == memory_kind::host)  // of a device, sources cannot be read here
+        attune::detail::pull_projection(policy.*listed.member, to.parameters[std::size_t(s)]);
+      ++s;
+    });
+    return to;
+  }
+
+ private:
+  bool given() const { return d_.out.extents().size() != 0; }
+  shape rows_of(index_t width) const { return {p_.batch, p_.heads, p_.queries, width}; }
+  template <class Program>
+  void launch(Program const& program) const {
+    for_each_task(exec_, program.tasks(), program);
+  }
+  /// run(view of a gradient where programs run); its values are then in `to`.
+  template <class Run>
+  void with(gradient_array<T>& to, Run const& run) const {
+    if (to.extents.size() == 0) return;
+    if constexpr (executor::memory == memory_kind::host) {
+      run(tensor<T>(to.values.data(), to.extents));
+    } else {
+      memory there(to.extents.size());
+      run(tensor<T>(there.data(), to.extents));
+      to.values = there.copied();
+    }
+  }
+  /// In two steps, over queries and over heads and batches: a number shared by all rows is no single long loop.
+  void sum(tensor<T> const& of_rows, tensor<T> const& to) const {
+    shape const e = to.extents(), some{of_rows.extents().batch, of_rows.extents().head, e.position, e.feature};
+    memory between(some.size());
+    tensor<T> const half(between.data(), some);
+    for_each_task(exec_, some.size(), sum_program<T>{of_rows, half});
+    for_each_task(exec_, e.size(), sum_program<T>{half, to});
+  }
+
+  void pairs(dense_gradients<T>& to) const {
+    constexpr bool any = Op::uses(field::scores) || Op::uses(field::gates) || Op::uses(field::bias);
+    if constexpr (any || parameters > 0) {
+      auto const with_field = [&]<field F>(auto const& then) {
+        if constexpr (Op::uses(F))
+          with(to.of(F), then);
+        else
+          then(tensor<T>());
+      };
+      with_field.template operator()<field::scores>([&](tensor<T> const& scores) {
+        with_field.template operator()<field::gates>([&](tensor<T> const& gates) {
+          with_field.template operator()<field::bias>([&](tensor<T> const& bias) {
+            for_each_task(exec_, row_task::count(p_, 1), pairs_program<T, Op>{call_, scores, gates, bias});
+          });
+        });
+      });
+    }
+  }
+  void values(dense_gradients<T>& to) const {
+    with(to.of(field::v), [&](tensor<T> const& v) {
+      if constexpr (Op::has_value_gate)
+        with(to.of(field::value_gate), [&](tensor<T> const& gate) { launch(value_program<T, Op>{call_, v, gate}); });
+      else
+        launch(value_program<T, Op>{call_, v, {}});
+    });
+  }
+  void tables(dense_gradients<T>& to) {
+    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+      (..., (operand<C, I, 0>(to), operand<C, I, 1>(to), operand<C, I, 2>(to)));
+    }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
+  }
+  template <class C, int I, int N>
+  void operand(dense_gradients<T>& to) {
+    using x = operand_of<C, N>;
+    if constexpr (x::side == operand_side::table) {
+      using wanted = wanted_table<C, typename x::table_of>;
+      table const& of = x::table_of::of(op_.op.template owner<I>());
+      gradient_array<T>& g = gradient_of(to, of);
+      index_t const width = terms<C>::width(p_, op_.op.template owner<I>());
+      with(g, [&](tensor<T> const& total) {
+        if constexpr (x::place == table_place::of_distance) {
+          shape const e{p_.batch, p_.heads, p_.queries + p_.keys - 1, width};
+          if (p_.queries == 0 || p_.keys == 0) return;
+          memory parts(e.size());
+          tensor<T> const of_distances(parts.data(), e);
+          launch(distance_program<T, Op, wanted, I>{call_, of_distances});
+          for_each_task(exec_, total.extents().size(),
+                        gather_program<T, Op, typename x::table_of, I>{call_.at, of_distances, total});
+        } else {
+          memory parts(rows_of(width).size());
+          tensor<T> const of_rows(parts.data(), rows_of(width));
+          launch(query_program<T, Op, wanted, I>{call_, of_rows});
+          shape const e = total.extents();
+          sum(of_rows, tensor<T>(total.data(), {e.batch, e.head, 1, width}));
+        }
+      });
+    }
+  }
+  gradient_array<T>& gradient_of(dense_gradients<T>& to, table const& wanted) const {
+    std::size_t n = 0, found = 0;
+    for_each_table(op_.op, [&](auto const& listed, auto const& policy, std::string const&) {
+      if (&(policy.*listed.member) == &wanted) found = n;
+      ++n;
+    });
+    return to.tables[found].values;
+  }
+
+  executor exec_;
+  Op const& original_;
+  settled<T, Policy, Op> op_;
+  problem_shape p_;
+  cotangents<Op, tensor<T const>> d_;
+  numbers<row_record<T, Op>, Policy> records_;
+  memory row_parameters_;
+  gradient_call<T, Op> call_;
+};
+
+/// The gradients of the heads that an operator serves.
+template <class T, class Policy, class Op>
+dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                            problem_shape const& p, cotangents<Op, tensor<T const>> const& d, heads_served serves = {}) {
+  attune::detail::check_cotangents("vjp", d, p);
+  return gradient_run<T, Policy, Op>(exec, op, in, p, d, serves)();
+}
+
+}  // namespace exec_thrust
+
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in memory of the host.
+/// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// Errors:      attune::error names argument, value and expectation.
+/// Complexity:  every input with queries or keys, and every table, computes the logits again: some 4 (2 D + 2 Dv) flops per visible
+///              pair and 32 features of each. Memory: a few numbers per row, and for a table B H (Lq + Lk) of its rows at most.
+/// Determinism: the same bits on every run and for any number of threads.
+template <class T, class Policy, class Op>
+dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                       cotangents<Op, tensor<T const>> const& d) {
+  return exec_thrust::vjp_rows(exec, op, in, detail::checked_problem("vjp", op, in, detail::output_shape(in), exec.memory), d);
+}
+
+}  // namespace attune

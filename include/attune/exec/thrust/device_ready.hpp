@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   require_device_ready<Op>()    true, or a compile error that names the role
+//
+// What a policy needs beyond its concept to run on a device, said by the host's compiler before nvcc's pages of errors. A branch on
+// a score does not compile anywhere (policies/probe.hpp); that a function is marked ATTUNE_HD only nvcc can see.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <attune/policies/concepts.hpp>
+
+namespace attune {
+
+/// A policy that can be copied to a device byte by byte, and so can what it binds to a row there.
+template <class P>
+concept DeviceReady =
+    TriviallyCopyable<P> && std::is_trivially_copyable_v<bound_t<P>> && std::is_trivially_destructible_v<bound_t<P>>;
+
+namespace exec_thrust {
+
+template <class Op>
+constexpr bool require_device_ready() {
+#define ATTUNE_DEVICE_READY(role)                                \
+  static_assert(DeviceReady<typename Op::role##_policy>,         \
+                "attune: on Thrust what bind(row) of the " #role \
+                " policy returns is copied byte by byte: hold numbers and C arrays, no containers. See docs/thrust.md")
+  ATTUNE_DEVICE_READY(kernel);
+  ATTUNE_DEVICE_READY(length_scale);
+  ATTUNE_DEVICE_READY(gate);
+  ATTUNE_DEVICE_READY(normalizer);
+  ATTUNE_DEVICE_READY(value_gate);
+  ATTUNE_DEVICE_READY(output_gate);
+#undef ATTUNE_DEVICE_READY
+  static_assert(std::is_trivially_copyable_v<Op>,
+                "attune: on Thrust an operator is copied byte by byte: one of its policies is not trivially copyable");
+  return true;
+}
+
+}  // namespace exec_thrust
+}  // namespace attune

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   forward(thrust_on(thrust::device), op, {.q = Q, .k = K, .v = V}, {.out = O})
+#pragma once
+
+#include <attune/exec/states.hpp>
+#include <attune/exec/thrust/candidates.hpp>
+#include <attune/exec/thrust/memory.hpp>
+
+namespace attune {
+
+namespace exec_thrust {
+
+/// What a row is before ground value and output gate: `stretch` features of its value sum, and its numbers.
+template <class T>
+struct row_result {
+  accumulators<T> out{0, T(0)};
+  T ground_weight = T(0), lse = T(0), threshold = T(0);
+};
+
+/// v_jd behind its gate for the features that there are, 0 behind the last.
+template <class T, class Op>
+ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j, index_t d) {
+  return d < pairs.at.p.value_width ? pairs.value(f, j, d) : T(0);
+}
+
+/// Features [first, first + stretch) of a row of `visible` keys.
+template <class T, class Op>
+ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
+                                                     T const& visible, index_t first) {
+  using normalizer = typename Op::normalizer_policy;
+  row_result<T> r;
+  if constexpr (Op::has_threshold) {
+    recomputed_column<T, Op> column(pairs, f, index_t(visible));
+    candidate_threshold<T> const level = f.normalizer.solve(column);
+    T sum(0), poison(0);
+    pairs.for_each_key([&](index_t j) {
+      T const a = same_logit(pairs, f, j);
+      poison = poison + candidate_poison(a);
+      T const w = f.normalizer.weight(level, a, key<T>{T(double(j))});
+      if (w == T(0)) return;  // outside the support: the value is never read
+      sum = sum + w;
+      index_t from = first;
+      ATTUNE_KEEP_HERE(from);
+      for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] + w * value_or_zero(pairs, f, j, from + d);
+    });
+    auto const done = finish_candidates(f.normalizer, level, sum, poison);
+    for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] * done.value_factor;
+    r.threshold = done.threshold;
+  } else {
+    auto state = row_state<T, accumulators<T>>::template empty<normalizer>(f.normalizer, stretch);
+    pairs.for_each_key([&](index_t j) {
+      index_t from = first;
+      ATTUNE_KEEP_HERE(from);
+      state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j),
+                                        [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
+    });
+    auto const done = finish_state<normalizer>(state, f.normalizer, visible);
+    r.out = state.acc;
+    r.ground_weight = done.ground_weight;
+    r.lse = done.lse;
+  }
+  return r;
+}
+
+/// One row of the forward pass, `stretch` features of it.
+template <class T, class Op>
+struct forward_program {
+  served_problem<T, Op> at;
+  outputs<Op, T> to;
+
+  ATTUNE_HD index_t pieces() const { return at.p.value_width < 1 ? 1 : stretches(at.p.value_width); }
+  ATTUNE_HD index_t tasks() const { return row_task::count(at.p, pieces()); }
+  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
+    row_task const t(n, at.p, pieces());
+    if (!at.serves(t.h)) return;
+    row_pairs<T, Op> const pairs{at, t.b, t.h, t.i};
+    row<T> const r = pairs.facts();
+    auto const f = at.op.bind(r);
+    index_t const first = t.piece * stretch;
+    auto const done = result_of_row(pairs, f, r.visible, first);
+    for (int d = 0; d < stretch; ++d)
+      if (first + d < at.p.value_width)
+        to.out(t.b, t.h, t.i, first + d) =
+            attune::detail::finished_element<T>(at.in, at.p, f, done.out.x[d], done.ground_weight, t.b, t.h, t.i, first + d);
+    if (t.piece == 0) attune::detail::write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, t.b, t.h, t.i);
+  }
+};
+
+/// The heads of one operator of a mixture, or all.
+template <class T, class Policy, class Op>
+void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                  problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}) {
+  settled<T, Policy, Op> const fixed(exec, op);
+  forward_program<T, Op> const program{{fixed.op, in, p, serves}, out};
+  for_each_task(exec, program.tasks(), program);
+}
+
+}  // namespace exec_thrust
+
+/// Evaluates an operator, one task per row and 32 features of the output: the recurrence of operators/row_state.hpp over the
+/// visible keys, or the threshold of a candidate set and then its values.
+/// Shapes:      operators/inputs.hpp. Views point to memory that the policy's system reads and writes.
+/// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
+/// Degenerate rows: docs/contracts.md.
+/// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked. Numbers in
+///              the memory of a device are not checked.
+/// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair; with a candidate set the first term once more for each step to the
+///              threshold until 64 keys are left (3 to 8). No scratch.
+/// Determinism: the same bits on every run and for any number of threads.
+template <class T, class Policy, class Op>
+void forward(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+             outputs<Op, T> const& out) {
+  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), exec.memory);
+  detail::check_outputs("forward", out, p);
+  exec_thrust::forward_rows(exec, op, in, p, out);
+}
+
+}  // namespace attune

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   settled(exec, op).op   the operator with every moving average replaced by its values
+//
+// A moving average costs B Lq numbers wherever a row is bound: it is formed once per call, where its numbers lie. Projections
+// are computed by the row that they belong to.
+#pragma once
+
+#include <vector>
+
+#include <thrust/device_vector.h>
+
+#include <attune/exec/frozen.hpp>
+#include <attune/exec/thrust/rows.hpp>
+
+namespace attune::exec_thrust {
+
+/// Numbers that programs of a policy read and write, 0 at first.
+template <class T, class Policy>
+class numbers {
+ public:
+  numbers() = default;
+  explicit numbers(index_t n) : values_(std::size_t(n), T{}) {}
+  T* data() {
+    if constexpr (memory_of_policy<Policy> == memory_kind::device)
+      return ::thrust::raw_pointer_cast(values_.data());
+    else
+      return values_.data();
+  }
+  /// A copy on the host.
+  std::vector<T> copied() const { return std::vector<T>(values_.begin(), values_.end()); }
+
+ private:
+  std::conditional_t<memory_of_policy<Policy> == memory_kind::device, ::thrust::device_vector<T>, std::vector<T>> values_;
+};
+
+/// The values of a computed parameter, one task each.
+template <class T>
+struct parameter_program {
+  parameter from;
+  double* to;
+  ATTUNE_HD void operator()(index_t n) const {
+    shape const e = from.extents();
+    to[n] = from.at(n / (e.head * e.position), n / e.position % e.head, n % e.position);
+  }
+};
+
+/// Not copyable: the operator points into the values.
+template <class T, class Policy, class Op>
+class settled {
+ public:
+  settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
+    attune::detail::for_each_part(op, attune::detail::no_path{}, [&](auto const& policy, attune::detail::no_path) {
+      using policy_type = std::remove_cvref_t<decltype(policy)>;
+      auto& own = const_cast<policy_type&>(policy);  // a part of our own copy
+      std::apply([&](auto const&... p) { (settle(exec, own.*p.member), ...); }, parameters_of<policy_type>());
+    });
+  }
+  settled(settled const&) = delete;
+  settled& operator=(settled const&) = delete;
+
+  Op op;
+
+ private:
+  void settle(thrust_executor<T, Policy> const& exec, parameter& p) {
+    if (!p.is_average()) return;
+    shape const e = p.extents();
+    double* const to = values_.emplace_back(e.size()).data();
+    for_each_task(exec, e.size(), parameter_program<T>{p, to});
+    p = parameter(tensor<double const>(to, e));
+  }
+  std::vector<numbers<double, Policy>> values_;  // moving one leaves its numbers where they are
+};
+
+}  // namespace attune::exec_thrust

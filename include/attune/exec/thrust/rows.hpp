@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   thrust::for_each_n(policy, tasks, n, program):   one task = one row, or a stretch of its features
+//
+// What every row program is made of: the problem as plain numbers and pointers, a row's view of its pairs, accumulators of fixed
+// size. No container, no library call that a device lacks, nothing of size Lq x Lk.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+
+#include <attune/exec/thrust/device_ready.hpp>
+#include <attune/exec/thrust/executor.hpp>
+#include <attune/exec/thrust/terms.hpp>
+#include <attune/operators/row_state.hpp>
+
+namespace attune::exec_thrust {
+
+/// Features that one task accumulates: what stays in registers, float or double.
+inline constexpr int stretch = 32;
+/// The same where a task streams queries: there each pair binds a row anew, which takes registers too.
+inline constexpr int key_stretch = 16;
+template <int N = stretch>
+ATTUNE_HD constexpr index_t stretches(index_t width) {
+  return (width + N - 1) / N;
+}
+
+/// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature are 0.
+template <class T, int N = stretch>
+struct accumulators {
+  T x[N];
+  ATTUNE_HD accumulators(std::size_t, T const& value) {
+    for (int n = 0; n < N; ++n) x[n] = value;
+  }
+  ATTUNE_HD static constexpr std::size_t size() { return N; }
+  ATTUNE_HD T& operator[](std::size_t n) { return x[n]; }
+  ATTUNE_HD T const& operator[](std::size_t n) const { return x[n]; }
+  ATTUNE_HD T* begin() { return x; }
+  ATTUNE_HD T* end() { return x + N; }
+};
+
+/// Which heads of a mixture an operator runs; all of them without one.
+struct heads_served {
+  index_t const* which = nullptr;  ///< H numbers of operators, where programs run
+  index_t number = 0;
+  ATTUNE_HD bool operator()(index_t h) const { return which == nullptr || which[h] == number; }
+};
+
+/// What a program reads: copied to where it runs.
+template <class T, class Op>
+struct served_problem {
+  static_assert(require_device_ready<Op>());
+  using value_type = T;
+  using operator_type = Op;
+  using inputs_type = inputs<Op, tensor<T const>>;
+  Op op;
+  inputs_type in;
+  problem_shape p;
+  heads_served serves = {};
+};
+
+/// A row's view of its pairs.
+template <class T, class Op>
+struct row_pairs {
+  using contractions = typename Op::contractions;
+  using bound = decltype(std::declval<Op const&>().bind(std::declval<row<T> const&>()));
+
+  served_problem<T, Op> const& at;
+  index_t b, h, i;
+
+  /// The facts that policies bind to.
+  ATTUNE_HD row<T> facts() const { return attune::detail::scalar_row<T>(at.p, at.op.mask, b, h, i); }
+
+  /// One operand of contraction C, named by policy `owner`, at key j and feature d.
+  template <class Operand, class Owner>
+  ATTUNE_HD T read([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j, [[maybe_unused]] index_t d) const {
+    if constexpr (Operand::side == operand_side::query)
+      return T(member<Operand::of>(at.in)(b, h, i, d));
+    else if constexpr (Operand::side == operand_side::key)
+      return T(member<Operand::of>(at.in)(b, at.p.group(h, at.p.heads_of(Operand::of)), j, d));
+    else if constexpr (Operand::side == operand_side::pair)
+      return T(member<Operand::of>(at.in)(b, h, i, j));
+    else if constexpr (Operand::side == operand_side::table)
+      return lift<T>{}.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, j, d),
+                             Operand::place == table_place::row ? 0 : d);
+    else
+      return T(0);
+  }
+  template <class Operand, class Owner>
+  ATTUNE_HD index_t table_row([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j,
+                              [[maybe_unused]] index_t d) const {
+    if constexpr (Operand::place == table_place::of_distance)
+      return Operand::table_of::row(owner, i + at.p.offset - j);
+    else
+      return Operand::place == table_place::row ? d : 0;
+  }
+  ATTUNE_HD T distance(index_t j) const { return T(double(i + at.p.offset - j)); }
+
+  /// The value of a contraction of the pair with key j.
+  template <class C, class Owner>
+  ATTUNE_HD T contracted(Owner const& owner, index_t j) const {
+    using t = terms<C>;
+    index_t const width = t::width(at.p, owner);
+    T const n = distance(j);
+    T sum(0);
+    for (index_t d = 0; d < width; ++d)
+      sum = sum +
+            t::term(read<typename t::x>(owner, j, d), read<typename t::y>(owner, j, d), read<typename t::z>(owner, j, d), n);
+    return sum;
+  }
+  /// d term / d operand N at feature d.
+  template <class C, int N, class Owner>
+  ATTUNE_HD T slope(Owner const& owner, index_t j, index_t d) const {
+    using t = terms<C>;
+    using D = dual<T, 1>;
+    D x[3] = {read<typename t::x>(owner, j, d), read<typename t::y>(owner, j, d), read<typename t::z>(owner, j, d)};
+    x[N].tangent[0] = T(1);
+    return t::term(x[0], x[1], x[2], D(distance(j))).tangent[0];
+  }
+  /// Visits (contraction, its policy, its number) in the operator's order.
+  template <class Visit>
+  ATTUNE_HD void each_contraction(Visit const& visit) const {
+    each(visit, contractions{}, std::make_integer_sequence<int, contractions::size>{});
+  }
+  /// The values of all contractions of the pair with key j.
+  ATTUNE_HD void contract(T* x, index_t j) const {
+    each_contraction([&](auto c, auto const& owner, auto n) { x[decltype(n)::value] = contracted<decltype(c)>(owner, j); });
+  }
+  ATTUNE_HD T logit(bound const& f, index_t j) const {
+    T x[contractions::size + 1];
+    contract(x, j);
+    return f.logit(x, key<T>{T(double(j))});
+  }
+
+  /// v_jd behind the value gate.
+  ATTUNE_HD T value([[maybe_unused]] bound const& f, index_t j, index_t d) const {
+    index_t const head = at.p.group(h, at.p.value_heads);
+    T const v = at.in.v(b, head, j, d);
+    if constexpr (Op::has_value_gate)
+      return v * f.value_gate.factor(T(at.in.value_gate(b, head, j, d)));
+    else
+      return v;
+  }
+
+  /// Calls visit(j) for every visible key, in ascending order.
+  template <class Visit>
+  ATTUNE_HD void for_each_key(Visit const& visit) const {
+    mask_row const r = at.p.row(b, h, i);
+    for (key_interval k = mask::next(at.op.mask, r, 0); !k.empty(); k = mask::next(at.op.mask, r, k.last))
+      for (index_t j = k.first; j < k.last; ++j) visit(j);
+  }
+
+ private:
+  template <class Visit, class... C, int... I>
+  ATTUNE_HD void each(Visit const& visit, contraction::list<C...>, std::integer_sequence<int, I...>) const {
+    (..., visit(C{}, at.op.template owner<I>(), std::integral_constant<int, I>{}));
+  }
+};
+
+/// Runs program(n) for n in [0, tasks).
+template <class Exec, class Program>
+void for_each_task(Exec const& exec, index_t tasks, Program const& program) {
+  if (tasks > 0) ::thrust::for_each_n(exec.policy, ::thrust::counting_iterator<index_t>(0), tasks, program);
+}
+
+/// Task (b, h, piece, i) of B H pieces Lq: neighbours are queries of one head, which read the same keys.
+struct row_task {
+  index_t b, h, piece, i;
+  ATTUNE_HD row_task(index_t n, problem_shape const& p, index_t pieces)
+      : b(n / (p.queries * pieces * p.heads)), h(n / (p.queries * pieces) % p.heads), piece(n / p.queries % pieces),
+        i(n % p.queries) {}
+  ATTUNE_HD static index_t count(problem_shape const& p, index_t pieces) { return p.batch * p.heads * pieces * p.queries; }
+};
+
+}  // namespace attune::exec_thrust

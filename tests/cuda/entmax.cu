@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "parity.hpp"
+
+namespace attune::cuda_test {
+
+TEST_CASE("cuda: entmax") {
+  auto const op = entmax_attention(1.5, visible());
+  check_parity<float, true>(op);
+  check_parity<double, false>(op);
+}
+
+}  // namespace attune::cuda_test

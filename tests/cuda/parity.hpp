@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// An operator on a CUDA device against the same row program in double on the host. Needs CCCL and doctest alone, so that a machine
+// with a GPU needs no more.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <thrust/device_vector.h>
+
+#include <attune/thrust.hpp>
+
+namespace attune::cuda_test {
+
+inline bool has_device() {
+  int devices = 0;
+  bool const found = cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+  if (!found) MESSAGE("no CUDA device: compiled, not run");
+  return found;
+}
+
+/// Sizes that are multiples of nothing; grouped heads; the last keys are seen by nobody and are NaN.
+struct sizes {
+  index_t batch = 2, heads = 4, key_heads = 2, queries = 37, keys = 141, unseen = 3, width = 64, value_width = 70;
+};
+
+/// The extents of a field.
+inline shape extents_of(field f, sizes const& n) {
+  switch (side_of(f)) {
+    case input_side::query:
+      return {n.batch, n.heads, n.queries, f == field::output_gate ? n.value_width : f == field::sort_q ? 1 : n.width};
+    case input_side::key:
+      return {n.batch, n.key_heads, n.keys,
+              f == field::v || f == field::value_gate      ? n.value_width
+              : f == field::sort_k || f == field::key_bias ? 1
+                                                           : n.width};
+    case input_side::pair:
+      return {n.batch, n.heads, n.queries, n.keys};
+    case input_side::ground:
+      return {1, n.heads, 1, n.value_width};
+  }
+  return {};
+}
+
+/// Numbers of every field, on the host in double and on the device in T; each is a float.
+template <class T>
+struct drawn {
+  sizes n;
+  std::vector<double> host[int(field::v0) + 1], by_out;
+  thrust::device_vector<T> device[int(field::v0) + 1], device_by_out;
+
+  explicit drawn(sizes const& s) : n(s) {
+    double seed = 1;
+    auto const draw = [&](shape const& e, bool of_keys) {
+      std::vector<double> x(std::size_t(e.size()));
+      for (std::size_t at = 0; at < x.size(); ++at) {
+        bool const seen = !of_keys || index_t(at) / e.feature % e.position < n.keys - n.unseen;
+        x[at] = seen ? double(float(std::sin(seed + 1.7 * double(at)))) : std::numeric_limits<double>::quiet_NaN();
+      }
+      seed += 1;
+      return x;
+    };
+    for (int f = 0; f <= int(field::v0); ++f) {
+      host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key);
+      device[f].assign(host[f].begin(), host[f].end());
+    }
+    by_out = draw({n.batch, n.heads, n.queries, n.value_width}, false);
+    device_by_out.assign(by_out.begin(), by_out.end());
+  }
+  shape out() const { return {n.batch, n.heads, n.queries, n.value_width}; }
+  template <class Op>
+  inputs<Op, tensor<double const>> on_host() const {
+    return make_inputs<Op, tensor<double const>>(
+        [&]<field F>() { return tensor<double const>(host[int(F)].data(), extents_of(F, n)); });
+  }
+  template <class Op>
+  inputs<Op, tensor<T const>> on_device() const {
+    return make_inputs<Op, tensor<T const>>(
+        [&]<field F>() { return tensor<T const>(thrust::raw_pointer_cast(device[int(F)].data()), extents_of(F, n)); });
+  }
+};
+
+/// The largest error of a result, relative to the largest number expected; infinity where one has a NaN that the other has not.
+template <class Got>
+double worst_error(Got const& got, std::vector<double> const& expected) {
+  double most = 0, error = 0;
+  for (double x : expected) most = std::isfinite(x) ? std::fmax(most, std::fabs(x)) : most;
+  if (got.size() != expected.size()) return std::numeric_limits<double>::infinity();
+  for (std::size_t n = 0; n < expected.size(); ++n) {
+    double const x = double(got[n]), y = expected[n];
+    if (std::isnan(x) != std::isnan(y)) return std::numeric_limits<double>::infinity();
+    if (!(x == y) && !std::isnan(x)) error = std::fmax(error, std::fabs(x - y));
+  }
+  return error / std::fmax(most, 1e-30);
+}
+
+/// forward in T, and vjp if `Gradients`. Memory is NaN before it is written; a mask hides the keys that are NaN.
+template <class T, bool Gradients, class Op>
+void check_parity(Op const& op) {
+  if (!has_device()) return;
+  drawn<T> const d({});
+  double const tolerance = std::is_same_v<T, float> ? 2e-5 : 1e-12;
+  auto const exec = thrust_on<T>(thrust::device);
+  auto const exact = thrust_on<double>(thrust::host);
+  std::vector<double> expected(std::size_t(d.out().size()));
+  thrust::device_vector<T> out(expected.size(), std::numeric_limits<T>::quiet_NaN());
+  forward(exec, op, d.template on_device<Op>(), {.out = tensor<T>(thrust::raw_pointer_cast(out.data()), d.out())});
+  forward(exact, op, d.template on_host<Op>(), {.out = tensor<double>(expected.data(), d.out())});
+  std::vector<T> const copied(out.begin(), out.end());
+  CHECK(worst_error(copied, expected) <= tolerance);
+  if constexpr (Gradients) {
+    auto const got = vjp(exec, op, d.template on_device<Op>(),
+                         {.out = tensor<T const>(thrust::raw_pointer_cast(d.device_by_out.data()), d.out())});
+    auto const right = vjp(exact, op, d.template on_host<Op>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
+    for (int f = 0; f <= int(field::v0); ++f)
+      CHECK_MESSAGE(worst_error(got.of(field(f)).values, right.of(field(f)).values) <= 20 * tolerance,
+                    std::string(name_of(field(f))));
+    for (std::size_t n = 0; n < right.parameters.size(); ++n)
+      CHECK_MESSAGE(worst_error(got.parameters[n].values.values, right.parameters[n].values.values) <= 100 * tolerance,
+                    right.parameters[n].path);
+  }
+}
+
+/// Causal, offset so that nobody sees the last keys.
+struct causal_but_last {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, r.position + 1 - 3}; }
+};
+inline causal_but_last visible() { return {}; }
+
+}  // namespace attune::cuda_test

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// What the tests of the registry do not reach: mixtures, values wider than a task, k beyond what a column keeps, projected
+// parameters, errors.
+#include <attune/thrust.hpp>
+
+#if defined(XSIMD_VERSION_MAJOR) || defined(EIGEN_WORLD_VERSION) || defined(BOOST_LIB_VERSION)
+#error "attune/thrust.hpp needs Thrust alone"
+#endif
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <attune/reference.hpp>
+
+#include "../unit/check.hpp"
+
+namespace attune::test {
+namespace {
+
+constexpr index_t heads = 3, queries = 5, keys = 150, width = 4, value_width = 37;
+
+std::vector<double> numbers(index_t n, double from) {
+  std::vector<double> x;
+  for (index_t i = 0; i < n; ++i) x.push_back(std::sin(from + 1.7 * double(i)) * 1.5);
+  return x;
+}
+
+/// Memory of one call of any operator that reads q, k, v, sort_q and sort_k.
+struct data {
+  std::vector<double> q = numbers(heads * queries * width, 1), k = numbers(heads * keys * width, 2),
+                      v = numbers(heads * keys * value_width, 3), sort_q = numbers(heads * queries, 4),
+                      sort_k = numbers(heads * keys, 5), by_out = numbers(heads * queries * value_width, 6);
+
+  template <class View, class Op>
+  inputs<Op, View> of(Op const&) const {
+    auto const view = [](std::vector<double> const& x, index_t length, index_t features) {
+      return View(tensor<double const>(x, shape{1, heads, length, features}));
+    };
+    return make_inputs<Op, View>([&]<field F>() {
+      if constexpr (F == field::q) return view(q, queries, width);
+      if constexpr (F == field::k) return view(k, keys, width);
+      if constexpr (F == field::v) return view(v, keys, value_width);
+      if constexpr (F == field::sort_q) return view(sort_q, queries, 1);
+      if constexpr (F == field::sort_k) return view(sort_k, keys, 1);
+    });
+  }
+  any_tensor cotangent() const { return tensor<double const>(by_out, shape{1, heads, queries, value_width}); }
+};
+
+bool same(std::vector<double> const& x, std::vector<double> const& y) {
+  bool equal = x.size() == y.size();
+  for (std::size_t n = 0; equal && n < x.size(); ++n) equal = std::fabs(x[n] - y[n]) <= 1e-11 * (1 + std::fabs(y[n]));
+  return equal;
+}
+
+/// out of both executors, and every gradient.
+template <class Op>
+void check_against_reference(Op const& op) {
+  data const d;
+  auto const exec = thrust_on<double>(thrust::host);
+  std::vector<double> out(d.by_out.size()), expected;
+  forward(exec, op, d.of<tensor<double const>>(op), {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
+  auto const dense = forward(reference<double>{}, op, d.of<any_tensor>(op));
+  for (auto const& head : dense.heads)
+    for (index_t i = 0; i < queries; ++i)
+      for (index_t c = 0; c < value_width; ++c) expected.push_back(head.out(i, c));
+  CHECK(same(out, expected));
+  auto const got = vjp(exec, op, d.of<tensor<double const>>(op),
+                       {.out = tensor<double const>(d.by_out, shape{1, heads, queries, value_width})});
+  auto const right = vjp(reference<double>{}, op, d.of<any_tensor>(op), {.out = d.cotangent()});
+  for (std::size_t f = 0; f < right.fields.size(); ++f)
+    CHECK_MESSAGE(same(got.fields[f].values, right.fields[f].values), std::string(name_of(field(f))));
+  REQUIRE(got.parameters.size() == right.parameters.size());
+  for (std::size_t n = 0; n < right.parameters.size(); ++n) {
+    CHECK_MESSAGE(same(got.parameters[n].values.values, right.parameters[n].values.values), right.parameters[n].path);
+    CHECK_MESSAGE(same(got.parameters[n].x.values, right.parameters[n].x.values), right.parameters[n].path);
+    CHECK_MESSAGE(same(got.parameters[n].weight.values, right.parameters[n].weight.values), right.parameters[n].path);
+  }
+}
+
+TEST_CASE("thrust: values wider than one task, parameters of every granularity") {
+  std::vector<double> const levels = numbers(heads, 7);
+  check_against_reference(sink_attention(per_head(levels), mask::causal_window{40}));
+}
+
+TEST_CASE("thrust: a mixture is each operator over its own heads") {
+  std::vector<index_t> const which{1, 0, 1};
+  check_against_reference(mixture(which, sink_attention(0.5, mask::causal_window{4}),
+                                  attention(kernel::scalar_sort{0.5}, normalizer::sparsemax{}, mask::causal{})));
+}
+
+TEST_CASE("thrust: top-k keeps more keys than a column has room for") { check_against_reference(top_k_attention(100)); }
+
+TEST_CASE("thrust: a projected parameter and a moving average") {
+  std::vector<double> const x = numbers(heads * queries * 2, 8), weight = numbers(heads * 2, 9);
+  parameter const alpha = projection{.x = tensor<double const>(x, shape{1, heads, queries, 2}),
+                                     .weight = tensor<double const>(weight, shape{1, heads, 1, 2}),
+                                     .activation = activation::sigmoid};
+  check_against_reference(affine_scaled_attention(alpha, parameter::moving_average(alpha, 0.4, 0.9, average_gradient::passed)));
+}
+
+TEST_CASE("thrust: errors are those of every executor") {
+  data const d;
+  auto const op = softmax_attention();
+  std::vector<double> out(d.by_out.size());
+  auto in = d.of<tensor<double const>>(op);
+  in.k = tensor<double const>(d.k, shape{1, heads, keys * width / 2, 2});
+  std::string const text = error_of([&] {
+    forward(thrust_on<double>(thrust::host), op, in, {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
+  });
+  CHECK_MESSAGE(text.find("forward: k has") != std::string::npos, text);
+}
+
+}  // namespace
+}  // namespace attune::test

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,7 +62,7 @@ class node_pool {
   std::size_t bytes() const { return chunks_.size() * chunk * sizeof(Node) + free_.capacity() * sizeof(std::uint32_t); }
 
  private:
-  static constexpr std::size_t chunk = 256;
+  static constexpr std::size_t chunk = std::bit_floor(32768 / sizeof(Node));
   std::vector<std::unique_ptr<Node[]>> chunks_;
   std::vector<std::uint32_t> free_;  ///< never grows beyond its capacity, which is that of all chunks
 };

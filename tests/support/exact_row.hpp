@@ -6,6 +6,7 @@
 // What decode() over a sorted cache is judged by: the textbook formula, without order, blocks or bounds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -39,9 +40,7 @@ inline exact_row exactly(exact_problem const& p) {
     for (std::size_t d = 0; d < p.q.size(); ++d) dot += number(p.q[d]) * number(p.k[j][d]);
     s[j] = number(p.scale) * dot - e * e / number(p.tau);
   }
-  number most = s[0];
-  for (number const& x : s)
-    if (x > most) most = x;
+  number const most = *std::max_element(s.begin(), s.end());
   exact_row r{std::vector<number>(p.v[0].size()), 0};
   number z = 0;
   for (std::size_t j = 0; j < n; ++j) {

@@ -4,11 +4,12 @@
 //   rows.reserve(n);  rows[i] -> width numbers      rows that stay where they are while more are added
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/core/tensor.hpp>
@@ -25,7 +26,8 @@ class row_store {
   explicit row_store(index_t width = 0) : width_(width) {}
   row_store(row_store const& other) : width_(other.width_) {
     reserve(other.capacity());
-    for (std::size_t c = 0; c < chunks_.size(); ++c) std::copy_n(other.chunks_[c].get(), elements(), chunks_[c].get());
+    for (std::size_t c = 0; c < chunks_.size() && width_ > 0; ++c)
+      std::memcpy(chunks_[c].get(), other.chunks_[c].get(), elements() * sizeof(T));
   }
   row_store(row_store&&) noexcept = default;
   row_store& operator=(row_store const& other) {
@@ -40,11 +42,11 @@ class row_store {
   T* operator[](index_t i) { return chunks_[std::size_t(i / rows)].get() + i % rows * width_; }
   T const* operator[](index_t i) const { return chunks_[std::size_t(i / rows)].get() + i % rows * width_; }
 
-  /// Room for rows 0 .. count - 1; new ones are zero.
+  /// Room for rows 0 .. count - 1; new ones hold nothing yet.
   void reserve(index_t count) {
     while (capacity() < count) {
-      chunks_.emplace_back(static_cast<T*>(::operator new(elements() * sizeof(T), std::align_val_t(64))));
-      std::fill_n(chunks_.back().get(), elements(), T(0));
+      std::unique_ptr<T[], release> added(static_cast<T*>(::operator new(elements() * sizeof(T), std::align_val_t(64))));
+      chunks_.push_back(std::move(added));
     }
   }
   std::size_t bytes() const { return chunks_.size() * elements() * sizeof(T); }

@@ -275,19 +275,122 @@ tensors window_on(backend executor, window_case const& w) {
   return run_window<double>(w);
 }
 
-}  // namespace
+// ---- what else follows from the order -----------------------------------------------------------------------------------------
 
-outcome run_cache_rule(golden_case const& c, registry const& operators, backend executor) {
-  if (operators.count("scalar_sort/none/none/softmax") == 0) return skip("no scalar_sort");
-  if (c.operation != "sorted_window") return skip("no runner");
-  window_case const w = read(c);
-  tensors const got = window_on(executor, w);
-  checker checks(c, magnitude_of(c, logit_magnitude(scores_of(w))), accuracy_of(executor));
+/// A cache of bare keys, or of keys and values.
+template <class T>
+cache::sorted<T> filled(std::vector<double> const& keys, std::vector<double> const& values, index width) {
+  cache::sorted<T> kv({.value_width = width});
+  for (std::size_t j = 0; j < keys.size(); ++j) {
+    T const key = T(keys[j]);
+    std::vector<double> const v(values.begin() + index(j) * width, values.begin() + index(j + 1) * width);
+    kv.insert({&key, 1}, as<T>(v));
+  }
+  return kv;
+}
+template <class T>
+cache::sorted<T> filled(std::vector<double> const& keys) {
+  return filled<T>(keys, std::vector<double>(keys.size()), 1);
+}
+
+/// The k tokens nearest to a query; at equal distances those of lower index.
+template <class T>
+std::vector<std::size_t> nearest_tokens(cache::sorted<T> const& kv, double query, index k) {
+  T const q = T(query);
+  T out = 0;
+  cache::row_report report;
+  cache::decode(cpu<T>{1}, kv, cache::queries<T>{.sort_q = {&q, {1, 1, 1, 1}}}, cache::nearest{k},
+                cache::decoded<T>{.out = {&out, {1, 1, 1, 1}}, .rows = {&report, 1}});
+  // Windows take the lower side of equal distances, this rule the lower index: the keys as far as the farthest are looked at again.
+  double reach = 0;
+  kv.keys(0).blocks(report.lower, report.upper, [&](auto const& block, std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t i = first; i < last; ++i) reach = std::max(reach, std::abs(query - double(block.key[i])));
+  });
+  std::vector<std::pair<double, std::size_t>> within;
+  kv.scan(0, query - reach, query + reach,
+          [&](T key, cache::token id) { within.emplace_back(std::abs(query - double(key)), std::size_t(id)); });
+  std::sort(within.begin(), within.end());
+  std::vector<std::size_t> tokens;
+  for (auto const& [distance, id] : within)
+    if (index(tokens.size()) < k) tokens.push_back(id);
+  return tokens;
+}
+
+/// The part of each row's weight that the k nearest keys hold. Number: of the sums.
+template <class T, class Number>
+tensors captured(golden_case const& c) {
+  auto const &weights = input(c, "w"), &queries = input(c, "qs"), &keys = input(c, "ks");
+  auto const kv = filled<T>(keys);
+  tensors t;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    double const* const w = weights.data() + i * keys.size();
+    Number all = 0;
+    for (std::size_t j = 0; j < keys.size(); ++j) all += Number(w[j]);
+    for (auto const& k : c.params.at("k")) {
+      Number sum = 0;
+      for (std::size_t const j : nearest_tokens(kv, queries[i], k.get<index>())) sum += Number(w[j]);
+      t["captured"].push_back(static_cast<double>(Number(sum / all)));
+    }
+  }
+  return t;
+}
+
+/// What a range around the recent queries keeps, with what a reserved range keeps besides: two scans.
+template <class T, class Number>
+tensors geometric(golden_case const& c) {
+  auto const& recent = input(c, "recent_qs");
+  Number const r(parameter_of(c, "r"));
+  Number const lo = Number(*std::min_element(recent.begin(), recent.end())) - r,
+               hi = Number(*std::max_element(recent.begin(), recent.end())) + r;
+  auto const kv = filled<T>(input(c, "ks"));
+  std::vector<double> keep;
+  auto const scan = [&](double lowest, double highest) {
+    kv.scan(0, lowest, highest, [&](T, cache::token id) { keep.push_back(double(id)); });
+  };
+  scan(static_cast<double>(lo), static_cast<double>(hi));
+  if (c.params.contains("sink_zone"))
+    scan(c.params.at("sink_zone").at(0).get<double>(), c.params.at("sink_zone").at(1).get<double>());
+  std::sort(keep.begin(), keep.end());
+  keep.erase(std::unique(keep.begin(), keep.end()), keep.end());
+  return {{"lo", {static_cast<double>(lo)}}, {"hi", {static_cast<double>(hi)}}, {"keep", keep}};
+}
+
+template <class T, class Number>
+tensors run_rule(golden_case const& c) {
+  return c.operation == "topk_captured_mass" ? captured<T, Number>(c) : geometric<T, Number>(c);
+}
+tensors rule_on(backend executor, golden_case const& c) {
+  switch (executor) {
+    case backend::reference_50:
+      return run_rule<double, digits50>(c);
+    case backend::cpu_float:
+      return run_rule<float, double>(c);
+    case backend::reference_double:
+    case backend::cpu_double:
+      break;
+  }
+  return run_rule<double, double>(c);
+}
+
+/// Every expected tensor against what was computed.
+outcome compared(golden_case const& c, tensors const& got, double logits, backend executor) {
+  checker checks(c, magnitude_of(c, logits), accuracy_of(executor));
   for (auto const& [name, expected] : forward_expectations(c)) {
     auto const found = got.find(name);
     checks.check(name, expected, found == got.end() ? std::nullopt : std::optional(found->second));
   }
   return checks.result();
+}
+
+}  // namespace
+
+outcome run_cache_rule(golden_case const& c, registry const& operators, backend executor) {
+  if (operators.count("scalar_sort/none/none/softmax") == 0) return skip("no scalar_sort");
+  if (c.operation == "topk_captured_mass" || c.operation == "evict_geometric")
+    return compared(c, rule_on(executor, c), 1, executor);
+  if (c.operation != "sorted_window") return skip("no runner");  // density_compression, sliced_relu
+  window_case const w = read(c);
+  return compared(c, window_on(executor, w), logit_magnitude(scores_of(w)), executor);
 }
 
 }  // namespace attune::golden

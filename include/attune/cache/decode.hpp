@@ -95,7 +95,7 @@ std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in
 /// An empty cache, and a radius that no key lies in, give out = 0, lse = -inf, as rows without a visible key do; the report of the
 /// latter says that all weight is missing.
 /// Complexity: O(log n + window (1 + D + Dv)) per row; certified: O(log n) nodes and the blocks that it opens.
-/// Memory:     16 bytes per key read, per thread.
+/// Memory:     12 to 24 bytes per key read, per thread.
 /// Determinism: bitwise the same for any number of threads. The keys that `certified` reads depend on how the blocks lie, hence
 ///             on the history of the cache; a snapshot gives the same bits.
 /// Source:     Scalar Sort, "Binary search at inference" and "Hybrid architecture, inference".

@@ -120,27 +120,18 @@ class row_decoder {
     sum_.clear();
   }
 
-  double key_at(index_t rank) const {
-    auto const p = keys_->select(rank);
-    return double(keys_->block(p.node).key[p.at]);
-  }
+  double key_at(typename order::position const& p) const { return double(keys_->block(p.node).key[p.at]); }
+  double key_of(index_t rank) const { return key_at(keys_->select(rank)); }
   /// q - k_lower <= k_upper - q, as exact numbers.
   static bool lower_is_near(double q, double lower, double upper) {
     exact_difference<double> const a(q, lower), b(q, upper);
     return (a.high + b.high) + (a.low + b.low) <= 0;
   }
   double nearest_key(double q, typename order::position const& at) const {
-    leaf const& l = keys_->block(at.node);
-    bool const has_upper = at.rank<keys_->size(), has_lower = at.rank> 0;
-    if (!has_lower) return double(l.key[at.at]);
-    double lower;
-    if (at.at > 0) {
-      lower = double(l.key[at.at - 1]);
-    } else {
-      leaf const& before = keys_->block(l.before);
-      lower = double(before.key[before.size - 1]);
-    }
-    return !has_upper || lower_is_near(q, lower, double(l.key[at.at])) ? lower : double(l.key[at.at]);
+    if (at.rank == 0) return key_at(at);
+    auto below = at;
+    step_down(below);
+    return at.rank == keys_->size() || lower_is_near(q, key_at(below), key_at(at)) ? key_at(below) : key_at(at);
   }
 
   // ---- scores of what is read ----------------------------------------------------------------------------------------------
@@ -157,7 +148,7 @@ class row_decoder {
     }
     std::copy(s + first, s + last, score_.data() + begin);
     std::copy(l.id + first, l.id + last, id_.data() + begin);
-    double const block_most = *std::max_element(s + first, s + last);
+    double const block_most = greatest(s, first, last);
     if (block_most > most_) {
       mass_ *= std::exp(most_ - block_most);
       most_ = block_most;
@@ -173,25 +164,62 @@ class row_decoder {
   }
   /// to[i] = e^(from[i] - most), i < n <= 64; `from` has room for a whole block. Returns the sum.
   double exponentials(double const* from, index_t n, double* to) const {
-    for (index_t i = 0; i < n; i += lanes)
-      math::exp_nonpositive(batch(batch::load_unaligned(from + i) - batch(most_))).store_unaligned(to + i);
-    double sum = 0;
-    for (index_t i = 0; i < n; ++i) sum += to[i];
+    batch const most(most_);
+    batch total(0.0);
+    index_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      batch const w = math::exp_nonpositive(batch(batch::load_unaligned(from + i) - most));
+      w.store_unaligned(to + i);
+      total = total + w;
+    }
+    double lane[batch::size], sum = 0;
+    total.store_unaligned(lane);
+    for (double x : lane) sum += x;
+    if (i < n) math::exp_nonpositive(batch(batch::load_unaligned(from + i) - most)).store_unaligned(to + i);
+    for (; i < n; ++i) sum += to[i];
     return sum;
+  }
+  /// Of s[first .. last); what is outside is overwritten.
+  static double greatest(double* s, std::uint32_t first, std::uint32_t last) {
+    double const none = -std::numeric_limits<double>::infinity();
+    std::fill(s, s + first, none);
+    std::fill(s + last, s + order::leaf_size, none);
+    batch most = batch::load_aligned(s);
+    for (index_t i = lanes; i < index_t(order::leaf_size); i += lanes)
+      most = math::larger(most, batch(batch::load_aligned(s + i)));
+    double lane[batch::size];
+    most.store_unaligned(lane);
+    return *std::max_element(lane, lane + lanes);
   }
 
   // ---- windows of fixed keys -----------------------------------------------------------------------------------------------
 
   void choose(row_query<T> const& r, nearest const& w, row_report& report) {
+    index_t const n = keys_->size(), k = std::min(w.k, n);
     index_t lower = report.insertion, upper = lower;
-    index_t const k = std::min(w.k, keys_->size());
+    auto above = keys_->lower_bound(r.sort_q), below = above;  // the next keys to take
+    if (lower > 0) step_down(below);
     while (upper - lower < k) {
-      if (upper == keys_->size() || (lower > 0 && lower_is_near(r.sort_q, key_at(lower - 1), key_at(upper))))
-        --lower;
-      else
-        ++upper;
+      if (upper == n || (lower > 0 && lower_is_near(r.sort_q, key_at(below), key_at(above)))) {
+        if (--lower > 0) step_down(below);
+      } else {
+        if (++upper < n) step_up(above);
+      }
     }
     read(lower, upper, report);
+  }
+  void step_down(typename order::position& p) const {
+    if (p.at == 0) {
+      p.node = keys_->block(p.node).before;
+      p.at = keys_->block(p.node).size;
+    }
+    --p.at;
+  }
+  void step_up(typename order::position& p) const {
+    leaf const& l = keys_->block(p.node);
+    if (++p.at < l.size) return;
+    p.node = l.after;
+    p.at = 0;
   }
   void choose(row_query<T> const&, half const& w, row_report& report) {
     index_t const n = keys_->size(), k = std::min(w.k, 2 * n);
@@ -212,8 +240,8 @@ class row_decoder {
     keys_->outside(lower, upper, [&](range const& t) { tail_ += held_by(bound_of(t), t.keys); });
     index_t const n = keys_->size();
     double const farthest = reach(double(keys_->root().bound));
-    if (lower > 0) tail_of_ends_ += held_by(farthest + scores_(key_at(lower - 1)), lower);
-    if (upper < n) tail_of_ends_ += held_by(farthest + scores_(key_at(upper)), n - upper);
+    if (lower > 0) tail_of_ends_ += held_by(farthest + scores_(key_of(lower - 1)), lower);
+    if (upper < n) tail_of_ends_ += held_by(farthest + scores_(key_of(upper)), n - upper);
   }
 
   // ---- certified -----------------------------------------------------------------------------------------------------------

@@ -8,8 +8,11 @@
 // Scalar Sort's decode step with what the paper claims and does not give: a proof, per row, of how much is left out.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include <attune/cache/row_decoder.hpp>

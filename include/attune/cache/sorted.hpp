@@ -8,11 +8,15 @@
 // reading the others. Values are stored once per group, in the order of arrival; each head has an order of its own over them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/cache/ordered_keys.hpp>

@@ -67,8 +67,8 @@ int run(arguments const& a) {
     if (!selected(a.operations, c.operation) || !selected(a.cases, c.name)) continue;
     ran = true;
     auto outcomes = golden::run_case(c, instances::registry(), executors);
-    bool const other_of_its_name =
-        golden::is_cache_rule(c) && c.operation == "sliced_relu";  // that of kernels.json is required
+    // Two families have this name; the one of kernels.json is required.
+    bool const other_of_its_name = golden::is_cache_rule(c) && c.operation == "sliced_relu";
     if (!a.required.empty() && selected(a.required, c.operation) && !other_of_its_name) golden::fail_skipped(outcomes);
     report.add(c, outcomes);
   }

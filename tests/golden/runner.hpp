@@ -71,8 +71,8 @@ outcome run_merge_states(golden_case const& c, registry const& operators, instan
 /// The operator ema of affine.json: the running average of alpha. Needs no operator of the registry.
 outcome run_moving_average(golden_case const& c, registry const& operators, instances::backend executor);
 
-/// The operators of sorted.json: windows of a sorted cache and what follows from its order. The CPU executors run the cache, the
-/// reference executors the rules as cases/README.md states them.
+/// The operators sorted_window and topk_captured_mass of sorted.json. The CPU executors run the cache, the reference executors the
+/// rules as cases/README.md states them.
 outcome run_cache_rule(golden_case const& c, registry const& operators, instances::backend executor);
 
 outcome skip(std::string const& why);

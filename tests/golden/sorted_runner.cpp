@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// sorted.json (cases/README.md, section 8): windows of a sorted cache, what they leave out, and what else follows from its order.
+// sorted_window and topk_captured_mass (cases/README.md, section 8): windows of a sorted cache, what they hold and leave out.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -275,7 +275,7 @@ tensors window_on(backend executor, window_case const& w) {
   return run_window<double>(w);
 }
 
-// ---- what else follows from the order -----------------------------------------------------------------------------------------
+// ---- what the nearest keys hold ------------------------------------------------------------------------------------------------
 
 /// A cache of bare keys, or of keys and values.
 template <class T>
@@ -335,41 +335,17 @@ tensors captured(golden_case const& c) {
   return t;
 }
 
-/// What a range around the recent queries keeps, with what a reserved range keeps besides: two scans.
-template <class T, class Number>
-tensors geometric(golden_case const& c) {
-  auto const& recent = input(c, "recent_qs");
-  Number const r(parameter_of(c, "r"));
-  Number const lo = Number(*std::min_element(recent.begin(), recent.end())) - r,
-               hi = Number(*std::max_element(recent.begin(), recent.end())) + r;
-  auto const kv = filled<T>(input(c, "ks"));
-  std::vector<double> keep;
-  auto const scan = [&](double lowest, double highest) {
-    kv.scan(0, lowest, highest, [&](T, cache::token id) { keep.push_back(double(id)); });
-  };
-  scan(static_cast<double>(lo), static_cast<double>(hi));
-  if (c.params.contains("sink_zone"))
-    scan(c.params.at("sink_zone").at(0).get<double>(), c.params.at("sink_zone").at(1).get<double>());
-  std::sort(keep.begin(), keep.end());
-  keep.erase(std::unique(keep.begin(), keep.end()), keep.end());
-  return {{"lo", {static_cast<double>(lo)}}, {"hi", {static_cast<double>(hi)}}, {"keep", keep}};
-}
-
-template <class T, class Number>
-tensors run_rule(golden_case const& c) {
-  return c.operation == "topk_captured_mass" ? captured<T, Number>(c) : geometric<T, Number>(c);
-}
-tensors rule_on(backend executor, golden_case const& c) {
+tensors captured_on(backend executor, golden_case const& c) {
   switch (executor) {
     case backend::reference_50:
-      return run_rule<double, digits50>(c);
+      return captured<double, digits50>(c);
     case backend::cpu_float:
-      return run_rule<float, double>(c);
+      return captured<float, double>(c);
     case backend::reference_double:
     case backend::cpu_double:
       break;
   }
-  return run_rule<double, double>(c);
+  return captured<double, double>(c);
 }
 
 /// Every expected tensor against what was computed.
@@ -386,9 +362,7 @@ outcome compared(golden_case const& c, tensors const& got, double logits, backen
 
 outcome run_cache_rule(golden_case const& c, registry const& operators, backend executor) {
   if (operators.count("scalar_sort/none/none/softmax") == 0) return skip("no scalar_sort");
-  if (c.operation == "topk_captured_mass" || c.operation == "evict_geometric")
-    return compared(c, rule_on(executor, c), 1, executor);
-  if (c.operation != "sorted_window") return skip("no runner");  // density_compression, sliced_relu
+  if (c.operation == "topk_captured_mass") return compared(c, captured_on(executor, c), 1, executor);
   window_case const w = read(c);
   return compared(c, window_on(executor, w), logit_magnitude(scores_of(w)), executor);
 }

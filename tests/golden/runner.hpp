@@ -76,6 +76,9 @@ bool is_diagnostic(golden_case const& c);
 
 /// The operators of diagnostics.json, by attune/analysis. Need no operator of the registry.
 outcome run_diagnostics(golden_case const& c, registry const& operators, instances::backend executor);
+/// The operators sorted_window and topk_captured_mass of sorted.json. The CPU executors run the cache, the reference executors the
+/// rules as cases/README.md states them.
+outcome run_cache_rule(golden_case const& c, registry const& operators, instances::backend executor);
 
 outcome skip(std::string const& why);
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   out_i = softmax_j(c <q_i, k_j> - (sort_q_i - sort_k_j)^2 / tau) v      over the keys that a window leaves
+//
+//   cache::decode(cpu<float>{}, kv, {.sort_q = S, .tau = 0.1}, cache::certified{1e-6}, {.out = O, .rows = reports})
+//
+// Scalar Sort's decode step with what the paper claims and does not give: a proof, per row, of how much is left out.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <attune/cache/row_decoder.hpp>
+#include <attune/core/lse.hpp>
+#include <attune/core/parameter.hpp>
+#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/threads.hpp>
+
+namespace attune::cache {
+
+/// The queries. With .q the scores are those of hybrid_attention, else of scalar_sort_attention.
+template <class T>
+struct queries {
+  tensor<T const> sort_q;  ///< (1, H, Lq, 1)
+  parameter tau = 1.0;     ///< shared, per head or per query; > 0, finite
+  tensor<T const> q = {};  ///< (1, H, Lq, D): for caches with vector keys
+  parameter scale = {};    ///< c; 1 / sqrt(D) where it was not set
+};
+
+/// What to write. `rows` is empty, or one report per head and query, head by head.
+template <class T>
+struct decoded {
+  tensor<T> out;            ///< (1, H, Lq, Dv)
+  natural_lse<T> lse = {};  ///< (1, H, Lq, 1), of the keys that were kept
+  std::span<row_report> rows = {};
+};
+
+namespace detail {
+
+template <class T>
+void check_tensor(char const* name, tensor<T> const& x, shape const& wanted) {
+  if (!(x.extents() == wanted)) throw error("decode", name, "shape " + to_string(x.extents()), to_string(wanted));
+}
+template <class T>
+void check_numbers(char const* name, tensor<T const> const& x) {
+  shape const e = x.extents();
+  double const largest = double(std::numeric_limits<T>::max()) / 16;
+  for (index_t h = 0; h < e.head; ++h)
+    for (index_t i = 0; i < e.position; ++i)
+      for (index_t d = 0; d < e.feature; ++d)
+        if (double const v = double(x(0, h, i, d)); !(std::fabs(v) <= largest))
+          throw error("decode", name, attune::detail::text("the value ", v, " at head ", h, ", query ", i),
+                      attune::detail::text("finite numbers up to ", largest));
+}
+
+template <class T>
+std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in, decoded<T> const& to) {
+  sorted_layout const& l = kv.layout();
+  shape const e = in.sort_q.extents();
+  shape const rows{1, l.heads, e.position, 1};
+  check_tensor("sort_q", in.sort_q, rows);
+  check_numbers("sort_q", in.sort_q);
+  if (in.q.absent() != (l.key_width == 0))
+    throw error("decode", "q", in.q.absent() ? "no data" : "data",
+                in.q.absent() ? "queries for the vector keys of the cache" : "none: the cache has no vector keys");
+  if (!in.q.absent()) {
+    check_tensor("q", in.q, {1, l.heads, e.position, l.key_width});
+    check_numbers("q", in.q);
+  }
+  check_tensor("out", to.out, {1, l.heads, e.position, l.value_width});
+  if (!to.lse.values.absent()) check_tensor("lse", to.lse.values, rows);
+  if (!to.rows.empty() && index_t(to.rows.size()) != l.heads * e.position)
+    throw error("decode", "rows", std::to_string(to.rows.size()) + " reports", std::to_string(l.heads * e.position));
+  if (!in.tau.is_set()) throw error("decode", "tau", "no value", "a finite number > 0");
+  attune::detail::check_parameter("decode", "tau", in.tau, domain::positive, 1, l.heads, e.position);
+  attune::detail::check_parameter("decode", "scale", in.scale, domain::real, 1, l.heads, e.position);
+
+  std::vector<row_query<T>> all;
+  for (index_t h = 0; h < l.heads; ++h)
+    for (index_t i = 0; i < e.position; ++i)
+      all.push_back({h, double(in.sort_q(0, h, i, 0)), in.tau.at(0, h, i), in.q.absent() ? nullptr : in.q.row(0, h, i),
+                     in.q.steps().feature, in.scale.is_set() ? in.scale.at(0, h, i) : 1 / std::sqrt(double(l.key_width))});
+  return all;
+}
+
+}  // namespace detail
+
+/// Attention of few queries over a sorted cache, reading the keys of a window only.
+/// Windows:    certified, nearest, half, radius (window.hpp).
+/// Promise:    each row's report says how much of its weight is missing at most, and how far `out` is at most from softmax over all
+///             keys in exact arithmetic on the numbers as stored: 2 discarded max|v| + rounding max|v|, in the Euclidean norm.
+/// Errors:     attune::error; an eps below half of a row's rounding is refused with that figure. Nothing is written then.
+/// An empty cache, and a radius that no key lies in, give out = 0, lse = -inf, as rows without a visible key do; the report of the
+/// latter says that all weight is missing.
+/// Complexity: O(log n + window (1 + D + Dv)) per row; certified: O(log n) nodes and the blocks that it opens.
+/// Memory:     12 to 24 bytes per key read, per thread.
+/// Determinism: bitwise the same for any number of threads. The keys that `certified` reads depend on how the blocks lie, hence
+///             on the history of the cache; a snapshot gives the same bits.
+/// Source:     Scalar Sort, "Binary search at inference" and "Hybrid architecture, inference".
+template <class T, class Arch, class Window>
+void decode(cpu<T, Arch> const& exec, sorted<T> const& kv, queries<T> const& in, Window const& window, decoded<T> const& to) {
+  detail::check_window(window);
+  auto const rows = detail::checked_rows(kv, in, to);
+  using worker = detail::row_decoder<T, Arch>;
+  if constexpr (std::is_same_v<Window, certified>) {
+    worker check(kv);
+    for (auto const& r : rows)
+      if (double const least = check.rounding(r) / 2; !(window.eps >= least))
+        throw error("decode", "eps", attune::detail::text("the value ", window.eps),
+                    attune::detail::text("at least ", least, ", half of the rounding of head ", r.head));
+  }
+  index_t const queries = in.sort_q.extents().position, count = index_t(rows.size());
+  exec_cpu::parallel(exec, count, [&] {
+    return [&, w = worker(kv)](index_t n) mutable {
+      index_t const h = n / queries, i = n % queries;
+      row_report const report = w.run(rows[std::size_t(n)], window, to.out.row(0, h, i), to.out.steps().feature);
+      if (!to.lse.values.absent()) to.lse.values(0, h, i, 0) = T(report.lse);
+      if (!to.rows.empty()) to.rows[std::size_t(n)] = report;
+    };
+  });
+}
+
+}  // namespace attune::cache

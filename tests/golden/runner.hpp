@@ -71,6 +71,9 @@ outcome run_merge_states(golden_case const& c, registry const& operators, instan
 /// The operator ema of affine.json: the running average of alpha. Needs no operator of the registry.
 outcome run_moving_average(golden_case const& c, registry const& operators, instances::backend executor);
 
+/// The operators l_align, l_spread and l_tau of regularizers.json. They need no operator of the registry.
+outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
+
 outcome skip(std::string const& why);
 
 }  // namespace attune::golden

@@ -74,6 +74,9 @@ outcome run_moving_average(golden_case const& c, registry const& operators, inst
 /// The operators l_align, l_spread and l_tau of regularizers.json. They need no operator of the registry.
 outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
 
+/// The operators evict_geometric, density_compression and sliced_relu of sorted.json. They need no operator of the registry.
+outcome run_eviction(golden_case const& c, registry const& operators, instances::backend executor);
+
 outcome skip(std::string const& why);
 
 }  // namespace attune::golden

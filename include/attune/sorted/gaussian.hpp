@@ -63,10 +63,11 @@ class gaussian_head {
       if (box.order > 0) {
         ++worst.expanded;
         gather_keys(box, box.order);
-        evaluate_at_queries(
-            box, box.order, [](W y) { return std::exp(-y * y); }, identity,
-            [&](index_t i, W const* out) {
-              for (index_t f = 0; f <= e_.width; ++f) sums_[i][f] = out[f * series<Arch>::targets];
+        evaluate(
+            box.order, box.first, box.last, [&](index_t r, W* x) { series_at(place_of_query(box, r), box.order, W(0), x); },
+            [&](index_t r, W const* out) {
+              W* const sums = sums_[query_[std::size_t(r)]];
+              for (index_t f = 0; f <= e_.width; ++f) sums[f] = out[f * series<Arch>::targets];
             });
       }
       for (index_t r = box.first; r < box.last; ++r) {
@@ -80,7 +81,7 @@ class gaussian_head {
           W const mass = sums_[i][e_.width];
           row.truncated = box.missing * fade / mass;
           row.rounded =
-              rounding_ * (W(box.hi - box.lo) + 3 * box.order + 64) * size_of_terms(box.order, std::fabs(y)) * fade / mass;
+              rounding_ * (W(box.hi - box.lo) + 3 * box.order + 256) * size_of_terms(box.order, std::fabs(y)) * fade / mass;
         } else {
           W farthest = 0;
           for (index_t j = box.lo; j < box.hi; ++j) {
@@ -138,7 +139,6 @@ class gaussian_head {
   static constexpr key<W> no_key{W(0)};
   static constexpr W rounding_ = 0x1p-53;
 
-  static void identity(W*, W) {}
   W place_of_key(gaussian_box const& box, index_t j) const { return (k_[std::size_t(j)] - box.center) * inverse_unit_; }
   W place_of_query(gaussian_box const& box, index_t r) const { return (q_[std::size_t(r)] - box.center) * inverse_unit_; }
 
@@ -152,21 +152,12 @@ class gaussian_head {
         },
         [&](index_t j) { return place_of_key(box, j); });
   }
-  /// use(i, sum_m x_m terms_m) for the queries of the box, where x = (2 y)^m / m! start(y), m < count, as change(x, y) leaves it. The
-  /// features of the sum lie series::targets apart.
-  template <class Start, class Change, class Use>
-  void evaluate_at_queries(gaussian_box const& box, int count, Start const& start, Change const& change, Use const& use) {
-    evaluate(
-        count, box.first, box.last,
-        [&](index_t r, W* x) {
-          W const y = place_of_query(box, r);
-          x[0] = start(y);
-          for (int m = 1; m < count; ++m) x[m] = x[m - 1] * (2 * y / W(m));
-          change(x, y);
-        },
-        [&](index_t r, W const* out) { use(query_[std::size_t(r)], out); });
+  /// x_m = e^(-y^2 - lse) (2 y)^m / m!, m < count
+  static void series_at(W y, int count, W lse, W* x) {
+    x[0] = std::exp(-y * y - lse);
+    for (int m = 1; m < count; ++m) x[m] = x[m - 1] * (2 * y / W(m));
   }
-  /// use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes.
+  /// use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes. The features of the sum lie series::targets apart.
   template <class Weigh, class Use>
   void evaluate(int count, index_t first, index_t last, Weigh const& weigh, Use const& use) {
     constexpr index_t many = series<Arch>::targets;
@@ -204,18 +195,14 @@ class gaussian_head {
     int const p = box.order;
     // Of the weight (2 y)^m / m! u^m: da/dq wants it times (u - y), so x_(m - 1) - y x_m of term m; the last x is that of term p.
     gather_keys(box, p + 1);
-    auto const times_difference = [p](W* x, W y) {
-      x[p] = x[p - 1];
-      for (int m = p - 1; m > 0; --m) x[m] = x[m - 1] - y * x[m];
-      x[0] = -y * x[0];
-    };
     evaluate(
         p + 1, box.first, box.last,
         [&](index_t r, W* x) {
           W const y = place_of_query(box, r);
-          x[0] = std::exp(-y * y - lse_[std::size_t(query_[std::size_t(r)])]);
-          for (int m = 1; m < p; ++m) x[m] = x[m - 1] * (2 * y / W(m));
-          times_difference(x, y);
+          series_at(y, p, lse_[std::size_t(query_[std::size_t(r)])], x);
+          x[p] = x[p - 1];
+          for (int m = p - 1; m > 0; --m) x[m] = x[m - 1] - y * x[m];
+          x[0] = -y * x[0];
         },
         [&](index_t r, W const* out) {
           index_t const i = query_[std::size_t(r)];

@@ -9,7 +9,7 @@ set(layers
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
   "^exec/"
-  "^(cache|analysis|oracle)/"
+  "^(cache|analysis|oracle|sorted)/"
   "^(interop|io|testing)/"
   "^(attune|reference|thrust|analysis)\\.hpp$")
 # Headers that may include Eigen and Boost.

@@ -14,10 +14,11 @@ using family_runner = outcome (*)(golden_case const&, registry const&, instances
 /// Families that are not one call of one operator. All others are run_attention's, which skips what it does not know.
 family_runner runner_of(golden_case const& c) {
   if (is_diagnostic(c)) return run_diagnostics;
-  static std::map<std::string, family_runner> const special{{"merge_states", run_merge_states},
-                                                            {"ema", run_moving_average},
-                                                            {"sorted_window", run_cache_rule},
-                                                            {"topk_captured_mass", run_cache_rule}};
+  static std::map<std::string, family_runner> const special{
+      {"merge_states", run_merge_states},    {"ema", run_moving_average},       {"l_align", run_regularizer},
+      {"l_spread", run_regularizer},         {"l_tau", run_regularizer},        {"evict_geometric", run_eviction},
+      {"density_compression", run_eviction}, {"sorted_window", run_cache_rule}, {"topk_captured_mass", run_cache_rule}};
+  if (is_cache_rule(c) && c.operation == "sliced_relu") return run_eviction;
   auto const found = special.find(c.operation);
   return found == special.end() ? run_attention : found->second;
 }

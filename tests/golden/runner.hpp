@@ -79,6 +79,11 @@ outcome run_diagnostics(golden_case const& c, registry const& operators, instanc
 /// The operators sorted_window and topk_captured_mass of sorted.json. The CPU executors run the cache, the reference executors the
 /// rules as cases/README.md states them.
 outcome run_cache_rule(golden_case const& c, registry const& operators, instances::backend executor);
+/// The operators l_align, l_spread and l_tau of regularizers.json. They need no operator of the registry.
+outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
+
+/// The operators evict_geometric, density_compression and sliced_relu of sorted.json. They need no operator of the registry.
+outcome run_eviction(golden_case const& c, registry const& operators, instances::backend executor);
 
 outcome skip(std::string const& why);
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   tau = min(softplus(x), cap),   L_tau = sum_h log(1 + tau_h)
+//
+// A learned temperature that stays positive, and what keeps it small: a head with a narrow bandwidth reads few keys.
+#pragma once
+
+#include <limits>
+#include <span>
+
+#include <attune/analysis/regularizer/checks.hpp>
+
+namespace attune::regularizer {
+
+/// A temperature learned without constraint: tau = softplus(x), at most `cap` (+inf: not capped).
+/// Gradient: d tau / d x = sigmoid(x) where softplus(x) <= cap, else exactly 0. There nothing but a regularizer of x itself brings a
+///           temperature back below the cap: a hard cap is where learning stops.
+/// Numerics: full relative accuracy for x << 0, where tau = e^x; 0 below the smallest number (x < -745 in double), which no kernel
+///           accepts.
+/// Source:   Scalar Sort, "Tau regularization".
+template <class T>
+struct temperature {
+  T cap = math::infinity<T>();
+
+  T value(T const& x) const { return math::smaller(math::softplus(x), cap); }
+  T slope(T const& x) const { return math::softplus(x) <= cap ? math::sigmoid(x) : T(0); }
+  /// The x of a temperature 0 < tau: log(e^tau - 1), for a start at a given bandwidth.
+  static T inverse(T const& tau) {
+    if (!(tau > T(0)) || !detail::is_finite(tau))
+      throw error("regularizer::temperature::inverse", "tau", attune::detail::text("the value ", double(tau)),
+                  "a finite number > 0");
+    return tau + math::log(T(-math::expm1(T(-tau))));
+  }
+};
+
+/// L_tau = sum_h log(1 + tau_h) over the temperatures of all heads.
+/// Gradient: added to `d` (empty: none), times `by`: by / (1 + tau). It is by for small temperatures, as a linear penalty's would be,
+///           and vanishes for large ones: the pull is weakest where a temperature has drifted farthest (the paper says the opposite).
+/// Errors:   throws attune::error where a temperature is not >= 0 and finite or `d` has another size; nothing is written then.
+/// Source:   Scalar Sort, "Tau regularization".
+template <class T>
+T temperature_penalty(std::span<T const> tau, std::span<T> d = {}, T const& by = T(1)) {
+  char const* const name = "regularizer::temperature_penalty";
+  if (!d.empty() && d.size() != tau.size())
+    throw error(name, "d", attune::detail::text(d.size(), " elements"),
+                attune::detail::text(tau.size(), ", one per temperature"));
+  for (std::size_t h = 0; h < tau.size(); ++h)
+    if (!(tau[h] >= T(0)) || !detail::is_finite(tau[h]))
+      throw error(name, "tau", attune::detail::text("the value ", double(tau[h]), " at ", h), "finite numbers >= 0");
+  T loss(0);
+  for (std::size_t h = 0; h < tau.size(); ++h) {
+    loss = loss + math::log1p(tau[h]);
+    if (!d.empty()) d[h] = d[h] + by / (T(1) + tau[h]);
+  }
+  return loss;
+}
+
+}  // namespace attune::regularizer

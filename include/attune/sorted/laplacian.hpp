@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   out_i = sum_j w_ij v_j,   w_ij = e^(-|q_i - k_j| / tau) / z_i        in O(n log n)
+//
+// On each side of a query the kernel is a product, e^(-(q - k)/tau) = e^(-(q - p)/tau) e^(-(p - k)/tau): one scan along the sorted keys
+// from the left and one from the right carry all sums, and every factor on the way is at most 1.
+#pragma once
+
+#include <vector>
+
+#include <attune/operators/row_state.hpp>
+#include <attune/policies/kernel/scalar.hpp>
+#include <attune/policies/normalizer/softmax.hpp>
+#include <attune/sorted/mass_rows.hpp>
+#include <attune/sorted/order.hpp>
+
+namespace attune::sorted {
+
+/// Softmax attention with kernel::scalar_laplacian, exact up to rounding.
+/// tau: shared or per head; a value per query is refused in words.
+/// Rounding: sums run in double for float tensors. With u the unit roundoff of the sums and d_i the distance of a query to its nearest
+///   key, |out - exact| <= u (8 n + 6 d_i / tau + 12 log(n + 1) + 64) max|v|, and one rounding to the tensor's type. The term d_i / tau is the
+///   rounding of the scores, which the dense operator has too.
+/// NaN or infinite values reach every query that sees them, whatever their weight. NaN and infinite scalars throw.
+/// Cost: full: two sorts and two scans, O(n log n + n Dv); causal: O(n log n Dv). Memory: per thread a row of sums per query,
+///   8 (Dv + 2) bytes each for float and double.
+struct laplacian {
+  parameter tau = 1;
+  visibility sees = visibility::full;
+};
+
+namespace detail {
+
+/// Sums of masses and values relative to the mass of one key, the anchor, as they are seen from anywhere beyond the last key absorbed.
+template <class W>
+class laplacian_scan {
+ public:
+  laplacian_scan(W const& tau, index_t step) : kernel_{tau}, sums_(1, step), step_(sums_.step()) {}
+  /// The logit of a key at distance e.
+  W score(W const& e) const { return kernel_.score(e, key<W>{W(0)}); }
+
+  void restart() {
+    empty_ = true;
+    sums_.clear();
+  }
+  bool empty() const { return empty_; }
+  W const* sums() const { return sums_[0]; }
+  /// The logit that the masses are relative to, seen from x.
+  W reference(W const& x) const { return anchor_logit_ + score(x - anchor_); }
+  /// One more source at x, beyond all others, with a logit of its own.
+  void absorb(W const& x, W const& logit, W const* row) {
+    normalizer::softmax::bound<W> const softmax{};
+    W const before = empty_ ? unseen_reference<W>() : reference(x);
+    if (empty_ || before < logit) {
+      mix(sums_[0], empty_ ? W(0) : softmax.earned(before, logit), row, W(1), step_);
+      anchor_ = x;
+      anchor_logit_ = logit;
+      empty_ = false;
+    } else {
+      add(sums_[0], row, softmax.earned(logit, before), step_);
+    }
+  }
+
+ private:
+  kernel::scalar_laplacian::bound<W> kernel_;
+  rows<W> sums_;
+  index_t step_;
+  W anchor_ = W(0), anchor_logit_ = W(0);
+  bool empty_ = true;
+};
+
+/// One head: masses, value sums and what follows from them for every query.
+template <class T>
+class laplacian_head {
+  using W = wide<T>;
+
+ public:
+  laplacian_head(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
+      : e_(e), b_(b), h_(h), tau_(op.tau.template value<W>(b, h, 0)), sees_(op.sees), on_(in, e, b, h),
+        scan_(tau_, e.width + 1), sums_(e.queries, e.width), buffer_(1, e.width + 1), value_(in, e, b, h),
+        lse_(std::size_t(e.queries)) {}
+
+  /// Two scans per rectangle; then the row as the normalizer finishes it.
+  void forward() {
+    for_each_visible(
+        sees_, on_,
+        [&](std::span<index_t const> queries, std::span<index_t const> keys) {
+          auto const absorb = [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], W(0), value_(j)); };
+          auto const join_all = [&](index_t i) {
+            if (!scan_.empty()) sums_.join(i, scan_.reference(on_.q[std::size_t(i)]), scan_.sums());
+          };
+          scan_.restart();
+          ascend(queries, on_.q, keys, on_.k, not_behind<W>, absorb, join_all);
+          scan_.restart();
+          descend(queries, on_.q, keys, on_.k, absorb, join_all);
+        },
+        [&](index_t i, index_t first, index_t last) {
+          for (index_t j = first; j < last; ++j)
+            sums_.join(i, scan_.score(on_.q[std::size_t(i)] - on_.k[std::size_t(j)]), value_.in_block(first, j));
+        });
+    for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
+  }
+  void write(results<T> const& to) const {
+    for (index_t i = 0; i < e_.queries; ++i) {
+      store(to.out, b_, h_, i, sums_[i]);
+      if (!to.lse.absent()) to.lse(b_, h_, i, 0) = T(lse_[std::size_t(i)]);
+    }
+  }
+
+  /// After forward(): da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i, as products of rows (do, -R) and (v, 1).
+  /// Towards queries the sources are keys of logit 0, towards keys they are queries of logit -lse.
+  /// Returns the gradient by tau.
+  W backward(cotangents<T> const& by, gradients<T> const& d) {
+    index_t const step = sums_.step();
+    make_pulls(e_, b_, h_, by, lse_, sums_.sums());
+    rows<W> const& pulls = sums_.sums();
+    std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
+    rows<W> dv(e_.keys, e_.width + 1);
+    normalizer::softmax::bound<W> const softmax{};
+    auto const alive = [&](index_t i) { return !(lse_[std::size_t(i)] == -math::infinity<W>()); };
+    for_each_visible(
+        sees_, on_,
+        [&](std::span<index_t const> queries, std::span<index_t const> keys) {
+          auto const absorb_key = [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], W(0), value_(j)); };
+          auto const to_query = [&](W const& sign) {
+            return [&, sign](index_t i) {
+              if (scan_.empty() || !alive(i)) return;
+              W const mass = softmax.earned(scan_.reference(on_.q[std::size_t(i)]), lse_[std::size_t(i)]);
+              dq[std::size_t(i)] = dq[std::size_t(i)] + sign * mass * dot(pulls[i], scan_.sums(), step);
+            };
+          };
+          scan_.restart();  // equal scalars pull in no direction: strictly before, strictly behind
+          ascend(queries, on_.q, keys, on_.k, before<W>, absorb_key, to_query(W(-1)));
+          scan_.restart();
+          descend(queries, on_.q, keys, on_.k, absorb_key, to_query(W(1)));
+
+          auto const absorb_query = [&](index_t i) {
+            if (alive(i)) scan_.absorb(on_.q[std::size_t(i)], -lse_[std::size_t(i)], pulls[i]);
+          };
+          auto const to_key = [&](W const& sign) {
+            return [&, sign](index_t j) {
+              if (scan_.empty()) return;
+              W const mass = math::exp(scan_.reference(on_.k[std::size_t(j)]));
+              dk[std::size_t(j)] = dk[std::size_t(j)] + sign * mass * dot(value_(j), scan_.sums(), step);
+              add(dv[j], scan_.sums(), mass, step);
+            };
+          };
+          scan_.restart();
+          ascend(keys, on_.k, queries, on_.q, before<W>, absorb_query, to_key(W(-1)));
+          scan_.restart();
+          descend(keys, on_.k, queries, on_.q, absorb_query, to_key(W(1)));
+          at_equal_scalars(queries, keys, pulls, dv);
+        },
+        [&](index_t i, index_t first, index_t last) {
+          if (!alive(i)) return;
+          for (index_t j = first; j < last; ++j) {
+            W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)];
+            W const w = softmax.earned(scan_.score(e), lse_[std::size_t(i)]);
+            W const pull = w * dot(pulls[i], value_.in_block(first, j), step);
+            add(dv[j], pulls[i], w, step);
+            if (e == W(0)) continue;
+            dq[std::size_t(i)] = e < W(0) ? dq[std::size_t(i)] + pull : dq[std::size_t(i)] - pull;
+            dk[std::size_t(j)] = e < W(0) ? dk[std::size_t(j)] - pull : dk[std::size_t(j)] + pull;
+          }
+        });
+    // Scores do not change when scalars and tau grow by one factor, nor when all scalars move together: tau ds/dtau = -(q - k) ds/dq.
+    W by_tau(0);
+    W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
+    for (index_t i = 0; i < e_.queries; ++i) by_tau = by_tau - (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];
+    for (index_t j = 0; j < e_.keys; ++j) by_tau = by_tau - (on_.k[std::size_t(j)] - origin) * dk[std::size_t(j)];
+    add_to_gradients(e_, b_, h_, dq, dk, dv, W(W(1) / tau_), d);
+    return by_tau / (tau_ * tau_);
+  }
+
+ private:
+  /// What queries give to the values of keys that lie where they do: summed once per place, for all keys may be equal.
+  void at_equal_scalars(std::span<index_t const> queries, std::span<index_t const> keys, rows<W> const& pulls, rows<W>& dv) {
+    index_t const step = pulls.step();
+    normalizer::softmax::bound<W> const softmax{};
+    std::size_t i = 0, j = 0;
+    while (i < queries.size() && j < keys.size()) {
+      W const q = on_.q[std::size_t(queries[i])], k = on_.k[std::size_t(keys[j])];
+      if (q < k) {
+        ++i;
+      } else if (k < q) {
+        ++j;
+      } else {
+        W* const sum = buffer_[0];
+        std::fill(sum, sum + step, W(0));
+        for (; i < queries.size() && on_.q[std::size_t(queries[i])] == k; ++i)
+          if (W const lse = lse_[std::size_t(queries[i])]; !(lse == -math::infinity<W>()))
+            add(sum, pulls[queries[i]], softmax.earned(W(0), lse), step);
+        for (; j < keys.size() && on_.k[std::size_t(keys[j])] == k; ++j) add(dv[keys[j]], sum, W(1), step);
+      }
+    }
+  }
+  extents const& e_;
+  index_t b_, h_;
+  W tau_;
+  visibility sees_;
+  line<W> on_;
+  laplacian_scan<W> scan_;
+  mass_rows<W> sums_;
+  rows<W> buffer_;
+  value_rows<T, W> value_;
+  std::vector<W> lse_;
+};
+
+}  // namespace detail
+
+/// Writes out, and lse if it is there.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one per query; nothing is
+///         written then.
+template <class T>
+void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
+  detail::extents const e = detail::checked("sorted::forward(laplacian)", in);
+  detail::check_bandwidth<T>("sorted::forward(laplacian)", e, op.tau);
+  detail::check_results("sorted::forward(laplacian)", e, to);
+  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+    detail::laplacian_head<T> head(op, in, e, b, h);
+    head.forward();
+    head.write(to);
+  });
+}
+
+/// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
+/// tau: by homogeneity of the scores from the other two, so that its rounding is theirs times the range of scalars over tau.
+template <class T>
+void vjp(laplacian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d, workers const& who = {}) {
+  detail::extents const e = detail::checked("sorted::vjp(laplacian)", in);
+  detail::check_bandwidth<T>("sorted::vjp(laplacian)", e, op.tau);
+  detail::check_gradients("sorted::vjp(laplacian)", e, by, d);
+  detail::clear(d.sort_k);
+  detail::clear(d.v);
+  std::vector<detail::wide<T>> by_tau(std::size_t(e.batch * e.heads));
+  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+    detail::laplacian_head<T> head(op, in, e, b, h);
+    head.forward();
+    by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
+  });
+  detail::write_tau(e, by_tau, d.tau);
+}
+
+}  // namespace attune::sorted

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   out_i = sum_j max(q_i - k_j, 0) v_j,   over K or over sum_j max(q_i - k_j, 0)        in O(n log n)
+//
+// Left of a query the kernel is a polynomial: with M = sum (p - k) v and S = sum v over the keys before p, the sum at q > p is
+// M + (q - p) S. (That, not a finite support, is what makes it exact: max(q - k, 0) has no end on the left.) The moments are taken about
+// the place where the scan stands, never about 0: q S - sum k v would cancel.
+#pragma once
+
+#include <vector>
+
+#include <attune/operators/row_state.hpp>
+#include <attune/policies/normalizer/generic.hpp>
+#include <attune/sorted/order.hpp>
+#include <attune/sorted/rows.hpp>
+
+namespace attune::sorted {
+
+/// Sliced ReLU attention: kernel::scalar_difference with normalizer::relu (divisor::one), mean_relu (count) or normalized_relu (sum).
+/// Rounding: sums run in double for float tensors; with their unit roundoff u, feature by feature,
+///   |out - exact| <= 4 (n + 8) u sum_j w_ij |v_j|, and one rounding to the tensor's type: no scalar is too far from 0.
+/// lse exists with divisor::sum only. NaN or infinite values reach every query on their right that sees them.
+/// Cost: full: two sorts and one scan, O(n log n + n Dv); causal: O(n log n Dv). Memory: as `laplacian`.
+/// Source: Sliced ReLU Attention, named by Scalar Sort, related work.
+struct sliced_relu {
+  divisor divided_by = divisor::one;
+  visibility sees = visibility::full;
+};
+
+namespace detail {
+
+/// Moments of order 0 and 1 of the rows absorbed so far, about the last of them.
+template <class W>
+class moment_scan {
+ public:
+  explicit moment_scan(index_t width) : moments_(2, width) {}
+  void restart() { moments_.clear(); }
+  /// sum row
+  W const* sum() const { return moments_[0]; }
+  /// One more row at x, at or beyond all others.
+  void absorb(W const& x, W const* row) {
+    add(moments_[1], moments_[0], math::abs(W(x - at_)), moments_.step());
+    add(moments_[0], row, W(1), moments_.step());
+    at_ = x;
+  }
+  /// to = to + sum |x - x_j| row_j, for x at or beyond all of them
+  void add_distances(W* to, W const& x) const {
+    add(to, moments_[1], W(1), moments_.step());
+    add(to, moments_[0], math::abs(W(x - at_)), moments_.step());
+  }
+
+ private:
+  rows<W> moments_;
+  W at_ = W(0);
+};
+
+template <class T>
+class sliced_relu_head {
+  using W = wide<T>;
+
+ public:
+  sliced_relu_head(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
+      : e_(e), b_(b), h_(h), op_(op), on_(in, e, b, h), scan_(e.width + 1), sums_(e.queries, e.width + 1),
+        buffer_(1, e.width + 1), value_(in, e, b, h), factor_(std::size_t(e.queries)), lse_(std::size_t(e.queries)) {}
+
+  void forward() {
+    for_each_visible(
+        op_.sees, on_,
+        [&](std::span<index_t const> queries, std::span<index_t const> keys) {
+          scan_.restart();
+          ascend(
+              queries, on_.q, keys, on_.k, before<W>, [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
+              [&](index_t i) { scan_.add_distances(sums_[i], on_.q[std::size_t(i)]); });
+        },
+        [&](index_t i, index_t first, index_t last) {
+          for (index_t j = first; j < last; ++j)
+            if (W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)]; e > W(0))
+              add(sums_[i], value_.in_block(first, j), e, sums_.step());
+        });
+    for (index_t i = 0; i < e_.queries; ++i) {
+      auto const done = finish(sums_[i][e_.width], visible(i));
+      factor_[std::size_t(i)] = done.value_factor;
+      lse_[std::size_t(i)] = done.lse;
+      for (index_t d = 0; d < e_.width; ++d) sums_[i][d] = sums_[i][d] * done.value_factor;
+    }
+  }
+  void write(results<T> const& to) const {
+    for (index_t i = 0; i < e_.queries; ++i) {
+      store(to.out, b_, h_, i, sums_[i]);
+      if (!to.lse.absent()) to.lse(b_, h_, i, 0) = T(lse_[std::size_t(i)]);
+    }
+  }
+
+  /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1); R = 0 unless divided by the sum.
+  void backward(cotangents<T> const& by, gradients<T> const& d) {
+    index_t const step = sums_.step();
+    rows<W>& pulls = sums_;
+    for (index_t i = 0; i < e_.queries; ++i) {
+      load(buffer_[0], by.out, b_, h_, i, W(0));
+      pulls[i][e_.width] = W(0);
+      W const f = factor_[std::size_t(i)];
+      W const r = op_.divided_by == divisor::sum
+                      ? W(dot(buffer_[0], pulls[i], step) - (by.lse.absent() ? W(0) : W(by.lse(b_, h_, i, 0))))
+                      : W(0);
+      mix(pulls[i], W(0), buffer_[0], f, step);
+      pulls[i][e_.width] = -(f * r);
+    }
+    std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
+    rows<W> dv(e_.keys, e_.width + 1);
+    for_each_visible(
+        op_.sees, on_,
+        [&](std::span<index_t const> queries, std::span<index_t const> keys) {
+          scan_.restart();
+          ascend(
+              queries, on_.q, keys, on_.k, before<W>, [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
+              [&](index_t i) { dq[std::size_t(i)] = dq[std::size_t(i)] + dot(pulls[i], scan_.sum(), step); });
+          scan_.restart();
+          descend(
+              keys, on_.k, queries, on_.q, [&](index_t i) { scan_.absorb(on_.q[std::size_t(i)], pulls[i]); },
+              [&](index_t j) {
+                dk[std::size_t(j)] = dk[std::size_t(j)] - dot(value_(j), scan_.sum(), step);
+                scan_.add_distances(dv[j], on_.k[std::size_t(j)]);
+              });
+        },
+        [&](index_t i, index_t first, index_t last) {
+          for (index_t j = first; j < last; ++j) {
+            W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)];
+            if (!(e > W(0))) continue;
+            W const pull = dot(pulls[i], value_.in_block(first, j), step);
+            dq[std::size_t(i)] = dq[std::size_t(i)] + pull;
+            dk[std::size_t(j)] = dk[std::size_t(j)] - pull;
+            add(dv[j], pulls[i], e, step);
+          }
+        });
+    add_to_gradients(e_, b_, h_, dq, dk, dv, W(1), d);
+  }
+
+ private:
+  W visible(index_t i) const {
+    index_t const seen = op_.sees == visibility::full ? e_.keys : std::clamp<index_t>(i + 1 + e_.keys - e_.queries, 0, e_.keys);
+    return W(double(seen));
+  }
+  template <divisor Divisor>
+  static finished_row<W> finish_as(W const& mass, W const& visible) {
+    using normalizer_type = normalizer::generic<normalizer::map::relu, Divisor>;
+    return finish_masses<normalizer_type>(typename normalizer_type::template bound<W>{W(0)}, W(0), mass, W(0), visible);
+  }
+  finished_row<W> finish(W const& mass, W const& visible) const {
+    if (op_.divided_by == divisor::one) return finish_as<divisor::one>(mass, visible);
+    return op_.divided_by == divisor::count ? finish_as<divisor::count>(mass, visible) : finish_as<divisor::sum>(mass, visible);
+  }
+
+  extents const& e_;
+  index_t b_, h_;
+  sliced_relu op_;
+  line<W> on_;
+  moment_scan<W> scan_;
+  rows<W> sums_, buffer_;
+  value_rows<T, W> value_;
+  std::vector<W> factor_, lse_;
+};
+
+inline void check_lse(char const* function, char const* argument, sliced_relu const& op, bool absent) {
+  if (!absent && op.divided_by != divisor::sum)
+    throw error(function, argument, "a tensor",
+                "none: weights that are not divided by their sum have no lse (divided_by = divisor::sum has)");
+}
+
+}  // namespace detail
+
+/// Writes out, and lse if it is there.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, an lse that does not exist; nothing is written then.
+template <class T>
+void forward(sliced_relu const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
+  detail::extents const e = detail::checked("sorted::forward(sliced_relu)", in);
+  detail::check_results("sorted::forward(sliced_relu)", e, to);
+  detail::check_lse("sorted::forward(sliced_relu)", "lse", op, to.lse.absent());
+  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+    detail::sliced_relu_head<T> head(op, in, e, b, h);
+    head.forward();
+    head.write(to);
+  });
+}
+
+/// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
+template <class T>
+void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d, workers const& who = {}) {
+  detail::extents const e = detail::checked("sorted::vjp(sliced_relu)", in);
+  detail::check_gradients("sorted::vjp(sliced_relu)", e, by, d);
+  detail::check_lse("sorted::vjp(sliced_relu)", "by.lse", op, by.lse.absent());
+  if (!d.tau.absent()) throw error("sorted::vjp(sliced_relu)", "d.tau", "a tensor", "none: this operator has no bandwidth");
+  detail::clear(d.sort_k);
+  detail::clear(d.v);
+  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+    detail::sliced_relu_head<T> head(op, in, e, b, h);
+    head.forward();
+    head.backward(by, d);
+  });
+}
+
+}  // namespace attune::sorted

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Outputs, lse and every gradient against the dense reference of the same kernel.
+#include <attune/sorted/gaussian.hpp>
+
+#include "../support/dense_line.hpp"
+
+namespace attune::test {
+namespace {
+
+using sorted::visibility;
+
+TEST_SUITE("sorted") {
+  TEST_CASE("gaussian: by its series") {
+    for (lie const keys : {lie::normal, lie::clustered, lie::heavy}) {
+      INFO("keys ", int(keys));
+      line_problem p = random_line(lie::normal, keys, 300, 400, 7);
+      p.batch = p.heads = p.key_heads = 1;  // the rest of the arrays is not read
+      p.q.resize(300), p.k.resize(400), p.v.resize(2000), p.by.resize(1500), p.by_lse.resize(300), p.tau.assign(1, 2.5);
+      line_results want(p), got(p);
+      if (!dense_results("scalar_sort/none/none/softmax", visibility::full, p, true, true, want)) return;
+      for (double const tolerance : {1e-3, 1e-6, 1e-12}) {
+        sorted::gaussian const op{2.5, tolerance};
+        auto const c = sorted::forward(op, p.arrays(), {tensor(got.out, p.query_side(5)), tensor(got.lse, p.query_side())});
+        CHECK(c.expanded > 0);
+        CHECK(c.discarded + c.truncated <= 1.01 * tolerance);
+        CHECK(away(got.out, want.out) * largest(want.out) <= c.output() * largest(p.v));
+        double worst = 0;
+        for (std::size_t i = 0; i < got.lse.size(); ++i) worst = std::max(worst, std::fabs(got.lse[i] - want.lse[i]));
+        CHECK(worst <= c.lse() + 1e-14);
+        got = sorted_results(op, p, true, true);
+        CHECK(away(got.q, want.q) < 100 * tolerance);
+        CHECK(away(got.k, want.k) < 100 * tolerance);
+        CHECK(away(got.v, want.v) < 10 * tolerance);
+        CHECK(away(got.tau, want.tau) < 100 * tolerance);
+      }
+    }
+  }
+
+  TEST_CASE("gaussian: however scalars lie") {
+    for_each_line([](line_problem const& p, visibility sees) {
+      if (sees == visibility::causal) return;
+      line_results want(p);
+      if (!dense_results("scalar_sort/none/none/softmax", sees, p, true, true, want)) return;
+      auto const got = sorted_results(sorted::gaussian{per_head(p.tau), 1e-12}, p, true, true);
+      CHECK(away(got.out, want.out) < 1e-11);
+      CHECK(away(got.lse, want.lse) < 1e-11);
+      CHECK(away(got.q, want.q) < 1e-9);
+      CHECK(away(got.k, want.k) < 1e-9);
+      CHECK(away(got.v, want.v) < 1e-10);
+      CHECK(away(got.tau, want.tau) < 1e-8);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace attune::test

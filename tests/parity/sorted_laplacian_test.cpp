@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Outputs, lse and every gradient against the dense reference of the same kernel.
+#include <attune/sorted/laplacian.hpp>
+
+#include "../support/dense_line.hpp"
+
+namespace attune::test {
+namespace {
+
+using sorted::visibility;
+
+TEST_SUITE("sorted") {
+  TEST_CASE("laplacian") {
+    for_each_line([](line_problem const& p, visibility sees) {
+      line_results want(p);
+      if (!dense_results("scalar_laplacian/none/none/softmax", sees, p, true, true, want)) return;
+      auto const got = sorted_results(sorted::laplacian{per_head(p.tau), sees}, p, true, true);
+      CHECK(away(got.out, want.out) < 1e-12);
+      CHECK(away(got.lse, want.lse) < 1e-12);
+      CHECK(away(got.q, want.q) < 1e-11);
+      CHECK(away(got.k, want.k) < 1e-11);
+      CHECK(away(got.v, want.v) < 1e-11);
+      CHECK(away(got.tau, want.tau) < 1e-9);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace attune::test

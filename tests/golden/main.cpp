@@ -67,9 +67,7 @@ int run(arguments const& a) {
     if (!selected(a.operations, c.operation) || !selected(a.cases, c.name)) continue;
     ran = true;
     auto outcomes = golden::run_case(c, instances::registry(), executors);
-    // Two families have this name; the one of kernels.json is required.
-    bool const other_of_its_name = golden::is_cache_rule(c) && c.operation == "sliced_relu";
-    if (!a.required.empty() && selected(a.required, c.operation) && !other_of_its_name) golden::fail_skipped(outcomes);
+    if (!a.required.empty() && selected(a.required, c.operation)) golden::fail_skipped(outcomes);
     report.add(c, outcomes);
   }
   if (!ran) throw golden::bad_file("no case is of the chosen operator and name");

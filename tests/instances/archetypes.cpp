@@ -10,7 +10,6 @@ namespace attune::instances {
 
 void add_archetypes(std::map<std::string, entry>& to) {
   add(to, dot, no_length_scale, no_gate, softmax);
-  add(to, given, no_length_scale, no_gate, softmax);
   add(to, dot, margin, softplus_gate, grounded);
 }
 

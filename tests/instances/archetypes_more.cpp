@@ -7,6 +7,8 @@
 namespace attune::instances {
 
 void add_more_archetypes(std::map<std::string, entry>& to) {
+  add(to, given, no_length_scale, no_gate, softmax);
+  add(to, dot, no_length_scale, no_gate, softmax, sigmoid_value);
   add(to, dot, no_length_scale, no_gate, sink_value);
   add(to, dot, no_length_scale, no_gate, affine_visible);
   add(to, given, no_length_scale, no_gate, sparsemax);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The archetypes whose weights depend on a row's whole set of scores, and a value gate (see archetypes.cpp).
+// The archetypes whose weights depend on a row's whole set of scores (see archetypes.cpp).
 #include "instance.hpp"
 
 namespace attune::instances {
@@ -9,7 +9,6 @@ namespace attune::instances {
 void add_archetype_sets(std::map<std::string, entry>& to) {
   add(to, hybrid, no_length_scale, no_gate, entmax);
   add(to, dot, no_length_scale, no_gate, adjusted_with_zero);
-  add(to, dot, no_length_scale, no_gate, softmax, sigmoid_value);
 }
 
 }  // namespace attune::instances

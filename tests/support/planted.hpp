@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/number_format.hpp>
+#include <attune/testing/verdict.hpp>
 
 namespace attune::test {
 
@@ -234,6 +236,33 @@ inline std::vector<planted_mutation> principled_mutations() {
       {{"gate of the wrong sign", ""}, m([](mutation& x) { x.gate_sign = true; })},
       {{"K + 1 in log K", "K one too large"}, m([](mutation& x) { x.count = 1; })},
   };
+}
+
+/// What a kernel of that storage type hands over.
+inline testing::candidate as_stored(testing::storage s, std::vector<float> const& out, shape const& e) {
+  if (s == testing::storage::fp32) return testing::candidate(tensor<float const>(out, e));
+  auto const narrow = [&]<class E>(E) {
+    std::vector<E> x;
+    for (float y : out) x.push_back(E(y));
+    return testing::candidate(tensor<E const>(x, e));
+  };
+  return s == testing::storage::fp16 ? narrow(float16{}) : narrow(bfloat16{});
+}
+
+/// Whether the verdict names one of `causes`, or none where there is no name.
+inline bool names(testing::verdict_report const& r, std::string const& causes) {
+  if (causes.empty()) return r.cause() == nullptr;
+  if (r.cause() == nullptr) return false;
+  std::stringstream all(causes);
+  for (std::string cause; std::getline(all, cause, '|');)
+    if (r.cause()->name.rfind(cause, 0) == 0) return true;
+  return false;
+}
+
+inline std::string printed(testing::verdict_report const& r) {
+  std::ostringstream s;
+  s << r;
+  return s.str();
 }
 
 /// Correct kernels: other orders of summation.

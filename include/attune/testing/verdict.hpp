@@ -362,8 +362,10 @@ class judge {
     if (outside || noticed) {
       report_.decision = judgement::fail;
       finding const* first = findings.empty() ? nullptr : &findings[0];
-      report_.caused = first != nullptr && first->tested && first->z > how_.gate * (first->parameter ? -1e300 : 1) &&
-                       std::fabs(first->z) > how_.gate && first->gain > 0.25 * excess();
+      // Where elements are outside something is wrong for certain: less is needed to say what.
+      double const needed = outside ? how_.gate / 3 : how_.gate;
+      report_.caused = first != nullptr && first->tested && (first->parameter ? std::fabs(first->z) : first->z) > needed &&
+                       first->gain > 0.25 * excess();
       if (report_.caused) {
         say(first->words() + attune::detail::text(" (z = ", std::round(first->z), ", explains ",
                                                   std::round(100 * first->gain / std::fmax(total_, 1e-300)),

@@ -39,16 +39,6 @@ using drawn = testing::drawn_problem<op_type>;
 problem_extents const usual{
     .heads = 4, .queries = 24, .keys = 40, .width = 32, .value_width = 16, .key_heads = 2, .value_heads = 2};
 
-candidate as_stored(storage s, std::vector<float> const& out, shape const& e) {
-  if (s == storage::fp32) return candidate(tensor<float const>(out, e));
-  auto const narrow = [&]<class E>(E) {
-    std::vector<E> x;
-    for (float y : out) x.push_back(E(y));
-    return candidate(tensor<E const>(x, e));
-  };
-  return s == storage::fp16 ? narrow(float16{}) : narrow(bfloat16{});
-}
-
 struct judged {
   verdict_report report;
   bool by_usual_rule;  ///< caught by: error at most twice that of a same-precision reference
@@ -81,24 +71,6 @@ judged judge(drawn const& p, mutation const& m, storage s, precision how, bool w
   return {verdict(op, in, given, options), !(error <= 2 * usual_error + 1e-6)};
 }
 
-/// fp32 probabilities where they are promised, else those of the storage type.
-precision usual_precision(storage s) { return precision(s); }
-
-bool names(verdict_report const& r, std::string const& causes) {
-  if (causes.empty()) return r.cause() == nullptr;
-  if (r.cause() == nullptr) return false;
-  std::stringstream all(causes);
-  for (std::string cause; std::getline(all, cause, '|');)
-    if (r.cause()->name.rfind(cause, 0) == 0) return true;
-  return false;
-}
-
-std::string printed(verdict_report const& r) {
-  std::ostringstream s;
-  s << r;
-  return s.str();
-}
-
 TEST_SUITE_BEGIN("verdict");
 
 TEST_CASE("correct kernels pass, in every storage type and order of summation") {
@@ -108,7 +80,7 @@ TEST_CASE("correct kernels pass, in every storage type and order of summation") 
     for (storage s : {storage::fp32, storage::fp16, storage::bf16})
       for (mutation m : correct_variants()) {
         if (s != storage::fp32 && seed != 2) m.weights = s;
-        judged const j = judge(p, m, s, usual_precision(s), true);
+        judged const j = judge(p, m, s, precision(s), true);
         INFO(printed(j.report));
         CHECK(j.report.decision == judgement::pass);
       }

@@ -65,7 +65,7 @@ judged judge(drawn const& p, mutation const& m, storage s, precision how, bool w
     for (index_t i = 0; i < e.position; ++i)
       for (index_t d = 0; d < e.feature; ++d, ++n) {
         double const x = std::fabs(double(got.out[n]) - head.out(i, d));
-        if (!(x <= error)) error = x;
+        if (!(x <= error) && !std::isnan(error)) error = x;
         usual_error = std::fmax(usual_error, std::fabs(double(naive.out[n]) - head.out(i, d)));
       }
   return {verdict(op, in, given, options), !(error <= 2 * usual_error + 1e-6)};

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   candidate given(tensor(out, {B, H, Lq, Dv}));   given.with_lse(natural_lse(view)).with_ground_weight(view);
+//
+// What somebody's kernel computed, read into doubles; the storage type is that of the tensor.
+#pragma once
+
+#include <vector>
+
+#include <attune/core/lse.hpp>
+#include <attune/core/tensor.hpp>
+#include <attune/testing/number_format.hpp>
+
+namespace attune::testing {
+
+class candidate {
+ public:
+  /// out (B, H, Lq, Dv) as double, float, bfloat16 or float16, with any strides.
+  template <class E>
+  explicit candidate(tensor<E> const& out) : storage_(storage_of<E>()), extents_(out.extents()), out_(read(out)) {}
+
+  /// (B, H, Lq, 1). The unit is in the type: testing::verdict finds a base-2 lse that was passed as a natural one.
+  template <class E>
+  candidate& with_lse(natural_lse<E> const& lse) {
+    lse_ = read(of_rows("lse", lse.values));
+    return *this;
+  }
+  template <class E>
+  candidate& with_ground_weight(tensor<E> const& w0) {
+    ground_weight_ = read(of_rows("ground_weight", w0));
+    return *this;
+  }
+
+  storage stored() const { return storage_; }
+  shape const& extents() const { return extents_; }
+  std::vector<double> const& out() const { return out_; }  ///< row-major, as all below
+  std::vector<double> const& lse() const { return lse_; }  ///< empty: not given
+  std::vector<double> const& ground_weight() const { return ground_weight_; }
+
+ private:
+  template <class E>
+  tensor<E> const& of_rows(char const* name, tensor<E> const& x) const {
+    shape const wanted{extents_.batch, extents_.head, extents_.position, 1};
+    if (!(x.extents() == wanted))
+      throw error("testing::candidate", name, "shape " + to_string(x.extents()), to_string(wanted) + ": one number per row");
+    return x;
+  }
+  template <class E>
+  static std::vector<double> read(tensor<E> const& x) {
+    shape const e = x.extents();
+    std::vector<double> all;
+    all.reserve(std::size_t(e.size()));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) all.push_back(double(arithmetic_t<std::remove_const_t<E>>(x(b, h, i, d))));
+    return all;
+  }
+
+  storage storage_;
+  shape extents_;
+  std::vector<double> out_, lse_, ground_weight_;
+};
+
+}  // namespace attune::testing

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   altered_rows(op, inputs, shape).evaluate<T>(defect, b, h, i)        the row as a kernel with that defect computes it
+//
+// The mistakes that attention kernels are known to make, each as a change of one step of the pipeline, for any operator.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/reference/executor.hpp>
+#include <attune/exec/reference/row.hpp>
+#include <attune/testing/number_format.hpp>
+
+namespace attune::testing {
+
+enum class defect {
+  none,
+  ground_ignored,        ///< sink, off-by-one or ground left out: weights sum to 1
+  ground_value_ignored,  ///< v0 taken as 0
+  gate_ignored,          ///< the score gate
+  output_gate_ignored,
+  value_gate_ignored,
+  length_scale_ignored,
+  count_plus_one,  ///< K + 1 in the length scale, or a sum of K
+  count_minus_one,
+  count_of_all_keys,  ///< Lk for K
+  causal_top_left,    ///< masks aligned at query 0 = key 0 instead of the offset
+  position_plus_one,  ///< masks see every query one key further
+  position_minus_one,
+  last_key_beyond,    ///< each interval of visible keys one longer
+  last_key_missing,   ///< each interval one shorter
+  first_key_beyond,   ///< each interval starts one earlier
+  first_key_missing,  ///< each starts one later
+  key_zero_doubled,   ///< the first visible key counted twice
+  last_key_doubled,
+  heads_interleaved,   ///< head h reads key head h mod Hk instead of h Hk / H
+  values_by_position,  ///< v read as (batch, position, head, feature)
+  out_by_position,     ///< out written as (batch, position, head, feature)
+  values_one_late,     ///< value j + 1 for key j
+  weights_in_bf16,     ///< probabilities rounded where they were promised not to be
+  weights_in_fp16,
+  lse_in_base_two,
+  lse_without_scale,  ///< log sum e^x of the first contraction
+  lse_without_ground,
+  ground_not_in_sum,     ///< the ground's value is added, but weights are normalised without it
+  first_key_not_in_sum,  ///< the sum that weights are divided by lacks the first visible key
+  last_key_not_in_sum,
+  logits_in_bf16,       ///< logits rounded before the normalizer
+  marked_keys_missing,  ///< those of `mark`, a tile that was skipped
+  marked_keys_doubled,
+};
+/// Those without a mark, which every verdict looks for.
+inline constexpr int defect_count = int(defect::marked_keys_missing);
+
+constexpr char const* name_of(defect d) {
+  switch (d) {
+    case defect::none:
+      return "none";
+    case defect::ground_ignored:
+      return "sink or ground ignored";
+    case defect::ground_value_ignored:
+      return "ground value v0 ignored";
+    case defect::gate_ignored:
+      return "score gate ignored";
+    case defect::output_gate_ignored:
+      return "output gate ignored";
+    case defect::value_gate_ignored:
+      return "value gate ignored";
+    case defect::length_scale_ignored:
+      return "length scale ignored";
+    case defect::count_plus_one:
+      return "K one too large";
+    case defect::count_minus_one:
+      return "K one too small";
+    case defect::count_of_all_keys:
+      return "Lk taken for K";
+    case defect::causal_top_left:
+      return "mask aligned top-left";
+    case defect::position_plus_one:
+      return "mask shifted by +1";
+    case defect::position_minus_one:
+      return "mask shifted by -1";
+    case defect::last_key_beyond:
+      return "one key too many at the end";
+    case defect::last_key_missing:
+      return "last visible key missing";
+    case defect::first_key_beyond:
+      return "one key too many at the start";
+    case defect::first_key_missing:
+      return "first visible key missing";
+    case defect::key_zero_doubled:
+      return "first visible key doubled";
+    case defect::last_key_doubled:
+      return "last visible key doubled";
+    case defect::heads_interleaved:
+      return "key heads interleaved (h mod Hk)";
+    case defect::values_by_position:
+      return "head and position of v transposed";
+    case defect::out_by_position:
+      return "head and position of out transposed";
+    case defect::values_one_late:
+      return "values shifted by one key";
+    case defect::weights_in_bf16:
+      return "probabilities rounded to bf16";
+    case defect::weights_in_fp16:
+      return "probabilities rounded to fp16";
+    case defect::lse_in_base_two:
+      return "lse in base 2";
+    case defect::lse_without_scale:
+      return "scale missing from lse";
+    case defect::lse_without_ground:
+      return "sink or ground missing from lse";
+    case defect::ground_not_in_sum:
+      return "weights not divided by the sink's or ground's mass";
+    case defect::first_key_not_in_sum:
+      return "first visible key missing from the sum of weights";
+    case defect::last_key_not_in_sum:
+      return "last visible key missing from the sum of weights";
+    case defect::logits_in_bf16:
+      return "logits rounded to bf16";
+    case defect::marked_keys_missing:
+      return "keys missing:";
+    case defect::marked_keys_doubled:
+      return "keys counted twice:";
+  }
+  return "";
+}
+
+namespace detail {
+
+/// A row of outputs in the scalar T.
+template <class T>
+struct altered_row {
+  std::vector<T> out;
+  T lse = T(0), ground_weight = T(0);
+  std::vector<index_t> keys;  ///< that took part
+  std::vector<T> weights;
+};
+
+/// Rows of an operator with one thing changed.
+template <class Op>
+class altered_rows {
+  using view = any_tensor;
+  using normalizer = typename Op::normalizer_policy;
+
+ public:
+  altered_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p) : op_(op), in_(in), p_(p) { interleave(); }
+  altered_rows(altered_rows const&) = delete;  // views point into it
+
+  /// Whether a defect can be told from none in this problem at all.
+  bool applies(defect d) const {
+    switch (d) {
+      case defect::none:
+        return false;
+      case defect::ground_ignored:
+      case defect::ground_not_in_sum:
+      case defect::lse_without_ground:
+        return Op::has_ground_weight;
+      case defect::ground_value_ignored:
+        return Op::uses(field::v0);
+      case defect::gate_ignored:
+        return has_gate;
+      case defect::output_gate_ignored:
+        return Op::has_output_gate;
+      case defect::value_gate_ignored:
+        return Op::has_value_gate;
+      case defect::length_scale_ignored:
+        return !std::is_same_v<typename Op::length_scale_policy, length_scale::none>;
+      case defect::heads_interleaved:
+        return interleaved_;
+      case defect::values_by_position:
+        return p_.value_heads > 1;
+      case defect::out_by_position:
+        return p_.heads > 1;
+      case defect::lse_in_base_two:
+        return Op::has_lse;
+      case defect::lse_without_scale:
+        return Op::has_lse && Op::contractions::size > 0;
+      case defect::first_key_not_in_sum:
+      case defect::last_key_not_in_sum:
+        return Op::has_lse;
+      default:
+        return true;
+    }
+  }
+  /// Keys for `marked_keys_missing` and `marked_keys_doubled`.
+  void mark(std::vector<bool> keys) { marked_ = std::move(keys); }
+
+  template <class T>
+  altered_row<T> evaluate(defect d, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) const {
+    row<T> r = attune::detail::scalar_row<T>(p_, op_.mask, b, h, i, numbers);
+    altered_row<T> to;
+    attune::detail::visible_keys<T> seen;
+    see(d, b, h, i, seen.keys);
+    count(d, b, h, i, r);
+    auto const f = op_.bind(r);
+    bool const swapped = d == defect::heads_interleaved && interleaved_;
+    attune::detail::reference_contraction<T, Op, view> const contract{op_, swapped ? other_ : in_, swapped ? other_p_ : p_,
+                                                                      numbers};
+    T raw_largest = -math::infinity<T>();
+    std::vector<T> raw;
+    for (index_t j : seen.keys) {
+      T x[Op::contractions::size + 1]{};
+      contract.all(x, b, h, i, j);
+      T const s = f.score(x, key<T>{T(double(j))});
+      seen.logits.push_back(logit(d, f, s, x));
+      if constexpr (std::is_same_v<T, double>)
+        if (d == defect::logits_in_bf16) seen.logits.back() = rounded_to(storage::bf16, seen.logits.back());
+      if (d == defect::lse_without_scale) {
+        raw.push_back(x[0]);
+        raw_largest = math::larger(raw_largest, x[0]);
+      }
+    }
+    auto done = attune::detail::weigh<normalizer>(f.normalizer, seen, r.visible);
+    T lse = done.lse == -math::infinity<T>() ? done.lse : T(done.lse + f.logit_shift);
+    if constexpr (Op::has_ground_weight) {
+      T earned(0);
+      for (T const& w : done.weights) earned = earned + w;
+      bool const some = earned > T(0);
+      if (d == defect::ground_ignored || d == defect::ground_not_in_sum)
+        for (T& w : done.weights) w = some ? T(w / earned) : w;
+      if (d == defect::ground_ignored) done.ground_weight = T(0);
+      if (d == defect::ground_ignored || d == defect::lse_without_ground) lse = some ? T(lse + math::log(earned)) : lse;
+    }
+    if ((d == defect::first_key_not_in_sum || d == defect::last_key_not_in_sum) && seen.keys.size() > 1) {
+      T const rest = T(1) - (d == defect::first_key_not_in_sum ? done.weights.front() : done.weights.back());
+      for (T& w : done.weights) w = w / rest;
+      done.ground_weight = done.ground_weight / rest;
+      lse = lse + math::log(rest);
+    }
+    if constexpr (std::is_same_v<T, double>) {
+      if (d == defect::weights_in_bf16) round_weights(done.weights, storage::bf16);
+      if (d == defect::weights_in_fp16) round_weights(done.weights, storage::fp16);
+    }
+    if (d == defect::lse_in_base_two) lse = lse * T(1.4426950408889634);
+    if (d == defect::lse_without_scale) {
+      T sum(0);
+      for (T const& x : raw) sum = sum + math::exp_nonpositive(T(x - raw_largest));
+      lse = raw_largest + math::log(sum);
+    }
+
+    to.out.assign(std::size_t(p_.value_width), T(0));
+    for (std::size_t n = 0; n < seen.keys.size(); ++n) {
+      if (Op::has_threshold && done.weights[n] == T(0)) continue;
+      for (index_t c = 0; c < p_.value_width; ++c)
+        to.out[std::size_t(c)] = to.out[std::size_t(c)] + done.weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
+    }
+    if constexpr (Op::uses(field::v0))
+      if (d != defect::ground_value_ignored) {
+        auto const at = attune::detail::broadcast(in_.v0, b, h, i);
+        for (index_t c = 0; c < p_.value_width; ++c)
+          to.out[std::size_t(c)] =
+              to.out[std::size_t(c)] + done.ground_weight * attune::detail::read<T>(in_.v0, at.batch, at.head, at.position, c);
+      }
+    if constexpr (Op::has_output_gate)
+      if (d != defect::output_gate_ignored)
+        for (index_t c = 0; c < p_.value_width; ++c)
+          to.out[std::size_t(c)] = to.out[std::size_t(c)] * attune::detail::output_factor<T>(in_, p_, f, b, h, i, c);
+    to.lse = lse;
+    to.ground_weight = done.ground_weight;
+    to.keys = seen.keys;
+    to.weights = done.weights;
+    return to;
+  }
+
+ private:
+  static constexpr bool has_gate = !std::is_same_v<typename Op::gate_policy::contraction, contraction::none>;
+
+  void see(defect d, index_t b, index_t h, index_t i, std::vector<index_t>& keys) const {
+    mask_row m = p_.row(b, h, i);
+    if (d == defect::causal_top_left) m.position = i;
+    if (d == defect::position_plus_one) ++m.position;
+    if (d == defect::position_minus_one) --m.position;
+    index_t const longer = d == defect::last_key_beyond ? 1 : d == defect::last_key_missing ? -1 : 0;
+    index_t const later = d == defect::first_key_beyond ? -1 : d == defect::first_key_missing ? 1 : 0;
+    index_t from = 0;
+    for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last)) {
+      for (index_t j = std::max(from, k.first + later); j < std::min(p_.keys, k.last + longer); ++j) keys.push_back(j);
+      from = keys.empty() ? 0 : keys.back() + 1;
+    }
+    if (d == defect::marked_keys_missing) std::erase_if(keys, [&](index_t j) { return marked_[std::size_t(j)]; });
+    if (keys.empty()) return;
+    if (d == defect::marked_keys_doubled) {
+      std::vector<index_t> twice;
+      for (index_t j : keys)
+        if (marked_[std::size_t(j)]) twice.push_back(j);
+      keys.insert(keys.end(), twice.begin(), twice.end());
+    }
+    if (d == defect::key_zero_doubled) keys.insert(keys.begin(), keys.front());
+    if (d == defect::last_key_doubled) keys.push_back(keys.back());
+  }
+
+  template <class T>
+  void count(defect d, index_t b, index_t h, index_t i, row<T>& r) const {
+    index_t const k = mask::count(op_.mask, p_.row(b, h, i));
+    index_t const taken = d == defect::count_plus_one      ? k + 1
+                          : d == defect::count_minus_one   ? std::max<index_t>(k - 1, 1)
+                          : d == defect::count_of_all_keys ? p_.keys
+                                                           : k;
+    if (taken == k || k == 0) return;
+    r.visible = T(double(taken));
+    r.log_visible = math::log(r.visible);
+  }
+
+  template <class T, class Bound>
+  static T logit(defect d, Bound const& f, T const& s, T const* x) {
+    if (d == defect::gate_ignored) return f.length_scale.scale(s);
+    if (d != defect::length_scale_ignored) return f.logit_of_score(s, x);
+    T const a = s - f.logit_shift;
+    if constexpr (has_gate)
+      return f.gate.gate(a, x[Op::contractions::size - 1]);
+    else
+      return a;
+  }
+
+  template <class T, class Bound>
+  T value(defect d, Bound const& f, index_t b, index_t h, index_t j, index_t c) const {
+    index_t head = d == defect::heads_interleaved ? h % p_.value_heads : p_.group(h, p_.value_heads);
+    if (d == defect::values_one_late) j = std::min(j + 1, p_.keys - 1);
+    if (d == defect::values_by_position) {
+      index_t const place = j * p_.value_heads + head;
+      head = place / p_.keys;
+      j = place % p_.keys;
+    }
+    if (d == defect::value_gate_ignored) return attune::detail::read<T>(in_.v, b, head, j, c);
+    return attune::detail::gated_value<T>(in_, f, b, head, j, c);
+  }
+
+  static void round_weights(std::vector<double>& w, storage to) {
+    double largest = 0;
+    for (double x : w) largest = std::fmax(largest, x);
+    if (largest > 0)
+      for (double& x : w) x = rounded_to(to, x / largest) * largest;
+  }
+
+  /// Keys (and values) as a kernel sees them that maps heads the other way.
+  void interleave() {
+    interleaved_ = p_.value_heads > 1 && p_.value_heads < p_.heads;
+    other_ = in_;
+    other_p_ = p_;
+    if constexpr (Op::uses(field::k)) {
+      if (p_.key_heads <= 1 || p_.key_heads == p_.heads) return;
+      interleaved_ = true;
+      for (index_t b = 0; b < p_.batch; ++b)
+        for (index_t h = 0; h < p_.heads; ++h)
+          for (index_t j = 0; j < p_.keys; ++j)
+            for (index_t c = 0; c < p_.width; ++c) keys_.push_back(in_.k(b, h % p_.key_heads, j, c));
+      other_.k = tensor<double const>(keys_, {p_.batch, p_.heads, p_.keys, p_.width});
+      other_p_.key_heads = p_.heads;
+    }
+  }
+
+  Op const& op_;
+  inputs<Op, view> const& in_;
+  problem_shape const& p_;
+  inputs<Op, view> other_{in_};
+  problem_shape other_p_;
+  std::vector<double> keys_;
+  std::vector<bool> marked_;
+  bool interleaved_ = false;
+};
+
+}  // namespace detail
+}  // namespace attune::testing

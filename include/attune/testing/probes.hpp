@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for (auto& probe : probe_pack(op, extents))   ... run the kernel on probe->problem, verdict(op, probe->inputs(), candidate)
+//
+// Inputs with power: on random numbers a wrong kernel may look right, on these it does not.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/problem.hpp>
+#include <attune/exec/reference/any_tensor.hpp>
+#include <attune/testing/drawn_problem.hpp>
+
+namespace attune::testing {
+
+/// One set of inputs, in float and in double, with what it is good for.
+template <class Op>
+struct probe {
+  std::string name, reveals;
+  drawn_problem<Op> problem;
+
+  probe(std::string n, std::string what, problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {})
+      : name(std::move(n)), reveals(std::move(what)), problem(e, random, rule) {}
+  inputs<Op, any_tensor> inputs_of_any() const { return problem.template inputs<any_tensor>(); }
+};
+
+namespace detail {
+
+/// Fills a tensor of a problem by (head, position, feature).
+template <class Op, class Value>
+void fill(drawn_problem<Op>& p, field f, Value const& value) {
+  drawn_tensor& x = p.of(f);
+  for (std::size_t n = 0; n < x.floats.size(); ++n) {
+    index_t const at = index_t(n), rows = at / x.extents.feature;
+    x.floats[n] = float(value(x.floats[n], rows % x.extents.position, at % x.extents.feature));
+    x.doubles[n] = double(x.floats[n]);
+  }
+}
+
+/// NaN in every key and value that no query sees. Returns whether there is one.
+template <class Op>
+bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
+  auto const in = p.template inputs<any_tensor>();
+  problem_shape const all = attune::detail::checked_problem("probe_pack", op, in, attune::detail::output_shape(in));
+  bool any = false;
+  for (index_t b = 0; b < all.batch; ++b) {
+    std::vector<bool> seen(std::size_t(all.keys), false);
+    for (index_t h = 0; h < all.heads; ++h)
+      for (index_t i = 0; i < all.queries; ++i) {
+        mask_row const r = all.row(b, h, i);
+        for (key_interval k = mask::next(op.mask, r, 0); !k.empty(); k = mask::next(op.mask, r, k.last))
+          for (index_t j = k.first; j < k.last; ++j) seen[std::size_t(j)] = true;
+      }
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F) && side_of(F) == input_side::key) {
+        drawn_tensor& x = p.of(F);
+        shape const e = x.extents;
+        for (index_t h = 0; h < e.head; ++h)
+          for (index_t j = 0; j < e.position; ++j)
+            for (index_t d = 0; d < e.feature && !seen[std::size_t(j)]; ++d) {
+              std::size_t const n = std::size_t(((b * e.head + h) * e.position + j) * e.feature + d);
+              x.floats[n] = std::nanf("");
+              x.doubles[n] = std::nan("");
+              any = true;
+            }
+      }
+    });
+  }
+  return any;
+}
+
+}  // namespace detail
+
+/// Probes for an operator at about these extents. Lengths change only where the mask allows it: an operator whose mask is an
+/// array keeps those given. Inputs that the user's kernel can be run on as they are.
+/// Errors: none of its own; a probe whose extents the operator rejects is left out.
+template <class Op>
+std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents const& e, std::uint64_t seed = 1) {
+  std::vector<std::unique_ptr<probe<Op>>> all;
+  detail::normal_numbers random(seed);
+  auto const add = [&](char const* name, char const* reveals, problem_extents const& extents, draw_rule const& rule,
+                       auto const& change) {
+    auto p = std::make_unique<probe<Op>>(name, reveals, extents, random, rule);
+    try {
+      auto const in = p->inputs_of_any();
+      attune::detail::checked_problem("probe_pack", op, in, attune::detail::output_shape(in));
+    } catch (error const&) {
+      return;
+    }
+    if (change(p->problem)) all.push_back(std::move(p));
+  };
+  auto const as_drawn = [](auto&) { return true; };
+  auto const scaled = [](double factor) {
+    return draw_rule([factor](field f, double x) {
+      double const y = detail::drawn_by_default(f, x);
+      return f == field::q || f == field::gate_q || f == field::scores || f == field::sort_q ? factor * y : y;
+    });
+  };
+  auto const values = [](auto const& of) {
+    return [of](auto& p) {
+      detail::fill(p, field::v, of);
+      return true;
+    };
+  };
+  double const keys = double(e.keys);
+  add("random", "parameters, heads, masks", e, {}, as_drawn);
+  add("values one", "the sum of weights: a missing or doubled key, sink and ground", e, {},
+      values([](double, index_t, index_t) { return 1.; }));
+  add("values one-hot", "which key got which weight", e, {},
+      values([](double, index_t j, index_t d) { return j % 16 == d ? 1. : 0.; }));
+  add("values index", "keys shifted, reordered or skipped", e, {},
+      values([keys](double, index_t j, index_t) { return double(j) / keys; }));
+  add("peaked", "large logits: overflow, references, rescaling", e, scaled(8), as_drawn);
+  add("flat", "long sums; a sink or ground of a size with the keys", e, scaled(1. / 16), as_drawn);
+  problem_extents two = e;
+  two.keys = 2;
+  two.queries = std::min<index_t>(e.queries, 2);
+  add("two keys", "sink, ground, K: nothing is diluted", two, {}, as_drawn);
+  add("two keys, flat", "a sink near the lse", two, scaled(1. / 16), as_drawn);
+  for (index_t n : {63, 64, 65, 127, 128, 129}) {
+    problem_extents edge = e;
+    edge.keys = n;
+    edge.queries = std::min(e.queries, n);
+    add("block edge", "tails of tiles", edge, {}, as_drawn);
+    if (!all.empty() && all.back()->name == "block edge") all.back()->name += " " + std::to_string(n);
+  }
+  add("hidden NaN", "reads what no query sees", e, {}, [&](auto& p) { return detail::poison_hidden(op, p); });
+  return all;
+}
+
+}  // namespace attune::testing

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   x = value (+-) eps (error + rounds size)          |x| <= size, the sum of the |terms| that x is the sum of
+//
+// A scalar that carries what rounding may do to it, to first order, in units of eps, the spacing at 1 of whatever format the
+// computation is done in. Policies and contractions run on it as they run on doubles, so that the condition of a user's own
+// kernel is known without a line about it.
+// Sums are counted, not followed: a term of a sum of n terms meets at most n - 1 additions in whatever order they are done, and
+// `rounds size` says just that. A product of sums is a sum of products: rounds add, sizes multiply. Anything else (a quotient, an
+// exponential) ends a sum, and its condition is the derivative at the value.
+// Charged, in eps: an addition 1/2 (correctly rounded), a multiplication or division 1 (a kernel may fold constants into one
+// another: s log2(e) and 2^x for e^s), an elementary function 2 and a half.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include <attune/core/math.hpp>
+#include <attune/core/row.hpp>
+
+namespace attune::testing {
+
+struct rounded {
+  double value = 0;
+  double size = 0;    ///< sum of |terms|
+  double rounds = 0;  ///< roundings that every term has met, in eps
+  double error = 0;   ///< what does not belong to a sum, in eps
+
+  rounded() = default;
+  explicit rounded(double x) : value(x), size(std::fabs(x)) {}
+  rounded(double x, double absolute) : value(x), size(std::fabs(x)), error(absolute) {}
+
+  /// |computed - exact| <= eps * total(). 0 where the value is not finite: such values are reached exactly or not at all.
+  double total() const { return std::isfinite(value) ? error + (rounds == 0 ? 0 : rounds * size) : 0; }
+};
+
+namespace detail {
+constexpr double addition = 0.5, multiplication = 1, function = 2.5;
+
+/// x times error, where an error of 0 wins over an infinite factor.
+inline double carried(double factor, double error) { return error == 0 || factor == 0 ? 0 : std::fabs(factor) * error; }
+/// f of something with a derivative.
+inline rounded through(double value, double derivative, rounded const& x, double cost = function) {
+  return {value, std::isfinite(value) ? carried(derivative, x.total()) + cost * std::fabs(value) : 0};
+}
+}  // namespace detail
+
+inline rounded operator-(rounded x) {
+  x.value = -x.value;
+  return x;
+}
+inline rounded operator+(rounded const& x, rounded const& y) {
+  rounded r;
+  r.value = x.value + y.value;
+  if (y.size == 0 && y.error == 0) return x;  // adding 0 does not round: the start of every sum
+  if (x.size == 0 && x.error == 0) return y;
+  r.size = x.size + y.size;
+  r.rounds = std::fmax(x.rounds, y.rounds) + detail::addition;
+  r.error = x.error + y.error;
+  return r;
+}
+inline rounded operator-(rounded const& x, rounded const& y) { return x + (-y); }
+inline rounded operator*(rounded const& x, rounded const& y) {
+  rounded r;
+  r.value = x.value * y.value;
+  r.size = detail::carried(x.size, y.size);
+  r.rounds = x.rounds + y.rounds + detail::multiplication;
+  r.error = detail::carried(y.size, x.error) + detail::carried(x.size, y.error);
+  return r;
+}
+inline rounded operator/(rounded const& x, rounded const& y) {
+  double const q = x.value / y.value;
+  if (!std::isfinite(q) || y.value == 0 || std::isinf(y.value)) return rounded(q);
+  rounded r;  // a sum divided by one number is a sum still
+  double const inverse = 1 / std::fabs(y.value);
+  r.value = q;
+  r.size = x.size * inverse;
+  r.rounds = x.rounds + detail::multiplication;
+  r.error = x.error * inverse + detail::carried(q, y.total() * inverse);
+  return r;
+}
+inline bool operator<(rounded const& x, rounded const& y) { return x.value < y.value; }
+inline bool operator>(rounded const& x, rounded const& y) { return x.value > y.value; }
+inline bool operator<=(rounded const& x, rounded const& y) { return x.value <= y.value; }
+inline bool operator>=(rounded const& x, rounded const& y) { return x.value >= y.value; }
+inline bool operator==(rounded const& x, rounded const& y) { return x.value == y.value; }
+inline bool operator!=(rounded const& x, rounded const& y) { return x.value != y.value; }
+
+}  // namespace attune::testing
+
+namespace attune {
+
+/// Comparisons and choices are those of the values: a kink within the error of its argument is the caller's concern.
+template <>
+struct scalar<testing::rounded> {
+  using T = testing::rounded;
+  using mask = bool;
+  static T larger(T const& a, T const& b) { return a < b ? b : a; }
+  static T smaller(T const& a, T const& b) { return b < a ? b : a; }
+  static T select(bool c, T const& a, T const& b) { return c ? a : b; }
+  static T infinity() { return T(std::numeric_limits<double>::infinity()); }
+  static T lowest() { return T(std::numeric_limits<double>::lowest()); }
+  static T epsilon() { return T(std::numeric_limits<double>::epsilon()); }
+  static T least() { return T(std::numeric_limits<double>::min()); }
+  static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
+  static bool any(bool c) { return c; }
+  static bool vanishes(T const& x) { return x.value == 0; }
+  static constexpr int order = 0;
+
+  static T abs(T x) {
+    x.value = std::fabs(x.value);
+    return x;
+  }
+  static T exp(T const& x) { return of(std::exp(x.value), std::exp(x.value), x); }
+  static T exp_nonpositive(T const& x) { return exp(x); }
+  static T expm1(T const& x) { return of(std::expm1(x.value), std::exp(x.value), x); }
+  static T log(T const& x) { return of(std::log(x.value), 1 / x.value, x); }
+  static T log1p(T const& x) { return of(std::log1p(x.value), 1 / (1 + x.value), x); }
+  static T log1p_unit(T const& x) { return log1p(x); }
+  static T sqrt(T const& x) { return of(std::sqrt(x.value), x.value == 0 ? 0 : 0.5 / std::sqrt(x.value), x); }
+  /// Angles are charged whole: an argument reduced in the format of the computation loses eps of itself.
+  static T sin(T const& x) { return turned(std::sin(x.value), std::cos(x.value), x); }
+  static T cos(T const& x) { return turned(std::cos(x.value), std::sin(x.value), x); }
+  static T softplus(T const& x) { return of(math::softplus(x.value), math::sigmoid(x.value), x); }
+  static T sigmoid(T const& x) {
+    double const s = math::sigmoid(x.value);
+    return of(s, s * math::sigmoid(-x.value), x);
+  }
+  static T tanh(T const& x) { return of(math::tanh(x.value), 4 * math::sigmoid(2 * x.value) * math::sigmoid(-2 * x.value), x); }
+  static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
+
+ private:
+  static T of(double value, double derivative, T const& x) { return testing::detail::through(value, derivative, x); }
+  static T turned(double value, double derivative, T const& x) {
+    T r = of(value, derivative, x);
+    r.error += testing::detail::function;
+    return r;
+  }
+};
+
+/// A parameter is read once, and rounded unless it is a float.
+template <>
+struct lift<testing::rounded> {
+  testing::rounded value(parameter const& p, row_place const& at) const { return read(lift<double>{}.value(p, at)); }
+  testing::rounded entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
+    return read(lift<double>{}.entry(x, b, h, i, d));
+  }
+  static testing::rounded constant(double x) { return testing::rounded(x); }
+
+ private:
+  static testing::rounded read(double x) {
+    testing::rounded r(x);
+    if (std::isfinite(x) && double(float(x)) != x) r.rounds = 0.5;
+    return r;
+  }
+};
+
+}  // namespace attune

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   std::cout << report;   return report.decision == judgement::pass ? 0 : 1;
+//
+// What the verdict found, in numbers and in words.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <attune/core/error.hpp>
+#include <attune/core/tensor.hpp>
+
+namespace attune::testing {
+
+enum class judgement { pass, fail, undecidable };
+constexpr char const* name_of(judgement j) {
+  return j == judgement::pass ? "PASS" : j == judgement::fail ? "FAIL" : "UNDECIDABLE";
+}
+
+/// One kind of defect: how much of it the residual shows, and how much of it these inputs could have shown.
+struct finding {
+  std::string name;        ///< "kernel.scale", "sink or ground ignored"
+  bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is there
+  bool relative = false;   ///< estimate and power in units of the parameter's value
+  double estimate = 0;
+  double z = 0;        ///< estimate over its uncertainty, rounding that acts in one direction included
+  double power = 0;    ///< the smallest estimate that would be noticed (|z| = the gate); infinity: it changes nothing here
+  double gain = 0;     ///< how much of the residual's weighted square it explains
+  bool tested = true;  ///< false: allowed by the precision of the kernel, or it changes nothing here
+
+  std::string words() const {
+    if (!parameter) return "behaves as if: " + name;
+    return "behaves as if " + name + " were " + amount(estimate, true);
+  }
+  std::string amount(double x, bool with_sign) const {
+    char text[48];
+    if (relative)
+      std::snprintf(text, sizeof text, with_sign ? "%+.3g %%" : "%.2g %%", 100 * x);
+    else
+      std::snprintf(text, sizeof text, with_sign ? "%+.4g" : "%.2g", x);
+    return text;
+  }
+};
+
+/// The worst element of one output.
+struct worst_element {
+  std::string output;  ///< "out", "lse", "ground weight"
+  shape place{0, 0, 0, 0};
+  double got = 0, expected = 0, bound = 0, ratio = 0;
+  index_t outside = 0, count = 0;
+};
+
+struct verdict_report {
+  judgement decision = judgement::pass;
+  std::vector<std::string> reasons;                   ///< of FAIL and UNDECIDABLE, the most telling first
+  std::vector<worst_element> elements;                ///< per output
+  std::vector<double> by_query, by_head, by_feature;  ///< the largest error / bound of out
+  std::vector<double> by_key;     ///< of a FAIL: by how much of its weight each key is off: -1 missing, 1 twice
+  std::vector<finding> findings;  ///< the most telling first
+  double condition = 0;           ///< median of bound / root mean square of out
+
+  finding const* cause() const { return decision == judgement::fail && !findings.empty() && caused ? &findings[0] : nullptr; }
+  finding const* find(std::string const& name) const {
+    for (finding const& f : findings)
+      if (f.name == name) return &f;
+    return nullptr;
+  }
+  bool caused = false;  ///< whether the first finding explains the failure
+};
+
+namespace detail {
+/// "3, 5..9" of the indices where a predicate holds.
+template <class Holds>
+std::string ranges(std::size_t n, Holds const& holds) {
+  std::string all;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!holds(i)) continue;
+    std::size_t last = i;
+    while (last + 1 < n && holds(last + 1)) ++last;
+    all += (all.empty() ? "" : ", ") + std::to_string(i) + (last > i ? ".." + std::to_string(last) : "");
+    i = last;
+  }
+  return all;
+}
+}  // namespace detail
+
+inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
+  char text[200];
+  to << name_of(r.decision) << '\n';
+  for (std::string const& reason : r.reasons) to << "  " << reason << '\n';
+  for (worst_element const& e : r.elements) {
+    std::snprintf(text, sizeof text, "  %s: %td of %td outside the bound; worst error / bound %.3g at (%td, %td, %td, %td)\n",
+                  e.output.c_str(), e.outside, e.count, e.ratio, e.place.batch, e.place.head, e.place.position,
+                  e.place.feature);
+    to << text;
+  }
+  if (r.decision == judgement::fail) {
+    auto const where = [&](char const* what, std::vector<double> const& x) {
+      std::string const out = detail::ranges(x.size(), [&](std::size_t n) { return !(x[n] <= 1); });
+      if (!out.empty()) to << "  outside at " << what << ' ' << out << " of " << x.size() << '\n';
+    };
+    where("query", r.by_query);
+    where("head", r.by_head);
+    where("feature", r.by_feature);
+    return to;
+  }
+  to << "  would have been noticed:";
+  bool first = true;
+  for (finding const& f : r.findings) {
+    if (!f.tested || (!f.parameter && !(f.power < 1)) || !std::isfinite(f.power)) continue;
+    to << (first ? " " : "; ") << f.name;
+    if (f.parameter) to << " off by " << f.amount(f.power, false);
+    first = false;
+  }
+  to << (first ? " nothing but errors of single elements\n" : "\n");
+  std::string blind;
+  for (finding const& f : r.findings)
+    if (!f.parameter && f.tested && !(f.power < 1)) blind += (blind.empty() ? "" : "; ") + f.name;
+  if (!blind.empty()) to << "  would not: " << blind << '\n';
+  return to;
+}
+
+}  // namespace attune::testing

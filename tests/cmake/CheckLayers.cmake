@@ -13,7 +13,7 @@ set(layers
   "^(interop|io|testing)/"
   "^(attune|reference)\\.hpp$")
 # Headers that may include Eigen and Boost.
-set(heavy "^(reference\\.hpp$|exec/reference/|interop/|oracle/|testing/)")
+set(heavy "^(reference\\.hpp$|exec/reference/|interop/|io/|oracle/|testing/)")
 
 function(layer_of header result)
   set(level 0)

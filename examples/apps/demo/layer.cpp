@@ -9,25 +9,27 @@
 
 #include <nlohmann/json.hpp>
 
-#include "npy.hpp"
+#include <attune/io/npy.hpp>
 
 namespace demo {
 namespace {
 
 std::vector<float> load(std::filesystem::path const& file, layer& to, index_t heads) {
-  npy_array x = read_npy(file);
-  if (x.shape.size() != 3 || x.shape[2] % 2 != 0)
+  attune::io::array const x = attune::io::read_npy(file);
+  std::vector<float> data = attune::io::numbers<float>(x);
+  std::vector<index_t> shape = x.extents;
+  if (shape.size() != 3 || shape[2] % 2 != 0)
     throw std::runtime_error(file.string() + ": expected a shape (head, position, even feature)");
-  if (heads > 0 && heads < x.shape[0]) {
-    x.shape[0] = heads;
-    x.data.resize(std::size_t(heads * x.shape[1] * x.shape[2]));
+  if (heads > 0 && heads < shape[0]) {
+    shape[0] = heads;
+    data.resize(std::size_t(heads * shape[1] * shape[2]));
   }
-  if (to.heads != 0 && (x.shape[0] != to.heads || x.shape[1] != to.length || x.shape[2] != to.width))
+  if (to.heads != 0 && (shape[0] != to.heads || shape[1] != to.length || shape[2] != to.width))
     throw std::runtime_error(file.string() + ": its shape differs from that of the queries");
-  to.heads = x.shape[0];
-  to.length = x.shape[1];
-  to.width = x.shape[2];
-  return std::move(x.data);
+  to.heads = shape[0];
+  to.length = shape[1];
+  to.width = shape[2];
+  return data;
 }
 
 /// Every row turned by 45 degrees times `direction` in the planes (d, d + D/2) and scaled to norm sqrt(8).

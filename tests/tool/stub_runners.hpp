@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Operators that compute nothing and remember what they were asked: the arguments are what is tested.
+#pragma once
+
+#include "problem.hpp"
+
+namespace tool_tests {
+
+/// The last problem that a stub was given; the mask's memory is kept beside it.
+attune::tool::problem const& last_problem();
+
+}  // namespace tool_tests

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// What the command line knows of each preset: the one table behind `presets`, `explain`, and the checks of `run` and `gradient`.
+// Inputs, parameters, domains and outputs are asked of the operator's type; words and sources are those of docs/operators.md.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <attune/core/table.hpp>
+#include <attune/policies/contraction.hpp>
+
+namespace attune::tool {
+
+/// A row of docs/operators.md.
+struct policy_text {
+  char const* name;        ///< "kernel::dot_product"
+  char const* formula;     ///< of the score, the logit or the weight
+  char const* parameters;  ///< as the page words them
+  char const* becomes;
+  char const* source;
+};
+std::span<policy_text const> policy_texts();
+
+struct parameter_entry {
+  std::string name;                ///< what the command line calls it
+  std::vector<std::string> paths;  ///< what the operator calls it: one parameter that several policies read has several
+  std::string expected;            ///< its domain in words
+  std::string fallback;            ///< what it is when it is not given; empty: it must be given
+};
+struct table_entry {
+  std::string name, path;
+  table_width width;
+};
+struct constant_entry {
+  std::string name;
+  long fallback;
+};
+
+struct preset {
+  std::string name;                   ///< "principled"
+  std::string call;                   ///< "principled_attention", the function in C++
+  std::vector<std::string> policies;  ///< names of policy_texts()
+  std::vector<field> inputs;
+  std::vector<parameter_entry> parameters;
+  std::vector<table_entry> tables;
+  std::vector<constant_entry> constants;
+  bool has_lse = false, has_ground_weight = false, has_threshold = false;
+};
+
+/// All presets, in the order of docs/operators.md.
+std::vector<preset> const& catalogue();
+/// By name, with or without "_attention"; throws attune::error that lists the nearest names.
+preset const& find_preset(std::string const& name);
+/// "(B, H, Lq, D)"
+char const* shape_of(field f);
+/// Whether an input is one number per position: its file has the axes (batch, head, position).
+bool is_per_position(field f);
+/// One line for the list: the formulas of what the preset is made of, and which form of them it is.
+std::string summary(preset const& p);
+
+}  // namespace attune::tool

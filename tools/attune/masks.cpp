@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "masks.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include <attune/policies/mask/causal.hpp>
+#include <attune/policies/mask/documents.hpp>
+#include <attune/policies/mask/padding.hpp>
+#include <attune/policies/mask/prefix.hpp>
+#include <attune/policies/mask/sink_window.hpp>
+#include <attune/policies/mask/sliding_window.hpp>
+
+#include "files.hpp"
+#include "values.hpp"
+
+namespace attune::tool {
+namespace {
+
+/// Which rows and keys a mask tells apart, and what it shows.
+struct part {
+  bool by_batch = false, by_head = false;
+  std::function<key_interval(mask_row const&)> keys;           ///< where each row sees one interval
+  std::function<bool(mask_row const&, index_t)> visible = {};  ///< else
+};
+
+template <class Mask>
+part interval_part(Mask const& m, mask_shape const& of) {
+  mask::check(m, of);
+  return {.keys = [m](mask_row const& r) { return mask::next(m, r, 0); }};
+}
+
+/// visible=FILE: (1 or B, 1 or H, Lq, Lk) of 0 and 1.
+part table_part(std::string const& word, std::string const& file, mask_shape const& of) {
+  io::array const x = read_array(word, file, "visible", std::nullopt);
+  shape const e = io::tensor_shape(x);
+  if ((e.batch != 1 && e.batch != of.batch) || (e.head != 1 && e.head != of.heads) || e.position != of.queries ||
+      e.feature != of.keys)
+    throw usage_error(word + ": shape " + to_string(e) + "; expected (1 or " + std::to_string(of.batch) + ", 1 or " +
+                      std::to_string(of.heads) + ", " + std::to_string(of.queries) + ", " + std::to_string(of.keys) + ")");
+  auto const values = io::integers(x);
+  for (index_t v : values)
+    if (v != 0 && v != 1) throw usage_error(word + ": an entry " + std::to_string(v) + "; expected 0 and 1, or booleans");
+  return {.by_batch = e.batch > 1, .by_head = e.head > 1, .keys = {}, .visible = [e, values](mask_row const& r, index_t j) {
+            index_t const b = e.batch == 1 ? 0 : r.batch, h = e.head == 1 ? 0 : r.head;
+            return values[std::size_t(((b * e.head + h) * e.position + r.query) * e.feature + j)] != 0;
+          }};
+}
+
+/// documents=FILE: an id per position, (L) or (B, L), the same for queries and keys.
+part documents_part(std::string const& word, std::string const& file, mask_shape const& of) {
+  io::array const x = read_array(word, file, "documents", std::nullopt);
+  auto const ids = io::integers(x);
+  index_t const batch = x.extents.size() == 2 ? x.extents[0] : 1;
+  if (of.queries != of.keys) throw usage_error(word + ": queries and keys of different number; expected as many of each");
+  if (x.extents.empty() || x.extents.size() > 2 || (batch != 1 && batch != of.batch) || x.extents.back() != of.keys)
+    throw usage_error(word + ": shape " + io::to_string(x.extents) + "; expected (" + std::to_string(of.keys) + ",) or (" +
+                      std::to_string(of.batch) + ", " + std::to_string(of.keys) + "), one id per position");
+  return {.by_batch = batch > 1, .by_head = false, .keys = {}, .visible = [ids, batch](mask_row const& r, index_t j) {
+            mask::documents const m(ids, batch);
+            return m.visible(r, j);
+          }};
+}
+
+/// padding=LENGTHS: visible keys per batch element.
+part padding_part(std::string const& word, std::string const& value, mask_shape const& of) {
+  std::vector<index_t> const lengths = integer_list(word, value, "padding");
+  mask::check(mask::padding(lengths), of);
+  return {.by_batch = true, .keys = [lengths](mask_row const& r) { return mask::next(mask::padding(lengths), r, 0); }};
+}
+
+part part_of(std::string const& word, mask_shape const& of) {
+  auto const equals = word.find('=');
+  std::string const kind = word.substr(0, equals);
+  bool const has_value = equals != std::string::npos;
+  std::string const value = has_value ? word.substr(equals + 1) : "", argument = "--mask " + word;
+  if (kind == "causal" && !has_value) return interval_part(mask::causal{}, of);
+  if (kind == "window" && has_value) return interval_part(mask::window{integer(argument, value)}, of);
+  if (kind == "causal_window" && has_value) return interval_part(mask::causal_window{integer(argument, value)}, of);
+  if (kind == "prefix" && has_value) return interval_part(mask::prefix{integer(argument, value)}, of);
+  if (kind == "padding" && has_value) return padding_part(argument, value, of);
+  if (kind == "documents" && has_value) return documents_part(argument, value, of);
+  if (kind == "visible" && has_value) return table_part(argument, value, of);
+  if (kind == "sink_window" && has_value) {
+    auto const colon = value.find(':');
+    if (colon == std::string::npos) throw usage_error("--mask", word, "sink_window=SINKS:WIDTH, as sink_window=4:256");
+    mask::sink_window const m{integer(argument, value.substr(0, colon)), integer(argument, value.substr(colon + 1))};
+    mask::check(m, of);
+    return {.keys = {}, .visible = [m](mask_row const& r, index_t j) { return mask::sees(m, r, j); }};
+  }
+  throw usage_error("--mask", word, std::string("one of ") + mask_help());
+}
+
+}  // namespace
+
+char const* mask_help() {
+  return "causal, window=RADIUS, causal_window=WIDTH, prefix=LENGTH, sink_window=SINKS:WIDTH, padding=LENGTHS, "
+         "documents=IDS.npy, "
+         "visible=TABLE.npy";
+}
+
+mask_memory make_mask(std::vector<std::string> const& words, mask_shape const& of, index_t offset) {
+  mask_memory m;
+  std::vector<part> parts;
+  for (auto const& word : words)
+    if (word != "none") parts.push_back(part_of(word, of));
+  if (parts.empty()) return m;
+
+  shape intervals{1, 1, of.queries, 1}, table{1, 1, of.queries, of.keys};
+  bool any_table = false;
+  for (auto const& p : parts) {
+    shape& s = p.visible ? table : intervals;
+    any_table = any_table || p.visible;
+    if (p.by_batch) s.batch = of.batch;
+    if (p.by_head) s.head = of.heads;
+  }
+  auto const for_each_row = [&](shape const& s, auto const& visit) {
+    for (index_t b = 0; b < s.batch; ++b)
+      for (index_t h = 0; h < s.head; ++h)
+        for (index_t i = 0; i < of.queries; ++i) visit(mask_row{b, h, i, i + offset, of.queries, of.keys});
+  };
+  m.hulls.reserve(std::size_t(intervals.size()));
+  for_each_row(intervals, [&](mask_row const& r) {
+    key_interval seen{0, of.keys};
+    for (auto const& p : parts)
+      if (p.keys) {
+        key_interval const k = p.keys(r);
+        seen = {std::max(seen.first, k.first), std::min(seen.last, k.last)};
+      }
+    m.hulls.push_back(seen);
+  });
+  m.view.hulls = m.hulls.data();
+  m.view.hull_shape = intervals;
+  if (!any_table) return m;
+  m.visible.reserve(std::size_t(table.size()));
+  for_each_row(table, [&](mask_row const& r) {
+    for (index_t j = 0; j < of.keys; ++j)
+      m.visible.push_back(
+          std::all_of(parts.begin(), parts.end(), [&](part const& p) { return !p.visible || p.visible(r, j); }));
+  });
+  m.view.visible = m.visible.data();
+  m.view.visible_shape = table;
+  return m;
+}
+
+}  // namespace attune::tool

@@ -74,7 +74,7 @@ judged judge(drawn const& p, mutation const& m, storage s, precision how, bool w
 TEST_SUITE_BEGIN("verdict");
 
 TEST_CASE("correct kernels pass, in every storage type and order of summation") {
-  for (std::uint64_t seed : {1, 2, 3}) {
+  for (std::uint64_t seed : {1u, 2u, 3u}) {
     testing::detail::normal_numbers random(seed);
     drawn const p(usual, random);
     for (storage s : {storage::fp32, storage::fp16, storage::bf16})

@@ -1,0 +1,8 @@
+load common
+set xlabel 'step of gradient descent'
+set ylabel 'standard deviation of the keys'
+set logscale y
+set key top left
+file = data.'/range.csv'
+plot file using 'step':'adaptive' with lines linewidth 2.5 linecolor rgb orange title 'adaptive range, mean ± 3 deviations', \
+  '' using 'step':'fixed' with lines linewidth 2.5 linecolor rgb blue title 'fixed range [−3, 3]'

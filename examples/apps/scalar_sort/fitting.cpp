@@ -3,6 +3,7 @@
 //
 // The ablation of regularizers: where tau goes, what a window captures.
 #include <algorithm>
+#include <stdexcept>
 
 #include "experiments.hpp"
 #include "operators.hpp"
@@ -55,6 +56,9 @@ std::string run(apps::context const& c, shared_fits& made) {
       history.row({f.with.name, f.layers.front().history[n].step, mean(over_layers(f, n, &fit_step::unexplained)),
                    quantile(tau, 0.1), quantile(tau, 0.5), quantile(tau, 0.9), deviation});
     }
+    if (&f == &all.front() &&
+        !(mean(over_layers(f, steps - 1, &fit_step::unexplained)) < mean(over_layers(f, 0, &fit_step::unexplained))))
+      throw std::runtime_error("gradient descent on the loss alone did not make it smaller: a gradient is wrong");
     numbers held_out;
     std::vector<window_study> studies;
     for (fitted_layer const& l : f.layers) {

@@ -12,11 +12,12 @@ set xlabel 'predicted: 2 √(−τ log ε) ρ(q)'
 set ylabel 'keys inside the radius'
 set xrange [1:1e5]
 set yrange [1:1e5]
-set key top left
+set key bmargin center horizontal nobox maxcols 2
+set bmargin 10
 file = data.'/accessed.csv'
 plot for [i=1:4] file using 'predicted':(at(word(places, i), column('radius'))):(size(column('eps'))) with points pointtype int(word(marks, i)) pointsize variable linecolor rgb word(colours, i) title word(places, i), \
   x with lines linewidth 1.5 linecolor rgb black title 'as predicted'
 set ylabel 'keys scored, certified'
-plot for [i=1:4] file using 'predicted':(at(word(places, i), column('certified'))):(size(column('eps'))) with points pointtype int(word(marks, i)) pointsize variable linecolor rgb word(colours, i) notitle, \
-  x with lines linewidth 1.5 linecolor rgb black notitle
+plot for [i=1:4] file using 'predicted':(at(word(places, i), column('certified'))):(size(column('eps'))) with points pointtype int(word(marks, i)) pointsize variable linecolor rgb word(colours, i) title word(places, i), \
+  x with lines linewidth 1.5 linecolor rgb black title 'as predicted'
 unset multiplot

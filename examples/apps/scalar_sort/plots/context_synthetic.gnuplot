@@ -10,10 +10,12 @@ set xlabel 'keys in the context, n'
 set xrange [100:90000]
 set ylabel 'share of the weight on the 64 nearest keys'
 set yrange [0:1.02]
-set key bottom left
+set key bmargin center horizontal nobox maxcols 2
+set bmargin 7
 file = data.'/context_synthetic.csv'
-plot for [i=1:3] file using 'keys':(at(word(growths, i), 'scalar', 64, column('captured'))) with linespoints linewidth 2.5 pointtype 7 linecolor rgb word(colours, i) title word(growths, i).', scalar', \
-  for [i=1:3] '' using 'keys':(at(word(growths, i), 'hybrid', 64, column('captured'))) with linespoints linewidth 1.5 dashtype 2 pointtype 6 linecolor rgb word(colours, i) title word(growths, i).', hybrid'
+plot for [i=1:3] file using 'keys':(at(word(growths, i), 'scalar', 64, column('captured'))) with linespoints linewidth 2.5 pointtype 7 linecolor rgb word(colours, i) title word(growths, i), \
+  for [i=1:3] '' using 'keys':(at(word(growths, i), 'hybrid', 64, column('captured'))) with linespoints linewidth 1.5 dashtype 2 pointtype 6 linecolor rgb word(colours, i) notitle, \
+  NaN with linespoints linewidth 1.5 dashtype 2 pointtype 6 linecolor rgb black title 'hybrid heads'
 set ylabel 'weight of the nearest key'
 set logscale y
 set format y '10^{%T}'

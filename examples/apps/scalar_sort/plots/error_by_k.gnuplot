@@ -6,7 +6,8 @@ set xlabel 'nearest keys read, k (of 256)'
 set ylabel 'relative error of the output'
 set xtics (4, 8, 16, 32, 64, 128)
 set xrange [3.5:150]
-set key bottom left
+set key bmargin center horizontal nobox maxcols 3
+set bmargin 7
 file = data.'/error.csv'
 plot for [i=2:6] file using 'k':(only(word(variants, i), column('nearest'))) with linespoints linewidth 2.5 pointtype int(word(marks, i)) linecolor rgb word(colours, i) title word(variants, i)
 set ylabel 'share of the weight outside'

@@ -56,26 +56,26 @@ std::string run(apps::context const& c, shared_fits& made) {
   std::vector<std::vector<std::string>> table{{"keys", "predicted", "in the radius", "ratio", "scored, certified", "ratio"}};
   index_t const largest = c.quick ? 1024 : 65536;
   for (place const& p : places)
-    for (index_t n = 256; n <= largest; n *= 4)
+    for (index_t n = 256; n <= largest; n *= 4) {
+      float const tau = 0.05f;
+      window_study const study(drawn({.keys = n,
+                                      .queries = 50,
+                                      .width = 0,
+                                      .tau = tau,
+                                      .query = [&](apps::rng& draw) { return p.at + draw.uniform(-1e-3, 1e-3); },
+                                      .key = p.key},
+                                     std::uint64_t(n)));
       for (double const eps : {1e-2, 1e-6}) {
-        float const tau = 0.05f;
-        double const reach = cache::radius_of(double(tau), eps);
-        window_study const study(drawn({.keys = n,
-                                        .queries = 50,
-                                        .width = 0,
-                                        .tau = tau,
-                                        .query = [&](apps::rng& draw) { return p.at + draw.uniform(-1e-3, 1e-3); },
-                                        .key = p.key},
-                                       std::uint64_t(n)));
-        double const predicted = cache::expected_keys(reach, double(n) * p.density);
+        double const predicted = cache::expected_keys(cache::radius_of(double(tau), eps), double(n) * p.density);
         counts const found = count(study, eps);
         csv.row({n, p.name, tau, eps, predicted, found.radius, found.certified, found.summed});
         if (n == largest && eps == 1e-6)
           table.push_back({text("%s, n = %td", p.name, n), text("%.0f", predicted), text("%.0f", found.radius),
                            text("%.2f", found.radius / predicted), text("%.0f", found.certified),
                            text("%.2f", found.certified / predicted)});
-        c.bar->add(0.3);
       }
+      c.bar->add(0.6);
+    }
   // Real heads: the density about each query from the 16 nearest keys.
   apps::csv real({"variant", "predicted", "radius", "certified"});
   double const eps = 1e-3;

@@ -12,7 +12,7 @@ namespace scalar_sort {
 /// The fits that several experiments look at, made when the first of them asks.
 class shared_fits {
  public:
-  static constexpr double cost = 100;  ///< rough seconds
+  static constexpr double cost = 25;  ///< rough seconds
   std::vector<fitted> const& operator()(apps::context const& c) {
     if (all_.empty()) {
       c.bar->stage("fitting");

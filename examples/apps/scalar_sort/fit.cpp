@@ -12,8 +12,8 @@
 namespace scalar_sort {
 namespace {
 
-constexpr int steps = 300, quick_steps = 6;
-constexpr float rate = 0.02f, first_tau = 0.1f;  ///< tau starts where the paper starts it
+constexpr int steps = 120, quick_steps = 6;
+constexpr float rate = 0.04f, first_tau = 0.1f;  ///< tau starts where the paper starts it
 
 /// Adam (Kingma and Ba, 2015) with its usual constants.
 class adam {

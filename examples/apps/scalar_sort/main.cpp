@@ -9,7 +9,7 @@ namespace {
 std::string method(apps::context const& c) {
   return "<p>Real heads: q, k and v of " + std::to_string(c.layers.size()) + " layers with " +
          std::to_string(c.layers.front().heads) +
-         " heads each, frozen. Learned are the scalar projections and the temperature of every head: 300 steps of Adam on the "
+         " heads each, frozen. Learned are the scalar projections and the temperature of every head: 120 steps of Adam on the "
          "first half "
          "of the text, measured on the other half, so that no query and no key that is measured has been learned from (but for "
          "the "

@@ -25,11 +25,12 @@ struct unit_values {
 auto hybrid(numbers const& tau) { return attune::hybrid_attention(attune::per_head(tau)); }
 using hybrid_operator = decltype(hybrid(numbers{}));
 
-attune::inputs<hybrid_operator, tensor<float const>> hybrid_inputs(stretch const& s, scalars const& at, tensor<float const> v) {
-  return {.q = s(s.of->q),
+attune::inputs<hybrid_operator, tensor<float const>> hybrid_inputs(stretch const& s, scalars const& at, tensor<float const> v,
+                                                                   every queries = {}) {
+  return {.q = s(s.of->q, queries),
           .k = s(s.of->k),
           .v = v,
-          .sort_q = as_tensor(at.q.data(), s.heads(), s.count),
+          .sort_q = as_tensor(at.q.data(), s.heads(), s.count, queries),
           .sort_k = as_tensor(at.k.data(), s.heads(), s.count)};
 }
 
@@ -47,11 +48,11 @@ numbers model_outputs(stretch const& s) { return model(s, s(s.of->v)); }
 
 numbers model_weights(stretch const& s) { return model(s, unit_values(s.count).view()); }
 
-numbers hybrid_weights(stretch const& s, scalars const& at, numbers const& tau) {
+numbers hybrid_weights(stretch const& s, scalars const& at, numbers const& tau, every queries) {
   unit_values const unit(s.count);
-  numbers out(std::size_t(s.heads() * s.count * s.count));
-  forward(one_thread, hybrid(tau), hybrid_inputs(s, at, unit.view()),
-          {.out = tensor<float>(out.data(), {1, s.heads(), s.count, s.count})});
+  attune::shape const rows{1, s.heads(), s.count / queries.step, s.count};
+  numbers out(std::size_t(rows.size()));
+  forward(one_thread, hybrid(tau), hybrid_inputs(s, at, unit.view(), queries), {.out = tensor<float>(out.data(), rows)});
   return out;
 }
 

@@ -14,8 +14,8 @@ numbers model_outputs(stretch const& s);
 /// Its weights, (heads, count, count).
 numbers model_weights(stretch const& s);
 
-/// softmax(q k^T / sqrt(width) - (sort_q - sort_k)^2 / tau), one tau per head. (heads, count, count)
-numbers hybrid_weights(stretch const& s, scalars const& at, numbers const& tau);
+/// softmax(q k^T / sqrt(width) - (sort_q - sort_k)^2 / tau), one tau per head, for all queries or every step-th: (heads, count / step, count).
+numbers hybrid_weights(stretch const& s, scalars const& at, numbers const& tau, every queries = {});
 
 /// Gradients of a loss by the scalars and by each head's tau.
 struct slopes {

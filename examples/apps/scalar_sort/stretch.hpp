@@ -15,16 +15,23 @@ namespace scalar_sort {
 using attune::index_t;
 using numbers = std::vector<float>;
 
+/// Every step-th position from the first on.
+struct every {
+  index_t step = 1, first = 0;
+};
+
 struct stretch {
   apps::layer const* of;
   index_t first, count;  ///< positions
 
   index_t heads() const { return of->heads; }
   index_t width() const { return of->width; }
-  /// q, k or v of these positions: (1, heads, count, width).
-  attune::tensor<float const> operator()(numbers const& x) const {
+  /// q, k or v of these positions: (1, heads, count / step, width). step divides count.
+  attune::tensor<float const> operator()(numbers const& x, every which = {}) const {
     index_t const head = of->length * of->width;
-    return {x.data() + first * of->width, {1, of->heads, count, of->width}, {of->heads * head, head, of->width, 1}};
+    return {x.data() + (first + which.first) * of->width,
+            {1, of->heads, count / which.step, of->width},
+            {of->heads * head, head, which.step * of->width, 1}};
   }
 };
 
@@ -33,10 +40,10 @@ struct scalars {
   numbers q, k;
 };
 
-/// A view of such scalars as operators take them: (1, heads, count, 1).
+/// A view of such scalars as operators take them: (1, heads, count / step, 1).
 template <class E>
-attune::tensor<E> as_tensor(E* x, index_t heads, index_t count) {
-  return {x, {1, heads, count, 1}};
+attune::tensor<E> as_tensor(E* x, index_t heads, index_t count, every which = {}) {
+  return {x + which.first, {1, heads, count / which.step, 1}, {heads * count, count, which.step, 1}};
 }
 
 }  // namespace scalar_sort

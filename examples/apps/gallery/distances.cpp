@@ -36,7 +36,7 @@ std::vector<double> by_head(context const& c, std::vector<row_place> const& rows
 }
 
 struct summary {
-  double median_distance, median_bound, median_expected;
+  double median_distance, median_bound, median_expected, median_above, median_printed;
 };
 
 /// Adds a line: quartiles over the heads.
@@ -48,7 +48,7 @@ summary add_line(context const& c, table& to, index_t keys, index_t selected) {
        {&measured::distance, &measured::bound, &measured::expected_low, &measured::expected_high, &measured::printed})
     for (double const share : {0.25, 0.5, 0.75}) line.push_back(quantile(by_head(c, rows, all, number), share));
   to.add(line);
-  return {line[3], line[6], line[9]};
+  return {line[3], line[6], line[9], line[12], line[15]};
 }
 
 std::vector<std::string> columns() {
@@ -99,9 +99,11 @@ std::string run(context const& c) {
              counts[highest], selected.back().median_distance / selected[highest].median_distance, counts.back(),
              selected.front().median_bound / selected.front().median_distance, counts.front(),
              selected.back().median_bound / selected.back().median_distance, counts.back()) +
-         "The printed main term (dotted) is not the expectation: it leaves the band of the bounds that hold, for its mean "
-         "misses a "
-         "weight α.";
+         apps::text(
+             "The printed main term (dotted) is not the expectation: at N = %td it is %.0f times the upper bound that holds. "
+             "In it N/(L − 1) "
+             "multiplies x<sub>i</sub>, not α<sub>i</sub>x<sub>i</sub>, and does not multiply the mean.",
+             counts[2], selected[2].median_printed / selected[2].median_above);
 }
 
 }  // namespace

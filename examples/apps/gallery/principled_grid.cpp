@@ -102,7 +102,8 @@ std::string run(context const& c) {
              "%.3f, with α and β %.3f and %.3f. ",
              at(1, few).ground, few, at(1, many).ground, many, at(5, few).ground, at(5, many).ground, at(7, few).ground,
              at(7, many).ground) +
-         "The bands are what granularity (constant, per head, per query) changes while the same components are on.";
+         "γ divides all weights of a row alike: without α the entropy of w / Σw is that without γ, line on line. The bands are "
+         "what granularity (constant, per head, per query) changes while the same components are on.";
 }
 
 }  // namespace

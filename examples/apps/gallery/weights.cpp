@@ -85,9 +85,9 @@ std::string run(context const& c) {
 
   table map({"system", "head", "entropy", "first_key", "sum"}), bars({"system", "sum", "single", "heads_together"}),
       facts_of_sums({"system", "mean", "median"});
-  std::vector<double> entropies, without, firsts, sum_low, sum_high;
+  std::vector<double> entropies, without, sum_low, sum_high;
   for (std::size_t s = 0; s < systems.size(); ++s) {
-    std::vector<double> single, together, entropy, first, negative;
+    std::vector<double> single, together, entropy, negative;
     for (std::size_t n = 0; n < c.layers.size(); ++n) {
       std::vector<double> means(std::size_t(c.length()), 0.0);  // as in the paper: over the heads of a layer
       for (std::size_t h = 0; h < heads.size(); ++h) {
@@ -101,14 +101,12 @@ std::string run(context const& c) {
       single.insert(single.end(), f.sums.begin(), f.sums.end());
       if (f.entropy == f.entropy) entropy.push_back(f.entropy);
       negative.push_back(f.without_entropy);
-      first.push_back(f.first_key);
       if (s < maps) map.add({double(s), double(h), f.entropy, f.first_key, mean(f.sums)});
     }
     auto const one = histogram(single), many = histogram(together);
     for (std::size_t b = 0; b < one.size(); ++b) bars.add({double(s), (double(b) + 0.5) * bin, 100 * one[b], 100 * many[b]});
     facts_of_sums.add({double(s), mean(single), quantile(single, 0.5)});
     entropies.push_back(mean(entropy));
-    firsts.push_back(mean(first));
     without.push_back(mean(negative));
     sum_low.push_back(quantile(single, 0.05));
     sum_high.push_back(quantile(single, 0.95));
@@ -138,11 +136,22 @@ std::string run(context const& c) {
       "more even than "
       "softmax, being mixtures with the uniform row. ",
       100 * without[3]);
-  seen += apps::text(
-      "The first token, [CLS] here, gets %.4f of a row on average under softmax (1/L is %.4f), so this bidirectional model has "
-      "no sink to "
-      "relieve: what a trained decoder shows cannot be seen here. ",
-      firsts[0], 1 / double(c.length()));
+  seen += "The first token is [CLS] here, 1/L is " + apps::text("%.4f. ", 1 / double(c.length()));
+  for (std::size_t n = 0; n < c.layers.size(); ++n) {
+    auto const first_of = [&](std::size_t system) {
+      std::vector<double> x;
+      for (std::size_t h = 0; h < heads.size(); ++h)
+        if (heads[h].layer == n) x.push_back(of(system, h).first_key);
+      return mean(x);
+    };
+    seen += apps::text(
+        "In layer %d it gets %.4f of a row on average under softmax, %.4f with the sink, %.4f affine-scaled, %.4f principled, "
+        "%.4f under sparsemax. ",
+        c.layers[n].number, first_of(0), first_of(2), first_of(3), first_of(4), first_of(5));
+  }
+  seen +=
+      "What divides all weights of a row lowers its weight by as much as any other’s, a uniform share moves it towards 1/L; "
+      "what sharpens raises it. ";
   return seen +
          "α, sinks and thresholds are set by fixed rules, not learned; the pictures show what the operators do to these "
          "scores.";
@@ -164,7 +173,7 @@ experiment weights() {
       {{"weights_sums",
         "Sums of the weights of a row: single rows of all heads, and the mean over the heads of a layer as in the paper. "
         "Systems whose sums are 1 are left out."},
-       {"weights_entropy", "Mean entropy of w / Σw of every head."},
+       {"weights_entropy", "Mean entropy of w / Σw of every head; affine-scaled: of the rows without weights below 0."},
        {"weights_first", "Mean weight of the first token of every head."},
        {"weights_sum_map", "Mean sum of the weights of every head."}},
       60,

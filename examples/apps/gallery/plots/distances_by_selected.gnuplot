@@ -4,7 +4,8 @@ set logscale xy
 set xlabel 'number of selected keys N (of 512)'
 set ylabel 'distance (units of the values)'
 set xrange [0.9:700]
-set key bottom left
+set yrange [1:100000]
+set key top left
 plot file using 'selected':'distance_25':'distance_75' with filledcurves @band linecolor rgb green notitle, \
   '' using 'selected':'distance_50' with linespoints linewidth 2.5 pointtype 7 pointsize 0.7 linecolor rgb green title 'distance of the N largest weights', \
   '' using 'selected':'bound_25':'bound_75' with filledcurves @band linecolor rgb orange notitle, \

@@ -19,4 +19,4 @@ set arrow from count / 2 - 0.5, graph 0 to count / 2 - 0.5, graph 1 nohead linew
 # viridis: equal steps look equal, in print too.
 set palette defined (0 '#440154', 1 '#414487', 2 '#2a788e', 3 '#22a884', 4 '#7ad151', 5 '#fde725')
 plot file using 'head':'system':quantity with image pixels, \
-  '' using 'head':'system':(sprintf(digits, column(quantity))):(column(quantity) > middle ? 0x111111 : 0xffffff) with labels font ',9' textcolor rgb variable
+  '' using 'head':'system':(sprintf(digits, column(quantity))):(column(quantity) > middle ? 0x111111 : 0xffffff) with labels font ',8.5' textcolor rgb variable

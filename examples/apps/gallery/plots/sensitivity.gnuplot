@@ -2,11 +2,11 @@ load scripts.'/common.gnuplot'
 file = data.'/sensitivity.csv'
 set logscale xy
 set xlabel 'temperature T (1: the model''s own)'
-set ylabel 'largest change of the weights per unit of the logits'
+set ylabel 'largest change of weights per unit of logits'
 set format '10^{%T}'
 set xrange [0.008:12]
 set yrange [0.01:100]
-set key bottom left
+set key top right
 plot file using 'temperature':'g_1e-3' with points pointtype 7 pointsize 0.7 linecolor rgb blue title 'g(T, ε), ε = 0.001', \
   '' using 'temperature':'g_1e-1' with points pointtype 5 pointsize 0.7 linecolor rgb green title 'ε = 0.1', \
   '' using 'temperature':'g_10' with points pointtype 9 pointsize 0.8 linecolor rgb orange title 'ε = 10', \

@@ -5,7 +5,7 @@ set xlabel 'number of selected keys N (of 512)'
 set ylabel 'separable share N_s / N'
 set yrange [0:1.05]
 set xrange [1.8:300]
-set key bottom left maxrows 5
+set key bottom right maxrows 5
 plot file using 'selected':'share_10':'share_90' with filledcurves fillstyle transparent solid 0.13 noborder linecolor rgb green title 'rows: middle 80 %', \
   '' using 'selected':'share_25':'share_75' with filledcurves fillstyle transparent solid 0.25 noborder linecolor rgb green title 'rows: middle half', \
   '' using 'selected':'share_50' with lines linewidth 1.5 dashtype 2 linecolor rgb green title 'rows: median', \

@@ -24,8 +24,9 @@ do for [n=1:5] {
 }
 # The sixth place: what the marks mean.
 unset title; unset arrow; unset border; unset tics; unset grid; unset xlabel; unset ylabel
-set key center
 set yrange [0:1]
-plot 2 with boxes linecolor rgb sky title 'single rows of all heads', 2 with lines linewidth 1.5 linecolor rgb orange title 'mean over the heads of a layer', \
-  2 with lines linewidth 1.5 linecolor rgb black title 'mean of the rows', 2 with lines linewidth 1.5 dashtype 2 linecolor rgb black title 'median of the rows'
+set key center Left reverse nobox
+plot keyentry with boxes linecolor rgb sky title 'single rows of all heads', keyentry with lines linewidth 1.5 linecolor rgb orange title 'mean over the heads of a layer', \
+  keyentry with lines linewidth 1.5 linecolor rgb black title 'mean of the rows', keyentry with lines linewidth 1.5 dashtype 2 linecolor rgb black title 'median of the rows', \
+  0 with lines linecolor rgb '#ffffff' notitle
 unset multiplot

@@ -60,7 +60,7 @@ struct layer {
   std::vector<float> gate_q, gate_k;    ///< q and k rotated by +-45 degrees in the planes (d, d + D/2), norm sqrt(8)
   std::vector<float> mean_value, zero;  ///< ground values per head: the mean of the head's values; zero
   setting alpha[4], beta[4], gamma[4];  ///< by granularity
-  setting sink;  ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
+  setting sink;            ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
   setting affine_alpha;    ///< per query: linear_clipping of 10 times the cosine of q_i with a vector of signs: around 1/2
   setting affine_average;  ///< its mean over the layer: what a moving average of it comes to
 

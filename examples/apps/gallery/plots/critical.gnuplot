@@ -1,4 +1,4 @@
-load scripts.'/common.gnuplot'
+load scripts.'/../../shared/common.gnuplot'
 set multiplot layout 1,2
 set logscale x
 set xlabel 'number of keys L'

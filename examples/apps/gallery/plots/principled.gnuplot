@@ -1,5 +1,5 @@
 height = 780
-load scripts.'/common.gnuplot'
+load scripts.'/../../shared/common.gnuplot'
 file = data.'/principled.csv'
 set multiplot layout 2,2
 set logscale x 2

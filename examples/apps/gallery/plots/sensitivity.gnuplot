@@ -1,4 +1,4 @@
-load scripts.'/common.gnuplot'
+load scripts.'/../../shared/common.gnuplot'
 file = data.'/sensitivity.csv'
 set logscale xy
 set xlabel 'temperature T (1: the model''s own)'

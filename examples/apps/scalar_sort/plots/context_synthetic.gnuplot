@@ -7,7 +7,7 @@ set multiplot layout 1,2
 set logscale x 10
 set format x '10^{%T}'
 set xlabel 'keys in the context, n'
-set xrange [100:90000]
+set xrange [100:50000]
 set ylabel 'share of the weight on the 64 nearest keys'
 set yrange [0:1.02]
 set key bmargin center horizontal nobox maxcols 2

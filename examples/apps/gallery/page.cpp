@@ -53,6 +53,7 @@ void draw(experiment const& e, context const& c, std::string const& gnuplot) {
   for (picture const& p : e.pictures) {
     std::string const script = std::string(GALLERY_PLOTS) + "/" + p.name + ".gnuplot";
     std::string const settings = assignment("data", c.output.string()) + assignment("scripts", GALLERY_PLOTS) +
+                                 assignment("common", APPS_GNUPLOT_COMMON) +
                                  assignment("out", (c.output / (p.name + ".svg")).string());
     std::string const command = word(gnuplot) + " -e " + word(settings) + " " + word(script);
     if (std::system(command.c_str()) != 0) throw std::runtime_error("gnuplot failed: " + command);

@@ -30,7 +30,7 @@ std::string quoted(std::string const& raw) {
 }  // namespace
 
 void gnuplot(std::filesystem::path const& script, std::map<std::string, std::string> variables) {
-  variables["common"] = GNUPLOT_COMMON;
+  variables["common"] = APPS_GNUPLOT_COMMON;
   std::string settings;
   for (auto const& [name, value] : variables) settings += name + "=" + quoted(value) + ";";
   std::string const path = script.string();

@@ -1,4 +1,4 @@
-load scripts.'/../../shared/common.gnuplot'
+load common
 set multiplot layout 1,2
 set logscale x
 set xlabel 'number of keys L'

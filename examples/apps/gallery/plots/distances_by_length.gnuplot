@@ -1,4 +1,4 @@
-load scripts.'/../../shared/common.gnuplot'
+load common
 file = data.'/distances_by_length.csv'
 set logscale xy
 set xlabel 'number of keys L'

@@ -1,5 +1,5 @@
 # A map of systems by heads with the numbers in its cells. Callers set quantity (a column), what (title of the colours), digits.
-load scripts.'/../../shared/common.gnuplot'
+load common
 file = data.'/weights_heads.csv'
 unset grid
 unset key

@@ -1,5 +1,5 @@
 height = 780
-load scripts.'/../../shared/common.gnuplot'
+load common
 file = data.'/principled.csv'
 set multiplot layout 2,2
 set logscale x 2

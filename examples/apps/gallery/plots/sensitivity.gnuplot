@@ -1,4 +1,4 @@
-load scripts.'/../../shared/common.gnuplot'
+load common
 file = data.'/sensitivity.csv'
 set logscale xy
 set xlabel 'temperature T (1: the model''s own)'

@@ -1,4 +1,4 @@
-load scripts.'/../../shared/common.gnuplot'
+load common
 file = data.'/separability.csv'
 set logscale x 2
 set xlabel 'number of selected keys N (of 512)'

@@ -1,5 +1,5 @@
 height = 620
-load scripts.'/../../shared/common.gnuplot'
+load common
 # The order of weights.cpp.
 shown = "1 2 3 4 8"
 array title[5] = ['off-by-one', 'sink', 'affine-scaled, N = visible keys', 'principled', 'affine-scaled, causal mask, N = L']

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Everything the papers measure or bound: docs/analysis.md. Needs Boost.
+// Everything the papers measure or bound: docs/analysis.md. Needs Boost and Eigen.
 #pragma once
 
 #include <attune/analysis/gradient_norms.hpp>
@@ -14,6 +14,7 @@
 #include <attune/analysis/maxent.hpp>
 #include <attune/analysis/monitor.hpp>
 #include <attune/analysis/numbers.hpp>
+#include <attune/analysis/observe.hpp>
 #include <attune/analysis/random_selection.hpp>
 #include <attune/analysis/row_shape.hpp>
 #include <attune/analysis/selection.hpp>

@@ -13,7 +13,7 @@ set(layers
   "^(interop|io|testing)/"
   "^(attune|reference|thrust|analysis)\\.hpp$")
 # Headers that may include Eigen and Boost.
-set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|wishes|kolmogorov_smirnov)\\.hpp$|interop/|io/|oracle/|testing/)")
+set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|wishes|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|oracle/|testing/)")
 
 function(layer_of header result)
   set(level 0)

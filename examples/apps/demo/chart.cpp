@@ -2,10 +2,12 @@
 // Copyright (c) 2026 The attune authors
 #include "chart.hpp"
 
-#include "print.hpp"
+#include "shared/text.hpp"
 
 namespace demo {
 namespace {
+
+using apps::text;
 
 constexpr int width = 600, height = 250, left = 50, right = 10, top = 14, bottom = 40;
 

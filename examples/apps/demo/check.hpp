@@ -14,29 +14,9 @@
 #include <attune/reference.hpp>
 
 #include "experiment.hpp"
-#include "systems.hpp"
+#include "shared/systems.hpp"
 
 namespace demo {
-
-/// Ground values (1, heads, 1, width) of a system, or nothing.
-template <class Op, class System>
-auto ground_values([[maybe_unused]] System const& system, [[maybe_unused]] layer const& l, [[maybe_unused]] index_t first,
-                   [[maybe_unused]] index_t heads) {
-  if constexpr (Op::uses(attune::field::v0))
-    return attune::tensor<float const>(system.ground_values(l).data() + first * l.width, {1, heads, 1, l.width});
-  else
-    return 0;
-}
-
-/// The inputs of an operator: queries(x) and keys(x) view x as the executor shall see it.
-template <class View, class Op, class Queries, class Keys, class V0>
-attune::inputs<Op, View> inputs_of(Op const&, layer const& l, Queries const& queries, Keys const& keys,
-                                   [[maybe_unused]] V0 const& v0) {
-  if constexpr (Op::uses(attune::field::v0))
-    return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v), .gate_q = queries(l.gate_q), .gate_k = keys(l.gate_k), .v0 = v0};
-  else
-    return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v)};
-}
 
 /// The first heads of a layer, on the CPU executor.
 template <class System, class Mask>

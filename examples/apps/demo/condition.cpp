@@ -7,7 +7,7 @@
 
 #include <attune/core/math.hpp>
 
-#include "each.hpp"
+#include "shared/each.hpp"
 
 namespace demo {
 

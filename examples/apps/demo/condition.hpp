@@ -11,9 +11,11 @@
 
 #include <vector>
 
-#include "layer.hpp"
+#include "shared/layer.hpp"
 
 namespace demo {
+
+using namespace apps;  // what the programs share: examples/apps/shared
 
 /// The maxima over visible keys that do not depend on the system.
 struct row_magnitudes {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "condition.hpp"
-#include "layer.hpp"
+#include "shared/layer.hpp"
 
 namespace demo {
 

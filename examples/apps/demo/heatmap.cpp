@@ -7,10 +7,13 @@
 #include <cstdint>
 
 #include "png.hpp"
-#include "print.hpp"
+#include "shared/text.hpp"
 
 namespace demo {
 namespace {
+
+using apps::escaped;
+using apps::text;
 
 constexpr int cell = 12, left = 80, top = 80, gap = 8, ground_width = 18;
 constexpr int decades = 4;  ///< the scale ends at 10^-4
@@ -43,23 +46,6 @@ std::string scale(std::string const& title, palette const& colours, std::vector<
 }
 
 }  // namespace
-
-std::string escaped(std::string const& raw) {
-  std::string to;
-  for (char const c : raw) {
-    if (c == '&')
-      to += "&amp;";
-    else if (c == '<')
-      to += "&lt;";
-    else if (c == '>')
-      to += "&gt;";
-    else if (c == '"')
-      to += "&quot;";
-    else
-      to += c;
-  }
-  return to;
-}
 
 std::string heatmap_labels(std::vector<std::string> const& tokens, std::size_t count) {
   std::string to = "<svg width=\"0\" height=\"0\" class=\"hidden\" aria-hidden=\"true\"><defs><g id=\"labels\">";

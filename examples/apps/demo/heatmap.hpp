@@ -18,7 +18,4 @@ std::string heatmap(std::vector<float> const& weights, std::size_t count, bool h
 /// The colour scale with its numbers.
 std::string heatmap_legend();
 
-/// Text made safe for HTML.
-std::string escaped(std::string const& raw);
-
 }  // namespace demo

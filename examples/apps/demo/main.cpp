@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
 
 #include "print.hpp"
 #include "report.hpp"
+#include "shared/text.hpp"
 #include "study.hpp"
 
 namespace {
@@ -26,21 +26,10 @@ constexpr char const* about =
     "Prints a table and writes DIR/report.html (a page with heat maps, nothing external) and DIR/results.csv.\n"
     "Ends with status 1 if an error exceeds its bound, 2 if something prevents the run.";
 
-/// Writes through a temporary name, so that a file of that name is always complete.
-template <class Write>
-void write_file(std::filesystem::path const& file, Write const& write) {
-  auto const partial = std::filesystem::path(file) += ".part";
-  std::ofstream to(partial);
-  write(to);
-  to.close();
-  if (!to) throw std::runtime_error(partial.string() + ": could not be written");
-  std::filesystem::rename(partial, file);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
-  demo::study_options options{.data = DEMO_DATA};
+  demo::study_options options{.data = APPS_DATA};
   std::filesystem::path output = "demo-output";
   CLI::App app(about, "attune_demo");
   app.add_option("--output", output, "folder for report.html and results.csv")->type_name("DIR")->capture_default_str();
@@ -56,8 +45,8 @@ int main(int argc, char** argv) try {
   std::filesystem::create_directories(output);
   demo::study_result const result = demo::run_study(options);
   demo::print_tables(std::cout, result);
-  write_file(output / "report.html", [&](std::ostream& to) { demo::write_report(to, result); });
-  write_file(output / "results.csv", [&](std::ostream& to) { demo::write_csv(to, result); });
+  apps::write_file(output / "report.html", [&](std::ostream& to) { demo::write_report(to, result); });
+  apps::write_file(output / "results.csv", [&](std::ostream& to) { demo::write_csv(to, result); });
   std::cout << "report: " << (output / "report.html").string() << std::endl;
   return result.passed() ? 0 : 1;
 } catch (std::exception const& e) {

@@ -3,19 +3,8 @@
 #include "print.hpp"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 
 namespace demo {
-
-std::string text(char const* format, ...) {
-  char buffer[4096];
-  std::va_list arguments;
-  va_start(arguments, format);
-  int const size = std::vsnprintf(buffer, sizeof buffer, format, arguments);
-  va_end(arguments);
-  return std::string(buffer, std::size_t(std::clamp(size, 0, int(sizeof buffer) - 1)));
-}
 
 namespace {
 

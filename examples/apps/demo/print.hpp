@@ -6,14 +6,12 @@
 
 #include <ostream>
 
+#include "shared/text.hpp"
 #include "study.hpp"
 
 namespace demo {
 
 void print_tables(std::ostream& to, study_result const& r);
 void write_csv(std::ostream& to, study_result const& r);
-
-/// printf into a string.
-[[gnu::format(printf, 1, 2)]] std::string text(char const* format, ...);
 
 }  // namespace demo

@@ -13,6 +13,7 @@
 #include "heatmap.hpp"
 #include "png.hpp"
 #include "print.hpp"
+#include "shared/page_style.hpp"
 
 namespace demo {
 namespace {
@@ -250,7 +251,7 @@ void write_method(std::ostream& to, study_result const& r) {
 void write_report(std::ostream& to, study_result const& r) {
   to << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
         "content=\"width=device-width, initial-scale=1\">"
-     << "<title>Attention in Wonderland</title>\n<style>" << page_style << "</style></head>\n<body><main>\n";
+     << "<title>Attention in Wonderland</title>\n<style>" << page_style << report_style << "</style></head>\n<body><main>\n";
   write_introduction(to, r);
   write_presets(to, r);
   write_charts(to, r);

@@ -12,8 +12,8 @@ namespace demo {
 
 void write_report(std::ostream& to, study_result const& r);
 
-/// Style and script of the page.
-extern char const* const page_style;
+/// What this page adds to the style that all have (shared/page_style.hpp), and its script.
+extern char const* const report_style;
 extern char const* const page_script;
 
 }  // namespace demo

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "each.hpp"
-#include "progress.hpp"
+#include "shared/each.hpp"
+#include "shared/progress.hpp"
 
 namespace demo {
 namespace {

@@ -9,10 +9,13 @@
 #include <attune/analysis/weights.hpp>
 
 #include "claim.hpp"
+#include "shared/scalar.hpp"
 
 namespace ledger {
 
 namespace analysis = attune::analysis;
+using apps::scalar_scores;
+using apps::scalar_weights;
 using attune::index_t;
 
 /// |x - y| of vectors, the largest entry.

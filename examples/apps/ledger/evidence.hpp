@@ -9,9 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "random.hpp"
+#include "shared/random.hpp"
 
 namespace ledger {
+
+using apps::numbers;
+using apps::rng;
 
 /// "%.4g"
 inline std::string text(double x) {

@@ -11,7 +11,6 @@
 #include <attune/analysis/vanishing.hpp>
 
 #include "common.hpp"
-#include "scalar.hpp"
 
 namespace ledger {
 namespace {

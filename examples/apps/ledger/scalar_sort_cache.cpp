@@ -12,7 +12,6 @@
 #include <attune/policies/normalizer/generic.hpp>
 
 #include "common.hpp"
-#include "scalar.hpp"
 
 namespace ledger {
 namespace {

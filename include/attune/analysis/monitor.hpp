@@ -4,7 +4,7 @@
 //   monitor m(heads);   m.step(readings);   for (warning const& w : m.warnings()) ...
 //
 // The guidelines of "Limitations of Normalization" while a model runs: feed it a reading per head and step, it says what is wrong
-// now and what has been getting worse.
+// now and what has been getting worse. Readings come from raw queries, keys and values (observe.hpp) or an operator's statistics.
 #pragma once
 
 #include <cmath>

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <attune/analysis/grouping.hpp>
+#include <attune/analysis/heads.hpp>
 #include <attune/analysis/maxent.hpp>
 #include <attune/analysis/random_selection.hpp>
 #include <attune/analysis/separability.hpp>
@@ -151,6 +152,15 @@ bool entropic_program_holds(rng& draw) {
     if (limits.cold[j] == 0) off += p[j];
     away = std::max(away, std::fabs(p[j] - 1 / double(z.size())));
   }
+  // The map is 1 / (2 T)-Lipschitz at any distance, its Hessian has no negative direction and a norm of at most that.
+  numbers_t const other = normals(draw, index_t(z.size()), draw.pick({0.1, 5.0})), u = normals(draw, index_t(z.size()));
+  auto const hessian = potential_hessian(z, t);
+  double curved = 0;
+  for (index_t i = 0; i < hessian.rows(); ++i)
+    for (index_t j = 0; j < hessian.columns(); ++j) curved += u[std::size_t(i)] * hessian(i, j) * u[std::size_t(j)];
+  if (!at_most(distance(softmax(other, t), p), distance(other, z) / (2 * t)) || !at_most(0, curved) ||
+      !at_most(spectral_norm(hessian), 1 / (2 * t)))
+    return false;
   bool const far = std::isinf(kl);  // softmax has underflowed: the gap is right, the divergence is not
   return (far || std::fabs(gap - kl) <= 1e-11 * (scale + kl)) && at_most(highest, best) &&
          at_most(best, highest + t * std::log(double(z.size()))) && at_most(off, limits.cold_bound(t)) &&
@@ -179,6 +189,32 @@ bool grouping_holds(rng& draw) {
          at_most(std::sqrt(moved), output_drift_bound(k, g, d.drift, norm(other)));
 }
 
+bool shapes_hold(rng& draw) {
+  index_t const keys = draw.between(1, 30), rows = draw.between(1, 4);
+  auto const head = [&] {
+    numbers_t all;
+    double const mass = draw.pick({1.0, 0.3});
+    for (index_t i = 0; i < rows; ++i)
+      for (double w : softmax(normals(draw, keys, draw.pick({0.1, 3.0, 30.0})))) all.push_back(mass * w);
+    return all;
+  };
+  numbers_t const a = head(), b = head();
+  points<double> const first(a, keys), second(b, keys);
+  bool holds = true;
+  for (index_t i = 0; i < rows; ++i) {
+    auto const s = shape_of(first[i]);
+    holds = holds && at_most(0, s.normalized_entropy) && at_most(s.normalized_entropy, std::log(double(keys))) &&
+            at_most(1, s.effective_keys) && at_most(s.effective_keys, double(keys)) &&
+            at_most(std::exp(-s.normalized_entropy), s.highest / s.mass);  // H is at least the smallest surprise
+  }
+  double const alike = head_similarity(first, second);
+  holds = holds && at_most(0, alike) && at_most(alike, 1);
+  for (double m : head_map(first)) holds = holds && m >= 0 && m <= 1;
+  double const p = draw.uniform();
+  index_t const heads = draw.between(1, 12);
+  return holds && at_most(p, head_coverage(p, heads)) && at_most(head_coverage(p, heads), std::fmin(1.0, double(heads) * p));
+}
+
 struct named_bound {
   char const* name;
   bool (*holds)(rng&);
@@ -192,6 +228,7 @@ constexpr named_bound all_bounds[] = {
     {"finite differences", finite_difference_holds},
     {"entropic programs, temperature limits", entropic_program_holds},
     {"grouping", grouping_holds},
+    {"shapes of rows, similarity and coverage of heads", shapes_hold},
 };
 
 void check_all(std::uint64_t seed, index_t count) {
@@ -204,9 +241,10 @@ void check_all(std::uint64_t seed, index_t count) {
     }
 }
 
-/// Theorem 2 is about an expectation: many draws of the keys for each row of weights, five standard errors.
-void check_separability(std::uint64_t seed, int rows, int draws) {
-  for (int row = 0; row < rows; ++row) {
+/// Theorem 2 is about an expectation: many draws of the keys for each row of weights, five standard errors and, for what so few
+/// draws may miss altogether, three draws.
+void check_separability(std::uint64_t seed, index_t rows, int draws) {
+  for (index_t row = 0; row < rows; ++row) {
     rng draw(seed + std::uint64_t(row));
     index_t const n = draw.between(2, 12), width = draw.between(2, draw.pick({3, 40}));
     numbers_t const w = softmax(normals(draw, n, draw.pick({0.1, 1.0, 2.0})));
@@ -223,7 +261,7 @@ void check_separability(std::uint64_t seed, int rows, int draws) {
       squares += inside * inside / draws;
       lower += bound_separability(w, sphere<double>{1, least_distance(keys), width}, r).lower / draws;
     }
-    double const error = 5 * std::sqrt(std::max(squares - share * share, 1e-4) / draws);
+    double const error = 5 * std::sqrt(std::max(squares - share * share, 1e-4) / draws) + 3.0 / draws;
     double const upper = bound_separability(w, sphere<double>{1, 0, width}, r).upper;
     CHECK_MESSAGE(share <= upper + error, "upper bound, ATTUNE_SEED=" << seed + std::uint64_t(row));
     CHECK_MESSAGE(share >= lower - error, "lower bound, ATTUNE_SEED=" << seed + std::uint64_t(row));
@@ -240,5 +278,7 @@ TEST_SUITE("full_analysis_bounds") {
   TEST_CASE("every bound on 10,000 random instances, new ones every time") {
     check_all(test::fresh_seed(), test::case_count());
   }
-  TEST_CASE("separability: between its bounds on average, many rows") { check_separability(test::fresh_seed(), 1000, 400); }
+  TEST_CASE("separability: between its bounds on average, many rows") {
+    check_separability(test::fresh_seed(), test::case_count(), 150);
+  }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Random numbers that are the same on every machine, so that the written ledger is too.
+// Random numbers that are the same on every machine, so that pages written from them are too.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace ledger {
+namespace apps {
 
 using numbers = std::vector<double>;
 
@@ -47,4 +47,4 @@ class rng {
   std::mt19937_64 engine_;
 };
 
-}  // namespace ledger
+}  // namespace apps

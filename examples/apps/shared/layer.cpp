@@ -9,9 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <attune/core/activation.hpp>
 #include <attune/io/npy.hpp>
 
-namespace demo {
+namespace apps {
 namespace {
 
 std::vector<float> load(std::filesystem::path const& file, layer& to, index_t heads) {
@@ -62,49 +63,49 @@ struct score_facts {
 };
 score_facts facts(layer const& l) {
   score_facts f;
-  double const c = 1 / std::sqrt(double(l.width));
-  std::vector<double> scores(std::size_t(l.length * l.length)), lse(std::size_t(l.length));
+  std::vector<double> all, lse(std::size_t(l.length));
   for (index_t h = 0; h < l.heads; ++h) {
+    all.clear();
     for (index_t i = 0; i < l.length; ++i) {
-      double* const row = scores.data() + i * l.length;
-      for (index_t j = 0; j < l.length; ++j) {
-        float const *const q = l.q.data() + (h * l.length + i) * l.width, *const k = l.k.data() + (h * l.length + j) * l.width;
-        double s = 0;
-        for (index_t d = 0; d < l.width; ++d) s += double(q[d]) * k[d];
-        row[j] = c * s;
-      }
-      double const top = *std::max_element(row, row + l.length);
+      std::vector<double> const row = l.scores(h, i, l.length);
+      double const top = *std::max_element(row.begin(), row.end());
       double mass = 0;
-      for (index_t j = 0; j < l.length; ++j) mass += std::exp(row[j] - top);
+      for (double const s : row) mass += std::exp(s - top);
       lse[std::size_t(i)] = top + std::log(mass);
+      all.insert(all.end(), row.begin(), row.end());
     }
-    auto const tenth = scores.begin() + std::ptrdiff_t(9 * scores.size() / 10);
-    std::nth_element(scores.begin(), tenth, scores.end());
+    auto const tenth = all.begin() + std::ptrdiff_t(9 * all.size() / 10);
+    std::nth_element(all.begin(), tenth, all.end());
     f.percentile.push_back(*tenth);
     f.lse.push_back(median(lse));
   }
   return f;
 }
 
-/// The four granularities of one parameter: `per_head` itself, its median, and a value read from the direction of q_i:
-/// per_head + <q_i, u> / |q_i|, u a unit vector of signs that change every `period` features.
+/// <q_i, u> / |q_i| of every row, (head, position): u a unit vector of signs that change every `period` features.
+std::vector<double> cosines(layer const& l, index_t period) {
+  std::vector<double> all;
+  for (index_t row = 0; row < l.heads * l.length; ++row) {
+    float const* const q = l.q.data() + row * l.width;
+    double norm = 0, sum = 0;
+    for (index_t d = 0; d < l.width; ++d) {
+      norm += double(q[d]) * q[d];
+      sum += d / period % 2 == 0 ? q[d] : -q[d];
+    }
+    all.push_back(norm > 0 ? sum / std::sqrt(norm * double(l.width)) : 0);
+  }
+  return all;
+}
+
+/// The four granularities of one parameter: `per_head` itself, its median, and per_head + cosine, read from the direction of q_i.
 void derive(setting (&to)[4], layer const& l, std::vector<double> const& per_head, index_t period) {
   to[int(granularity::off)] = {};
   to[int(granularity::constant)] = {{median(per_head)}, 1, 1};
   to[int(granularity::per_head)] = {per_head, l.heads, 1};
   setting& query = to[int(granularity::per_query)];
-  query = {std::vector<double>(std::size_t(l.heads * l.length)), l.heads, l.length};
-  for (index_t h = 0; h < l.heads; ++h)
-    for (index_t i = 0; i < l.length; ++i) {
-      float const* const q = l.q.data() + (h * l.length + i) * l.width;
-      double norm = 0, sum = 0;
-      for (index_t d = 0; d < l.width; ++d) {
-        norm += double(q[d]) * q[d];
-        sum += d / period % 2 == 0 ? q[d] : -q[d];
-      }
-      double const cosine = norm > 0 ? sum / std::sqrt(norm * double(l.width)) : 0;
-      query.values[std::size_t(h * l.length + i)] = per_head[std::size_t(h)] + cosine;
-    }
+  query = {cosines(l, period), l.heads, l.length};
+  for (index_t row = 0; row < l.heads * l.length; ++row)
+    query.values[std::size_t(row)] += per_head[std::size_t(row / l.length)];
 }
 
 }  // namespace
@@ -121,6 +122,19 @@ char const* name(granularity g) {
       return "per query";
   }
   return "";
+}
+
+std::vector<double> layer::scores(index_t h, index_t i, index_t keys) const {
+  double const c = 1 / std::sqrt(double(width));
+  float const* const query = q.data() + (h * length + i) * width;
+  std::vector<double> row;
+  for (index_t j = 0; j < keys; ++j) {
+    float const* const key = k.data() + (h * length + j) * width;
+    double s = 0;
+    for (index_t d = 0; d < width; ++d) s += double(query[d]) * key[d];
+    row.push_back(c * s);
+  }
+  return row;
 }
 
 layer load_layer(std::filesystem::path const& folder, int number, index_t heads) {
@@ -155,6 +169,14 @@ layer load_layer(std::filesystem::path const& folder, int number, index_t heads)
   derive(l.gamma, l, f.percentile, 4);
   l.sink = {f.lse, l.heads, 1};
   for (double& t : l.sink.values) t -= std::log(3.0);
+
+  l.affine_alpha = {cosines(l, 8), l.heads, l.length};
+  double sum = 0;
+  for (double& a : l.affine_alpha.values) {
+    a = attune::activate(attune::activation::linear_clipping, 10 * a);
+    sum += a;
+  }
+  l.affine_average = {{sum / double(l.affine_alpha.values.size())}, 1, 1};
   return l;
 }
 
@@ -169,4 +191,4 @@ std::vector<std::string> load_tokens(std::filesystem::path const& folder) {
   }
 }
 
-}  // namespace demo
+}  // namespace apps

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace demo {
+namespace apps {
 
 /// Rethrows the first exception of any f once all threads are done.
 template <class F>
@@ -36,4 +36,4 @@ void each(int threads, std::ptrdiff_t count, F const& f) {
   if (failure) std::rethrow_exception(failure);
 }
 
-}  // namespace demo
+}  // namespace apps

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-namespace demo {
+namespace apps {
 
 class progress {
  public:
@@ -34,4 +34,4 @@ class progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace demo
+}  // namespace apps

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-namespace demo {
+namespace apps {
 
 progress::progress(double total, bool quiet) : total_(total), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
 
@@ -48,4 +48,4 @@ void progress::end() {
   drawn_ = -1;
 }
 
-}  // namespace demo
+}  // namespace apps

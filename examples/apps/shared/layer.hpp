@@ -13,7 +13,7 @@
 #include <attune/core/parameter.hpp>
 #include <attune/core/tensor.hpp>
 
-namespace demo {
+namespace apps {
 
 using attune::index_t;
 
@@ -60,7 +60,9 @@ struct layer {
   std::vector<float> gate_q, gate_k;    ///< q and k rotated by +-45 degrees in the planes (d, d + D/2), norm sqrt(8)
   std::vector<float> mean_value, zero;  ///< ground values per head: the mean of the head's values; zero
   setting alpha[4], beta[4], gamma[4];  ///< by granularity
-  setting sink;  ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
+  setting sink;            ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
+  setting affine_alpha;    ///< per query: linear_clipping of 10 times the cosine of q_i with a vector of signs: around 1/2
+  setting affine_average;  ///< its mean over the layer: what a moving average of it comes to
 
   attune::tensor<float const> first(std::vector<float> const& x, index_t count) const {
     return {x.data(), {1, count, length, width}};
@@ -68,9 +70,15 @@ struct layer {
   attune::tensor<float const> head(std::vector<float> const& x, index_t h) const {
     return {x.data() + h * length * width, {1, 1, length, width}};
   }
+  /// The first `count` positions of one head: a text cut short there.
+  attune::tensor<float const> prefix(std::vector<float> const& x, index_t h, index_t count) const {
+    return {x.data() + h * length * width, {1, 1, count, width}};
+  }
   attune::tensor<float const> of(std::vector<float> const& x, row_range const& r) const {
     return {x.data() + (r.head * length + r.first) * width, {1, 1, r.count, width}, {0, 0, r.step * width, 1}};
   }
+  /// q_i . k_j / sqrt(width) of the first `keys` keys, in double.
+  std::vector<double> scores(index_t h, index_t i, index_t keys) const;
 };
 
 /// Reads alice_layer<number>_{q,k,v,o}.npy and derives the rest. `heads` > 0 keeps only the first ones.
@@ -79,4 +87,4 @@ layer load_layer(std::filesystem::path const& folder, int number, index_t heads)
 /// The tokens, one per position.
 std::vector<std::string> load_tokens(std::filesystem::path const& folder);
 
-}  // namespace demo
+}  // namespace apps

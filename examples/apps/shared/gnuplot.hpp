@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   gnuplot("plots/error.gnuplot", {{"data", folder}, {"out", "error.svg"}});
+//
+// Pictures by gnuplot: committed scripts that read CSV files and write SVG.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace apps {
+
+/// Runs a script with these string variables set, and `common`, the path of common.gnuplot, which a script loads first.
+/// Throws std::runtime_error if gnuplot is not there, fails, or says anything: it warns where a picture lacks its data.
+void gnuplot(std::filesystem::path const& script, std::map<std::string, std::string> variables);
+
+}  // namespace apps

@@ -25,7 +25,12 @@ extern "C" {
 /// k may be null: then width is 0. The arrays must stay.
 void attune_cache_fill(float const* sort_k, float const* k, float const* v, int keys, int width, int value_width) {
   tokens = {std::make_unique<cache::sorted<float>>(cache::sorted_layout{.key_width = width, .value_width = value_width}),
-            sort_k, k, v, keys, width, value_width};
+            sort_k,
+            k,
+            v,
+            keys,
+            width,
+            value_width};
   for (index_t j = 0; j < keys; ++j)
     tokens.sorted->insert({sort_k + j, 1}, {v + j * value_width, std::size_t(value_width)},
                           {k == nullptr ? nullptr : k + j * width, std::size_t(width)});
@@ -34,12 +39,12 @@ void attune_cache_fill(float const* sort_k, float const* k, float const* v, int 
 /// One row, certified. Returns the number of keys scored.
 long attune_cache_decode(float const* sort_q, float const* q, float* out, float tau, double eps) {
   cache::row_report report;
-  cache::decode(cpu<float>{1}, *tokens.sorted,
-                cache::queries<float>{.sort_q = {sort_q, {1, 1, 1, 1}},
-                                      .tau = double(tau),
-                                      .q = q == nullptr ? tensor<float const>() : tensor<float const>(q, {1, 1, 1, tokens.width})},
-                cache::certified{eps},
-                cache::decoded<float>{.out = {out, {1, 1, 1, tokens.value_width}}, .rows = {&report, 1}});
+  cache::decode(
+      cpu<float>{1}, *tokens.sorted,
+      cache::queries<float>{.sort_q = {sort_q, {1, 1, 1, 1}},
+                            .tau = double(tau),
+                            .q = q == nullptr ? tensor<float const>() : tensor<float const>(q, {1, 1, 1, tokens.width})},
+      cache::certified{eps}, cache::decoded<float>{.out = {out, {1, 1, 1, tokens.value_width}}, .rows = {&report, 1}});
   return long(report.scored);
 }
 
@@ -52,7 +57,11 @@ void attune_cache_dense(float const* sort_q, float const* q, float* out, float t
     decode(cpu<float>{threads}, scalar_sort_attention(double(tau)), {.v = V, .sort_q = Q, .sort_k = K}, {.out = O});
   else
     decode(cpu<float>{threads}, hybrid_attention(double(tau)),
-           {.q = {q, {1, 1, 1, tokens.width}}, .k = {tokens.k, {1, 1, tokens.keys, tokens.width}}, .v = V, .sort_q = Q, .sort_k = K},
+           {.q = {q, {1, 1, 1, tokens.width}},
+            .k = {tokens.k, {1, 1, tokens.keys, tokens.width}},
+            .v = V,
+            .sort_q = Q,
+            .sort_k = K},
            {.out = O});
 }
 }

@@ -133,6 +133,10 @@ int main(int argc, char** argv) {
            sorted::sliced_relu{divisor::one, sorted::visibility::causal}, threads),
       make("gaussian, 1e-6", false, true, gauss, scalar_sort_attention(tau), sorted::gaussian{tau, 1e-6}, threads),
       make("gaussian, 1e-3", false, true, gauss, scalar_sort_attention(tau), sorted::gaussian{tau, 1e-3}, threads),
+      make("gaussian, causal, 1e-6", true, true, gauss, scalar_sort_attention(tau, mask::causal{}),
+           sorted::gaussian{tau, 1e-6, sorted::visibility::causal}, threads),
+      make("gaussian, causal, 1e-3", true, true, gauss, scalar_sort_attention(tau, mask::causal{}),
+           sorted::gaussian{tau, 1e-3, sorted::visibility::causal}, threads),
   };
   std::printf("%td queries and keys, %td heads, Dv = %td, float, tau = %g, %d threads, best of %d\n", keys, heads, p.width, tau,
               threads, attempts);

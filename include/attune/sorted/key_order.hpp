@@ -241,7 +241,7 @@ struct window_rule {
 };
 
 /// Of a rectangle, keys and queries in key order: the window of each query, and of both what is left once queries without a key and
-/// keys without a query are gone. score_at(i, j): the score of a pair, at most. O(queries (log keys + D)).
+/// keys without a query are gone. score_at(i, j): the score of a pair, or less. O(queries (log keys + D)).
 template <class Score>
 key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<index_t const> keys, line<double> const& on,
                                   std::vector<double> const& tau, std::vector<double> const& key_norm,

@@ -364,6 +364,40 @@ TEST_CASE("sorted hybrid: a sink serves rows that see nothing else, and queries 
   CHECK(near(out[0], 2, 1e-12));
 }
 
+TEST_CASE("sorted truncated and limited radius: the windows that they name, and what those leave out is bounded") {
+  hybrid_problem p = random_hybrid(lie::normal, 90, 110, 2, false, 8);
+  p.line.tau = numbers{0.1, 0.1};
+  numbers in_order(p.line.k.begin(), p.line.k.begin() + 110);  // of head 0
+  std::sort(in_order.begin(), in_order.end());
+  auto const check = [&](auto const& op, auto const& kept) {
+    line_problem const& l = p.line;
+    shape const queries{1, 1, 90, 1}, keys{1, 1, 110, 1};
+    numbers const sq(l.q.begin(), l.q.begin() + 90), sk(l.k.begin(), l.k.begin() + 110), v(l.v.begin(), l.v.begin() + 110);
+    numbers out(90), discarded(90);
+    sorted::forward<double>(op, {.sort_q = tensor(sq, queries), .sort_k = tensor(sk, keys), .v = tensor(v, keys)},
+                            {tensor(out, queries), {}, tensor(discarded, queries)});
+    for (std::size_t i = 0; i < 90; ++i) {
+      double mass = 0, sum = 0, all = 0;
+      for (std::size_t j = 0; j < 110; ++j) {
+        double const w = std::exp(-(sq[i] - sk[j]) * (sq[i] - sk[j]) / 0.1);
+        all += w;
+        if (!kept(sq[i], sk[j])) continue;
+        mass += w;
+        sum += w * v[j];
+      }
+      CHECK(near(out[i], mass > 0 ? sum / mass : 0, 1e-10));
+      CHECK(discarded[i] >= 1 - mass / all - 1e-12);
+    }
+  };
+  check(sorted::truncated{.tau = 0.1, .keys = 21}, [&](double q, double k) {
+    index_t const at = std::lower_bound(in_order.begin(), in_order.end(), q) - in_order.begin(),
+                  rank = std::lower_bound(in_order.begin(), in_order.end(), k) - in_order.begin();
+    return rank >= at - 10 && rank < at + 11;
+  });
+  check(sorted::limited_radius{.tau = 0.1, .eps = 0.4},
+        [](double q, double k) { return std::fabs(q - k) <= std::sqrt(-0.1 * std::log(0.4)); });
+}
+
 TEST_CASE("sorted hybrid: bitwise the same for any number of threads; tau per query") {
   hybrid_problem const p = random_hybrid(lie::tied, 700, 700, 2, true, 6);
   numbers tau;
@@ -397,6 +431,12 @@ TEST_CASE("sorted hybrid: bad input is refused in words, and nothing is written"
   CHECK(refused({}, worse).find("sort_k has the value nan") != std::string::npos);
   CHECK(refused({.tau = 0.0}, good).find("tau") != std::string::npos);
   CHECK(refused({.tolerance = 1.0}, good).find("tolerance") != std::string::npos);
+  CHECK(error_of([&] {
+          sorted::forward<double>(sorted::truncated{.keys = 0}, good, {tensor(out, two), {}, {}});
+        }).find("keys has the value 0") != std::string::npos);
+  CHECK(error_of([&] {
+          sorted::forward<double>(sorted::limited_radius{.eps = 0}, good, {tensor(out, two), {}, {}});
+        }).find("eps") != std::string::npos);
   worse = good;
   worse.q = tensor<double const>(vectors, {1, 1, 2, 2});
   CHECK(refused({}, worse).find("k has no data") != std::string::npos);

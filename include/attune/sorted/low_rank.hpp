@@ -65,12 +65,7 @@ class low_rank_head {
     }
     return report;
   }
-  void write(results<T> const& to) const {
-    for (index_t i = 0; i < e_.queries; ++i) {
-      store(to.out, b_, h_, i, sums_[i]);
-      if (!to.lse.absent()) to.lse(b_, h_, i, 0) = T(lse_[std::size_t(i)]);
-    }
-  }
+  void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
   /// After forward(): the exact gradients of what it computes, landmarks and frequencies held still but for their scale in tau.
   /// Returns the gradient by tau where features only know x / sqrt(tau).
   W backward(cotangents<T> const& by, gradients<T> const& d) {

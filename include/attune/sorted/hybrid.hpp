@@ -163,7 +163,9 @@ class hybrid_head {
     for (index_t i = 0; i < e_.queries; ++i) {
       hybrid_certificate row;
       W const rounded = rounding(i, scored_[std::size_t(i)]), lost = bounds_.lost(i);
-      if (lost > -math::infinity<W>()) row.discarded = 1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost));
+      // Of what was lost, in terms of the mass that was summed, or of what the row has at least whatever the rounding of sums.
+      if (lost > -math::infinity<W>())
+        row.discarded = std::min(1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost)), std::exp(lost - bounds_.found(i)));
       row.rounded = sums_[i][e_.width] == 0 ? 0 : rounded;
       row.visible = seen_[std::size_t(i)].size();
       row.scored = index_t(scored_[std::size_t(i)]);

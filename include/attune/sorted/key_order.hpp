@@ -199,6 +199,7 @@ class row_bounds {
       : tolerance_(tolerance), found_(std::size_t(queries), none), lost_(found_), reach_(found_.size(), 0.0) {}
 
   double& reach(index_t i) { return reach_[std::size_t(i)]; }
+  double found(index_t i) const { return found_[std::size_t(i)]; }
   double lost(index_t i) const { return lost_[std::size_t(i)]; }
   /// The row has at least e^log_mass.
   void find(index_t i, double log_mass) { found_[std::size_t(i)] = std::max(found_[std::size_t(i)], log_mass); }

@@ -348,6 +348,22 @@ TEST_CASE("sorted hybrid: what a query does not see is never read, what is not f
   for (std::size_t i = 450; i < 600; ++i) CHECK(std::isnan(after.out[i * 5]));
 }
 
+TEST_CASE("sorted hybrid: without a key out is 0, without a query nothing happens") {
+  numbers const q{1}, none;
+  numbers out(1, 7.0), lse(1), discarded(1, 7.0), nothing, dq(1, 7.0);
+  shape const one{1, 1, 1, 1}, empty{1, 1, 0, 1};
+  sorted::hybrid_arrays<double> const in{tensor(q, one), tensor(none, empty), tensor(none, empty)};
+  auto const c = sorted::forward<double>(sorted::hybrid{}, in, {tensor(out, one), tensor(lse, one), tensor(discarded, one)});
+  CHECK(out[0] == 0);
+  CHECK(lse[0] == -inf);
+  CHECK(discarded[0] == 0);
+  CHECK(c.visible == 0);
+  sorted::vjp<double>(sorted::hybrid{}, in, {tensor<double const>(q, one), {}}, {.sort_q = tensor(dq, one)});
+  CHECK(dq[0] == 0);
+  sorted::forward<double>(sorted::hybrid{}, {tensor(none, empty), tensor(q, one), tensor(q, one)},
+                          {tensor(nothing, empty), {}, {}});
+}
+
 TEST_CASE("sorted hybrid: a sink serves rows that see nothing else, and queries near it") {
   numbers const q{0, 3}, k{3}, v{8}, sink_k{0}, sink_v{2};
   numbers out(2);

@@ -44,6 +44,16 @@ def softcap(q, k, v, hidden, visible, cap):
     return torch.softmax(hide(cap * torch.tanh(scores(q, k) / cap), hidden), -1) @ v
 
 
+def scalar_row(sort_q, q, sort_k, k, v, tau):
+    """One row of -(sort_q - sort_k)^2 / tau against all keys; q and k are not used."""
+    return torch.softmax(-((sort_q - sort_k) ** 2) / tau, -1) @ v
+
+
+def hybrid_row(sort_q, q, sort_k, k, v, tau):
+    """The same beside a dot product."""
+    return torch.softmax(k @ q / math.sqrt(k.shape[-1]) - (sort_q - sort_k) ** 2 / tau, -1) @ v
+
+
 def hybrid(q, k, v, hidden, visible, sort_q, sort_k, tau):
     """A dot product and -(sort_q - sort_k)^2 / tau, one number per position each."""
     return torch.softmax(hide(scores(q, k) - (sort_q - sort_k.transpose(-1, -2)) ** 2 / by_head(tau), hidden), -1) @ v

@@ -285,6 +285,45 @@ def decode(bench):
                                       tolerance=REDUCED_TOLERANCE.get(dtype, 1e-4)), some)
 
 
+def cache(bench):
+    """One query against a sorted cache whose certified window holds some 1,000 keys, and against all keys. Queries change from call to
+    call: a window that was just read would lie in the processor's cache."""
+    width, eps, window, queries = 64, 1e-6, 1000, 64
+    for keys in dict.fromkeys(min(n, bench.options.longest) for n in (10_000, 100_000, 1_000_000)):
+        tau = (window / (2 * keys)) ** 2 / -math.log(eps)
+        generator = torch.Generator().manual_seed(0)
+        uniform = lambda *shape: torch.rand(*shape, generator=generator)
+        sort_k, v, sort_q = uniform(keys), uniform(keys, width) * 2 - 1, uniform(queries, 1)
+        for name in ("scalar", "hybrid"):
+            hybrid = name == "hybrid"
+            k, q = (uniform(keys, width) * 2 - 1, uniform(queries, width) * 2 - 1) if hybrid else (None, None)
+            certified, dense, scored = bench.library.cache(sort_k, k, v, tau, eps)
+            eager = formulas.hybrid_row if hybrid else formulas.scalar_row
+            turn = [0]
+
+            def one(function, at=None):
+                """The next row, or row `at`."""
+                turn[0] = (turn[0] + 1) % queries
+                n = turn[0] if at is None else at
+                return function(sort_q[n], q[n] if hybrid else None)
+
+            def implementation(label, function):
+                return Implementation(label, function and (lambda: one(function)), function and (lambda: one(function, 0).clone()))
+
+            torch_row = lambda s, x: eager(s, x, sort_k, k, v, tau)
+            compiled = bench.compile(eager)
+            some = [implementation("eager", torch_row)]
+            if compiled:
+                some.append(implementation("compile", lambda s, x: compiled(s, x, sort_k, k, v, tau)))
+            some += [implementation("attune dense", dense), implementation("attune", certified)]
+            with torch.no_grad():
+                bench.rounds.run(Case("cache", name, f"Lk{keys} D{width}", 2.0 * keys * width * (2 if hybrid else 1),
+                                      bytes=4.0 * keys * (width * (2 if hybrid else 1) + 1)), some)
+            if scored:
+                certified(sort_q[0], q[0] if hybrid else None)
+                bench.rounds.emit(group="cache", case=name, shape=f"Lk{keys} D{width}", tau=tau, eps=eps, scored=scored())
+
+
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
 
 

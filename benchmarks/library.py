@@ -63,6 +63,31 @@ class Library:
 
         return run, lambda: [self._gradient(n, x) for n, x in zip("qkv", (q, k, v))]
 
+    def cache(self, sort_k, k, v, tau, eps):
+        """A sorted cache of one head of these tokens: (certified, dense, scored), the first two functions of (sort_q, q) that return a
+        row, the third the keys that the last certified row scored; Nones without the library. k and q may be None."""
+        fill = self.symbol("attune_cache_fill")
+        if fill is None:
+            return None, None, None
+        decode, all_keys = self.symbol("attune_cache_decode"), self.symbol("attune_cache_dense")
+        decode.restype = ctypes.c_long
+        real = ctypes.c_float
+        pointer = lambda x: _argument(x, real) if x is not None else ctypes.c_void_p()
+        fill(*map(pointer, (sort_k, k, v)), *(ctypes.c_int(n) for n in (sort_k.numel(), k.shape[-1] if k is not None else 0, v.shape[-1])))
+        out = torch.empty(v.shape[-1])
+        seen = []
+        bandwidth = real(tau)
+
+        def certified(sort_q, q, _=(sort_k, k, v)):
+            seen[:] = [decode(pointer(sort_q), pointer(q), pointer(out), bandwidth, ctypes.c_double(eps))]
+            return out
+
+        def dense(sort_q, q, _=(sort_k, k, v)):
+            all_keys(pointer(sort_q), pointer(q), pointer(out), bandwidth, ctypes.c_int(self.threads))
+            return out
+
+        return certified, dense, lambda: seen[0]
+
     def _call(self, q, k, v, out, causal, parameters):
         real = ctypes.c_double if q.dtype == torch.float64 else ctypes.c_float
         (b, h, queries, d), (_, key_heads, keys, _) = q.shape, k.shape

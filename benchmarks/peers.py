@@ -21,7 +21,7 @@ import sys
 import warnings
 
 # Each is a function of groups.py, which imports torch: too early here.
-GROUPS = "prefill small fp64 storage custom entmax decode backward train long".split()
+GROUPS = "prefill small fp64 storage custom entmax decode cache backward train long".split()
 
 
 def options():

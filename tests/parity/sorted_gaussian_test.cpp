@@ -9,8 +9,6 @@
 namespace attune::test {
 namespace {
 
-using sorted::visibility;
-
 TEST_SUITE("sorted") {
   TEST_CASE("gaussian: by its series") {
     for (lie const keys : {lie::normal, lie::clustered, lie::heavy}) {
@@ -19,7 +17,7 @@ TEST_SUITE("sorted") {
       p.batch = p.heads = p.key_heads = 1;  // the rest of the arrays is not read
       p.q.resize(300), p.k.resize(400), p.v.resize(2000), p.by.resize(1500), p.by_lse.resize(300), p.tau.assign(1, 2.5);
       line_results want(p), got(p);
-      if (!dense_results("scalar_sort/none/none/softmax", visibility::full, p, true, true, want)) return;
+      if (!dense_results("scalar_sort/none/none/softmax", all_sights(300, 400)[0], p, true, true, want)) return;
       for (double const tolerance : {1e-3, 1e-6, 1e-12}) {
         sorted::gaussian const op{2.5, tolerance};
         auto const c = sorted::forward(op, p.arrays(), {tensor(got.out, p.query_side(5)), tensor(got.lse, p.query_side())});
@@ -44,10 +42,10 @@ TEST_SUITE("sorted") {
   }
 
   TEST_CASE("gaussian: however scalars lie") {
-    for_each_line([](line_problem const& p, visibility sees) {
-      if (sees == visibility::causal) return;
+    for_each_line([](line_problem const& p, sight const& s) {
+      if (!s.value.sees_all()) return;
       line_results want(p);
-      if (!dense_results("scalar_sort/none/none/softmax", sees, p, true, true, want)) return;
+      if (!dense_results("scalar_sort/none/none/softmax", s, p, true, true, want)) return;
       auto const got = sorted_results(sorted::gaussian{per_head(p.tau), 1e-12}, p, true, true);
       CHECK(away(got.out, want.out) < 1e-11);
       CHECK(away(got.lse, want.lse) < 1e-11);

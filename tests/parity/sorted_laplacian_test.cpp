@@ -9,14 +9,12 @@
 namespace attune::test {
 namespace {
 
-using sorted::visibility;
-
 TEST_SUITE("sorted") {
   TEST_CASE("laplacian") {
-    for_each_line([](line_problem const& p, visibility sees) {
+    for_each_line([](line_problem const& p, sight const& s) {
       line_results want(p);
-      if (!dense_results("scalar_laplacian/none/none/softmax", sees, p, true, true, want)) return;
-      auto const got = sorted_results(sorted::laplacian{per_head(p.tau), sees}, p, true, true);
+      if (!dense_results("scalar_laplacian/none/none/softmax", s, p, true, true, want)) return;
+      auto const got = sorted_results(sorted::laplacian{per_head(p.tau), s.value}, p, true, true);
       CHECK(away(got.out, want.out) < 1e-12);
       CHECK(away(got.lse, want.lse) < 1e-12);
       CHECK(away(got.q, want.q) < 1e-11);

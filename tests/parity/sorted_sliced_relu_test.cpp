@@ -9,8 +9,6 @@
 namespace attune::test {
 namespace {
 
-using sorted::visibility;
-
 TEST_SUITE("sorted") {
   TEST_CASE("sliced ReLU") {
     struct {
@@ -20,12 +18,12 @@ TEST_SUITE("sorted") {
                        {"scalar_difference/none/none/mean_relu", divisor::count},
                        {"scalar_difference/none/none/normalized_relu", divisor::sum}};
     for (auto const& kind : kinds)
-      for_each_line([&](line_problem const& p, visibility sees) {
+      for_each_line([&](line_problem const& p, sight const& s) {
         INFO(std::string(kind.name));
         line_results want(p);
         bool const with_lse = kind.divided_by == divisor::sum;
-        if (!dense_results(kind.name, sees, p, with_lse, false, want)) return;
-        auto const got = sorted_results(sorted::sliced_relu{kind.divided_by, sees}, p, with_lse, false);
+        if (!dense_results(kind.name, s, p, with_lse, false, want)) return;
+        auto const got = sorted_results(sorted::sliced_relu{kind.divided_by, s.value}, p, with_lse, false);
         CHECK(away(got.out, want.out) < 1e-12);
         CHECK(away(got.lse, want.lse) < 1e-12);
         CHECK(away(got.q, want.q) < 1e-11);

@@ -10,15 +10,15 @@
 
 #include "../instances/registry.hpp"
 #include "line_problem.hpp"
+#include "sights.hpp"
 
 namespace attune::test {
 using instances::array;
-using sorted::visibility;
 
 inline array as_array(std::vector<double> const& x, shape const& s) { return {{s.batch, s.head, s.position, s.feature}, x}; }
 
 /// The dense reference of registry entry `name`; fails to find it only where a configuration leaves operators out.
-inline bool dense_results(char const* name, visibility sees, line_problem const& p, bool with_lse, bool with_tau,
+inline bool dense_results(char const* name, sight const& s, line_problem const& p, bool with_lse, bool with_tau,
                           line_results& r) {
   auto const found = instances::registry().find(name);
   if (found == instances::registry().end()) {
@@ -29,11 +29,9 @@ inline bool dense_results(char const* name, visibility sees, line_problem const&
   dense.tensors = {
       {"sort_q", as_array(p.q, p.query_side())}, {"sort_k", as_array(p.k, p.key_side())}, {"v", as_array(p.v, p.value_side())}};
   if (with_tau) dense.parameters["tau"] = {{1, p.heads, 1}, p.tau};
-  if (sees == visibility::causal) {
-    dense.visible_shape = {1, 1, p.queries, p.keys};
-    for (index_t i = 0; i < p.queries; ++i)
-      for (index_t j = 0; j < p.keys; ++j) dense.visible.push_back(j <= i + p.keys - p.queries ? 1 : 0);
-  }
+  dense.visible_shape = {1, 1, p.queries, p.keys};
+  for (index_t i = 0; i < p.queries; ++i)
+    for (index_t j = 0; j < p.keys; ++j) dense.visible.push_back(s.sees(i, j) ? 1 : 0);
   auto const exact = instances::backend::reference_double;
   auto const rows = found->second.run(dense, exact, {});
   instances::cotangent by{as_array(p.by, p.query_side(p.width)), {}, {}};
@@ -50,18 +48,17 @@ inline bool dense_results(char const* name, visibility sees, line_problem const&
 
 inline constexpr lie all_lies[] = {lie::normal, lie::clustered, lie::equal, lie::tied, lie::heavy, lie::far};
 
-/// Calls f with problems of every kind: full and causal, more keys than queries and fewer, sizes at the edges of blocks.
+/// Calls f with problems of every kind: every visibility, more keys than queries and fewer, sizes at the edges of blocks.
 template <class F>
 void for_each_line(F const& f) {
   static std::pair<index_t, index_t> const lengths[] = {{65, 65}, {20, 131}, {70, 33}, {1, 64}};
   unsigned seed = 0;
   for (lie const keys : all_lies)
-    for (visibility const sees : {visibility::full, visibility::causal})
-      for (auto const& length : lengths) {
-        index_t const lq = length.first, lk = length.second;
+    for (auto const& length : lengths)
+      for (sight const& s : all_sights(length.first, length.second)) {
         lie const queries = ++seed % 3 == 0 ? keys : lie::normal;
-        INFO("keys ", int(keys), " queries ", int(queries), sees == visibility::full ? " full " : " causal ", lq, " x ", lk);
-        f(random_line(queries, keys, lq, lk, seed), sees);
+        INFO("keys ", int(keys), " queries ", int(queries), " ", s.name, " ", length.first, " x ", length.second);
+        f(random_line(queries, keys, length.first, length.second, seed), s);
       }
 }
 

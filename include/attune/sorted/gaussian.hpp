@@ -4,8 +4,8 @@
 //   out_i = sum_j w_ij v_j,   w_ij = e^(-(q_i - k_j)^2 / tau) / z_i        in O(n log n) for a given tolerance, with a certificate
 //
 // No finite set of sums over keys serves every query (the kernel is strictly positive definite), so this is an approximation, and says how
-// good: a 1-D fast Gauss transform. Queries in runs of about sqrt(tau) share the moments of the keys in their window; a run with few
-// queries, or far from all keys, meets the keys of its window one by one.
+// good: a 1-D fast Gauss transform. Keys in runs of about sqrt(tau) / 2 are summed once to moments, runs of queries collect the moments of
+// the cells in their window; a run with few queries, or far from all keys, meets the keys of its window one by one.
 #pragma once
 
 #include <vector>
@@ -13,150 +13,180 @@
 #include <attune/policies/kernel/scalar.hpp>
 #include <attune/sorted/gaussian_plan.hpp>
 #include <attune/sorted/mass_rows.hpp>
+#include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
 
 namespace attune::sorted {
 
-/// Softmax attention with kernel::scalar_sort, full visibility, float and double.
+/// Softmax attention with kernel::scalar_sort, float and double.
 /// tolerance: what windows and series may leave out of any row, as a share of its mass. What they did leave out, with the rounding of the
 ///   sums, comes back as the certificate of the call; a tolerance below 1e-12, about that rounding, is refused.
-/// tau: shared or per head; a value per query is refused in words.
+/// tau: shared or per head; a value per query is refused in words (sorted::hybrid takes it).
 /// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: one box, two terms, uniform weights. No NaN from finite inputs as long as
 ///   (q - k)^2 / tau is finite in double for the nearest key.
-/// NaN or infinite values reach every query whose window holds them; values outside the window are never read.
-/// Cost: n log n for sorting, then O(n p Dv) with p <= 40 terms (about 16 at 1e-6) times the boxes that a window spans (about 9); at worst
-///   O(n window Dv), where queries are fewer than about p per sqrt(tau). Memory: per thread 8 (Dv + 2) bytes per query and key.
-/// Source: Greengard and Strain, "The Fast Gauss Transform", 1991, with moments about the queries; the certificate is ours.
+/// NaN or infinite values reach every query that sees them and whose window holds them; values outside the window are never read.
+/// Cost: n log n for sorting, then O(n p Dv) with p <= 40 terms (about 11 at 1e-6), and p^2 Dv for each pair of a run of queries and a run
+///   of keys in its window; causal, windows, documents: the same in each of O(log n) levels. At worst O(n window Dv), where queries are
+///   fewer than about p per sqrt(tau). Memory: per thread 8 (Dv + 2) bytes per query and key.
+/// Source: Greengard and Strain, "The Fast Gauss Transform", 1991; the certificate is ours.
 struct gaussian {
   parameter tau = 1;
   double tolerance = 1e-6;
+  visibility sees{};
 };
 
 namespace detail {
 
-template <class T, class Arch>
-class gaussian_head {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
-                "attune: the fast Gauss transform is a plan in double: float and double tensors only");
+/// Queries and keys that all see each other: what keys give to queries, and its exact transpose.
+template <class Arch>
+class gaussian_rectangle {
   using W = double;
+  static constexpr W rounding_ = 0x1p-53;
 
  public:
-  gaussian_head(gaussian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), b_(b), h_(h), tau_(op.tau.template value<W>(b, h, 0)), inverse_unit_(1 / std::sqrt(tau_)), kernel_{tau_},
-        sums_(e.queries, e.width), values_(e.keys, e.width + 1), series_(e.width + 1), lse_(std::size_t(e.queries)) {
-    line<W> const on(in, e, b, h);
-    sorted_runs<W> by_query(on.q), by_key(on.k);
-    by_query.sort(0, e.queries);
-    by_key.sort(0, e.keys);
-    for (index_t const i : by_query.run(0, e.queries)) query_.push_back(i), q_.push_back(on.q[std::size_t(i)]);
-    for (index_t const j : by_key.run(0, e.keys)) {
-      load(values_[index_t(key_.size())], in.v, b, e.value_head(h), j, W(1));
-      key_.push_back(j), k_.push_back(on.k[std::size_t(j)]);
+  /// value(j): the row (v_j, 1).
+  template <class Value>
+  gaussian_rectangle(std::span<index_t const> queries, std::span<index_t const> keys, line<W> const& on, W tau, W tolerance,
+                     index_t width, series<Arch>& sums, Value const& value)
+      : query_(queries), key_(keys), features_(width + 1), inverse_unit_(1 / std::sqrt(tau)), kernel_{tau}, series_(sums),
+        values_(index_t(keys.size()), width + 1) {
+    for (index_t const i : queries) q_.push_back(on.q[std::size_t(i)]);
+    for (index_t const j : keys) {
+      W const* const row = value(j);
+      std::copy(row, row + values_.step(), values_[index_t(k_.size())]);
+      k_.push_back(on.k[std::size_t(j)]);
     }
-    plan_ = plan_gaussian(q_, k_, tau_, op.tolerance);
+    plan_ = plan_gaussian(q_, k_, tau, tolerance);
+    if (plan_.most_terms > 0) sum_cells();
   }
 
-  gaussian_certificate forward() {
+  /// Joins the masses and value sums of its keys to the rows of its queries.
+  gaussian_certificate forward(mass_rows<W>& rows_of_queries) {
     gaussian_certificate worst;
-    for (gaussian_box const& box : plan_) {
+    rows<W> one(1, features_);
+    for (gaussian_box const& box : plan_.boxes) {
       ++worst.boxes;
       if (box.order > 0) {
         ++worst.expanded;
-        gather_keys(box, box.order);
+        collect_cells(box);
         evaluate(
-            box.order, box.first, box.last, [&](index_t r, W* x) { series_at(place_of_query(box, r), box.order, W(0), x); },
+            box.order, box.first, box.last, [&](index_t r, W* y) { powers(place(q_, r, box.center), box.order, y); },
             [&](index_t r, W const* out) {
-              W* const sums = sums_[query_[std::size_t(r)]];
-              for (index_t f = 0; f <= e_.width; ++f) sums[f] = out[f * series<Arch>::targets];
+              for (index_t f = 0; f < features_; ++f) one[0][f] = out[f * series<Arch>::targets];
+              gaussian_certificate row;
+              W const mass = one[0][features_ - 1];
+              row.truncated = box.missing / mass;
+              row.rounded = rounding_ * (W(box.hi - box.lo) + 64 * (box.order + 4)) * box.size / mass;
+              row.discarded = discarded(box, q_[std::size_t(r)], 0) / mass;
+              worst.include(row);
+              rows_of_queries.join(query_[std::size_t(r)], W(0), one[0]);
             });
+        continue;
       }
       for (index_t r = box.first; r < box.last; ++r) {
-        index_t const i = query_[std::size_t(r)];
         W const q = q_[std::size_t(r)];
-        gaussian_certificate row;
-        W log_unit = 0;  // the masses are relative to e^log_unit
-        if (box.order > 0) {
-          W const y = (q - box.center) * inverse_unit_, fade = std::exp(-y * y);
-          sums_.reference(i) = 0;
-          W const mass = sums_[i][e_.width];
-          row.truncated = box.missing * fade / mass;
-          row.rounded =
-              rounding_ * (W(box.hi - box.lo) + 3 * box.order + 256) * size_of_terms(box.order, std::fabs(y)) * fade / mass;
-        } else {
-          W farthest = 0;
-          for (index_t j = box.lo; j < box.hi; ++j) {
-            W const s = kernel_.score(q - k_[std::size_t(j)], no_key);
-            farthest = std::max(farthest, -s);
-            sums_.join(i, s, values_[j]);
-          }
-          log_unit = sums_.reference(i);
-          // A score of size |s| is known to 3 units of its last place.
-          row.rounded = rounding_ * (W(box.hi - box.lo) + 64 + 6 * farthest);
+        W farthest = 0, most = unseen_reference<W>(), mass = 0;
+        for (index_t j = box.lo; j < box.hi; ++j) most = std::max(most, kernel_.score(q - k_[std::size_t(j)], no_key));
+        std::fill(one[0], one[0] + one.step(), W(0));
+        for (index_t j = box.lo; j < box.hi; ++j) {
+          W const s = kernel_.score(q - k_[std::size_t(j)], no_key), w = normalizer::softmax::bound<W>{}.earned(s, most);
+          farthest = std::max(farthest, -s);
+          mass += w;
+          add(one[0], values_[j], w, one.step());
         }
-        row.discarded = discarded(box, q, log_unit) / sums_[i][e_.width];
+        rows_of_queries.join(query_[std::size_t(r)], most, one[0]);
+        gaussian_certificate row;
+        // A score of size |s| is known to 3 units of its last place.
+        row.rounded = rounding_ * (W(box.hi - box.lo) + 64 + 6 * farthest);
+        row.discarded = discarded(box, q, most) / mass;
         worst.include(row);
-        lse_[std::size_t(i)] = sums_.finish(i);
       }
     }
-    if (e_.keys == 0)
-      for (W& lse : lse_) lse = -math::infinity<W>();
     return worst;
   }
-  void write(results<T> const& to) { store_head(to, b_, h_, sums_, lse_); }
 
-  /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a = -(y - u)^2.
-  /// Returns the gradient by tau.
-  W backward(cotangents<T> const& by, gradients<T> const& d) {
-    make_pulls(e_, b_, h_, by, lse_, sums_.sums());
-    rows<W> const& pulls = sums_.sums();
-    std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0)), dk_sorted(std::size_t(e_.keys), W(0));
-    rows<W> dv_sorted(e_.keys, e_.width + 1), dv(e_.keys, e_.width + 1);
-    for (gaussian_box const& box : plan_) {
+  /// Adds the gradients of sum_i <pull_i, sum_j e^(-(y_i - u_j)^2 - lse_i) (v_j, 1)>, exact for what forward() computes; dq and dk in
+  /// units of 2 / sqrt(tau).
+  void backward(rows<W> const& pulls, std::vector<W> const& lse, std::vector<W>& dq, std::vector<W>& dk, rows<W>& dv) {
+    std::vector<W> along(k_.size(), W(0));  // dk and dv in sorted order
+    rows<W> values(index_t(k_.size()), features_);
+    rows<W> collected(index_t(plan_.boxes.size()) * plan_.most_terms, features_);
+    for (std::size_t b = 0; b < plan_.boxes.size(); ++b) {
+      gaussian_box const& box = plan_.boxes[b];
       if (box.order > 0)
-        expanded_gradients(box, pulls, dq, dk_sorted, dv_sorted);
+        expanded_queries(box, index_t(b), pulls, lse, dq, collected);
       else
-        paired_gradients(box, pulls, dq, dk_sorted, dv_sorted);
+        paired_gradients(box, pulls, lse, dq, along, values);
     }
-    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together.
-    W by_tau = 0;
-    W const origin = k_.empty() ? W(0) : k_[k_.size() / 2];
-    for (std::size_t r = 0; r < q_.size(); ++r) by_tau -= (q_[r] - origin) * dq[std::size_t(query_[r])];
+    if (plan_.most_terms > 0) expanded_keys(collected, along, values);
     for (std::size_t r = 0; r < k_.size(); ++r) {
-      by_tau -= (k_[r] - origin) * dk_sorted[r];
-      dk[std::size_t(key_[r])] = dk_sorted[r];
-      std::copy(dv_sorted[index_t(r)], dv_sorted[index_t(r)] + dv.step(), dv[key_[r]]);
+      dk[std::size_t(key_[r])] += along[r];
+      add(dv[key_[r]], values[index_t(r)], W(1), dv.step());
     }
-    add_to_gradients(e_, b_, h_, dq, dk, dv, W(2 * inverse_unit_), d);
-    return by_tau * inverse_unit_ / tau_;
   }
 
  private:
   static constexpr key<W> no_key{W(0)};
-  static constexpr W rounding_ = 0x1p-53;
 
-  W place_of_key(gaussian_box const& box, index_t j) const { return (k_[std::size_t(j)] - box.center) * inverse_unit_; }
-  W place_of_query(gaussian_box const& box, index_t r) const { return (q_[std::size_t(r)] - box.center) * inverse_unit_; }
-
-  /// terms_m = sum_j u_j^m e^(-u_j^2) (v_j, 1) over the window
-  void gather_keys(gaussian_box const& box, int count) {
-    series_.gather(
-        count, values_[0], values_.step(), box.lo, box.hi, false,
-        [&](index_t j) {
-          W const u = place_of_key(box, j);
-          return std::exp(-u * u);
-        },
-        [&](index_t j) { return place_of_key(box, j); });
+  W place(std::vector<W> const& x, index_t at, W center) const { return (x[std::size_t(at)] - center) * inverse_unit_; }
+  static void powers(W y, int count, W* to) {
+    to[0] = 1;
+    for (int m = 1; m < count; ++m) to[m] = to[m - 1] * y;
   }
-  /// x_m = e^(-y^2 - lse) (2 y)^m / m!, m < count
-  static void series_at(W y, int count, W lse, W* x) {
-    x[0] = std::exp(-y * y - lse);
-    for (int m = 1; m < count; ++m) x[m] = x[m - 1] * (2 * y / W(m));
+  /// m y^(m - 1)
+  static void slopes(W y, int count, W* to) {
+    powers(y, count, to);
+    for (int m = count - 1; m > 0; --m) to[m] = W(m) * to[m - 1];
+    to[0] = 0;
+  }
+  /// t^a / a!
+  static void over_factorials(int count, W* x) {
+    W factorial = 1;
+    for (int a = 1; a < count; ++a) x[a] /= (factorial *= W(a));
+  }
+
+  /// moments_(cell, a) = sum_j t_j^a / a! (v_j, 1)
+  void sum_cells() {
+    int const p = plan_.most_terms;
+    moments_ = rows<W>(index_t(plan_.cells.size()) * p, features_);
+    for (std::size_t c = 0; c < plan_.cells.size(); ++c) {
+      gaussian_cell const& cell = plan_.cells[c];
+      series_.gather(
+          p, values_[0], values_.step(), cell.first, cell.last, true, [](index_t) { return W(1); },
+          [&](index_t j) { return place(k_, j, cell.center); });
+      for (int a = 0; a < p; ++a)
+        for (index_t f = 0; f < features_; ++f) moments_[index_t(c) * p + a][f] = series_.term(a, f);
+    }
+  }
+  /// (-1)^m / m! h_(a + m)(-d) for a < most_terms, m < order; 0 for other m.
+  struct translation {
+    W at[2 * most_terms], over_factorial[most_terms + 1];
+    int order;
+    translation(gaussian_box const& box, gaussian_cell const& cell, W inverse_unit) : order(box.order) {
+      W const x = (box.center - cell.center) * inverse_unit;
+      at[0] = std::exp(-x * x);
+      at[1] = 2 * x * at[0];
+      for (int n = 1; n + 1 < 2 * most_terms; ++n) at[n + 1] = 2 * x * at[n] - 2 * n * at[n - 1];
+      over_factorial[0] = 1;
+      for (int m = 1; m <= most_terms; ++m) over_factorial[m] = -over_factorial[m - 1] / m;
+    }
+    W operator()(index_t a, index_t m) const { return m < order ? at[a + m] * over_factorial[m] : W(0); }
+  };
+  /// series_ becomes the series in y of the cells in the box's window.
+  void collect_cells(gaussian_box const& box) {
+    int const p = plan_.most_terms;
+    series_.begin(box.order);
+    for (index_t c = box.first_cell; c < box.last_cell; ++c) {
+      translation const to_box(box, plan_.cells[std::size_t(c)], inverse_unit_);
+      series_.add(moments_[c * p], moments_.step(), p, to_box);
+    }
+    series_.end();
   }
   /// use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes. The features of the sum lie series::targets apart.
   template <class Weigh, class Use>
   void evaluate(int count, index_t first, index_t last, Weigh const& weigh, Use const& use) {
     constexpr index_t many = series<Arch>::targets;
-    W x[most_terms + 2];
+    W x[most_terms + 1];
     for (index_t at = first; at < last; at += many) {
       index_t const n = std::min(many, last - at);
       for (index_t t = 0; t < many; ++t) {
@@ -167,85 +197,81 @@ class gaussian_head {
       for (index_t t = 0; t < n; ++t) use(at + t, out + t);
     }
   }
-  /// What the rounding of a row is relative to: its series in absolute values.
-  W size_of_terms(int order, W y) const {
-    W weight = 1, sum = 0;
-    for (int m = 0; m < order; ++m) {
-      sum += weight * series_.size(m);
-      weight *= 2 * y / W(m + 1);
-    }
-    return sum;
-  }
   /// Bound on the mass outside the window of query q, relative to e^log_unit.
   W discarded(gaussian_box const& box, W q, W log_unit) const {
     W mass = 0;
+    index_t const keys = index_t(k_.size());
     if (box.lo > 0) mass += W(box.lo) * std::exp(kernel_.score(q - k_[std::size_t(box.lo - 1)], no_key) - log_unit);
-    if (box.hi < e_.keys) mass += W(e_.keys - box.hi) * std::exp(kernel_.score(q - k_[std::size_t(box.hi)], no_key) - log_unit);
+    if (box.hi < keys) mass += W(keys - box.hi) * std::exp(kernel_.score(q - k_[std::size_t(box.hi)], no_key) - log_unit);
     return mass;
   }
 
-  /// The transpose of the forward sums; dq and dk in units of 2 / sqrt(tau).
-  void expanded_gradients(gaussian_box const& box, rows<W> const& pulls, std::vector<W>& dq, std::vector<W>& dk, rows<W>& dv) {
-    constexpr index_t apart = series<Arch>::targets;
-    int const p = box.order;
-    // Of the weight (2 y)^m / m! u^m: da/dq wants it times (u - y), so x_(m - 1) - y x_m of term m; the last x is that of term p.
-    gather_keys(box, p + 1);
+  /// dq of a box, and what it gives to cells: collected_(box, m) = sum_i y_i^m e^(-lse_i) pull_i.
+  void expanded_queries(gaussian_box const& box, index_t b, rows<W> const& pulls, std::vector<W> const& lse, std::vector<W>& dq,
+                        rows<W>& collected) {
+    auto const weight = [&](index_t r) { return std::exp(-lse[std::size_t(query_[std::size_t(r)])]); };
+    collect_cells(box);
     evaluate(
-        p + 1, box.first, box.last,
-        [&](index_t r, W* x) {
-          W const y = place_of_query(box, r);
-          series_at(y, p, lse_[std::size_t(query_[std::size_t(r)])], x);
-          x[p] = x[p - 1];
-          for (int m = p - 1; m > 0; --m) x[m] = x[m - 1] - y * x[m];
-          x[0] = -y * x[0];
-        },
+        box.order, box.first, box.last, [&](index_t r, W* x) { slopes(place(q_, r, box.center), box.order, x); },
         [&](index_t r, W const* out) {
           index_t const i = query_[std::size_t(r)];
           W sum = 0;
-          for (index_t f = 0; f <= e_.width; ++f) sum += pulls[i][f] * out[f * apart];
-          dq[std::size_t(i)] += sum;
+          for (index_t f = 0; f < features_; ++f) sum += pulls[i][f] * out[f * series<Arch>::targets];
+          dq[std::size_t(i)] += weight(r) * sum / 2;
         });
-    // terms_m = sum_i w_i (2 y_i)^m / m! pull_i, and one more: y (2 y)^m / m! = (m + 1) / 2 (2 y)^(m + 1) / (m + 1)!
-    rows<W> of_box(box.last - box.first, e_.width + 1);
+    rows<W> of_box(box.last - box.first, features_);
     for (index_t r = box.first; r < box.last; ++r)
       std::copy_n(pulls[query_[std::size_t(r)]], of_box.step(), of_box[r - box.first]);
     series_.gather(
-        p + 1, of_box[0], of_box.step(), 0, box.last - box.first, true,
-        [&](index_t s) {
-          W const y = place_of_query(box, box.first + s);
-          return std::exp(-y * y - lse_[std::size_t(query_[std::size_t(box.first + s)])]);
-        },
-        [&](index_t s) { return 2 * place_of_query(box, box.first + s); });
-    auto const powers = [&](index_t j, W* x) {
-      W const u = place_of_key(box, j);
-      x[0] = std::exp(-u * u);
-      for (int m = 1; m < p; ++m) x[m] = x[m - 1] * u;
-      return u;
-    };
-    evaluate(p, box.lo, box.hi, powers, [&](index_t j, W const* out) {
-      for (index_t f = 0; f < e_.width; ++f) dv[j][f] += out[f * apart];
-    });
-    evaluate(
-        p + 1, box.lo, box.hi,
-        [&](index_t j, W* x) {  // (y - u) of the same weight: m / 2 x_(m - 1) - u x_m of term m
-          W const u = powers(j, x);
-          x[p] = W(p) / 2 * x[p - 1];
-          for (int m = p - 1; m > 0; --m) x[m] = W(m) / 2 * x[m - 1] - u * x[m];
-          x[0] = -u * x[0];
-        },
-        [&](index_t j, W const* out) {
-          W sum = 0;
-          for (index_t f = 0; f <= e_.width; ++f) sum += values_[j][f] * out[f * apart];
-          dk[std::size_t(j)] += sum;
-        });
+        box.order, of_box[0], of_box.step(), 0, box.last - box.first, false, [&](index_t s) { return weight(box.first + s); },
+        [&](index_t s) { return place(q_, box.first + s, box.center); });
+    for (int m = 0; m < box.order; ++m)
+      for (index_t f = 0; f < features_; ++f) collected[b * plan_.most_terms + m][f] = series_.term(m, f);
   }
-  void paired_gradients(gaussian_box const& box, rows<W> const& pulls, std::vector<W>& dq, std::vector<W>& dk, rows<W>& dv) {
+  void expanded_keys(rows<W> const& collected, std::vector<W>& dk, rows<W>& dv) {
+    int const p = plan_.most_terms;
+    for (std::size_t c = 0; c < plan_.cells.size(); ++c) {
+      gaussian_cell const& cell = plan_.cells[c];
+      series_.begin(p);
+      for (std::size_t b = 0; b < plan_.boxes.size(); ++b) {
+        gaussian_box const& box = plan_.boxes[b];
+        if (box.order == 0 || index_t(c) < box.first_cell || index_t(c) >= box.last_cell) continue;
+        translation const to_box(box, cell, inverse_unit_);
+        series_.add(collected[index_t(b) * p], collected.step(), box.order,
+                    [&](index_t m, index_t a) { return a < p ? to_box(a, m) : W(0); });
+      }
+      series_.end();
+      auto const at = [&](index_t j) { return place(k_, j, cell.center); };
+      evaluate(
+          p, cell.first, cell.last,
+          [&](index_t j, W* x) {
+            powers(at(j), p, x);
+            over_factorials(p, x);
+          },
+          [&](index_t j, W const* out) {
+            for (index_t f = 0; f < features_ - 1; ++f) dv[j][f] += out[f * series<Arch>::targets];
+          });
+      evaluate(
+          p, cell.first, cell.last,
+          [&](index_t j, W* x) {
+            slopes(at(j), p, x);
+            over_factorials(p, x);
+          },
+          [&](index_t j, W const* out) {
+            W sum = 0;
+            for (index_t f = 0; f < features_; ++f) sum += values_[j][f] * out[f * series<Arch>::targets];
+            dk[std::size_t(j)] += sum / 2;
+          });
+    }
+  }
+  void paired_gradients(gaussian_box const& box, rows<W> const& pulls, std::vector<W> const& lse, std::vector<W>& dq,
+                        std::vector<W>& dk, rows<W>& dv) {
     index_t const step = values_.step();
     for (index_t r = box.first; r < box.last; ++r) {
       index_t const i = query_[std::size_t(r)];
       for (index_t j = box.lo; j < box.hi; ++j) {
         W const e = q_[std::size_t(r)] - k_[std::size_t(j)];
-        W const w = normalizer::softmax::bound<W>{}.earned(kernel_.score(e, no_key), lse_[std::size_t(i)]);
+        W const w = normalizer::softmax::bound<W>{}.earned(kernel_.score(e, no_key), lse[std::size_t(i)]);
         if (w == 0) continue;
         W const pull = w * dot(pulls[i], values_[j], step) * (e * inverse_unit_);
         dq[std::size_t(i)] -= pull;
@@ -255,23 +281,91 @@ class gaussian_head {
     }
   }
 
-  extents const& e_;
-  index_t b_, h_;
-  W tau_, inverse_unit_;
+  std::span<index_t const> query_, key_;
+  index_t features_;
+  W inverse_unit_;
   kernel::scalar_sort::bound<W> kernel_;
-  mass_rows<W> sums_;
-  rows<W> values_;
-  series<Arch> series_;
-  std::vector<W> lse_, q_, k_;
-  std::vector<index_t> query_, key_;
-  std::vector<gaussian_box> plan_;
+  series<Arch>& series_;
+  rows<W> values_, moments_;
+  std::vector<W> q_, k_;
+  gaussian_plan plan_;
 };
 
-inline void check_tolerance(char const* function, double tolerance) {
-  if (!(tolerance >= 1e-12 && tolerance < 1))
-    throw error(function, "tolerance", attune::detail::text("the value ", tolerance),
-                "a number in [1e-12, 1): below, rounding of the sums is larger than what is left out");
-}
+template <class T, class Arch>
+class gaussian_head {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
+                "attune: the fast Gauss transform is a plan in double: float and double tensors only");
+  using W = double;
+  using near_type = near_pairs<T, Arch, scalar_scores>;
+
+ public:
+  gaussian_head(gaussian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
+      : e_(e), b_(b), h_(h), op_(op), tau_(op.tau.template value<W>(b, h, 0)), on_(in, e, b, h), sums_(e.queries, e.width),
+        series_(e.width + 1), value_(in, e, b, h), near_(in, e, b, h, tau_), lse_(std::size_t(e.queries)) {}
+
+  /// The share that a row lacks is at most the largest of its rectangles'.
+  gaussian_certificate forward() {
+    gaussian_certificate worst;
+    for_each_visible(
+        op_.sees, on_, near_type::most_keys,
+        [&](std::span<index_t const> queries, std::span<index_t const> keys) {
+          worst.include(rectangle(queries, keys).forward(sums_));
+        },
+        [&](index_t i, index_t first, index_t last) { near_.add(i, first, last); });
+    near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
+    if (!op_.sees.sees_all()) worst.rounded += near_rounding();
+    for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
+    return worst;
+  }
+  void write(results<T> const& to) { store_head(to, b_, h_, sums_, lse_); }
+
+  /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a = -(y - u)^2.
+  /// Returns the gradient by tau.
+  W backward(cotangents<T> const& by, gradients<T> const& d) {
+    make_pulls(e_, b_, h_, by, lse_, sums_.sums());
+    rows<W> const& pulls = sums_.sums();
+    std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
+    rows<W> dv(e_.keys, e_.width + 1);
+    for_each_visible(
+        op_.sees, on_, near_type::most_keys,
+        [&](std::span<index_t const> queries, std::span<index_t const> keys) {
+          rectangle(queries, keys).backward(pulls, lse_, dq, dk, dv);
+        },
+        [](index_t, index_t, index_t) {});
+    W const unit = 2 / std::sqrt(tau_);
+    near_.backward(pulls, lse_, unit, dq, dk, dv);
+    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together.
+    W by_tau = 0;
+    W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
+    for (index_t i = 0; i < e_.queries; ++i) by_tau -= (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];
+    for (index_t j = 0; j < e_.keys; ++j) by_tau -= (on_.k[std::size_t(j)] - origin) * dk[std::size_t(j)];
+    add_to_gradients(e_, b_, h_, dq, dk, dv, unit, d);
+    return by_tau * unit / 2 / tau_;
+  }
+
+ private:
+  gaussian_rectangle<Arch> rectangle(std::span<index_t const> queries, std::span<index_t const> keys) {
+    return {queries, keys, on_, tau_, op_.tolerance, e_.width, series_, [&](index_t j) { return value_(j); }};
+  }
+  /// Rounding of what near_ sums, and of joining the parts of a row, as hybrid_head::rounding, without vectors, in double.
+  W near_rounding() {
+    W deepest = 0;
+    for (index_t i = 0; i < e_.queries; ++i)
+      if (W const mass = sums_[i][e_.width]; mass > 0) deepest = std::max(deepest, -(sums_.reference(i) + std::log(mass)));
+    return 0x1p-53 * (16 * (deepest + std::log(W(e_.keys) + 1)) + 2.2 * W(near_type::most_keys) + 400);
+  }
+
+  extents const& e_;
+  index_t b_, h_;
+  gaussian const& op_;
+  W tau_;
+  line<W> on_;
+  mass_rows<W> sums_;
+  series<Arch> series_;
+  value_rows<T, W> value_;
+  near_type near_;
+  std::vector<W> lse_;
+};
 
 }  // namespace detail
 
@@ -281,6 +375,7 @@ inline void check_tolerance(char const* function, double tolerance) {
 template <class T, class Arch = xsimd::default_arch>
 gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::forward(gaussian)", in);
+  op.sees.check("sorted::forward(gaussian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::forward(gaussian)", e, op.tau);
   detail::check_tolerance("sorted::forward(gaussian)", op.tolerance);
   detail::check_results("sorted::forward(gaussian)", e, to);
@@ -301,6 +396,7 @@ template <class T, class Arch = xsimd::default_arch>
 gaussian_certificate vjp(gaussian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d,
                          workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::vjp(gaussian)", in);
+  op.sees.check("sorted::vjp(gaussian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::vjp(gaussian)", e, op.tau);
   detail::check_tolerance("sorted::vjp(gaussian)", op.tolerance);
   detail::check_gradients("sorted::vjp(gaussian)", e, by, d);

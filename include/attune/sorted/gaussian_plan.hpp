@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   e^(-(y - u)^2) = e^(-y^2) e^(-u^2) sum_m (2 y)^m u^m / m!        y = (q - c) / sqrt(tau),  u = (k - c) / sqrt(tau)
+//   e^(-(y - u)^2) = sum_m y^m sum_a (-1)^m / m! h_(a+m)(-d) t^a / a!        h_n(x) = H_n(x) e^(-x^2)
 //
-// How a 1-D fast Gauss transform goes about one head: runs of neighbouring queries (boxes), the window of keys that can matter to
-// them, and how many terms of the series they need, all with a bound on what is left out, relative to each row's own mass.
+// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau) measured from two centres that lie d = (cell - box) / sqrt(tau) apart.
+// How a 1-D fast Gauss transform goes about queries and keys that all see each other: runs of neighbouring queries (boxes) and of
+// neighbouring keys (cells), the window of cells that can matter to each box, and how many terms of the series it needs, all with a bound
+// on what is left out, relative to each row's own mass.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +23,10 @@ namespace attune::sorted {
 struct gaussian_certificate {
   double discarded =
       0;  ///< keys outside the windows: (n_L e^(-d_L^2/tau) + n_R e^(-d_R^2/tau)) / Z, counts and nearest distances
-  double truncated = 0;             ///< terms of the series after the last one taken
-  double rounded = 0;               ///< first-order bound on the rounding of the sums
-  index_t boxes = 0, expanded = 0;  ///< runs of queries, and how many of them took the series instead of single pairs
+  double truncated = 0;  ///< terms of the series after the last one taken
+  double rounded = 0;    ///< first-order bound on the rounding of the sums
+  index_t boxes = 0,
+          expanded = 0;  ///< runs of queries (in all rectangles), and how many of them took the series instead of single pairs
 
   double share() const { return discarded + truncated + rounded; }
   /// |out - exact| <= output() max|v|, before rounding to the tensor's type: weights move by 2 share / (1 - share) in sum at most.
@@ -41,29 +44,82 @@ struct gaussian_certificate {
 
 namespace detail {
 
-/// A run of queries [first, last) and its window of keys [lo, hi), both in sorted order. order: terms of the series; 0: pair by pair.
+/// Runs of boxes and cells lie within this many sqrt(tau): narrower ones are more and need fewer terms; around one half it hardly matters.
+inline constexpr double run_width = 0.5;
+
+/// A run of keys [first, last) in sorted order.
+struct gaussian_cell {
+  index_t first, last;
+  double center;
+};
+/// A run of queries [first, last), its window of keys [lo, hi), and the same window as whole cells. order: terms of the series; 0: pair
+/// by pair.
 struct gaussian_box {
-  index_t first, last, lo, hi;
+  index_t first, last, lo, hi, first_cell, last_cell;
   int order;
-  double center, half;  ///< of the queries; half the extent over sqrt(tau)
-  double missing;       ///< bound on the mass that the series leaves out of a row, over e^(-y^2)
+  double center;
+  double missing;  ///< bound on the mass that the series leaves out of a row
+  double size;     ///< bound on the sum of the absolute terms of a row: what rounding is relative to
+};
+struct gaussian_plan {
+  std::vector<gaussian_box> boxes;
+  std::vector<gaussian_cell> cells;
+  int most_terms = 0;  ///< of any box
 };
 
-/// Queries of one box lie within this many sqrt(tau): wider boxes are fewer and need more terms, between one and two it hardly matters.
-inline constexpr double box_width = 1.0;
+/// Bounds by Cramer's inequality |h_n(x)| <= K 2^(n/2) sqrt(n!) e^(-x^2/2), for |t| and |y| up to half a run's width.
+class series_bounds {
+  static constexpr double cramer = 1.086435;
 
-/// log of max over 0 <= u <= farthest of e^(-u^2) e^(2 y u) (2 y u)^p / p!, y = half: bounds what terms p, p + 1, ... of one key's
-/// series come to anywhere in the box (Lagrange's form of the remainder; where the exponent is negative the factor e^(2 y u) is spare).
-inline double log_remainder(double half, double farthest, int p) {
-  double const u = std::min(farthest, (half + std::sqrt(half * half + 2.0 * p)) / 2);
-  if (half * u == 0) return p == 0 ? 0 : -std::numeric_limits<double>::infinity();
-  return -u * u + 2 * half * u + p * std::log(2 * half * u) - std::lgamma(p + 1.0);
+ public:
+  series_bounds() {
+    double const r = run_width / 2 * std::sqrt(2.0);
+    auto const term = [&](int a, int m) {  // (r^a / a!) (r^m / m!) sqrt((a + m)!)
+      return std::exp((a + m) * std::log(r) - std::lgamma(a + 1.0) - std::lgamma(m + 1.0) + std::lgamma(a + m + 1.0) / 2);
+    };
+    for (int p = 0; p <= most_terms; ++p) {
+      // Terms of t from p on (Lagrange), then terms of y from p on of what is left.
+      double left_out = std::exp(p * std::log(r) - std::lgamma(p + 1.0) / 2), taken = 0;
+      for (int a = 0; a < p; ++a) left_out += term(a, p);
+      for (int a = 0; a < p; ++a)
+        for (int m = 0; m < p; ++m) taken += term(a, m);
+      left_out_[p] = cramer * left_out;
+      taken_[p] = cramer * taken;
+    }
+  }
+  /// Of one key at a distance whose e^(-d^2/2) is 1: what p terms miss of e^(-(y - u)^2), and the sum of their absolute values.
+  double left_out(int p) const { return left_out_[p]; }
+  double taken(int p) const { return taken_[p]; }
+
+ private:
+  double left_out_[most_terms + 1], taken_[most_terms + 1];
+};
+
+/// Runs of at most run_width sqrt(tau), calls use(first, last) for each.
+template <class Ends, class Use>
+void for_each_run(std::span<double const> x, double unit, Ends const& ends, Use const& use) {
+  for (std::size_t first = 0; first < x.size();) {
+    std::size_t last = first + 1;
+    while (last < x.size() && x[last] - x[first] <= run_width * unit && !ends(first, last)) ++last;
+    use(first, last);
+    first = last;
+  }
 }
 
-/// Plans one head: `q` and `k` ascending, `share` what windows and series may leave out of a row, half each.
-inline std::vector<gaussian_box> plan_gaussian(std::span<double const> q, std::span<double const> k, double tau, double share) {
-  std::vector<gaussian_box> plan;
+/// Plans queries and keys that see each other: `q` and `k` ascending, `share` what windows and series may leave out of a row, half each.
+inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double const> k, double tau, double share) {
+  static series_bounds const bounds;
+  gaussian_plan plan;
+  if (k.empty() || q.empty()) return plan;
   double const unit = std::sqrt(tau), log_share = std::log(share / 2);
+  auto const center = [](std::span<double const> x, std::size_t first, std::size_t last) {
+    return x[first] + (x[last - 1] - x[first]) / 2;
+  };
+  for_each_run(
+      k, unit, [](std::size_t, std::size_t) { return false; },
+      [&](std::size_t first, std::size_t last) {
+        plan.cells.push_back({index_t(first), index_t(last), center(k, first, last)});
+      });
   auto const nearest = [&](double x) {
     auto const at = std::lower_bound(k.begin(), k.end(), x);
     double d = std::numeric_limits<double>::infinity();
@@ -71,39 +127,58 @@ inline std::vector<gaussian_box> plan_gaussian(std::span<double const> q, std::s
     if (at != k.begin()) d = std::min(d, x - *(at - 1));
     return d / unit;
   };
+  std::vector<double> away_of;
+  for (double const x : q) away_of.push_back(nearest(x));
   auto const count_below = [&](double x, bool closed) {
     return index_t((closed ? std::upper_bound(k.begin(), k.end(), x) : std::lower_bound(k.begin(), k.end(), x)) - k.begin());
   };
   double const n = double(k.size());
-  for (std::size_t first = 0; first < q.size() && !k.empty();) {
-    std::size_t last = first;
-    double away = 0;
-    // A query far from every key has a box of its own: its window is narrow, and would be as wide as its neighbours'.
-    for (; last < q.size() && q[last] - q[first] <= box_width * unit; ++last) {
-      double const d = nearest(q[last]);
-      if (last > first && std::fabs(d * d - away * away) > 4 && std::max(d, away) > 4) break;
-      away = std::max(away, d);
-    }
-    gaussian_box box{index_t(first), index_t(last), 0, 0, 0, q[first] + (q[last - 1] - q[first]) / 2, 0, 0};
-    box.half = (q[last - 1] - q[first]) / unit / 2;
-    double const reach = std::sqrt(away * away + std::log(n) - log_share) * (1 + 1e-12);
+  // A query far from every key has a box of its own: its window is narrow, and would be as wide as its neighbours'.
+  double away = 0;
+  auto const far_apart = [&](std::size_t first, std::size_t at) {
+    if (at == first + 1) away = away_of[first];
+    double const d = away_of[at];
+    if (std::fabs(d * d - away * away) > 4 && std::max(d, away) > 4) return true;
+    away = std::max(away, d);
+    return false;
+  };
+  for_each_run(q, unit, far_apart, [&](std::size_t first, std::size_t last) {
+    double farthest = 0;
+    for (std::size_t r = first; r < last; ++r) farthest = std::max(farthest, away_of[r]);
+    gaussian_box box{index_t(first), index_t(last), 0, 0, 0, 0, 0, center(q, first, last), 0, 0};
+    double const reach = std::sqrt(farthest * farthest + std::log(n) - log_share) * (1 + 1e-12);
     box.lo = count_below(q[first] - reach * unit, false);
     box.hi = count_below(q[last - 1] + reach * unit, true);
     // Every row has at least the mass of its nearest key, and of all keys among the queries.
     double const among = double(count_below(q[last - 1], true) - count_below(q[first], false));
-    double const log_mass = std::max(-away * away, among > 0 ? std::log(among) - 4 * box.half * box.half : -1e300);
-    double const farthest = std::max(box.center - k[std::size_t(box.lo)], k[std::size_t(box.hi - 1)] - box.center) / unit;
-    double const pairs = double(box.last - box.first) * double(box.hi - box.lo);
-    for (int p = 1; p <= most_terms && farthest < 20; ++p) {
-      double const log_missing = std::log(double(box.hi - box.lo)) + log_remainder(box.half, farthest, p);
-      if (log_missing > log_share + log_mass) continue;
-      if (1.5 * p * double(box.last - box.first + box.hi - box.lo) < pairs) box.order = p;
-      box.missing = std::exp(log_missing);
+    double const mass = std::max(std::exp(-farthest * farthest), among * std::exp(-run_width * run_width));
+    auto const cell_at = [&](index_t j) {
+      return std::upper_bound(plan.cells.begin(), plan.cells.end(), j,
+                              [](index_t a, gaussian_cell const& c) { return a < c.first; }) -
+             plan.cells.begin() - 1;
+    };
+    box.first_cell = cell_at(box.lo);
+    box.last_cell = cell_at(box.hi - 1) + 1;
+    double near = 0;  // keys, each by e^(-d^2/2) of its least distance
+    for (index_t c = box.first_cell; c < box.last_cell; ++c) {
+      gaussian_cell const& cell = plan.cells[std::size_t(c)];
+      double const d = std::max(0.0, std::fabs(cell.center - box.center) / unit - run_width);
+      near += double(cell.last - cell.first) * std::exp(-d * d / 2);
+    }
+    double const pairs = double(last - first) * double(box.hi - box.lo), cells = double(box.last_cell - box.first_cell);
+    for (int p = 1; p <= most_terms; ++p) {
+      if (bounds.left_out(p) * near > share / 2 * mass) continue;
+      if (1.5 * p * (double(last - first) + cells * p) >= pairs) break;
+      box.order = p;
+      box.missing = bounds.left_out(p) * near;
+      box.size = bounds.taken(p) * near;
+      box.lo = plan.cells[std::size_t(box.first_cell)].first;
+      box.hi = plan.cells[std::size_t(box.last_cell - 1)].last;
+      plan.most_terms = std::max(plan.most_terms, p);
       break;
     }
-    plan.push_back(box);
-    first = last;
-  }
+    plan.boxes.push_back(box);
+  });
   return plan;
 }
 

@@ -13,6 +13,7 @@
 #include <attune/policies/kernel/scalar.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #include <attune/sorted/mass_rows.hpp>
+#include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
 
 namespace attune::sorted {
@@ -23,11 +24,11 @@ namespace attune::sorted {
 ///   key, |out - exact| <= u (8 n + 6 d_i / tau + 12 log(n + 1) + 64) max|v|, and one rounding to the tensor's type. The term d_i / tau is the
 ///   rounding of the scores, which the dense operator has too.
 /// NaN or infinite values reach every query that sees them, whatever their weight. NaN and infinite scalars throw.
-/// Cost: full: two sorts and two scans, O(n log n + n Dv); causal: O(n log n Dv). Memory: per thread a row of sums per query,
+/// Cost: full: two sorts and two scans, O(n log n + n Dv); causal, windows, documents: O(n log n Dv). Memory: per thread a row of sums per query,
 ///   8 (Dv + 2) bytes each for float and double.
 struct laplacian {
   parameter tau = 1;
-  visibility sees = visibility::full;
+  visibility sees{};
 };
 
 namespace detail {
@@ -71,20 +72,22 @@ class laplacian_scan {
 };
 
 /// One head: masses, value sums and what follows from them for every query.
-template <class T>
+template <class T, class Arch>
 class laplacian_head {
   using W = wide<T>;
+  using near_type = near_pairs_of<T, Arch, laplacian_scores>;
+  static constexpr bool fused = !std::is_same_v<near_type, no_near_pairs>;
 
  public:
   laplacian_head(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
       : e_(e), b_(b), h_(h), tau_(op.tau.template value<W>(b, h, 0)), sees_(op.sees), on_(in, e, b, h),
         scan_(tau_, e.width + 1), sums_(e.queries, e.width), buffer_(1, e.width + 1), value_(in, e, b, h),
-        lse_(std::size_t(e.queries)) {}
+        near_(in, e, b, h, tau_), lse_(std::size_t(e.queries)) {}
 
   /// Two scans per rectangle; then the row as the normalizer finishes it.
   void forward() {
     for_each_visible(
-        sees_, on_,
+        sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           auto const absorb = [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], W(0), value_(j)); };
           auto const join_all = [&](index_t i) {
@@ -96,9 +99,11 @@ class laplacian_head {
           descend(queries, on_.q, keys, on_.k, absorb, join_all);
         },
         [&](index_t i, index_t first, index_t last) {
+          if constexpr (fused) return near_.add(i, first, last);
           for (index_t j = first; j < last; ++j)
-            sums_.join(i, scan_.score(on_.q[std::size_t(i)] - on_.k[std::size_t(j)]), value_.in_block(first, j));
+            sums_.join(i, scan_.score(on_.q[std::size_t(i)] - on_.k[std::size_t(j)]), value_.kept(j));
         });
+    if constexpr (fused) near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
     for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
   }
   void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
@@ -115,7 +120,7 @@ class laplacian_head {
     normalizer::softmax::bound<W> const softmax{};
     auto const alive = [&](index_t i) { return !(lse_[std::size_t(i)] == -math::infinity<W>()); };
     for_each_visible(
-        sees_, on_,
+        sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           auto const absorb_key = [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], W(0), value_(j)); };
           auto const to_query = [&](W const& sign) {
@@ -148,17 +153,18 @@ class laplacian_head {
           at_equal_scalars(queries, keys, pulls, dv);
         },
         [&](index_t i, index_t first, index_t last) {
-          if (!alive(i)) return;
+          if (fused || !alive(i)) return;
           for (index_t j = first; j < last; ++j) {
             W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)];
             W const w = softmax.earned(scan_.score(e), lse_[std::size_t(i)]);
-            W const pull = w * dot(pulls[i], value_.in_block(first, j), step);
+            W const pull = w * dot(pulls[i], value_.kept(j), step);
             add(dv[j], pulls[i], w, step);
             if (e == W(0)) continue;
             dq[std::size_t(i)] = e < W(0) ? dq[std::size_t(i)] + pull : dq[std::size_t(i)] - pull;
             dk[std::size_t(j)] = e < W(0) ? dk[std::size_t(j)] - pull : dk[std::size_t(j)] + pull;
           }
         });
+    if constexpr (fused) near_.backward(pulls, lse_, W(1) / tau_, dq, dk, dv);
     // Scores do not change when scalars and tau grow by one factor, nor when all scalars move together: tau ds/dtau = -(q - k) ds/dq.
     W by_tau(0);
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
@@ -193,12 +199,13 @@ class laplacian_head {
   extents const& e_;
   index_t b_, h_;
   W tau_;
-  visibility sees_;
+  visibility const& sees_;
   line<W> on_;
   laplacian_scan<W> scan_;
   mass_rows<W> sums_;
   rows<W> buffer_;
   value_rows<T, W> value_;
+  near_type near_;
   std::vector<W> lse_;
 };
 
@@ -207,13 +214,14 @@ class laplacian_head {
 /// Writes out, and lse if it is there.
 /// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one per query; nothing is
 ///         written then.
-template <class T>
+template <class T, class Arch = xsimd::default_arch>
 void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::forward(laplacian)", in);
+  op.sees.check("sorted::forward(laplacian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::forward(laplacian)", e, op.tau);
   detail::check_results("sorted::forward(laplacian)", e, to);
   detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    detail::laplacian_head<T> head(op, in, e, b, h);
+    detail::laplacian_head<T, Arch> head(op, in, e, b, h);
     head.forward();
     head.write(to);
   });
@@ -221,16 +229,17 @@ void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, wor
 
 /// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
 /// tau: by homogeneity of the scores from the other two, so that its rounding is theirs times the range of scalars over tau.
-template <class T>
+template <class T, class Arch = xsimd::default_arch>
 void vjp(laplacian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::vjp(laplacian)", in);
+  op.sees.check("sorted::vjp(laplacian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::vjp(laplacian)", e, op.tau);
   detail::check_gradients("sorted::vjp(laplacian)", e, by, d);
   detail::clear(d.sort_k);
   detail::clear(d.v);
   std::vector<detail::wide<T>> by_tau(std::size_t(e.batch * e.heads));
   detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    detail::laplacian_head<T> head(op, in, e, b, h);
+    detail::laplacian_head<T, Arch> head(op, in, e, b, h);
     head.forward();
     by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
   });

@@ -3,9 +3,9 @@
 //
 //   visible pairs (i, j)  =  a union of rectangles  {queries} x {keys}, both sorted by their scalar,  and short rows
 //
-// Sums over sorted keys want sets in which every query sees every key. With full visibility that is one set. A causal mask falls into
-// O(log n) levels of blocks: the number of keys that a query sees is a binary number, and each of its bits is one block of keys, seen by
-// a run of queries. Sorting is merge sort along the same levels: O(n log n) in all.
+// Sums over sorted keys want sets in which every query sees every key. With full visibility that is one set. A causal mask is a staircase
+// and falls into O(log n) levels of blocks: the number of keys that a query sees is a binary number, and each of its bits is one block of
+// keys, seen by a run of queries. Windows and documents are pairs of staircases. Sorting is merge sort along the same levels.
 #pragma once
 
 #include <algorithm>
@@ -65,43 +65,85 @@ class sorted_runs {
   std::vector<pair> pairs_;  // sorted in place of indices: no lookup per comparison
 };
 
-/// Calls rectangle(queries, keys) with index lists sorted by value, both not empty, and row(i, first, last) for queries that see the
-/// keys [first, last) besides. Every visible pair is met once, in an order that depends on the extents alone.
+/// A stretch of positions counted from a corner: forwards from its first, or backwards from behind its last.
+struct stretch {
+  index_t corner;
+  bool backwards;
+  key_interval operator()(index_t first, index_t last) const {
+    return backwards ? key_interval{corner - last, corner - first} : key_interval{corner + first, corner + last};
+  }
+};
+
+/// Query r of a stretch sees the first seen[r] keys of another, `seen` ascending. Calls what for_each_visible calls.
 template <class W, class Rectangle, class Row>
-void for_each_visible(visibility sees, line<W> const& on, Rectangle const& rectangle, Row const& row) {
-  index_t const queries = index_t(on.q.size()), keys = index_t(on.k.size());
-  sorted_runs<W> by_query(on.q), by_key(on.k);
-  if (sees == visibility::full) {
-    by_query.sort(0, queries);
-    by_key.sort(0, keys);
-    if (queries > 0 && keys > 0) rectangle(by_query.run(0, queries), by_key.run(0, keys));
-    return;
-  }
-  // Query i sees the keys [0, i + offset + 1): at least `seen` keys from query first_with(seen) on.
-  index_t const offset = keys - queries;
-  auto const first_with = [&](index_t seen) {
-    return seen <= 0 ? index_t{0} : std::clamp<index_t>(seen - 1 - offset, 0, queries);
+void climb_staircase(std::span<index_t const> seen, stretch const& queries, stretch const& keys, index_t shortest,
+                     sorted_runs<W>& by_query, sorted_runs<W>& by_key, Rectangle const& rectangle, Row const& row) {
+  // Keys that all queries see are one rectangle.
+  index_t const all = seen.front() >= shortest || seen.front() == seen.back() ? seen.front() : 0;
+  index_t const rows = index_t(seen.size()), most = seen.back() - all;
+  auto const run_of = [](sorted_runs<W> const& by, key_interval const& k) { return by.run(k.first, k.last); };
+  auto const sort = [](sorted_runs<W>& by, key_interval const& k) { by.sort(k.first, k.last); };
+  auto const merge = [](sorted_runs<W>& by, stretch const& s, index_t first, index_t middle, index_t last) {
+    key_interval const whole = s(first, last), half = s(first, middle);
+    by.merge(whole.first, s.backwards ? half.first : half.last, whole.last);
   };
-  for (index_t i = first_with(1); i < queries; ++i) {
-    index_t const seen = i + offset + 1, whole = seen / shortest_block * shortest_block;
-    if (whole < seen) row(i, whole, seen);
+  if (all > 0) {
+    sort(by_query, queries(0, rows));
+    sort(by_key, keys(0, all));
+    rectangle(run_of(by_query, queries(0, rows)), run_of(by_key, keys(0, all)));
   }
-  auto const end_of_keys = [&](index_t j) { return std::min(j, keys); };
-  for (index_t size = shortest_block; size <= keys; size *= 2) {
-    for (index_t start = 0; start <= keys; start += size) {
+  // Of the others, at least n from query first_with(n) on.
+  auto const first_with = [&](index_t n) { return std::lower_bound(seen.begin(), seen.end(), all + n) - seen.begin(); };
+  for (index_t r = first_with(1); r < rows; ++r) {
+    index_t const n = seen[std::size_t(r)] - all, whole = n / shortest * shortest;
+    if (whole < n) row(queries(r, r + 1).first, keys(all + whole, all + n).first, keys(all + whole, all + n).last);
+  }
+  auto const end_of_keys = [&](index_t j) { return all + std::min(j, most); };
+  for (index_t size = shortest; size <= most; size *= 2) {
+    for (index_t start = 0; start <= most; start += size) {
       index_t const half = start + size / 2, end = start + size;
-      if (size == shortest_block) {
-        by_key.sort(end_of_keys(start), end_of_keys(end));
-        by_query.sort(first_with(start), first_with(end));
+      if (size == shortest) {
+        sort(by_key, keys(end_of_keys(start), end_of_keys(end)));
+        sort(by_query, queries(first_with(start), first_with(end)));
       } else {
-        by_key.merge(end_of_keys(start), end_of_keys(half), end_of_keys(end));
-        by_query.merge(first_with(start), first_with(half), first_with(end));
+        merge(by_key, keys, end_of_keys(start), end_of_keys(half), end_of_keys(end));
+        merge(by_query, queries, first_with(start), first_with(half), first_with(end));
       }
     }
-    for (index_t start = 0; start + size <= keys; start += 2 * size) {
-      auto const seers = by_query.run(first_with(start + size), first_with(start + 2 * size));
-      if (!seers.empty()) rectangle(seers, by_key.run(start, start + size));
+    for (index_t start = 0; start + size <= most; start += 2 * size) {
+      auto const seers = run_of(by_query, queries(first_with(start + size), first_with(start + 2 * size)));
+      if (!seers.empty()) rectangle(seers, run_of(by_key, keys(all + start, all + start + size)));
     }
+  }
+}
+
+/// Calls rectangle(queries, keys) with index lists sorted by value, both not empty, and row(i, first, last) for queries that see the
+/// fewer than `shortest` keys [first, last) besides, at most two such stretches each. Every visible pair is met once, in an order that
+/// depends on the extents and the visibility alone.
+/// Queries whose intervals share a place fall into two staircases, of the keys behind it and of those before it; a key is in two
+/// such runs of queries at most, so that the cost is that of causal visibility.
+template <class W, class Rectangle, class Row>
+void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle, Row const& row) {
+  index_t const queries = index_t(on.q.size()), keys = index_t(on.k.size());
+  std::vector<key_interval> const seen = sees.intervals(queries, keys);
+  sorted_runs<W> by_query(on.q), by_key(on.k);
+  std::vector<index_t> steps;
+  for (index_t i = 0; i < queries;) {
+    index_t const reach = seen[std::size_t(i)].last;
+    if (seen[std::size_t(i)].empty()) {
+      ++i;
+      continue;
+    }
+    index_t end = i;
+    while (end < queries && seen[std::size_t(end)].first < reach) ++end;
+    index_t const place = seen[std::size_t(end - 1)].first;
+    steps.clear();
+    for (index_t r = i; r < end; ++r) steps.push_back(seen[std::size_t(r)].last - place);
+    climb_staircase<W>(steps, {i, false}, {place, false}, shortest, by_query, by_key, rectangle, row);
+    steps.clear();
+    for (index_t r = end; r-- > i && seen[std::size_t(i)].first < place;) steps.push_back(place - seen[std::size_t(r)].first);
+    if (!steps.empty()) climb_staircase<W>(steps, {end, true}, {place, true}, shortest, by_query, by_key, rectangle, row);
+    i = end;
   }
 }
 

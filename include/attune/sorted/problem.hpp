@@ -17,14 +17,9 @@
 #include <attune/core/tensor.hpp>
 #include <attune/exec/cpu/threads.hpp>
 #include <attune/exec/thread_pool.hpp>
+#include <attune/sorted/visibility.hpp>
 
 namespace attune::sorted {
-
-/// Which keys a query sees.
-enum class visibility {
-  full,
-  causal,  ///< key j if j <= i + Lk - Lq
-};
 
 template <class T>
 struct arrays {
@@ -130,6 +125,13 @@ void check_bandwidth(char const* function, extents const& e, parameter const& ta
                 "one value, or one per head: sums over sorted keys serve queries of one bandwidth; for one per query take the "
                 "certified window or the dense operator");
   attune::detail::check_parameter<wide<T>>(function, "tau", tau, domain::positive, e.batch, e.heads, e.queries);
+}
+
+/// What an approximation may leave out of a row.
+inline void check_tolerance(char const* function, double tolerance) {
+  if (!(tolerance >= 1e-12 && tolerance < 1))
+    throw error(function, "tolerance", attune::detail::text("the value ", tolerance),
+                "a number in [1e-12, 1): below, rounding of the sums is larger than what is left out");
 }
 
 template <class T>

@@ -19,7 +19,7 @@ namespace attune::sorted::detail {
 
 inline constexpr index_t block = 8;
 
-/// Causal blocks of keys below this size are not worth a scan: their pairs are met one by one.
+/// Blocks of keys below this size are not worth a scan: their pairs are met one by one.
 inline constexpr index_t shortest_block = 32;
 
 constexpr index_t padded(index_t n) { return (n + block - 1) / block * block; }
@@ -92,31 +92,33 @@ void store_head(results<T> const& to, index_t b, index_t h, Rows& sums, std::vec
   }
 }
 
-/// The values of a head as rows (v, 1), one at a time or, for neighbours that are met again and again, a block kept.
+/// The values of a head as rows (v, 1), one at a time or, for neighbours that are met again and again, the last few kept.
 template <class T, class W>
 class value_rows {
  public:
   value_rows(arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : v_(in.v), b_(b), h_(e.value_head(h)), one_(1, e.width + 1), kept_(shortest_block, e.width + 1) {}
+      : v_(in.v), b_(b), h_(e.value_head(h)), one_(1, e.width + 1), kept_(shortest_block, e.width + 1),
+        key_(std::size_t(shortest_block), -1) {}
   /// Until the next call.
   W const* operator()(index_t j) {
     load(one_[0], v_, b_, h_, j, W(1));
     return one_[0];
   }
-  /// Key j of the block of fewer than shortest_block keys that begins at `first`, met in ascending order.
-  W const* in_block(index_t first, index_t j) {
-    if (first != first_) {
-      first_ = first;
-      end_ = first;
+  /// Until a key a multiple of shortest_block away is asked for.
+  W const* kept(index_t j) {
+    index_t const at = j % shortest_block;
+    if (key_[std::size_t(at)] != j) {
+      key_[std::size_t(at)] = j;
+      load(kept_[at], v_, b_, h_, j, W(1));
     }
-    for (; end_ <= j; ++end_) load(kept_[end_ - first], v_, b_, h_, end_, W(1));
-    return kept_[j - first];
+    return kept_[at];
   }
 
  private:
   tensor<T const> v_;
-  index_t b_, h_, first_ = -1, end_ = -1;
+  index_t b_, h_;
   rows<W> one_, kept_;
+  std::vector<index_t> key_;
 };
 
 /// Writes what head h gives to its queries, adds what it gives to keys and values that heads may share. `factor` is of dq and dk.

@@ -12,6 +12,7 @@
 
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/normalizer/generic.hpp>
+#include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
 #include <attune/sorted/rows.hpp>
 
@@ -20,12 +21,12 @@ namespace attune::sorted {
 /// Sliced ReLU attention: kernel::scalar_difference with normalizer::relu (divisor::one), mean_relu (count) or normalized_relu (sum).
 /// Rounding: sums run in double for float tensors; with their unit roundoff u, feature by feature,
 ///   |out - exact| <= 4 (n + 8) u sum_j w_ij |v_j|, and one rounding to the tensor's type: no scalar is too far from 0.
-/// lse exists with divisor::sum only. NaN or infinite values reach every query on their right that sees them.
-/// Cost: full: two sorts and one scan, O(n log n + n Dv); causal: O(n log n Dv). Memory: as `laplacian`.
+/// lse exists with divisor::sum only. NaN or infinite values reach queries that see them, those on their right for certain.
+/// Cost: full: two sorts and one scan, O(n log n + n Dv); causal, windows, documents: O(n log n Dv). Memory: as `laplacian`.
 /// Source: Sliced ReLU Attention, named by Scalar Sort, related work.
 struct sliced_relu {
   divisor divided_by = divisor::one;
-  visibility sees = visibility::full;
+  visibility sees{};
 };
 
 namespace detail {
@@ -55,18 +56,21 @@ class moment_scan {
   W at_ = W(0);
 };
 
-template <class T>
+template <class T, class Arch>
 class sliced_relu_head {
   using W = wide<T>;
+  using near_type = near_pairs_of<T, Arch, relu_scores>;
+  static constexpr bool fused = !std::is_same_v<near_type, no_near_pairs>;
 
  public:
   sliced_relu_head(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
       : e_(e), b_(b), h_(h), op_(op), on_(in, e, b, h), scan_(e.width + 1), sums_(e.queries, e.width + 1),
-        buffer_(1, e.width + 1), value_(in, e, b, h), factor_(std::size_t(e.queries)), lse_(std::size_t(e.queries)) {}
+        buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1), factor_(std::size_t(e.queries)),
+        lse_(std::size_t(e.queries)) {}
 
   void forward() {
     for_each_visible(
-        op_.sees, on_,
+        op_.sees, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           scan_.restart();
           ascend(
@@ -74,12 +78,16 @@ class sliced_relu_head {
               [&](index_t i) { scan_.add_distances(sums_[i], on_.q[std::size_t(i)]); });
         },
         [&](index_t i, index_t first, index_t last) {
+          if constexpr (fused) return near_.add(i, first, last);
           for (index_t j = first; j < last; ++j)
             if (W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)]; e > W(0))
-              add(sums_[i], value_.in_block(first, j), e, sums_.step());
+              add(sums_[i], value_.kept(j), e, sums_.step());
         });
+    if constexpr (fused)
+      near_.forward([&](index_t i, W const&, W const* row) { attune::sorted::detail::add(sums_[i], row, W(1), sums_.step()); });
+    std::vector<key_interval> const seen = op_.sees.intervals(e_.queries, e_.keys);
     for (index_t i = 0; i < e_.queries; ++i) {
-      auto const done = finish(sums_[i][e_.width], visible(i));
+      auto const done = finish(sums_[i][e_.width], W(double(seen[std::size_t(i)].size())));
       factor_[std::size_t(i)] = done.value_factor;
       lse_[std::size_t(i)] = done.lse;
       for (index_t d = 0; d < e_.width; ++d) sums_[i][d] = sums_[i][d] * done.value_factor;
@@ -104,7 +112,7 @@ class sliced_relu_head {
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
     rows<W> dv(e_.keys, e_.width + 1);
     for_each_visible(
-        op_.sees, on_,
+        op_.sees, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           scan_.restart();
           ascend(
@@ -119,23 +127,21 @@ class sliced_relu_head {
               });
         },
         [&](index_t i, index_t first, index_t last) {
+          if (fused) return;
           for (index_t j = first; j < last; ++j) {
             W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)];
             if (!(e > W(0))) continue;
-            W const pull = dot(pulls[i], value_.in_block(first, j), step);
+            W const pull = dot(pulls[i], value_.kept(j), step);
             dq[std::size_t(i)] = dq[std::size_t(i)] + pull;
             dk[std::size_t(j)] = dk[std::size_t(j)] - pull;
             add(dv[j], pulls[i], e, step);
           }
         });
+    if constexpr (fused) near_.backward(pulls, lse_, W(1), dq, dk, dv);
     add_to_gradients(e_, b_, h_, dq, dk, dv, W(1), d);
   }
 
  private:
-  W visible(index_t i) const {
-    index_t const seen = op_.sees == visibility::full ? e_.keys : std::clamp<index_t>(i + 1 + e_.keys - e_.queries, 0, e_.keys);
-    return W(double(seen));
-  }
   template <divisor Divisor>
   static finished_row<W> finish_as(W const& mass, W const& visible) {
     using normalizer_type = normalizer::generic<normalizer::map::relu, Divisor>;
@@ -153,6 +159,7 @@ class sliced_relu_head {
   moment_scan<W> scan_;
   rows<W> sums_, buffer_;
   value_rows<T, W> value_;
+  near_type near_;
   std::vector<W> factor_, lse_;
 };
 
@@ -166,29 +173,31 @@ inline void check_lse(char const* function, char const* argument, sliced_relu co
 
 /// Writes out, and lse if it is there.
 /// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, an lse that does not exist; nothing is written then.
-template <class T>
+template <class T, class Arch = xsimd::default_arch>
 void forward(sliced_relu const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::forward(sliced_relu)", in);
+  op.sees.check("sorted::forward(sliced_relu)", e.queries, e.keys);
   detail::check_results("sorted::forward(sliced_relu)", e, to);
   detail::check_lse("sorted::forward(sliced_relu)", "lse", op, to.lse.absent());
   detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    detail::sliced_relu_head<T> head(op, in, e, b, h);
+    detail::sliced_relu_head<T, Arch> head(op, in, e, b, h);
     head.forward();
     head.write(to);
   });
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
-template <class T>
+template <class T, class Arch = xsimd::default_arch>
 void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::vjp(sliced_relu)", in);
+  op.sees.check("sorted::vjp(sliced_relu)", e.queries, e.keys);
   detail::check_gradients("sorted::vjp(sliced_relu)", e, by, d);
   detail::check_lse("sorted::vjp(sliced_relu)", "by.lse", op, by.lse.absent());
   if (!d.tau.absent()) throw error("sorted::vjp(sliced_relu)", "d.tau", "a tensor", "none: this operator has no bandwidth");
   detail::clear(d.sort_k);
   detail::clear(d.v);
   detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    detail::sliced_relu_head<T> head(op, in, e, b, h);
+    detail::sliced_relu_head<T, Arch> head(op, in, e, b, h);
     head.forward();
     head.backward(by, d);
   });

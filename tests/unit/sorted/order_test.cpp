@@ -6,15 +6,14 @@
 
 #include <attune/sorted/order.hpp>
 
+#include "../../support/sights.hpp"
 #include "../check.hpp"
 
 namespace attune::test {
 namespace {
 
-using sorted::visibility;
-
 /// How often each pair is met; fails if a list is not sorted by (value, index).
-std::vector<int> met(visibility sees, index_t queries, index_t keys) {
+std::vector<int> met(sorted::visibility const& sees, index_t queries, index_t keys) {
   std::mt19937 random(unsigned(queries * 1000 + keys));
   std::vector<double> q(std::size_t(queries), 0.0), k(std::size_t(keys), 0.0);
   for (auto* x : {&q, &k})
@@ -29,7 +28,7 @@ std::vector<int> met(visibility sees, index_t queries, index_t keys) {
     });
   };
   sorted::detail::for_each_visible(
-      sees, on,
+      sees, on, sorted::detail::shortest_block,
       [&](std::span<index_t const> rows, std::span<index_t const> columns) {
         CHECK(ordered(rows, q));
         CHECK(ordered(columns, k));
@@ -44,18 +43,53 @@ std::vector<int> met(visibility sees, index_t queries, index_t keys) {
 }
 
 TEST_CASE("for_each_visible: every visible pair once, no other") {
-  for (auto const sees : {visibility::full, visibility::causal})
-    for (index_t const queries : {0, 1, 5, 31, 64, 97, 300})
-      for (index_t const keys : {0, 1, 31, 32, 33, 64, 127, 128, 129, 300}) {
+  for (index_t const queries : {0, 1, 5, 31, 64, 97, 300})
+    for (index_t const keys : {0, 1, 31, 32, 33, 64, 127, 128, 129, 300})
+      for (sight const& s : all_sights(queries, keys)) {
         CAPTURE(queries);
         CAPTURE(keys);
-        auto const count = met(sees, queries, keys);
+        CAPTURE(s.name);
+        auto const count = met(s.value, queries, keys);
+        auto const rows = s.value.intervals(queries, keys);
         bool right = true;
         for (index_t i = 0; i < queries; ++i)
-          for (index_t j = 0; j < keys; ++j)
-            right = right && count[std::size_t(i * keys + j)] == (sees == visibility::full || j <= i + keys - queries ? 1 : 0);
+          for (index_t j = 0; j < keys; ++j) {
+            auto const& row = rows[std::size_t(i)];
+            right = right && count[std::size_t(i * keys + j)] == (s.sees(i, j) ? 1 : 0) &&
+                    (j >= row.first && j < row.last) == s.sees(i, j);
+          }
         CHECK(right);
       }
+}
+
+TEST_CASE("for_each_visible: work grows like n log n under windows and documents too") {
+  for (index_t const n : {1000, 4000})
+    for (sight const& s : all_sights(n, n)) {
+      std::vector<double> const x(std::size_t(n), 0.0);
+      sorted::arrays<double> const in{tensor<double const>(x, {1, 1, n, 1}), tensor<double const>(x, {1, 1, n, 1}), {}};
+      sorted::detail::line<double> const on(in, {1, 1, 1, 1, n, n, 1}, 0, 0);
+      index_t touched = 0;
+      sorted::detail::for_each_visible(
+          s.value, on, sorted::detail::shortest_block,
+          [&](std::span<index_t const> rows, std::span<index_t const> columns) {
+            touched += index_t(rows.size() + columns.size());
+          },
+          [&](index_t, index_t first, index_t last) { touched += last - first; });
+      CAPTURE(s.name);
+      CHECK(touched <= n * (2 * 12 + 2 * sorted::detail::shortest_block));
+    }
+}
+
+TEST_CASE("visibility: what does not fit is refused in words") {
+  using sorted::visibility;
+  CHECK(error_of([] { visibility::causal_window(0); }).find("width has the value 0") != std::string::npos);
+  CHECK(error_of([] { visibility::window(-1); }).find("radius has the value -1") != std::string::npos);
+  std::vector<index_t> const ids{1, 2, 1}, two{1, 2};
+  CHECK(error_of([&] { visibility::full.within(two, ids).check("f", 2, 3); }).find("id 1 after 2 at position 2") !=
+        std::string::npos);
+  CHECK(error_of([&] { visibility::full.within(two, two).check("f", 2, 3); }).find("2 ids") != std::string::npos);
+  CHECK(visibility::causal == visibility::causal);
+  CHECK(!(visibility::causal == visibility::full));
 }
 
 TEST_CASE("ascend and descend: sources before a target, and strictly behind it") {

@@ -100,7 +100,7 @@ TEST_CASE("sorted kernels: rounding within the stated bounds, against long doubl
   constexpr double u = 0x1p-53;
   unsigned seed = 100;
   for (lie const keys : {lie::normal, lie::clustered, lie::heavy, lie::far})
-    for (auto const sees : {visibility::full, visibility::causal}) {
+    for (auto const& sees : {visibility::full, visibility::causal, visibility::causal_window(90)}) {
       line_problem const p = random_line(lie::normal, keys, 200, 200, ++seed);
       double const n = double(p.keys), v = largest(p.v), far = keys == lie::far ? 1010 : 30;  // no query is farther from a key
       sorted::laplacian const laplace{per_head(p.tau), sees};

@@ -108,25 +108,30 @@ result run_enclosed(Op const& op, problem const& p) {
       r.scores.data.push_back(seen ? double(head.scores.data()[n]) : 0);
       r.logits.data.push_back(seen ? double(head.logits.data()[n]) : 0);
     }
-  r.row_sum = rows(1, decided(testing::enclosed_by({}, [&] {
-    std::vector<interval> sums;
-    for (auto const& head : forward(reference<interval>{}, op, in).heads)
-      for (index_t i = 0; i < s.queries; ++i) {
-        interval sum;
-        for (index_t j = 0; j < s.keys; ++j) sum = sum + head.weights(i, j);
-        sums.push_back(sum);
-      }
-    return sums;
-  }), "row sum"));
+  r.row_sum = rows(1, decided(testing::enclosed_by({},
+                                                   [&] {
+                                                     std::vector<interval> sums;
+                                                     for (auto const& head : forward(reference<interval>{}, op, in).heads)
+                                                       for (index_t i = 0; i < s.queries; ++i) {
+                                                         interval sum;
+                                                         for (index_t j = 0; j < s.keys; ++j) sum = sum + head.weights(i, j);
+                                                         sums.push_back(sum);
+                                                       }
+                                                     return sums;
+                                                   }),
+                              "row sum"));
   r.average = average_of<double>(op);
   if (!r.average.empty())
-    r.average.data = decided(testing::enclosed_by({}, [&] {
-      std::vector<interval> averages;
-      for_each_average(op, [&](parameter const& x) {
-        for (index_t h = 0; h < x.extents().head; ++h) averages.push_back(x.template value<interval>(0, h, 0));
-      });
-      return averages;
-    }), "moving average");
+    r.average.data = decided(testing::enclosed_by({},
+                                                  [&] {
+                                                    std::vector<interval> averages;
+                                                    for_each_average(op, [&](parameter const& x) {
+                                                      for (index_t h = 0; h < x.extents().head; ++h)
+                                                        averages.push_back(x.template value<interval>(0, h, 0));
+                                                    });
+                                                    return averages;
+                                                  }),
+                             "moving average");
   return r;
 }
 

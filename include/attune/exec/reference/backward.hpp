@@ -101,8 +101,7 @@ class row_pullback {
       if constexpr (Op::has_output_gate) {
         T out(0);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-          if (!outside_support(w, n))
-            out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+          if (!outside_support(w, n)) out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read<T>(in_.output_gate, b_, h_, i_, at), 0));

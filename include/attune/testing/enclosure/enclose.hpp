@@ -40,7 +40,7 @@ namespace testing {
 struct enclosure_options {
   storage format = storage::fp64;  ///< what results are rounded to
   long first_bits = 128;           ///< of the first attempt; doubled from one to the next
-  long most_bits = 4096;           ///< of the last. Gradients that cancel completely need some 1,100 until they round to 0 as fp64
+  long most_bits = 4096;  ///< of the last. Gradients that cancel completely need some 1,100 until they round to 0 as fp64
 };
 
 /// Numbers that evaluate() returns as intervals, always the same number of them, computed with as many bits as it takes to round each.
@@ -152,8 +152,8 @@ void for_each_gradient(To& to, From& from, Visit const& visit) {
 /// one-sided derivatives where it is not. A parameter that several policies read has an enclosure for each of them: find them in
 /// `parameters` by their paths. Promise, errors: as of enclose. Complexity: that of vjp on intervals, over all rows at once.
 template <class Op>
-dense_gradients<enclosed_number> enclose_vjp(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
-                                             enclosure_options const& how = {}) {
+dense_gradients<enclosed_number> enclose_vjp(Op const& op, inputs<Op, any_tensor> const& in,
+                                             cotangents<Op, any_tensor> const& d, enclosure_options const& how = {}) {
   dense_gradients<enclosed_number> to;
   auto const numbers = enclosed_by(how, [&] {
     auto g = vjp(reference<interval>{}, op, in, d);

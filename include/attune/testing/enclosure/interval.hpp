@@ -253,9 +253,7 @@ class interval {
   static interval nothing(interval const& x, interval const& y) { return x.is_nan() || y.is_nan() ? nan() : unknown(); }
   /// What has no value at some of the ends.
   static interval undefined(interval const& x, interval const& y) { return x.is_point() && y.is_point() ? nan() : unknown(); }
-  static bool opposed(mpfr_srcptr x, mpfr_srcptr y) {
-    return mpfr_inf_p(x) && mpfr_inf_p(y) && mpfr_sgn(x) != mpfr_sgn(y);
-  }
+  static bool opposed(mpfr_srcptr x, mpfr_srcptr y) { return mpfr_inf_p(x) && mpfr_inf_p(y) && mpfr_sgn(x) != mpfr_sgn(y); }
   /// A function that is monotone in each argument: its extremes are at the ends.
   template <class F>
   static interval of_corners(interval const& x, interval const& y, F const& f) {
@@ -324,9 +322,7 @@ struct scalar<testing::interval> {
   static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
 
   /// 0 times anything is 0 in a chain rule; what may be 0 is inside the product already.
-  static T chained(T const& factor, T const& tangent) {
-    return factor.is_zero() || tangent.is_zero() ? T() : factor * tangent;
-  }
+  static T chained(T const& factor, T const& tangent) { return factor.is_zero() || tangent.is_zero() ? T() : factor * tangent; }
   /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2): by its quotient, and near 0, where that cancels, by the
   /// series, whose terms alternate or do not but are below |z|^n: the rest after N of them is below |z|^N / (1 - |z|).
   static T log1p_curvature(T const& z) {

@@ -37,9 +37,10 @@ inline double nearest(mpfr_srcptr x, storage s) {
 
 /// What an interval says about one number of a result.
 struct enclosed_number {
-  double lower = 0, upper = 0;  ///< doubles with the exact value between them; NaN for certain, or -inf and +inf and nothing known
-  double rounded = 0;           ///< the correctly rounded result if `decided`, else the middle, rounded
-  bool decided = true;          ///< both ends round to the same number of the format
+  double lower = 0,
+         upper = 0;     ///< doubles with the exact value between them; NaN for certain, or -inf and +inf and nothing known
+  double rounded = 0;   ///< the correctly rounded result if `decided`, else the middle, rounded
+  bool decided = true;  ///< both ends round to the same number of the format
 };
 
 /// The exact value lies in x: what is it, rounded to a format?
@@ -49,8 +50,8 @@ inline enclosed_number enclosed(interval const& x, storage format) {
   if (!x.is_number()) return {-infinity, infinity, nan, false};
   double const lower = nearest(x.lower(), format), upper = nearest(x.upper(), format);
   bool const decided = lower == upper;
-  return {mpfr_get_d(x.lower(), MPFR_RNDD), mpfr_get_d(x.upper(), MPFR_RNDU),
-          decided ? lower : rounded_to(format, double(x)), decided};
+  return {mpfr_get_d(x.lower(), MPFR_RNDD), mpfr_get_d(x.upper(), MPFR_RNDU), decided ? lower : rounded_to(format, double(x)),
+          decided};
 }
 
 }  // namespace attune::testing

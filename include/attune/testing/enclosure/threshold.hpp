@@ -136,8 +136,8 @@ inline void candidate_column<testing::interval>::largest(index_t k, testing::int
                      [&](index_t a, index_t b) { return mpfr_greater_p(end(logit(a)), end(logit(b))) != 0; });
     return order[std::size_t(k - 1)];
   };
-  index_t const by_upper = by([](interval const& x) { return x.upper(); }),
-                by_lower = by([](interval const& x) { return x.lower(); });
+  index_t const by_upper = by([](interval const&x) { return x.upper(); }),
+                by_lower = by([](interval const&x) { return x.lower(); });
   bool decided = true;
   for (std::size_t place = 0; place < order.size(); ++place) {
     index_t const n = order[place];

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include <attune/testing/enclosure/enclose.hpp>
-
-#include <doctest/doctest.h>
-
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include <attune/attune.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
+#include <attune/testing/enclosure/enclose.hpp>
 #include <attune/testing/error_bound.hpp>
 
 #include "support/within_bounds.hpp"
@@ -28,7 +28,8 @@ struct drawn {
   drawn() {
     std::mt19937_64 random(7);
     std::normal_distribution<float> normal;
-    for (auto [list, size] : {std::pair{&q, queries * width}, {&k, keys * width}, {&v, keys * value_width}, {&d_out, queries * value_width}})
+    for (auto [list, size] :
+         {std::pair{&q, queries * width}, {&k, keys * width}, {&v, keys * value_width}, {&d_out, queries * value_width}})
       for (index_t n = 0; n < size; ++n) list->push_back(normal(random));
   }
   tensor<float const> Q() const { return {q, shape{1, 1, queries, width}}; }
@@ -58,8 +59,10 @@ void agree(Op const& op, char const* name) {
       CHECK(g.of(f).values[n].decided);
       CHECK(g.of(f).values[n].rounded == double(gradient.of(f).values[n]));
     }
-  for (std::size_t s = 0; s < g.parameters.size(); ++s)
-    CHECK(g.parameters[s].values.values[0].rounded == double(gradient.parameters[s].values.values[0]));
+  for (std::size_t s = 0; s < g.parameters.size(); ++s) {  // some cancel completely: 0, of which 50 digits leave a residue
+    CHECK(g.parameters[s].values.values[0].decided);
+    CHECK(std::fabs(g.parameters[s].values.values[0].rounded - double(gradient.parameters[s].values.values[0])) <= 1e-45);
+  }
 }
 
 }  // namespace
@@ -78,16 +81,19 @@ TEST_CASE("bits are added until both ends round alike, up to a limit that is sai
   CHECK(open[0].lower <= 0);
   CHECK(open[0].upper >= 0);
   CHECK(open[1].decided);
-  CHECK_THROWS_WITH_AS(testing::enclosed_by({.first_bits = 20}, cancelled),
-                       doctest::Contains("64 <= first_bits <= most_bits"), attune::error);
+  CHECK_THROWS_WITH_AS(testing::enclosed_by({.first_bits = 20}, cancelled), doctest::Contains("64 <= first_bits <= most_bits"),
+                       attune::error);
 }
 
 TEST_CASE("equal keys share the weight exactly, in every format") {
   std::vector<float> const q{1}, k{3, 3}, v{1, 4};
   auto const op = attention(kernel::dot_product{});
   for (storage const s : {storage::fp64, storage::fp32, storage::fp16, storage::bf16}) {
-    auto const e = enclose(op, {.q = tensor<float const>(q, shape{1, 1, 1, 1}), .k = tensor<float const>(k, shape{1, 1, 2, 1}),
-                                .v = tensor<float const>(v, shape{1, 1, 2, 1})}, {.format = s}, testing::enclosed_weights::all);
+    auto const e = enclose(op,
+                           {.q = tensor<float const>(q, shape{1, 1, 1, 1}),
+                            .k = tensor<float const>(k, shape{1, 1, 2, 1}),
+                            .v = tensor<float const>(v, shape{1, 1, 2, 1})},
+                           {.format = s}, testing::enclosed_weights::all);
     CHECK(e.undecided() == 0);
     CHECK(e.at_weight(0, 0, 0, 0).rounded == 0.5);
     CHECK(e.at_out(0, 0, 0, 0).rounded == 2.5);
@@ -103,7 +109,8 @@ TEST_SUITE("full enclosures") {
     agree(attention(kernel::dot_product{}, normalizer::entmax{1.25}), "entmax 1.25");
     agree(attention(kernel::dot_product{}, normalizer::entmax{2.75}), "entmax 2.75");
     agree(attention(kernel::dot_product{}, normalizer::top_k{2}), "top 2");
-    agree(attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}), "self-adjusted");
+    agree(attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}),
+          "self-adjusted");
   }
 
   TEST_CASE("a tie that no number of bits decides gives the hull of the gradients on both sides") {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include <attune/testing/enclosure/interval.hpp>
-#include <attune/testing/enclosure/rounding.hpp>
-
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
+
+#include <doctest/doctest.h>
+
+#include <attune/testing/enclosure/interval.hpp>
+#include <attune/testing/enclosure/rounding.hpp>
 
 namespace {
 

@@ -13,6 +13,7 @@
 // Copies are *the same number*: x - x is 0, x == x holds, max(x, y) is x or y where that is decided. Ties that are exact in the inputs
 // (equal scores, a score on its ground level) are therefore decided, and a maximum less itself does not lose its digits.
 // One thread at a time may use intervals that it shares copies of.
+// MPFI itself, not Boost's mpfi_float: there copies are different numbers, and a comparison that is open is an exception or false.
 #pragma once
 
 #include <cmath>

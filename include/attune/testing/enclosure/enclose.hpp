@@ -55,7 +55,7 @@ std::vector<enclosed_number> enclosed_by(enclosure_options const& how, Evaluate 
   for (long bits = how.first_bits;; bits = std::min(2 * bits, how.most_bits)) {
     working_precision const working(bits);
     std::vector<interval> const ends = evaluate();
-    numbers.resize(ends.size(), {0, 0, 0, false});
+    numbers.resize(ends.size(), {0, 0, 0, false, false});
     bool decided = true;
     for (std::size_t n = 0; n < ends.size(); ++n) {
       if (!numbers[n].decided) numbers[n] = enclosed(ends[n], how.format);

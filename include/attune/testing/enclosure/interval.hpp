@@ -16,6 +16,7 @@
 // MPFI itself, not Boost's mpfi_float: there copies are different numbers, and a comparison that is open is an exception or false.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -99,6 +100,19 @@ class interval {
   interval middle() const {
     return made([&](mpfi_ptr to) {
       mpfi_mid(&to->left, ends());
+      mpfr_set(&to->right, &to->left, MPFR_RNDN);
+    });
+  }
+  /// A number of about the fewest bits in a finite interval: what an exact result that is simple must be.
+  interval simplest() const {
+    return made([&](mpfi_ptr to) {
+      long const most = detail::interval_bits();
+      for (long bits = 4;; bits = std::min(2 * bits, most)) {
+        mpfr_set_prec(&to->left, bits);
+        mpfi_mid(&to->left, ends());
+        if (bits == most || (mpfr_greaterequal_p(&to->left, lower()) && mpfr_lessequal_p(&to->left, upper()))) break;
+      }
+      mpfr_set_prec(&to->right, mpfr_get_prec(&to->left));
       mpfr_set(&to->right, &to->left, MPFR_RNDN);
     });
   }

@@ -37,21 +37,30 @@ inline double nearest(mpfr_srcptr x, storage s) {
 
 /// What an interval says about one number of a result.
 struct enclosed_number {
-  double lower = 0,
-         upper = 0;     ///< doubles with the exact value between them; NaN for certain, or -inf and +inf and nothing known
-  double rounded = 0;   ///< the correctly rounded result if `decided`, else the middle, rounded
-  bool decided = true;  ///< both ends round to the same number of the format
+  /// Doubles with the exact value between them; NaN for certain, or -inf and +inf and nothing known.
+  double lower = 0, upper = 0;
+  /// The correctly rounded result if `decided`, else the simplest number of the enclosure, rounded.
+  double rounded = 0;
+  /// Both ends round to the same number of the format.
+  bool decided = true;
+  /// Not decided, but 1,000 bits do not tell the value from one half-way between two numbers: `rounded` is the even one of them.
+  bool half_way = false;
 };
 
 /// The exact value lies in x: what is it, rounded to a format?
 inline enclosed_number enclosed(interval const& x, storage format) {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  if (x.is_nan()) return {nan, nan, nan, true};
-  if (!x.is_number()) return {-infinity, infinity, nan, false};
+  if (x.is_nan()) return {nan, nan, nan, true, false};
+  if (!x.is_number()) return {-infinity, infinity, nan, false, false};
   double const lower = nearest(x.lower(), format), upper = nearest(x.upper(), format);
-  bool const decided = lower == upper;
-  return {mpfr_get_d(x.lower(), MPFR_RNDD), mpfr_get_d(x.upper(), MPFR_RNDU), decided ? lower : rounded_to(format, double(x)),
-          decided};
+  enclosed_number r{mpfr_get_d(x.lower(), MPFR_RNDD), mpfr_get_d(x.upper(), MPFR_RNDU), lower, lower == upper, false};
+  if (r.decided) return r;
+  r.rounded = nearest(x.is_finite() ? x.simplest().lower() : x.lower(), format);
+  if (x.is_finite() && !x.may_be_zero()) {
+    interval const width = interval::between(x.upper(), x.upper()) - interval::between(x.lower(), x.lower());
+    r.half_way = (width < scalar<interval>::abs(x) * interval(0x1p-1000)).holds();
+  }
+  return r;
 }
 
 }  // namespace attune::testing

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include <attune/policies/candidates.hpp>
@@ -89,27 +88,20 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
   bracket<interval> at = level_bracket(exponential.lead(k), k, column.size());
   at = {point(at.low.lower()), point(at.high.upper())};
   guess_level(exponential, k, column, sum, at);
-  double tried = math::infinity<double>();
   for (bool shrinks = true; shrinks;) {
-    interval const levels = interval::hull(at.low, at.high), width = at.high - at.low;
-    // Where a double is the very level, equal scores and scores on the threshold are known for what they are.
-    std::vector<interval> numbers{levels.middle()};
-    if (double const simple = double(levels); simple != std::exchange(tried, simple)) numbers.emplace_back(simple);
-    for (interval const& middle : numbers) {
-      if (!(at.low <= middle).holds() || !(middle <= at.high).holds()) continue;
-      interval const f = sum.excess(middle);
-      if ((f == zero).holds()) return {m, middle, off, off};
-      if ((f >= zero).holds()) at.low = middle;
-      if ((f <= zero).holds()) at.high = middle;
-      interval const step = f / sum.slope(levels);
-      if (!step.is_number()) continue;
-      interval const next = middle + step;
+    interval const levels = interval::hull(at.low, at.high), width = at.high - at.low, middle = levels.middle();
+    interval const f = sum.excess(middle);
+    if ((f >= zero).holds()) at.low = middle;
+    if ((f <= zero).holds()) at.high = middle;
+    if (interval const next = middle + f / sum.slope(levels); next.is_number()) {
       at.low = interval::larger(at.low, point(next.lower()));
       at.high = interval::smaller(at.high, point(next.upper()));
     }
     shrinks = ((at.high - at.low) * interval(1.25) < width).holds();
   }
-  return {m, interval::hull(at.low, at.high), off, off};
+  // Where a number of few bits is the very level, scores on the threshold and ties of rounding are known for what they are.
+  interval const levels = interval::hull(at.low, at.high), simple = levels.simplest();
+  return {m, (sum.excess(simple) == zero).holds() ? simple : levels, off, off};
 }
 
 }  // namespace detail

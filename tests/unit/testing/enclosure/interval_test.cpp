@@ -173,3 +173,10 @@ TEST_CASE("an enclosure is decided where both ends round to the same number") {
   CHECK(third.upper >= 1. / 3);
   CHECK(std::nextafter(third.lower, 1) == third.upper);
 }
+
+TEST_CASE("the simplest number of an interval") {
+  CHECK((hull(0.3, 0.9).simplest() == interval(0.625)).holds());  // 4 bits of 0.6
+  CHECK((hull(3 - 0x1p-40, 3 + 0x1p-41).simplest() == interval(3)).holds());
+  interval const third = (interval(1) / interval(3)).simplest();
+  CHECK((third - interval(1) / interval(3)).may_be_zero());
+}

@@ -62,12 +62,7 @@ outcome run_diagnostics(golden_case const& c, registry const&, instances::backen
   results got;
   for (auto const diagnose : {diagnose_row, diagnose_selection, diagnose_jacobian})
     if (got.empty()) got = diagnose(c, executor);
-  checker checks(c, magnitude_of(c, 1), accuracy_of(executor));
-  for (auto const& [name, expected] : forward_expectations(c)) {
-    auto const found = got.find(name);
-    checks.check(name, expected, found == got.end() ? std::nullopt : std::optional(found->second));
-  }
-  return checks.result();
+  return compared(c, got, 1, executor);
 }
 
 }  // namespace attune::golden

@@ -4,9 +4,7 @@
 // ema (cases/README.md, section 5): the running average of alpha, step by step.
 #include <attune/core/moving_average.hpp>
 
-#include "../instances/digits.hpp"
-#include "plan.hpp"
-#include "runner.hpp"
+#include "computed.hpp"
 
 namespace attune::golden {
 namespace {
@@ -33,35 +31,14 @@ averages run(tensor const& batches, double momentum, double initial) {
   return got;
 }
 
-averages run_on(backend executor, tensor const& batches, double momentum, double initial) {
-  switch (executor) {
-    case backend::cpu_float:
-      return run<float>(batches, momentum, initial);
-    case backend::reference_50:
-      return run<instances::digits>(batches, momentum, initial);
-    case backend::reference_double:
-    case backend::cpu_double:
-      break;
-  }
-  return run<double>(batches, momentum, initial);
-}
-
 }  // namespace
 
 outcome run_moving_average(golden_case const& c, registry const&, backend executor) {
   auto const momentum = numeric_param(c, "rho"), initial = numeric_param(c, "init");
   if (!momentum || !initial) throw unplannable("has no params rho and init");
-  averages const got = run_on(executor, c.inputs.at("alpha_batches"), *momentum, *initial);
-  checker checks(c, magnitude_of(c, 1), accuracy_of(executor));
-  for (auto const& [name, expected] : forward_expectations(c)) {
-    if (name == "alpha_ma")
-      checks.check(name, expected, got.value);
-    else if (name == "alpha_ma_debiased")
-      checks.check(name, expected, got.debiased);
-    else
-      checks.check(name, expected, std::nullopt);
-  }
-  return checks.result();
+  averages const got =
+      in_scalar_of(executor, [&]<class T>(T const&) { return run<T>(c.inputs.at("alpha_batches"), *momentum, *initial); });
+  return compared(c, {{"alpha_ma", got.value}, {"alpha_ma_debiased", got.debiased}}, 1, executor);
 }
 
 }  // namespace attune::golden

@@ -11,27 +11,13 @@
 #include <attune/cache/eviction/geometric.hpp>
 #include <attune/sorted/sliced_relu.hpp>
 
-#include "../instances/digits.hpp"
-#include "plan.hpp"
-#include "runner.hpp"
+#include "computed.hpp"
 
 namespace attune::golden {
 namespace {
 
 using instances::backend;
-using tensors = std::map<std::string, std::vector<double>>;
 
-template <class T>
-std::vector<T> numbers(golden_case const& c, std::string const& input) {
-  auto const& data = c.inputs.at(input).data;
-  return {data.begin(), data.end()};
-}
-template <class T>
-std::vector<double> rounded(std::vector<T> const& x) {
-  std::vector<double> result;
-  for (T const& e : x) result.push_back(static_cast<double>(e));
-  return result;
-}
 template <class T>
 std::span<T const> all(std::vector<T> const& x) {
   return x;
@@ -43,8 +29,8 @@ double needed(golden_case const& c, std::string const& param) {
 }
 
 template <class T>
-tensors evict(golden_case const& c) {
-  auto const keys = numbers<T>(c, "ks"), recent = numbers<T>(c, "recent_qs");
+results evict(golden_case const& c) {
+  auto const keys = reader<T>(c)("ks"), recent = reader<T>(c)("recent_qs");
   auto const range = eviction::reached(all(recent), T(needed(c, "r")));
   std::optional<eviction::zone<T>> sinks;
   if (c.params.contains("sink_zone")) {
@@ -71,18 +57,18 @@ std::vector<double> attend(T const& q, T const& tau, std::vector<T> const& keys,
     for (std::size_t d = 0; d < width; ++d) sum[d] = sum[d] + w * values[j * width + d];
   }
   for (T& x : sum) x = x / mass;
-  return rounded(sum);
+  return plain(sum);
 }
 
 template <class T>
-tensors compress(golden_case const& c) {
-  auto const keys = numbers<T>(c, "ks"), values = numbers<T>(c, "v"), multiplicity = numbers<T>(c, "mult");
-  T const q = numbers<T>(c, "qs").at(0), tau = numbers<T>(c, "tau").at(0);
+results compress(golden_case const& c) {
+  auto const keys = reader<T>(c)("ks"), values = reader<T>(c)("v"), multiplicity = reader<T>(c)("mult");
+  T const q = reader<T>(c)("qs").at(0), tau = reader<T>(c)("tau").at(0);
   auto const few = eviction::compress(all(keys), all(values), T(needed(c, "h")), T(needed(c, "k0")), all(multiplicity));
   return {
-      {"rep_keys", rounded(few.keys)},
-      {"rep_values", rounded(few.values)},
-      {"rep_mult", rounded(few.multiplicity)},
+      {"rep_keys", plain(few.keys)},
+      {"rep_values", plain(few.values)},
+      {"rep_mult", plain(few.multiplicity)},
       {"o_exact", attend(q, tau, keys, values, multiplicity)},
       {"o_compressed_with_multiplicity", attend(q, tau, few.keys, few.values, few.multiplicity)},
       {"o_compressed_printed_no_multiplicity", attend(q, tau, few.keys, few.values, std::vector<T>(few.keys.size(), T(1)))}};
@@ -90,8 +76,8 @@ tensors compress(golden_case const& c) {
 
 /// The outputs are the library's. It has no prefix sums about 0, which cancel: those are formed here.
 template <class T>
-tensors relu(golden_case const& c) {
-  auto const q = numbers<T>(c, "qs"), k = numbers<T>(c, "ks"), v = numbers<T>(c, "v");
+results relu(golden_case const& c) {
+  auto const q = reader<T>(c)("qs"), k = reader<T>(c)("ks"), v = reader<T>(c)("v");
   index const queries = static_cast<index>(q.size()), keys = static_cast<index>(k.size()),
               width = static_cast<index>(v.size()) / keys;
   std::vector<T> out(static_cast<std::size_t>(queries * width));
@@ -112,43 +98,25 @@ tensors relu(golden_case const& c) {
     all_sums.insert(all_sums.end(), sums.begin(), sums.end());
     all_moments.insert(all_moments.end(), moments.begin(), moments.end());
   }
-  return {{"o", rounded(out)}, {"prefix_v", rounded(all_sums)}, {"prefix_kv", rounded(all_moments)}};
+  return {{"o", plain(out)}, {"prefix_v", plain(all_sums)}, {"prefix_kv", plain(all_moments)}};
 }
 
 template <class T>
-tensors run(golden_case const& c) {
+results run(golden_case const& c) {
   if (c.operation == "evict_geometric") return evict<T>(c);
   return c.operation == "density_compression" ? compress<T>(c) : relu<T>(c);
-}
-
-tensors run_on(backend executor, golden_case const& c) {
-  switch (executor) {
-    case backend::cpu_float:
-      return run<float>(c);
-    case backend::reference_50:
-      return run<instances::digits>(c);
-    case backend::reference_double:
-    case backend::cpu_double:
-      break;
-  }
-  return run<double>(c);
 }
 
 }  // namespace
 
 outcome run_eviction(golden_case const& c, registry const&, backend executor) {
-  tensors const got = run_on(executor, c);
+  results const got = in_scalar_of(executor, [&]<class T>(T const&) { return run<T>(c); });
   double farthest = 0;  // S of section 2: the weights of sliced ReLU, the scores of a compressed cache
   if (c.operation != "evict_geometric")
     for (double q : c.inputs.at("qs").data)
       for (double k : c.inputs.at("ks").data) farthest = std::max(farthest, std::abs(q - k));
   if (c.operation == "density_compression") farthest = farthest * farthest / c.inputs.at("tau").data.at(0);
-  checker checks(c, magnitude_of(c, 1 + farthest), accuracy_of(executor));
-  for (auto const& [name, expected] : c.expected) {
-    auto const found = got.find(name);
-    checks.check(name, expected, found == got.end() ? std::nullopt : std::optional(found->second));
-  }
-  return checks.result();
+  return compared(c, got, 1 + farthest, executor);
 }
 
 }  // namespace attune::golden

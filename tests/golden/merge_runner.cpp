@@ -68,13 +68,10 @@ ground_state rebuild(result const& r, double const* first, double const* last, d
   return s;
 }
 
-/// The tensors a run gave, by their golden names, filled part by part.
-using tensors = std::map<std::string, std::vector<double>>;
-
 void append(std::vector<double>& to, std::vector<double> const& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-tensors run_parts(merge_case const& m, instances::entry const& plain, instances::entry const& ground, backend executor) {
-  tensors got;
+results run_parts(merge_case const& m, instances::entry const& plain, instances::entry const& ground, backend executor) {
+  results got;
   std::vector<index> ends = m.cuts;
   ends.push_back(m.keys());
   index begin = 0;
@@ -94,7 +91,7 @@ tensors run_parts(merge_case const& m, instances::entry const& plain, instances:
 }
 
 void run_merged(merge_case const& m, instances::entry const& plain, instances::entry const& ground, backend executor,
-                tensors& got) {
+                results& got) {
   instances::options options;
   options.cuts = m.cuts;
   result const p = plain.run(m.part(0, m.keys(), false), executor, options);
@@ -119,7 +116,7 @@ outcome run_merge_states(golden_case const& c, registry const& operators, backen
   auto const& plain = operators.at(plain_name);
   auto const& ground = operators.at(ground_name);
   merge_case const m = read(c);
-  tensors got = run_parts(m, plain, ground, executor);
+  results got = run_parts(m, plain, ground, executor);
   run_merged(m, plain, ground, executor, got);
 
   accuracy const promised = accuracy_of(executor);

@@ -9,18 +9,27 @@
 namespace attune::golden {
 namespace {
 
-using family_runner = outcome (*)(golden_case const&, registry const&, instances::backend);
+/// Cases that are computed alike.
+struct family {
+  outcome (*run)(golden_case const&, registry const&, instances::backend);
+  bool by_operators = false;  ///< of the registry
+};
 
-/// Families that are not one call of one operator. All others are run_attention's, which skips what it does not know.
-family_runner runner_of(golden_case const& c) {
-  if (is_diagnostic(c)) return run_diagnostics;
-  static std::map<std::string, family_runner> const special{
-      {"merge_states", run_merge_states},    {"ema", run_moving_average},       {"l_align", run_regularizer},
-      {"l_spread", run_regularizer},         {"l_tau", run_regularizer},        {"evict_geometric", run_eviction},
-      {"density_compression", run_eviction}, {"sorted_window", run_cache_rule}, {"topk_captured_mass", run_cache_rule}};
-  if (is_cache_rule(c) && c.operation == "sliced_relu") return run_eviction;
-  auto const found = special.find(c.operation);
-  return found == special.end() ? run_attention : found->second;
+/// All that is not named here is one call of one operator: run_attention skips what it does not know.
+family family_of(golden_case const& c) {
+  if (is_diagnostic(c)) return {run_diagnostics};
+  if (is_cache_rule(c) && c.operation == "sliced_relu") return {run_eviction};  // kernels.json has an operator of this name
+  static std::map<std::string, family> const named{{"merge_states", {run_merge_states, true}},
+                                                   {"ema", {run_moving_average}},
+                                                   {"l_align", {run_regularizer}},
+                                                   {"l_spread", {run_regularizer}},
+                                                   {"l_tau", {run_regularizer}},
+                                                   {"evict_geometric", {run_eviction}},
+                                                   {"density_compression", {run_eviction}},
+                                                   {"sorted_window", {run_cache_rule}},
+                                                   {"topk_captured_mass", {run_cache_rule}}};
+  auto const found = named.find(c.operation);
+  return found == named.end() ? family{run_attention, true} : found->second;
 }
 
 outcome failure(std::string const& message) {
@@ -64,12 +73,23 @@ std::vector<outcome> run_case(golden_case const& c, registry const& operators,
   std::vector<outcome> result;
   for (auto const executor : executors) {
     try {
-      result.push_back(runner_of(c)(c, operators, executor));
+      result.push_back(family_of(c).run(c, operators, executor));
     } catch (std::exception const& error) {
       result.push_back(failure(std::string("threw: ") + error.what()));
     }
   }
   return result;
+}
+
+bool needs_no_operator(golden_case const& c) { return !family_of(c).by_operators; }
+
+outcome compared(golden_case const& c, results const& got, double logits, instances::backend executor) {
+  checker checks(c, magnitude_of(c, logits), accuracy_of(executor));
+  for (auto const& [name, expected] : c.expected) {
+    auto const found = got.find(name);
+    checks.check(name, expected, found == got.end() ? std::nullopt : std::optional(found->second));
+  }
+  return checks.result();
 }
 
 void fail_skipped(std::vector<outcome>& outcomes) {

@@ -60,6 +60,15 @@ class checker {
   outcome result_;
 };
 
+/// Computed tensors by the names of the expectations.
+using results = std::map<std::string, std::vector<double>>;
+
+/// Every expected tensor against what was computed; `logits` is S of section 2 of cases/README.md.
+outcome compared(golden_case const& c, results const& got, double logits, instances::backend executor);
+
+/// Whether the family of a case is computed without the registry.
+bool needs_no_operator(golden_case const& c);
+
 // The runners of the families, for one executor. They throw; run_case turns that into failures.
 
 /// Every case that one registry entry computes.
@@ -68,22 +77,26 @@ outcome run_attention(golden_case const& c, registry const& operators, instances
 /// The operator merge_states of heads.json: parts of the keys, alone and merged.
 outcome run_merge_states(golden_case const& c, registry const& operators, instances::backend executor);
 
-/// The operator ema of affine.json: the running average of alpha. Needs no operator of the registry.
-outcome run_moving_average(golden_case const& c, registry const& operators, instances::backend executor);
-
 /// Whether a case belongs to diagnostics.json.
 bool is_diagnostic(golden_case const& c);
 
-/// The operators of diagnostics.json, by attune/analysis. Need no operator of the registry.
+// These need no operator of the registry: they compute in the scalar of each executor.
+
+/// The operator ema of affine.json: the running average of alpha.
+outcome run_moving_average(golden_case const& c, registry const& operators, instances::backend executor);
+
+/// The operators of diagnostics.json, by attune/analysis.
 outcome run_diagnostics(golden_case const& c, registry const& operators, instances::backend executor);
+
+/// The operators l_align, l_spread and l_tau of regularizers.json.
+outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
+
+/// The operators evict_geometric, density_compression and sliced_relu of sorted.json.
+outcome run_eviction(golden_case const& c, registry const& operators, instances::backend executor);
+
 /// The operators sorted_window and topk_captured_mass of sorted.json. The CPU executors run the cache, the reference executors the
 /// rules as cases/README.md states them.
 outcome run_cache_rule(golden_case const& c, registry const& operators, instances::backend executor);
-/// The operators l_align, l_spread and l_tau of regularizers.json. They need no operator of the registry.
-outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
-
-/// The operators evict_geometric, density_compression and sliced_relu of sorted.json. They need no operator of the registry.
-outcome run_eviction(golden_case const& c, registry const& operators, instances::backend executor);
 
 outcome skip(std::string const& why);
 

@@ -189,12 +189,6 @@ registry with_spoiled_gradients(registry const& operators, double (*wrong)(doubl
 
 bool is_run(outcome const& o) { return o.result != status::skipped && o.why.empty(); }
 
-/// Computed without the registry: spoiling that changes nothing.
-bool needs_no_operator(golden_case const& c) {
-  static std::set<std::string> const names{"ema", "l_align", "l_spread", "l_tau"};
-  return names.count(c.operation) != 0 || is_cache_rule(c) || is_diagnostic(c);
-}
-
 void break_operators(std::vector<golden_case> const& cases, registry const& operators, log& l) {
   for (auto const& s : sabotages) {
     auto const wrong = spoiled(operators, s.spoil);

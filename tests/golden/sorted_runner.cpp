@@ -18,7 +18,6 @@ namespace attune::golden {
 namespace {
 
 using instances::backend;
-using tensors = std::map<std::string, std::vector<double>>;
 
 std::vector<double> const& input(golden_case const& c, std::string const& name) {
   auto const found = c.inputs.find(name);
@@ -86,7 +85,7 @@ class rules {
  public:
   explicit rules(window_case const& w) : w_(w), perm_(sorted_by_key(w.keys)) { choose(); }
 
-  tensors all() {
+  results all() {
     using std::exp, std::log, std::sqrt;
     index const n = w_.size();
     Number z = 0, z_window = 0, omitted = 0;
@@ -110,7 +109,7 @@ class rules {
       for (double x : w_.value(j)) sum += Number(x) * Number(x);
       if (sum > largest) largest = sum;
     }
-    tensors t;
+    results t;
     t["perm"] = {perm_.begin(), perm_.end()};
     t["insertion"] = {double(insertion_)}, t["lo"] = {double(lo_)}, t["hi"] = {double(hi_)};
     for (index r = lo_; r < hi_; ++r) t["w_window"].push_back(rounded(exp(score(r)) / z_window));
@@ -218,7 +217,7 @@ decoded_row decode_window(cache::sorted<T> const& kv, window_case const& w) {
 }
 
 template <class T>
-tensors run_window(window_case const& w) {
+results run_window(window_case const& w) {
   auto const kv = filled<T>(w, false), units = filled<T>(w, true);
   cache::nearest const everything{w.size()};
   decoded_row const window = decode_window(kv, w), full = decode_row(kv, w, everything), weights = decode_window(units, w),
@@ -232,7 +231,7 @@ tensors run_window(window_case const& w) {
     keys.push_back(double(key));
   });
   double omitted = 0, distance = infinity;
-  tensors t;
+  results t;
   for (index r = 0; r < n; ++r) {
     auto const j = std::size_t(perm[std::size_t(r)]);
     if (r >= lo && r < hi) {
@@ -261,7 +260,7 @@ tensors run_window(window_case const& w) {
   return t;
 }
 
-tensors window_on(backend executor, window_case const& w) {
+results window_on(backend executor, window_case const& w) {
   switch (executor) {
     case backend::reference_double:
       return rules<double>(w).all();
@@ -318,10 +317,10 @@ std::vector<std::size_t> nearest_tokens(cache::sorted<T> const& kv, double query
 
 /// The part of each row's weight that the k nearest keys hold. Number: of the sums.
 template <class T, class Number>
-tensors captured(golden_case const& c) {
+results captured(golden_case const& c) {
   auto const &weights = input(c, "w"), &queries = input(c, "qs"), &keys = input(c, "ks");
   auto const kv = filled<T>(keys);
-  tensors t;
+  results t;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     double const* const w = weights.data() + i * keys.size();
     Number all = 0;
@@ -335,7 +334,7 @@ tensors captured(golden_case const& c) {
   return t;
 }
 
-tensors captured_on(backend executor, golden_case const& c) {
+results captured_on(backend executor, golden_case const& c) {
   switch (executor) {
     case backend::reference_50:
       return captured<double, digits50>(c);
@@ -346,16 +345,6 @@ tensors captured_on(backend executor, golden_case const& c) {
       break;
   }
   return captured<double, double>(c);
-}
-
-/// Every expected tensor against what was computed.
-outcome compared(golden_case const& c, tensors const& got, double logits, backend executor) {
-  checker checks(c, magnitude_of(c, logits), accuracy_of(executor));
-  for (auto const& [name, expected] : forward_expectations(c)) {
-    auto const found = got.find(name);
-    checks.check(name, expected, found == got.end() ? std::nullopt : std::optional(found->second));
-  }
-  return checks.result();
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include <attune/reference.hpp>
 
+#include "../support/one_call.hpp"
 #include "../unit/check.hpp"
 
 namespace attune::test {
@@ -22,33 +23,7 @@ namespace {
 
 constexpr index_t heads = 3, queries = 5, keys = 150, width = 4, value_width = 37;
 
-std::vector<double> numbers(index_t n, double from) {
-  std::vector<double> x;
-  for (index_t i = 0; i < n; ++i) x.push_back(std::sin(from + 1.7 * double(i)) * 1.5);
-  return x;
-}
-
-/// Memory of one call of any operator that reads q, k, v, sort_q and sort_k.
-struct data {
-  std::vector<double> q = numbers(heads * queries * width, 1), k = numbers(heads * keys * width, 2),
-                      v = numbers(heads * keys * value_width, 3), sort_q = numbers(heads * queries, 4),
-                      sort_k = numbers(heads * keys, 5), by_out = numbers(heads * queries * value_width, 6);
-
-  template <class View, class Op>
-  inputs<Op, View> of(Op const&) const {
-    auto const view = [](std::vector<double> const& x, index_t length, index_t features) {
-      return View(tensor<double const>(x, shape{1, heads, length, features}));
-    };
-    return make_inputs<Op, View>([&]<field F>() {
-      if constexpr (F == field::q) return view(q, queries, width);
-      if constexpr (F == field::k) return view(k, keys, width);
-      if constexpr (F == field::v) return view(v, keys, value_width);
-      if constexpr (F == field::sort_q) return view(sort_q, queries, 1);
-      if constexpr (F == field::sort_k) return view(sort_k, keys, 1);
-    });
-  }
-  any_tensor cotangent() const { return tensor<double const>(by_out, shape{1, heads, queries, value_width}); }
-};
+one_call data() { return {heads, queries, keys, width, value_width}; }
 
 bool same(std::vector<double> const& x, std::vector<double> const& y) {
   bool equal = x.size() == y.size();
@@ -59,7 +34,7 @@ bool same(std::vector<double> const& x, std::vector<double> const& y) {
 /// out of both executors, and every gradient.
 template <class Op>
 void check_against_reference(Op const& op) {
-  data const d;
+  one_call const d = data();
   auto const exec = thrust_on<double>(thrust::host);
   std::vector<double> out(d.by_out.size()), expected;
   forward(exec, op, d.of<tensor<double const>>(op), {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
@@ -82,7 +57,7 @@ void check_against_reference(Op const& op) {
 }
 
 TEST_CASE("thrust: values wider than one task, parameters of every granularity") {
-  std::vector<double> const levels = numbers(heads, 7);
+  std::vector<double> const levels = one_call::numbers(heads, 7);
   check_against_reference(sink_attention(per_head(levels), mask::causal_window{40}));
 }
 
@@ -95,7 +70,7 @@ TEST_CASE("thrust: a mixture is each operator over its own heads") {
 TEST_CASE("thrust: top-k keeps more keys than a column has room for") { check_against_reference(top_k_attention(100)); }
 
 TEST_CASE("thrust: a projected parameter and a moving average") {
-  std::vector<double> const x = numbers(heads * queries * 2, 8), weight = numbers(heads * 2, 9);
+  std::vector<double> const x = one_call::numbers(heads * queries * 2, 8), weight = one_call::numbers(heads * 2, 9);
   parameter const alpha = projection{.x = tensor<double const>(x, shape{1, heads, queries, 2}),
                                      .weight = tensor<double const>(weight, shape{1, heads, 1, 2}),
                                      .activation = activation::sigmoid};
@@ -103,7 +78,7 @@ TEST_CASE("thrust: a projected parameter and a moving average") {
 }
 
 TEST_CASE("thrust: errors are those of every executor") {
-  data const d;
+  one_call const d = data();
   auto const op = softmax_attention();
   std::vector<double> out(d.by_out.size());
   auto in = d.of<tensor<double const>>(op);

@@ -11,7 +11,7 @@
 #include <attune/io/safetensors.hpp>
 
 #include "captured.hpp"
-#include "stub_runners.hpp"
+#include "recording_runners.hpp"
 #include "unit/io/files.hpp"
 
 using namespace attune;

@@ -102,12 +102,7 @@ class gaussian_head {
       for (W& lse : lse_) lse = -math::infinity<W>();
     return worst;
   }
-  void write(results<T> const& to) {
-    for (index_t i = 0; i < e_.queries; ++i) {
-      store(to.out, b_, h_, i, sums_[i]);
-      if (!to.lse.absent()) to.lse(b_, h_, i, 0) = T(lse_[std::size_t(i)]);
-    }
-  }
+  void write(results<T> const& to) { store_head(to, b_, h_, sums_, lse_); }
 
   /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a = -(y - u)^2.
   /// Returns the gradient by tau.

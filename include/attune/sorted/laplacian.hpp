@@ -101,12 +101,7 @@ class laplacian_head {
         });
     for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
   }
-  void write(results<T> const& to) const {
-    for (index_t i = 0; i < e_.queries; ++i) {
-      store(to.out, b_, h_, i, sums_[i]);
-      if (!to.lse.absent()) to.lse(b_, h_, i, 0) = T(lse_[std::size_t(i)]);
-    }
-  }
+  void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
 
   /// After forward(): da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i, as products of rows (do, -R) and (v, 1).
   /// Towards queries the sources are keys of logit 0, towards keys they are queries of logit -lse.

@@ -83,6 +83,15 @@ inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const*
   for (index_t d = whole; d < width; ++d) x[d * step] = T(from[d]);
 }
 
+/// The outputs of a head, a row and an lse per query.
+template <class T, class W, class Rows>
+void store_head(results<T> const& to, index_t b, index_t h, Rows& sums, std::vector<W> const& lse) {
+  for (index_t i = 0; i < index_t(lse.size()); ++i) {
+    store(to.out, b, h, i, sums[i]);
+    if (!to.lse.absent()) to.lse(b, h, i, 0) = T(lse[std::size_t(i)]);
+  }
+}
+
 /// The values of a head as rows (v, 1), one at a time or, for neighbours that are met again and again, a block kept.
 template <class T, class W>
 class value_rows {

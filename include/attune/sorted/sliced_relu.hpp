@@ -85,12 +85,7 @@ class sliced_relu_head {
       for (index_t d = 0; d < e_.width; ++d) sums_[i][d] = sums_[i][d] * done.value_factor;
     }
   }
-  void write(results<T> const& to) const {
-    for (index_t i = 0; i < e_.queries; ++i) {
-      store(to.out, b_, h_, i, sums_[i]);
-      if (!to.lse.absent()) to.lse(b_, h_, i, 0) = T(lse_[std::size_t(i)]);
-    }
-  }
+  void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
 
   /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1); R = 0 unless divided by the sum.
   void backward(cotangents<T> const& by, gradients<T> const& d) {

@@ -6,6 +6,7 @@
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 
+#include "../../support/one_call.hpp"
 #include "../check.hpp"
 
 namespace attune::test {
@@ -13,39 +14,16 @@ namespace {
 
 constexpr index_t heads = 3, queries = 5, keys = 9, width = 4, value_width = 3;
 
-std::vector<double> numbers(index_t n, double from) {
-  std::vector<double> x;
-  for (index_t i = 0; i < n; ++i) x.push_back(std::sin(from + 1.7 * double(i)) * 1.5);
-  return x;
-}
-
-/// Memory of one call; sort_q and sort_k are read by the second operator only.
-struct data {
-  std::vector<double> q = numbers(heads * queries * width, 1), k = numbers(heads * keys * width, 2),
-                      v = numbers(heads * keys * value_width, 3), sort_q = numbers(heads * queries, 4),
-                      sort_k = numbers(heads * keys, 5), sink = {0.5, -1, 2},
-                      by_out = numbers(heads * queries * value_width, 6);
-
-  template <class View, class Op>
-  inputs<Op, View> of(Op const&) const {
-    auto const view = [](std::vector<double> const& x, index_t length, index_t features) {
-      return View(tensor<double const>(x, shape{1, heads, length, features}));
-    };
-    return {.q = view(q, queries, width),
-            .k = view(k, keys, width),
-            .v = view(v, keys, value_width),
-            .sort_q = view(sort_q, queries, 1),
-            .sort_k = view(sort_k, keys, 1)};
-  }
-};
+one_call data() { return {heads, queries, keys, width, value_width}; }
+std::vector<double> const sinks{0.5, -1, 2};
 
 auto windowed(parameter sink) { return sink_attention(sink, mask::causal_window{4}); }
 auto sorted() { return attention(kernel::scalar_sort{0.5}, normalizer::sparsemax{}, mask::causal{}); }
 
 TEST_CASE("mixture: each head is what its own operator makes of it, on both executors") {
-  data const d;
+  one_call const d = data();
   std::vector<index_t> const which{1, 0, 1};
-  auto const first = windowed(per_head(d.sink));
+  auto const first = windowed(per_head(sinks));
   auto const op = mixture(which, first, sorted());
   static_assert(!op.has_lse && op.has_ground_weight && op.has_threshold);
 
@@ -76,9 +54,9 @@ TEST_CASE("mixture: each head is what its own operator makes of it, on both exec
 }
 
 TEST_CASE("mixture: gradients are those of each operator over its own heads") {
-  data const d;
+  one_call const d = data();
   std::vector<index_t> const which{1, 0, 1};
-  auto const first = windowed(per_head(d.sink));
+  auto const first = windowed(per_head(sinks));
   auto const op = mixture(which, first, sorted());
   auto const in = d.of<any_tensor>(op);
   any_tensor const by_out = tensor<double const>(d.by_out, shape{1, heads, queries, value_width});
@@ -111,7 +89,7 @@ TEST_CASE("mixture: gradients are those of each operator over its own heads") {
 }
 
 TEST_CASE("mixture: what is wrong is named") {
-  data const d;
+  one_call const d = data();
   std::vector<index_t> const bad{0, 2, 1}, short_list{0, 1};
   CHECK(error_of([&] { mixture(bad, sorted(), sorted()); }) ==
         "attune::mixture: which has the number 2; expected numbers of the 2 operators, counted from 0");

@@ -8,7 +8,7 @@
 
 namespace tool_tests {
 
-/// The last problem that a stub was given; the mask's memory is kept beside it.
+/// The last problem that a recording runner was given; the mask's memory is kept beside it.
 attune::tool::problem const& last_problem();
 
 }  // namespace tool_tests

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include "stub_runners.hpp"
+#include "recording_runners.hpp"
 
 #include "catalogue.hpp"
 

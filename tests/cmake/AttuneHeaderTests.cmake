@@ -7,6 +7,7 @@ set(attune_header_targets
   "\\.cuh$" attune::cuda
   "^attune/(thrust\\.hpp$|exec/thrust/)" attune::thrust
   "^attune/io/" attune::io
+  "^attune/testing/enclosure(/|\\.hpp$)" attune::enclosure
   "^attune/exec/openmp\\.hpp$" attune::openmp
   "^attune/exec/distributed/mpi" attune::mpi)
 # Headers that need attune::reference; the others must do with attune::attune.

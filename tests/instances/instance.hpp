@@ -7,6 +7,8 @@
 
 #if defined(ATTUNE_INSTANCES_THRUST)
 #include "../thrust/instance.hpp"
+#elif defined(ATTUNE_INSTANCES_ENCLOSURE)
+#include "../enclosure/instance.hpp"
 #else
 
 #include <random>

@@ -45,13 +45,18 @@ struct results {
   }
 };
 
+/// Calls visit(parameter) for each moving average among the parameters of an operator.
+template <class Op, class Visit>
+void for_each_average(Op const& op, Visit const& visit) {
+  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
+    if (parameter const& p = policy.*listed.member; p.is_average()) visit(p);
+  });
+}
 /// The moving average among the parameters of an operator.
 template <class T, class Op>
 array average_of(Op const& op) {
   array a;
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
-    parameter const& p = policy.*listed.member;
-    if (!p.is_average()) return;
+  for_each_average(op, [&](parameter const& p) {
     a.shape = {1, p.extents().head, 1, 1};
     for (index_t h = 0; h < p.extents().head; ++h) a.data.push_back(double(p.template value<T>(0, h, 0)));
   });
@@ -92,12 +97,13 @@ struct gradient_sums {
     auto const [at, first] = of.emplace(name, g);
     for (std::size_t n = 0; !first && n < g.values.size(); ++n) at->second.values[n] = at->second.values[n] + g.values[n];
   }
-  void store(gradients& to, std::size_t axes) const {
+  template <class Convert>
+  void store(gradients& to, std::size_t axes, Convert const& convert) const {
     for (auto const& [name, g] : of) {
       shape const& e = g.extents;
       array& a = to[name] = {{e.batch, e.head, e.position, e.feature}, {}};
       a.shape.resize(axes);
-      for (T const& x : g.values) a.data.push_back(double(x));
+      for (T const& x : g.values) a.data.push_back(convert(x));
     }
   }
 };
@@ -127,9 +133,9 @@ struct loaded_cotangents {
   }
 };
 
-/// Gradients by the names that the registry knows.
-template <class T>
-gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names) {
+/// Gradients by the names that the registry knows, each as the number that convert(T) makes of it.
+template <class T, class Convert>
+gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names, Convert const& convert) {
   gradients to;
   gradient_sums<T> tensors, parameters, tables;
   for (auto const& t : p.tensors)
@@ -141,10 +147,14 @@ gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_na
     parameters.add(names.parameters[n], slot.x.values.empty() ? slot.values : slot.x);
   }
   for (std::size_t n = 0; n < g.tables.size(); ++n) tables.add(names.tables[n], g.tables[n].values);
-  tensors.store(to, 4);
-  parameters.store(to, 3);
-  tables.store(to, 4);
+  tensors.store(to, 4, convert);
+  parameters.store(to, 3, convert);
+  tables.store(to, 4, convert);
   return to;
+}
+template <class T>
+gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names) {
+  return named_gradients(g, p, names, [](T const& x) { return double(x); });
 }
 
 }  // namespace attune::instances::detail

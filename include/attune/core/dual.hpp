@@ -143,6 +143,7 @@ struct scalar<dual<T, N, Rule>> {
   ATTUNE_HD static D epsilon() { return D(scalar<T>::epsilon()); }
   ATTUNE_HD static D least() { return D(scalar<T>::least()); }
   ATTUNE_HD static bool any(mask const& c) { return scalar<T>::any(c); }
+  ATTUNE_HD static bool all(mask const& c) { return scalar<T>::all(c); }
   /// A value of 0 that moves does not vanish: its product with a tangent has a second derivative.
   ATTUNE_HD static mask vanishes(D const& x) {
     mask all = scalar<T>::vanishes(x.value);
@@ -199,6 +200,7 @@ struct scalar<dual<T, N, Rule>> {
  private:
   /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2).
   ATTUNE_HD static T curvature(T const& z) {
+    if constexpr (requires { scalar<T>::log1p_curvature(z); }) return scalar<T>::log1p_curvature(z);
     T const one(1), small = T(0.0625);
     T series(0);
     for (int n = 44; n >= 0; --n) series = lift<T>::constant(double(n + 1)) / lift<T>::constant(double(n + 2)) - z * series;

@@ -81,6 +81,9 @@ struct scalar {
   }
   /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
   ATTUNE_HD static bool any(bool c) { return c; }
+  /// True if the comparison holds everywhere and for certain (an interval may leave it open): for what may then be left out,
+  /// where not leaving it out is right too.
+  ATTUNE_HD static bool all(bool c) { return c; }
   /// Exactly 0 and constant: what annihilates in a derivative.
   ATTUNE_HD static bool vanishes(T const& x) { return x == T(0); }
   /// How often the number is a dual: iterations to a fixed point need as many more.

@@ -43,7 +43,7 @@ class candidate_column {
   void keep(Interest const& interest) {
     std::size_t kept = 0;
     for (std::size_t n = 0; n < logits_.size(); ++n)
-      if (interest(logits_[n]) > T(0)) {
+      if (scalar<T>::any(interest(logits_[n]) > T(0))) {
         logits_[kept] = logits_[n];
         positions_[kept++] = positions_[n];
       }
@@ -134,22 +134,33 @@ struct deformed_exponential {
   }
 };
 
-/// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. The level lies
-/// between those at which one key and at which all n keys share the weight; from the left the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key
-/// leaves the support, and a step can be tiny far from the root: there a tiny step is believed only if the sum changes sign
-/// right behind it, and progress that is too slow is replaced by bisection. The sum is compensated: its error does not grow
-/// with n. Rows with a NaN or infinite logit come out with any level.
+/// Where the level of n keys lies: between those at which one key and at which all of them share the weight.
+template <class T>
+struct bracket {
+  T low, high;
+};
+template <class T>
+ATTUNE_HD bracket<T> level_bracket(T const& lead, T const& k, index_t n) {
+  T const zero(0), one(1), log_n = math::log(lift<T>::constant(double(n > 0 ? n : 1)));
+  T const safe_k = math::select(k == zero, one, k);
+  auto const leads = lead > zero;
+  return {math::select(leads, zero, T(-(one / safe_k))),
+          math::select(leads, math::select(k == zero, log_n, T(-(math::expm1(T(-k * log_n)) / safe_k))),
+                       T(-(math::exp(T(-k * log_n)) / safe_k)))};
+}
+
+/// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. From the left
+/// the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key leaves the support, and a
+/// step can be tiny far from the root: there a tiny step is believed only if the sum changes sign right behind it, and progress
+/// that is too slow is replaced by bisection. The sum is compensated: its error does not grow with n. Rows with a NaN or infinite logit come out with any level.
 template <class Exponential, class T, class Column>
 ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, T const& k, Column& column) {
   T const zero(0), one(1), two(2), off = -math::infinity<T>();
   T m = column.highest();
   m = math::select(m == off, zero, m);
-  T const log_n = math::log(lift<T>::constant(double(column.size() > 0 ? column.size() : 1)));
-  T const lead = exponential.lead(k), safe_k = math::select(k == zero, one, k);
-  auto const leads = lead > zero;
-  T low = math::select(leads, zero, T(-(one / safe_k)));
-  T high = math::select(leads, math::select(k == zero, log_n, T(-(math::expm1(T(-k * log_n)) / safe_k))),
-                        T(-(math::exp(T(-k * log_n)) / safe_k)));
+  T const lead = exponential.lead(k);
+  bracket<T> const within = level_bracket(lead, k, column.size());
+  T low = within.low, high = within.high;
   T level = low, moving = one, probed = zero, last_f = math::infinity<T>();
   constexpr int most = 400, orders = scalar<T>::order;
   int polish = 0;

@@ -22,6 +22,7 @@
 #include <attune/core/dual.hpp>
 #include <attune/exec/reference/executor.hpp>
 #include <attune/exec/reference/row.hpp>
+#include <attune/testing/call_numbers.hpp>
 #include <attune/testing/number_format.hpp>
 #include <attune/testing/rounded.hpp>
 
@@ -35,22 +36,8 @@ struct bounded_number {
   double scatter = 0;  ///< standard deviation of what rounding to storage formats adds, independently per element
 };
 
-/// The bounds of a call: out (B, H, Lq, Dv), the rest (B, H, Lq, 1), row-major. Empty where the operator has no such output.
-struct error_bounds {
-  problem_shape extents;
-  std::vector<bounded_number> out, lse, ground_weight;
-
-  bounded_number const& at_out(index_t b, index_t h, index_t i, index_t d) const {
-    return out[std::size_t(row_number(b, h, i) * extents.value_width + d)];
-  }
-  bounded_number const& at_lse(index_t b, index_t h, index_t i) const { return lse[std::size_t(row_number(b, h, i))]; }
-  bounded_number const& at_ground_weight(index_t b, index_t h, index_t i) const {
-    return ground_weight[std::size_t(row_number(b, h, i))];
-  }
-
- private:
-  index_t row_number(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
-};
+/// The bounds of a call.
+using error_bounds = call_numbers<bounded_number>;
 
 namespace detail {
 

@@ -105,6 +105,7 @@ struct scalar<testing::rounded> {
   static T least() { return T(std::numeric_limits<double>::min()); }
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
+  static bool all(bool c) { return c; }
   static bool vanishes(T const& x) { return x.value == 0; }
   static constexpr int order = 0;
 

@@ -70,7 +70,7 @@ class row_pullback {
 
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       contract.pull_all(by_pair_.data() + n * std::size_t(pairs), to_, b, h, i, seen_.keys[n]);
-      if (is.family == row_family::candidates && w.weights[n] == T(0)) continue;
+      if (outside_support(w, n)) continue;
       pull_value(f, w.weights[n], seen_.keys[n]);
     }
     for (int s = 0; s < parameters; ++s) {
@@ -101,8 +101,7 @@ class row_pullback {
       if constexpr (Op::has_output_gate) {
         T out(0);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-          if (!(is.family == row_family::candidates && w.weights[n] == T(0)))
-            out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+          if (!outside_support(w, n)) out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read<T>(in_.output_gate, b_, h_, i_, at), 0));
@@ -114,7 +113,7 @@ class row_pullback {
       }
     }
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
-      if (is.family == row_family::candidates && w.weights[n] == T(0)) continue;
+      if (outside_support(w, n)) continue;
       for (index_t c = 0; c < p_.value_width; ++c)
         by_weight_[n] = by_weight_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
     }
@@ -136,8 +135,8 @@ class row_pullback {
     }
     // Directions 0 and 1 move E and G by themselves, so that neither 1/E nor 1/E^2 is ever formed.
     T const one(1), zero(0);
-    T const earned_unit = math::select(w.earned == zero, one, w.earned);
-    T const ground_unit = math::select(w.ground == zero, one, w.ground);
+    T const earned_unit = scalar<T>::any(w.earned == zero) ? one : w.earned;
+    T const ground_unit = scalar<T>::any(w.ground == zero) ? one : w.ground;
     D total_earned(w.earned), total_ground(w.ground);
     total_earned.tangent[0] = earned_unit;
     total_ground.tangent[1] = ground_unit;
@@ -171,7 +170,7 @@ class row_pullback {
   template <class Bound>
   void adjusted(Bound const& f, weighed_row<T> const& w) {
     T const zero(0), one(1), off = -math::infinity<T>();
-    if (w.earned == zero) return;
+    if (scalar<T>::all(w.earned == zero)) return;
     D lowest(w.lowest), highest(w.highest);
     lowest.tangent[0] = one;
     highest.tangent[1] = one;
@@ -203,12 +202,17 @@ class row_pullback {
       return chained(T(by_low.value() + by_high.value()), T(-f.logit_shift.tangent[k]));
     };
     if constexpr (!is.detached_ends) {
-      auto const first = [&](T const& value) {
-        return std::size_t(std::find_if(seen_.logits.begin(), seen_.logits.end(), [&](T const& a) { return a == value; }) -
-                           seen_.logits.begin());
+      // The first key that has the value; where several may be it, each of them may get it.
+      auto const give_first = [&](T const& value, T const& gain) {
+        auto missing = value == value;
+        for (std::size_t n = 0; n < n_keys; ++n) {
+          auto const found = (seen_.logits[n] == value) & missing;
+          by_logit[n] = math::select(found, T(by_logit[n] + gain), by_logit[n]);
+          missing = missing & (seen_.logits[n] != value);
+        }
       };
-      if (std::size_t const n = first(w.lowest); n < n_keys) by_logit[n] = by_logit[n] + through_ends(0);
-      if (std::size_t const n = first(w.highest); n < n_keys) by_logit[n] = by_logit[n] + through_ends(1);
+      give_first(w.lowest, through_ends(0));
+      give_first(w.highest, through_ends(1));
     }
     for (std::size_t n = 0; n < n_keys; ++n)
       along_directions(n, [&](int k) { return chained(by_logit[n], logits_[n].tangent[k]); });
@@ -224,7 +228,7 @@ class row_pullback {
     T const zero(0);
     T poison(0);
     for (T const& a : seen_.logits) poison = poison + candidate_poison(a);
-    if (w.earned == zero && poison == zero) return;
+    if (scalar<T>::all((w.earned == zero) & (poison == zero))) return;
     candidate_threshold<D> at{D(w.level.reference), D(w.level.level), D(w.level.cut), D(w.level.last)};
     at.level.tangent[level] = T(1);
     std::vector<D> p;
@@ -242,6 +246,10 @@ class row_pullback {
       along_directions(n, [&](int k) { return chained(p[n].tangent[k], T((by_weight_[n] - mean) / sum)) + poison; });
   }
 
+  /// Keys whose values are never read.
+  static bool outside_support(weighed_row<T> const& w, std::size_t n) {
+    return is.family == row_family::candidates && scalar<T>::all(w.weights[n] == T(0));
+  }
   /// Adds move(direction) to the contractions of key n and to the parameters.
   template <class Move>
   void along_directions(std::size_t n, Move const& move) {

@@ -47,7 +47,7 @@ struct reference_contraction {
   /// Adds what dx, the gradient by those values, does to every tensor and table.
   void pull_all(T const* dx, dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j) const {
     each(typename Op::contractions{}, [&](auto contraction, auto const& owner) {
-      if (T const d = *dx++; !scalar<T>::vanishes(d)) pull(contraction, owner, d, to, b, h, i, j);
+      if (T const d = *dx++; !scalar<T>::all(scalar<T>::vanishes(d))) pull(contraction, owner, d, to, b, h, i, j);
     });
   }
 

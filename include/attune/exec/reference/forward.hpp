@@ -78,7 +78,7 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
     index_t const j = seen.keys[n];
     T const& w = done.weights[n];
     to.weights(slot, j) = w;
-    if (Op::has_threshold && w == T(0)) continue;  // outside the support: never read
+    if (Op::has_threshold && scalar<T>::all(w == T(0))) continue;  // outside the support: never read
     if constexpr (!Op::has_value_gate && std::is_same_v<View, any_tensor>)
       in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
         for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + w * T(v[d * step]);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   y = nearest(x, format)      the correctly rounded number: of fp64, fp32, fp16 or bf16, subnormal numbers and overflow included
+//
+// One rounding, to nearest, ties to even. Storing a double as 16 bits by way of float rounds twice, and differs once in some thousand
+// million.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include <attune/testing/enclosure/interval.hpp>
+#include <attune/testing/number_format.hpp>
+
+namespace attune::testing {
+
+/// The number of a format that is nearest to a number of MPFR. Zeros are positive.
+inline double nearest(mpfr_srcptr x, storage s) {
+  if (mpfr_nan_p(x)) return std::numeric_limits<double>::quiet_NaN();
+  if (mpfr_zero_p(x)) return 0;
+  double const infinite = std::copysign(std::numeric_limits<double>::infinity(), mpfr_sgn(x));
+  if (mpfr_inf_p(x)) return infinite;
+  number_format const format = format_of(s);
+  // x = m 2^e with 1/2 <= m < 1; the numbers around it are multiples of 2^step.
+  long const e = long(mpfr_get_exp(x)), step = std::max(e + std::ilogb(format.unit), long(std::ilogb(format.step)));
+  if (e > std::ilogb(format.largest) + 2) return infinite;
+  mpfr_t y;
+  mpfr_init2(y, mpfr_get_prec(x) + 1);
+  mpfr_mul_2si(y, x, -step, MPFR_RNDN);
+  mpfr_rint(y, y, MPFR_RNDN);
+  mpfr_mul_2si(y, y, step, MPFR_RNDN);
+  double const r = mpfr_get_d(y, MPFR_RNDN);
+  mpfr_clear(y);
+  return std::fabs(r) > format.largest ? infinite : r == 0 ? 0 : r;
+}
+
+/// What an interval says about one number of a result.
+struct enclosed_number {
+  /// Doubles with the exact value between them; NaN for certain, or -inf and +inf and nothing known.
+  double lower = 0, upper = 0;
+  /// The correctly rounded result if `decided`, else the simplest number of the enclosure, rounded.
+  double rounded = 0;
+  /// Both ends round to the same number of the format.
+  bool decided = true;
+  /// Not decided, but 1,000 bits do not tell the value from one half-way between two numbers: `rounded` is the even one of them.
+  bool half_way = false;
+};
+
+/// The exact value lies in x: what is it, rounded to a format?
+inline enclosed_number enclosed(interval const& x, storage format) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  if (x.is_nan()) return {nan, nan, nan, true, false};
+  if (!x.is_number()) return {-infinity, infinity, nan, false, false};
+  double const lower = nearest(x.lower(), format), upper = nearest(x.upper(), format);
+  enclosed_number r{mpfr_get_d(x.lower(), MPFR_RNDD), mpfr_get_d(x.upper(), MPFR_RNDU), lower, lower == upper, false};
+  if (r.decided) return r;
+  r.rounded = nearest(x.is_finite() ? x.simplest().lower() : x.lower(), format);
+  if (x.is_finite() && !x.may_be_zero()) {
+    interval const width = interval::between(x.upper(), x.upper()) - interval::between(x.lower(), x.lower());
+    r.half_way = (width < scalar<interval>::abs(x) * interval(0x1p-1000)).holds();
+  }
+  return r;
+}
+
+}  // namespace attune::testing

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   level in [low, high],   sum_j expq(a_j - max a - low) >= 1 >= sum_j expq(a_j - max a - high)
+//
+// The thresholds of candidate sets over intervals. The sum falls with the level, so that its sign at two numbers encloses the root,
+// whatever found them: double precision, the interval Newton iteration  L <- L and (middle + f(middle) / slope(L)),  or halving. The
+// iterations of scalars that round (policies/candidates.hpp) prove nothing and are not run.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <attune/policies/candidates.hpp>
+#include <attune/testing/enclosure/interval.hpp>
+
+namespace attune {
+
+namespace detail {
+
+/// The sum over a column as a function of the level.
+template <class Exponential>
+class enclosed_sum {
+  using interval = testing::interval;
+
+ public:
+  enclosed_sum(Exponential const& exponential, interval const& k, interval const& m, candidate_column<interval> const& column)
+      : exponential_(exponential), k_(k) {
+    for (index_t n = 0; n < column.size(); ++n) distances_.push_back(column.logit(n) - m);
+  }
+  /// sum p - 1
+  interval excess(interval const& level) const {
+    interval sum(-1);
+    for (interval const& x : distances_) sum = sum + exponential_.terms(k_, interval(x - level)).p;
+    return sum;
+  }
+  /// Minus its derivative, anywhere in a range of levels.
+  interval slope(interval const& levels) const {
+    interval sum;
+    for (interval const& x : distances_) sum = sum + exponential_.terms(k_, interval(x - levels)).slope;
+    return sum;
+  }
+
+ private:
+  Exponential const& exponential_;
+  interval const& k_;
+  std::vector<interval> distances_;
+};
+
+/// A bracket around what double precision finds, if the signs confirm one.
+template <class Exponential>
+bool guess_level(Exponential const& exponential, testing::interval const& k, candidate_column<testing::interval> const& column,
+                 enclosed_sum<Exponential> const& sum, bracket<testing::interval>& to) {
+  using testing::interval;
+  std::vector<double> logits;
+  std::vector<index_t> positions;
+  for (index_t n = 0; n < column.size(); ++n) {
+    logits.push_back(double(column.logit(n)));
+    positions.push_back(n);
+  }
+  candidate_column<double> rough(logits, positions);
+  double const level = deformed_level(exponential, double(k), rough).level;
+  if (!std::isfinite(level)) return false;
+  double width = 0x1p-44 * (1 + std::fabs(level));
+  for (int wider = 0; wider < 5; ++wider, width *= 64) {
+    interval const low(level - width), high(level + width);
+    if (!(sum.excess(low) >= interval()).holds() || !(sum.excess(high) <= interval()).holds()) continue;
+    to = {low, high};
+    return true;
+  }
+  return false;
+}
+
+/// Found by overload: what bound_deformed::solve calls for intervals. Rows with a NaN or infinite logit come out with any level.
+template <class Exponential>
+candidate_threshold<testing::interval> deformed_level(Exponential const& exponential, testing::interval const& k,
+                                                      candidate_column<testing::interval>& column) {
+  using testing::interval;
+  auto const point = [](mpfr_srcptr x) { return interval::between(x, x); };
+  interval const zero, off = -math::infinity<interval>();
+  interval m = column.highest();
+  m = math::select(m == off, zero, m);
+  for (index_t n = 0; n < column.size(); ++n)
+    if (!column.logit(n).is_finite() && !(column.logit(n) == off).holds()) return {m, zero, off, off};
+
+  enclosed_sum<Exponential> const sum(exponential, k, m, column);
+  bracket<interval> at = level_bracket(exponential.lead(k), k, column.size());
+  at = {point(at.low.lower()), point(at.high.upper())};
+  guess_level(exponential, k, column, sum, at);
+  for (bool shrinks = true; shrinks;) {
+    interval const levels = interval::hull(at.low, at.high), width = at.high - at.low, middle = levels.middle();
+    interval const f = sum.excess(middle);
+    if ((f >= zero).holds()) at.low = middle;
+    if ((f <= zero).holds()) at.high = middle;
+    if (interval const next = middle + f / sum.slope(levels); next.is_number()) {
+      at.low = interval::larger(at.low, point(next.lower()));
+      at.high = interval::smaller(at.high, point(next.upper()));
+    }
+    shrinks = ((at.high - at.low) * interval(1.25) < width).holds();
+  }
+  // Where a number of few bits is the very level, scores on the threshold and ties of rounding are known for what they are.
+  interval const levels = interval::hull(at.low, at.high), simple = levels.simplest();
+  return {m, (sum.excess(simple) == zero).holds() ? simple : levels, off, off};
+}
+
+}  // namespace detail
+
+/// Top-k over intervals. Where the order at the cut is not decided, the cut is the hull of what may be it, and any key near it may be
+/// in or out.
+template <>
+inline void candidate_column<testing::interval>::largest(index_t k, testing::interval& cut, testing::interval& last) const {
+  using testing::interval;
+  interval const off = -math::infinity<interval>();
+  std::vector<index_t> order;
+  for (index_t n = 0; n < size(); ++n) {
+    auto const seen = logit(n) > off;
+    if (seen.may_hold && seen.may_fail) {
+      cut = last = interval::unknown();
+      return;
+    }
+    if (seen.holds()) order.push_back(n);
+  }
+  cut = last = off;
+  if (index_t(order.size()) < k) return;
+  auto const by = [&](auto const& end) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](index_t a, index_t b) { return mpfr_greater_p(end(logit(a)), end(logit(b))) != 0; });
+    return order[std::size_t(k - 1)];
+  };
+  index_t const by_upper = by([](interval const&x) { return x.upper(); }),
+                by_lower = by([](interval const&x) { return x.lower(); });
+  bool decided = true;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    index_t const n = order[place];
+    bool const higher = place < std::size_t(k - 1);
+    if (n == by_lower || (logit(n) == logit(by_lower)).holds()) continue;  // equal ones stand in the order of their positions
+    decided = decided && (higher ? logit(n) > logit(by_lower) : logit(n) < logit(by_lower)).holds();
+  }
+  cut = decided ? logit(by_lower) : interval::between(logit(by_lower).lower(), logit(by_upper).upper());
+  last = decided ? position(by_lower) : interval::unknown();
+}
+
+}  // namespace attune

@@ -105,7 +105,8 @@ struct scalar<testing::rounded> {
   static T least() { return T(std::numeric_limits<double>::min()); }
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
-  static bool vanishes(T const& x) { return x.value == 0; }
+  /// A difference that happens to be 0 has an error still: only what is nothing but 0 switches off what it is multiplied with.
+  static bool vanishes(T const& x) { return x.value == 0 && x.size == 0 && x.error == 0; }
   static constexpr int order = 0;
 
   static T abs(T x) {

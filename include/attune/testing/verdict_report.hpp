@@ -48,9 +48,11 @@ struct finding {
   }
 };
 
-/// The worst element of one output.
+/// The elements of one output, and the worst of them.
 struct worst_element {
-  std::string output;  ///< "out", "lse", "ground weight"
+  std::string output;         ///< "out", "lse", "ground weight"
+  shape extents{0, 0, 0, 0};  ///< of the output
+  std::vector<float> ratios;  ///< error / bound of each element, row-major
   shape place{0, 0, 0, 0};
   double got = 0, expected = 0, bound = 0, ratio = 0;
   index_t outside = 0, count = 0;

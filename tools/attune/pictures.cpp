@@ -9,7 +9,7 @@
 namespace attune::tool {
 namespace {
 
-constexpr int cell_limit = 128;      ///< of rows, and of columns
+constexpr std::size_t row_limit = 64, column_limit = 128;
 constexpr double decades_above = 3;  ///< the scale ends at 1,000 bounds
 constexpr int picture_width = 640, left = 64, top = 44;
 
@@ -85,7 +85,7 @@ grid merged(grid const& g, std::size_t rows, std::size_t columns) {
 
 std::string heat_map(grid const& all, std::string const& title, std::string const& down, std::string const& across) {
   if (all.values.empty()) return "";
-  grid const g = merged(all, cell_limit, cell_limit);
+  grid const g = merged(all, row_limit, column_limit);
   double const width = double(picture_width - left) / double(g.columns), height = std::clamp(360. / double(g.rows), 3., 18.),
                bottom = top + height * double(g.rows);
   std::string to = text("<svg class=\"heat\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"%s\">", picture_width,

@@ -5,7 +5,8 @@
 //
 // A-priori error bounds of the gradients of any operator: the dense backward pass, run on `rounded` (testing/rounded.hpp), so that
 // every term of a gradient pays for what it is made of. Twice that is promised, since kernels recompute weights from a saved lse.
-//   16 bits   probabilities, dS and the row term <do, out> are rounded to the 16 bits of the output: 3 units of sum |terms|
+//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R = <do, out> is made of
+//             an `out` that is off by its own bound, which enters the gradients as a cotangent of the lse does
 //   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is promised to the
 //             query and the key
 #pragma once
@@ -105,6 +106,29 @@ void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape
   }
 }
 
+/// What a row term does that is off by <|do|, bound of out>: the sums of |terms| are its worst case.
+template <class Op>
+dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
+                                          cotangents<Op, any_tensor> const& d, precision const& how) {
+  dense_gradients<rounded> none;
+  if constexpr (Op::has_lse) {
+    if (d.out.extents().size() == 0) return none;
+    auto const bounds = error_bound(op, in, how);
+    std::vector<double> off;
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t h = 0; h < p.heads; ++h)
+        for (index_t i = 0; i < p.queries; ++i) {
+          double sum = 0;
+          for (index_t c = 0; c < p.value_width; ++c) sum += weighed(d.out(b, h, i, c), bounds.at_out(b, h, i, c).bound);
+          off.push_back(sum);
+        }
+    cotangents<Op, any_tensor> by_lse;
+    by_lse.lse = tensor<double const>(off, {p.batch, p.heads, p.queries, 1});
+    return attune::detail::dense_vjp<rounded>(op, in, p, by_lse);
+  }
+  return none;
+}
+
 }  // namespace detail
 
 /// Bounds of the gradients by every input, and their values in double.
@@ -124,15 +148,18 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     double const eps = 2 * number.unit, own = how.arithmetic == storage::fp64 ? 2 : 1;
     bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
     auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
+    auto const by_row_term = coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
     // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a row.
     double const terms = std::fmin(16, std::fmax(1, double(std::min(p.keys, p.queries))));
     for (std::size_t f = 0; f < to.fields.size(); ++f) {
       to.shapes[f] = g.fields[f].extents;
-      for (rounded const& x : g.fields[f].values) {
+      for (std::size_t n = 0; n < g.fields[f].values.size(); ++n) {
+        rounded const& x = g.fields[f].values[n];
         bounded_number r;
         r.value = x.value;
         double const exact = 2 * own * eps * x.total(), rough = coarse ? weights.unit * x.size : 0,
-                     all = exact + 3 * rough + 16 * number.least;
+                     row_term = by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size,
+                     all = exact + rough + row_term + 16 * number.least;
         double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;
         r.bound = all + stored;
         r.drift = exact / 4 + 16 * number.least;

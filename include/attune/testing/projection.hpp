@@ -172,8 +172,8 @@ inline double condition_of(std::vector<bounded_number> const& numbers) {
   return *middle / std::sqrt(square / double(sizes.size()));
 }
 
-/// Orders the findings, decides, and says why.
-inline void conclude(verdict_report& report, projections const& seen, verdict_options const& how) {
+/// Orders the findings, decides, and says why. `limit`: of the condition.
+inline void conclude(verdict_report& report, projections const& seen, verdict_options const& how, double limit) {
   auto& findings = report.findings;
   bool const outside = any_outside(report), noticed = any_noticed(report, how.gate);
   // Of two that explain the residual alike the definite one is the likelier.
@@ -201,9 +201,10 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
     if (!outside) say("every element is within its bound, but together they lean one way");
     return;
   }
-  if (report.condition > 0.25) {
+  if (report.condition > limit) {
     report.decision = judgement::undecidable;
-    say("ill-conditioned: half of the bounds exceed a quarter of the typical output: nothing can be concluded");
+    say(attune::detail::text("ill-conditioned: half of the bounds exceed ", limit,
+                             " of the typical number: nothing can be concluded"));
   }
   for (demanded const& wanted : how.must_detect) {
     finding const* f = nullptr;

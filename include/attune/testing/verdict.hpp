@@ -214,6 +214,10 @@ class judge {
     if (!std::isfinite(ridge)) return;
     normal.diagonal().array() += ridge;
     Eigen::VectorXd const acts = normal.ldlt().solve(of_keys.transpose() * residual);
+    // That no key acts solves the equations of any residual: it is what they say where keys explain nothing.
+    std::vector<double> sorted(acts.data(), acts.data() + acts.size());
+    std::nth_element(sorted.begin(), sorted.begin() + keys / 2, sorted.end());
+    if (!(std::fabs(sorted[std::size_t(keys / 2)]) < 0.5)) return;
     report_.by_key.assign(acts.data(), acts.data() + acts.size());
     // Keys of little weight are not told one by one; tiles of them are.
     for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
@@ -245,7 +249,7 @@ class judge {
   void decide() {
     if (any_outside(report_) || any_noticed(report_, how_.gate)) by_keys();
     report_.condition = condition_of(bounds_.out);
-    conclude(report_, seen_, how_);
+    conclude(report_, seen_, how_, 0.25);
   }
 
   Op const& op_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// `attune verdict` and `attune probes`: what they read, refuse, write and return; the judge is a stub.
+// `attune verdict` and `attune probes`: what they read, refuse, write and return; the judge only records.
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -13,7 +13,7 @@
 
 #include "captured.hpp"
 #include "pictures.hpp"
-#include "stub_runners.hpp"
+#include "recording_runners.hpp"
 #include "unit/io/files.hpp"
 
 using namespace attune;

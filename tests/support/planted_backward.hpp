@@ -102,23 +102,22 @@ inline std::vector<backward_mutation> backward_mutations() {
     change(x);
     return x;
   };
-  using mutation = backward_mutation;
   return {
-      m("lse term left out", "gradient without its lse term", [](mutation& x) { x.lse_term = 0; }),
-      m("lse term with the wrong sign", "lse term of the gradient", [](mutation& x) { x.lse_term = -1; }),
-      m("dS = P dP", "row term", [](mutation& x) { x.row_term = 0; }),
-      m("dq without its scale", "dq", [](mutation& x) { x.by_q = std::sqrt(32.); }),
-      m("dk scaled twice", "dk", [](mutation& x) { x.by_k = 1 / std::sqrt(32.); }),
-      m("dv - 1 %", "dv", [](mutation& x) { x.by_v = 0.99; }),
-      m("scale + 2 %", "kernel.scale", [](mutation& x) { x.scale = 1.02; }),
-      m("sink ignored", "normalizer.logit", [](mutation& x) { x.sink = -1000; }),
-      m("dk, dv of one head of each group", "gradients of one head", [](mutation& x) { x.one_head = true; }),
-      m("causal mask top-left", "mask aligned top-left", [](mutation& x) { x.top_left = true; }),
-      m("mask one too far", "mask shifted by +1", [](mutation& x) { x.shift = 1; }),
-      m("diagonal missing", "mask shifted by -1", [](mutation& x) { x.shift = -1; }),
-      m("dq (B, L, H, D)", "head and position of dq transposed", [](mutation& x) { x.q_swapped = true; }),
-      m("tile of keys skipped", "", [](mutation& x) { x.skipped_from = 8, x.skipped_to = 16; }),
-      m("last two queries not in dk, dv", "", [](mutation& x) { x.tail = 2; }),
+      m("lse term left out", "gradient without its lse term", [](backward_mutation& x) { x.lse_term = 0; }),
+      m("lse term with the wrong sign", "lse term of the gradient", [](backward_mutation& x) { x.lse_term = -1; }),
+      m("dS = P dP", "row term", [](backward_mutation& x) { x.row_term = 0; }),
+      m("dq without its scale", "dq", [](backward_mutation& x) { x.by_q = std::sqrt(32.); }),
+      m("dk scaled twice", "dk", [](backward_mutation& x) { x.by_k = 1 / std::sqrt(32.); }),
+      m("dv - 1 %", "dv", [](backward_mutation& x) { x.by_v = 0.99; }),
+      m("scale + 2 %", "kernel.scale", [](backward_mutation& x) { x.scale = 1.02; }),
+      m("sink ignored", "normalizer.logit", [](backward_mutation& x) { x.sink = -1000; }),
+      m("dk, dv of one head of each group", "gradients of one head", [](backward_mutation& x) { x.one_head = true; }),
+      m("causal mask top-left", "mask aligned top-left", [](backward_mutation& x) { x.top_left = true; }),
+      m("mask one too far", "mask shifted by +1", [](backward_mutation& x) { x.shift = 1; }),
+      m("diagonal missing", "mask shifted by -1", [](backward_mutation& x) { x.shift = -1; }),
+      m("dq (B, L, H, D)", "head and position of dq transposed", [](backward_mutation& x) { x.q_swapped = true; }),
+      m("tile of keys skipped", "", [](backward_mutation& x) { x.skipped_from = 8, x.skipped_to = 16; }),
+      m("last two queries not in dk, dv", "", [](backward_mutation& x) { x.tail = 2; }),
   };
 }
 

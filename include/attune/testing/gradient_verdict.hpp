@@ -206,6 +206,12 @@ class gradient_judge {
               })));
       }
     }
+    if constexpr (Op::has_ground_weight)
+      if (d_.ground_weight.extents().size() != 0) {
+        cotangents<Op, view> without = d_;
+        without.ground_weight = {};
+        judge("gradient without its ground weight term", change_to(gradients(without, p_)));
+      }
     auto const standing = [&](char const* name, index_t offset) {
       problem_shape p = p_;
       p.offset = offset;

@@ -45,10 +45,15 @@ gradient_candidate as_stored(drawn const& p, planted_gradients const& g, storage
   give(field::v, g.v);
   return given;
 }
+/// The planted kernel knows cotangents of out and lse.
+cotangents<op_type, any_tensor> cotangents_of(drawn const& p) {
+  auto d = p.cotangents<any_tensor>();
+  d.ground_weight = {};
+  return d;
+}
 verdict_report judged(drawn const& p, backward_mutation const& m, storage s) {
   auto const op = sink_operator();
-  return gradient_verdict(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>(),
-                          as_stored(p, run_planted_backward(p, sink, m, s), s));
+  return gradient_verdict(op, p.inputs<any_tensor>(), cotangents_of(p), as_stored(p, run_planted_backward(p, sink, m, s), s));
 }
 double worst_share(verdict_report const& r) {
   double worst = 0;
@@ -81,6 +86,16 @@ TEST_CASE("planted defects of a backward pass fail, and are named") {
     CHECK(r.decision == judgement::fail);
     if (std::string(m.cause) != "") CHECK(names(r, m.cause));
   }
+}
+
+TEST_CASE("a cotangent that the kernel does not know is named") {
+  testing::detail::normal_numbers random(7);
+  drawn const p(usual, random);
+  auto const op = sink_operator();
+  auto const given = as_stored(p, run_planted_backward(p, sink, {}, storage::fp32), storage::fp32);
+  verdict_report const r = gradient_verdict(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>(), given);
+  INFO(printed(r));
+  CHECK(names(r, "gradient without its ground weight term"));
 }
 
 TEST_CASE("the numbers: a scale that is off by 0.1 % is measured; one visible key has noise and no gradient") {
@@ -161,9 +176,10 @@ TEST_CASE("correct gradients pass in at least 499 of 500 random problems") {
     verdict_report r;
     if (n % 6 == 3) {  // attune's own CPU
       auto const g = vjp(cpu<float>{1}, op, p.inputs<tensor<float const>>(), p.cotangents<tensor<float const>>());
+      auto const all = p.cotangents<any_tensor>();
       gradient_candidate given;
       for (field f : {field::q, field::k, field::v}) given.with(f, tensor<float const>(g.of(f).values, g.of(f).extents));
-      r = gradient_verdict(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>(), given);
+      r = gradient_verdict(op, p.inputs<any_tensor>(), all, given);
     } else {
       backward_mutation m;
       m.reversed = n % 2 == 0;

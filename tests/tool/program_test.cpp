@@ -16,6 +16,7 @@
 #include "captured.hpp"
 #include "catalogue.hpp"
 #include "problem.hpp"
+#include "typical.hpp"
 #include "unit/io/files.hpp"
 
 using namespace attune;
@@ -70,14 +71,11 @@ std::vector<std::string> arguments_of(tool::preset const& p, std::filesystem::pa
   for (field f : p.inputs) inputs[name_of(f)] = drawn(extents_of(f), random);
   io::write_npz(folder / "in.npz", inputs);
   std::vector<std::string> all{p.name, "--from", (folder / "in.npz").string(), "--mask", "causal"};
-  for (auto const& e : p.parameters) {
-    std::string const value = e.expected == "a finite number > 1" ? "2" : e.expected == "a number in [1, 4]" ? "1.5" : "0.5";
-    all.insert(all.end(), {"-p", e.name + "=" + value});
-  }
+  for (auto const& e : p.parameters) all.insert(all.end(), {"-p", e.name + "=" + std::to_string(tool::typical_value(e))});
   for (auto const& t : p.tables) {
-    index_t const rows = t.width == table_width::query_row ? 1 : p.name == "t5" ? 8 : 11;
+    shape const x = tool::typical_extents(p, t, width);
     std::string const file = (folder / (t.name + ".npy")).string();
-    io::write_npy(file, drawn({rows, t.width == table_width::one ? 1 : width}, random));
+    io::write_npy(file, drawn({x.position, x.feature}, random));
     all.insert(all.end(), {"-p", t.name + "=" + file});
   }
   for (auto const& c : p.constants)
@@ -169,6 +167,84 @@ TEST_SUITE("full program") {
         CAPTURE(name);
         CHECK(apart(x.read(name), y.read(name)) < 1e-3);
       }
+    }
+  }
+
+  TEST_CASE("Every preset: a verdict passes what the cpu executor computed, and fails it when it is moved") {
+    io_tests::folder const folder;
+    auto const at = [&](char const* name) { return (folder.path / name).string(); };
+    std::mt19937 random(4);
+    io::write_npy(at("dout.npy"), drawn({heads, queries, value_width}, random));
+    for (tool::preset const& p : tool::catalogue()) {
+      CAPTURE(p.name);
+      auto const a = arguments_of(p, folder.path, random);
+      REQUIRE(tool_tests::attune(with(a, {"--out", at("out.npy")}, "run")).status == 0);
+      auto const right = tool_tests::attune(with(a, {"--out", at("out.npy")}, "verdict"));
+      INFO(right.out << right.err);
+      CHECK(right.status == 0);
+      auto moved = io::numbers<float>(io::read_npy(at("out.npy")));
+      for (float& x : moved) x *= 1.02f;
+      io::write_npy(at("moved.npy"), io::make_array<float>(moved, {1, heads, queries, value_width}));
+      auto const wrong = tool_tests::attune(with(a, {"--out", at("moved.npy")}, "verdict"));
+      INFO(wrong.out << wrong.err);
+      CHECK(wrong.status == 1);
+
+      REQUIRE(tool_tests::attune(with(a, {"--dout", at("dout.npy"), "--out", at("g.npz")}, "gradient")).status == 0);
+      std::vector<std::string> gradients{"--dout", at("dout.npy")};
+      for (field f : {field::q, field::k, field::v})
+        if (std::find(p.inputs.begin(), p.inputs.end(), f) != p.inputs.end())
+          gradients.insert(gradients.end(), {std::string("--d") + name_of(f), at("g.npz:") + name_of(f)});
+      auto const judged = tool_tests::attune(with(a, gradients, "verdict"));
+      INFO(judged.out << judged.err);
+      if (p.has_threshold) {
+        CHECK(judged.status == 2);
+        CHECK(judged.says("a candidate set"));
+      } else {
+        CHECK(judged.status == 0);
+      }
+    }
+  }
+
+  TEST_CASE("Probes: a pack that the cpu executor answers passes; a wrong scale fails, a wrong alignment is named") {
+    for (std::string const preset : {"softmax", "principled"}) {
+      CAPTURE(preset);
+      io_tests::folder const folder;
+      std::string const pack = (folder.path / "pack").string();
+      std::vector<std::string> const parameters =
+          preset == "softmax" ? std::vector<std::string>{}
+                              : std::vector<std::string>{"-p", "alpha=-1", "-p", "beta=0.3", "-p", "gamma=0.2"};
+      std::vector<std::string> write{"probes", "write",   preset, "--mask",  "causal", "--queries", "9", "--keys",
+                                     "20",     "--width", "16",   "--dtype", "bf16",   "--to",      pack};
+      write.insert(write.end(), parameters.begin(), parameters.end());
+      auto const written = tool_tests::attune(write);
+      CHECK(written.err == "");
+      REQUIRE(written.status == 0);
+      auto const answer = [&](std::vector<std::string> const& how) {
+        for (auto const& place : std::filesystem::directory_iterator(pack)) {
+          if (!place.is_directory()) continue;
+          std::vector<std::string> run{"run", preset, "--dtype", "bf16", "--out", (place.path() / "out.npy").string()};
+          run.insert(run.end(), parameters.begin(), parameters.end());
+          run.insert(run.end(), how.begin(), how.end());
+          for (field f : tool::find_preset(preset).inputs) {
+            std::string option = std::string("--") + name_of(f);
+            std::replace(option.begin(), option.end(), '_', '-');
+            run.insert(run.end(), {option, (place.path() / (std::string(name_of(f)) + ".npy")).string()});
+          }
+          auto const ran = tool_tests::attune(run);
+          CHECK(ran.err == "");
+          REQUIRE(ran.status == 0);
+        }
+        return tool_tests::attune({"probes", "judge", pack});
+      };
+      auto const right = answer({"--mask", "causal"});
+      INFO(right.out << right.err);
+      CHECK(right.status == 0);
+      auto const scaled = answer({"--mask", "causal", "-p", "scale=0.26"});  // 1/sqrt 16 + 4 %
+      CHECK(scaled.status == 1);
+      CHECK(scaled.says("kernel.scale were +4"));
+      auto const aligned = answer({"--mask", "causal", "--offset", "0"});
+      CHECK(aligned.status == 1);
+      CHECK(aligned.says("mask aligned top-left"));
     }
   }
 

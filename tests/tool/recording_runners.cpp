@@ -29,17 +29,83 @@ attune::tool::results gradients(attune::tool::problem const& p) {
   return r;
 }
 
+attune::tool::handed_back& last_results() {
+  static attune::tool::handed_back r;
+  return r;
+}
+/// FAIL where the first number is above 100, UNDECIDABLE where something is demanded, else PASS.
+attune::testing::verdict_report judged(attune::tool::problem const& p, attune::tool::handed_back const& given,
+                                       attune::tool::numbers const& out) {
+  using namespace attune::testing;
+  last() = p;
+  last_results() = given;
+  verdict_report r;
+  worst_element e;
+  e.output = "out";
+  e.extents = out.extents;
+  e.count = out.extents.size();
+  e.ratios.assign(out.doubles.begin(), out.doubles.end());
+  e.got = out.doubles[0];
+  e.ratio = e.got;
+  r.elements.push_back(e);
+  r.by_query = {0.5, 2};
+  r.by_key = {0, -1, 1};
+  finding f;
+  f.name = "kernel.scale";
+  f.parameter = f.relative = true;
+  f.estimate = 0.005;
+  f.power = 0.001;
+  f.z = 30;
+  r.findings.push_back(f);
+  if (out.doubles[0] > 100) {
+    r.decision = judgement::fail;
+    r.caused = true;
+    r.reasons = {f.words()};
+  } else if (!given.how.must_detect.empty()) {
+    r.decision = judgement::undecidable;
+    r.reasons = {given.how.must_detect[0].name + " would go unnoticed"};
+  }
+  return r;
+}
+attune::testing::verdict_report outputs_judged(attune::tool::problem const& p, attune::tool::handed_back const& given) {
+  return judged(p, given, given.outputs.at("out"));
+}
+attune::testing::verdict_report gradients_judged(attune::tool::problem const& p, attune::tool::handed_back const& given) {
+  return judged(p, given, given.gradients.begin()->second);
+}
+/// Two probes of softmax: one at the extents, one with two keys.
+std::vector<attune::tool::probe_inputs> probed(attune::tool::problem const& p, attune::testing::problem_extents const& e,
+                                               attune::tool::mask_maker const& mask_of, std::uint64_t) {
+  last() = p;
+  std::vector<attune::tool::probe_inputs> all;
+  for (attune::index_t keys : {e.keys, attune::index_t(2)}) {
+    mask_of({e.batch, e.heads, e.queries, keys}, keys - e.queries);
+    auto const filled = [](attune::shape const& s) {
+      return attune::tool::numbers{s, std::vector<double>(std::size_t(s.size()), 1.0 / 3), {}};
+    };
+    attune::tool::probe_inputs one;
+    one.name = keys == 2 ? "two keys" : "random";
+    one.reveals = "something";
+    one.tensors["q"] = filled({e.batch, e.heads, e.queries, e.width});
+    one.tensors["k"] = one.tensors["v"] = filled({e.batch, e.key_heads, keys, e.width});
+    one.dout = filled({e.batch, e.heads, e.queries, e.width});
+    all.push_back(one);
+  }
+  return all;
+}
+
 }  // namespace
 
 namespace tool_tests {
 attune::tool::problem const& last_problem() { return last(); }
+attune::tool::handed_back const& last_handed_back() { return last_results(); }
 }  // namespace tool_tests
 
 namespace attune::tool {
 std::map<std::string, runner> const& runners() {
   static std::map<std::string, runner> const all = [] {
     std::map<std::string, runner> to;
-    for (preset const& p : catalogue()) to[p.name] = {answer, gradients};
+    for (preset const& p : catalogue()) to[p.name] = {answer, gradients, outputs_judged, gradients_judged, probed};
     return to;
   }();
   return all;

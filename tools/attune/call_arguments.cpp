@@ -21,11 +21,6 @@ std::string option_of(std::string name) {
   return "--" + name;
 }
 
-std::map<std::string, io::element_type> const dtypes{{"f64", io::element_type::float64},
-                                                     {"f32", io::element_type::float32},
-                                                     {"f16", io::element_type::float16},
-                                                     {"bf16", io::element_type::bfloat16}};
-
 void add_floats(numbers& x) { x.floats.assign(x.doubles.begin(), x.doubles.end()); }
 
 /// (B, H, Lq, Dv) of the output, from the first input that has queries.
@@ -37,72 +32,106 @@ shape output_shape(problem const& p) {
 
 }  // namespace
 
-void call_arguments::add_to(CLI::App& command) {
-  command.add_option("PRESET", preset_, "The operator: a name that 'attune presets' lists")->required();
-  for (int f = 0; f <= int(field::v0); ++f)
-    command
-        .add_option(option_of(name_of(field(f))), tensors_[name_of(field(f))],
-                    std::string("Input ") + name_of(field(f)) + " " + shape_of(field(f)))
-        ->type_name("FILE")
-        ->group("Inputs");
-  command.add_option("--from", from_, "An archive that holds the inputs not given one by one, under their names")
-      ->type_name("FILE")
-      ->group("Inputs");
+void call_arguments::add_operator_to(CLI::App& command) {
+  command.add_option("PRESET", words_.preset, "The operator: a name that 'attune presets' lists")->required();
   command
-      .add_option("-p,--parameter", parameters_,
+      .add_option("-p,--parameter", words_.parameters,
                   "A parameter, a table or a constant of the preset: a number, a list (one per head) or a file")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--mask", masks_, std::string("Which keys a query sees; may be repeated, they intersect. ") + mask_help())
+  command
+      .add_option("--mask", words_.masks,
+                  std::string("Which keys a query sees; may be repeated, they intersect. ") + mask_help())
       ->type_name("MASK")
       ->allow_extra_args(false);
-  command.add_option("--offset", offset_, "Position of query 0 among the keys (default: Lk - Lq, so that the ends align)");
-  command.add_option("--executor", executor_,
-                     "cpu: fused, float, or double if an input is float64. reference: dense, double, for checking");
-  command.add_option("--dtype", dtype_,
-                     "What outputs are stored as, f64, f32, f16 or bf16 (default: as v; f64 from the reference); f16 and bf16 "
-                     "also say what 16-bit words in .npy files are");
-  command.add_option("--threads", threads_, "Threads of the cpu executor (default: all)");
+  command.add_option("--offset", words_.offset,
+                     "Position of query 0 among the keys (default: Lk - Lq, so that the ends align)");
 }
 
-std::optional<io::element_type> call_arguments::words() const {
-  if (dtype_ == "f16" || dtype_ == "bf16") return dtypes.at(dtype_);
-  return std::nullopt;
+void call_arguments::add_inputs_to(CLI::App& command) {
+  for (int f = 0; f <= int(field::v0); ++f)
+    command
+        .add_option(option_of(name_of(field(f))), words_.tensors[name_of(field(f))],
+                    std::string("Input ") + name_of(field(f)) + " " + shape_of(field(f)))
+        ->type_name("FILE")
+        ->group("Inputs");
+  command.add_option("--from", words_.from, "An archive that holds the inputs not given one by one, under their names")
+      ->type_name("FILE")
+      ->group("Inputs");
+}
+
+void call_arguments::add_dtype_to(CLI::App& command, std::string const& meaning) {
+  command.add_option("--dtype", words_.dtype, meaning + "; f16 and bf16 also say what 16-bit words in .npy files are");
+}
+
+void call_arguments::add_to(CLI::App& command) {
+  add_operator_to(command);
+  add_inputs_to(command);
+  add_dtype_to(command, "What outputs are stored as, f64, f32, f16 or bf16 (default: as v; f64 from the reference)");
+  command.add_option("--executor", words_.executor,
+                     "cpu: fused, float, or double if an input is float64. reference: dense, double, for checking");
+  command.add_option("--threads", words_.threads, "Threads of the cpu executor (default: all)");
+}
+
+std::optional<io::element_type> call_arguments::dtype() const {
+  if (words_.dtype.empty()) return std::nullopt;
+  return element_type_named("--dtype", words_.dtype);
+}
+/// What 16-bit words without a type are.
+std::optional<io::element_type> call_arguments::narrow() const {
+  auto const type = dtype();
+  return type == io::element_type::float16 || type == io::element_type::bfloat16 ? type : std::nullopt;
+}
+
+mask_memory call_arguments::mask(mask_shape const& of, index_t offset) const { return make_mask(words_.masks, of, offset); }
+
+void call_arguments::add_misaligned(call& c) const {
+  index_t const keys = c.what.tensors.at("v").extents.position, offset = c.what.offset.value_or(keys - c.out.position);
+  for (index_t by : {index_t(1), index_t(-1), -offset})
+    if (by != 0) c.what.misaligned.push_back({by, mask({c.out.batch, c.out.head, c.out.position, keys}, offset + by)});
+}
+
+call_arguments::call call_arguments::read_operator() const {
+  std::string const& executor_name = words_.executor;
+  call c{&find_preset(words_.preset), {}, io::element_type::float32, {}, {}};
+  if (executor_name != "cpu" && executor_name != "reference")
+    throw usage_error("--executor", executor_name, "cpu or reference");
+  dtype();  // throws where it is none
+  if (words_.threads < 0) throw usage_error("--threads", std::to_string(words_.threads), "a number >= 0");
+  c.what.on = executor_name == "cpu" ? executor::cpu : executor::reference;
+  c.what.threads = words_.threads;
+  if (words_.offset) c.what.offset = *words_.offset;
+  set_parameters(*c.of, words_.parameters, c.what);
+  return c;
 }
 
 call_arguments::call call_arguments::read() const {
-  call c{&find_preset(preset_), {}, io::element_type::float32, {}};
+  auto const& tensors = words_.tensors;
+  std::string const& from = words_.from;
+  call c = read_operator();  // before the large files are read
   preset const& of = *c.of;
-  if (executor_ != "cpu" && executor_ != "reference") throw usage_error("--executor", executor_, "cpu or reference");
-  if (!dtype_.empty() && dtypes.count(dtype_) == 0) throw usage_error("--dtype", dtype_, "f64, f32, f16 or bf16");
-  if (threads_ < 0) throw usage_error("--threads", std::to_string(threads_), "a number >= 0");
-  c.what.on = executor_ == "cpu" ? executor::cpu : executor::reference;
-  c.what.threads = threads_;
-  if (offset_) c.what.offset = *offset_;
-
-  for (auto const& given : tensors_)
+  for (auto const& given : tensors)
     if (!given.second.empty() &&
         std::none_of(of.inputs.begin(), of.inputs.end(), [&](field f) { return given.first == name_of(f); }))
       throw usage_error(option_of(given.first) + ": " + of.name + " has no such input; 'attune explain " + of.name +
                         "' lists them");
-  set_parameters(of, parameters_, c.what);  // before the large files are read
 
   std::vector<std::string> in_archive;
-  if (!from_.empty()) {
-    auto const archive = parse_file(from_);
-    if (!archive) throw usage_error("--from", from_, "an .npz or .safetensors file");
+  if (!from.empty()) {
+    auto const archive = parse_file(from);
+    if (!archive) throw usage_error("--from", from, "an .npz or .safetensors file");
     in_archive = names_in("--from", *archive);
   }
   for (field f : of.inputs) {
     std::string const name = name_of(f);
-    std::string argument = option_of(name), value = tensors_.at(name);
+    std::string argument = option_of(name), value = tensors.count(name) == 0 ? std::string() : tensors.at(name);
     if (value.empty() && std::find(in_archive.begin(), in_archive.end(), name) != in_archive.end()) {
       argument = "--from";
-      value = from_ + ":" + name;
+      value = from + ":" + name;
     }
     if (value.empty() && f == field::v0) continue;
     if (value.empty()) throw usage_error(argument + " is missing: " + of.name + " needs it, " + shape_of(f));
-    io::array const x = read_array(argument, value, name, words());
+    io::array const x = read_array(argument, value, name, narrow());
     c.types[name] = x.type;
     if (!io::is_floating(x.type))
       throw usage_error(argument, value,
@@ -120,44 +149,55 @@ call_arguments::call call_arguments::read() const {
   c.what.in = c.what.on == executor::reference || any_double ? arithmetic::float64 : arithmetic::float32;
   if (c.what.in == arithmetic::float32)
     for (auto& [name, x] : c.what.tensors) add_floats(x);
-  c.stored = !dtype_.empty()                    ? dtypes.at(dtype_)
-             : c.what.on == executor::reference ? io::element_type::float64
-                                                : c.types.at("v");
+  c.stored = dtype() ? *dtype() : c.what.on == executor::reference ? io::element_type::float64 : c.types.at("v");
 
-  shape const out = output_shape(c.what);
+  c.out = output_shape(c.what);
   index_t const keys = c.what.tensors.at("v").extents.position;
-  c.what.mask = make_mask(masks_, {out.batch, out.head, out.position, keys}, c.what.offset.value_or(keys - out.position));
+  c.out.feature = c.what.tensors.at("v").extents.feature;
+  c.what.mask = mask({c.out.batch, c.out.head, c.out.position, keys}, c.what.offset.value_or(keys - c.out.position));
   return c;
 }
 
-numbers call_arguments::read_extra(std::string const& argument, std::string const& value, std::string const& own_name,
-                                   call const& with, bool per_position) const {
-  io::array const x = read_array(argument, value, own_name, words());
+io::element_type element_type_named(std::string const& argument, std::string const& value) {
+  std::map<std::string, io::element_type> const all{{"f64", io::element_type::float64},
+                                                    {"f32", io::element_type::float32},
+                                                    {"f16", io::element_type::float16},
+                                                    {"bf16", io::element_type::bfloat16}};
+  auto const found = all.find(value);
+  if (found == all.end()) throw usage_error(argument, value, "f64, f32, f16 or bf16");
+  return found->second;
+}
+
+shape rows_of(shape const& out) { return {out.batch, out.head, out.position, 1}; }
+
+call_arguments::extra call_arguments::read_extra(std::string const& argument, std::string const& value,
+                                                 std::string const& own_name, call const& with, shape const& expected,
+                                                 file_axes axes) const {
+  io::array const x = read_array(argument, value, own_name, narrow());
   if (!io::is_floating(x.type))
-    throw usage_error(argument, value, std::string("floating-point numbers; it holds ") + io::name_of(x.type));
-  numbers n{per_position ? io::row_shape(x) : io::tensor_shape(x), io::numbers<double>(x), {}};
-  shape expected = output_shape(with.what);
-  expected.feature = per_position ? 1 : with.what.tensors.at("v").extents.feature;
-  if (!(n.extents == expected))
-    throw usage_error(argument, value, "the shape " + to_string(expected) + "; it has " + to_string(n.extents));
-  if (with.what.in == arithmetic::float32) add_floats(n);
-  return n;
+    throw usage_error(argument, value,
+                      std::string("floating-point numbers; it holds ") + io::name_of(x.type) +
+                          (x.type == io::element_type::uint16 ? " (for bfloat16 words say --dtype bf16)" : ""));
+  extra e{{axes == file_axes::rows ? io::row_shape(x) : io::tensor_shape(x), io::numbers<double>(x), {}}, x.type};
+  if (!(e.values.extents == expected))
+    throw usage_error(argument, value, "the shape " + to_string(expected) + "; it has " + to_string(e.values.extents));
+  if (with.what.in == arithmetic::float32) add_floats(e.values);
+  return e;
 }
 
 nlohmann::ordered_json call_arguments::report(call const& c) const {
   nlohmann::ordered_json r;
   r["preset"] = c.of->name;
-  r["executor"] = executor_;
+  r["executor"] = words_.executor;
   r["arithmetic"] = c.what.in == arithmetic::float32 ? "float32" : "float64";
   for (auto const& [name, x] : c.what.tensors) {
     auto const type = c.types.find(name);
     r["inputs"][name] = {{"type", type == c.types.end() ? "none: zeros" : io::name_of(type->second)},
                          {"shape", {x.extents.batch, x.extents.head, x.extents.position, x.extents.feature}}};
   }
-  r["parameters"] = parameters_;
-  r["mask"] = masks_;
-  shape const out = output_shape(c.what);
-  r["offset"] = c.what.offset.value_or(c.what.tensors.at("v").extents.position - out.position);
+  r["parameters"] = words_.parameters;
+  r["mask"] = words_.masks;
+  r["offset"] = c.what.offset.value_or(c.what.tensors.at("v").extents.position - c.out.position);
   return r;
 }
 
@@ -200,10 +240,14 @@ void write_report(std::string const& to, nlohmann::ordered_json const& report) {
     std::cout << text;
     return;
   }
-  std::ofstream out(to);
+  write_text("--json", to, text);
+}
+
+void write_text(std::string const& argument, std::string const& to, std::string const& text) {
+  std::ofstream out(to, std::ios::binary);
   out << text;
   out.close();
-  if (!out) throw usage_error("--json", to, "a file that can be written, or -");
+  if (!out) throw usage_error(argument, to, "a file that can be written");
 }
 
 }  // namespace attune::tool

@@ -19,9 +19,30 @@
 
 namespace attune::tool {
 
+/// The arguments as they were given.
+struct call_words {
+  std::string preset, from, executor = "cpu", dtype;
+  std::map<std::string, std::string> tensors;  ///< by the names of the inputs
+  std::vector<std::string> parameters, masks;
+  std::optional<long> offset;
+  int threads = 0;
+};
+
+/// How many axes a file may have: (batch, head, position, feature), or (batch, head, position) of one number per row.
+enum class file_axes { tensor, rows };
+
 class call_arguments {
  public:
-  /// Adds PRESET, the inputs, --from, --parameter, --mask, --offset, --executor, --dtype and --threads.
+  call_arguments() = default;
+  explicit call_arguments(call_words words) : words_(std::move(words)) {}
+
+  /// Adds PRESET, --parameter, --mask and --offset.
+  void add_operator_to(CLI::App& command);
+  /// Adds the inputs and --from.
+  void add_inputs_to(CLI::App& command);
+  /// Adds --dtype, with what it means to the command.
+  void add_dtype_to(CLI::App& command, std::string const& meaning);
+  /// Adds all of these, --executor and --threads.
   void add_to(CLI::App& command);
 
   /// Reads and checks everything. Throws usage_error; shapes are left to the operator, which names them as well.
@@ -30,23 +51,39 @@ class call_arguments {
     problem what;
     io::element_type stored;                        ///< of the outputs
     std::map<std::string, io::element_type> types;  ///< of the inputs in their files
+    shape out{0, 0, 0, 0};                          ///< extents of the output
   };
   call read() const;
+  /// The operator alone, without inputs and masks.
+  call read_operator() const;
+  /// The mask in words for a problem of these extents.
+  mask_memory mask(mask_shape const& of, index_t offset) const;
+  /// Adds the masks of kernels that align them wrongly: top-left, one key late, one key early.
+  void add_misaligned(call& c) const;
+
   /// An array of the command's own that goes with the call, a cotangent, say, in the problem's precision.
-  numbers read_extra(std::string const& argument, std::string const& value, std::string const& own_name, call const& with,
-                     bool per_position) const;
+  struct extra {
+    numbers values;
+    io::element_type type;
+  };
+  extra read_extra(std::string const& argument, std::string const& value, std::string const& own_name, call const& with,
+                   shape const& expected, file_axes axes = file_axes::tensor) const;
   /// The call in a report.
   nlohmann::ordered_json report(call const& c) const;
 
- private:
-  std::string preset_, from_, executor_ = "cpu", dtype_;
-  std::map<std::string, std::string> tensors_;
-  std::vector<std::string> parameters_, masks_;
-  std::optional<long> offset_;
-  int threads_ = 0;
+  call_words const& words() const { return words_; }
+  /// What --dtype says, if it says anything.
+  std::optional<io::element_type> dtype() const;
 
-  std::optional<io::element_type> words() const;
+ private:
+  call_words words_;
+  std::optional<io::element_type> narrow() const;
 };
+
+/// "f64", "f32", "f16" or "bf16"; throws usage_error for other words.
+io::element_type element_type_named(std::string const& argument, std::string const& value);
+/// (B, H, Lq, 1) of numbers per row.
+shape rows_of(shape const& out);
 
 /// Numbers as an array of this type, with the axes (B, H, L, D) or, of one number per row, (B, H, L).
 io::array stored_as(numbers const& x, io::element_type type, bool per_position);
@@ -55,5 +92,7 @@ std::string describe(std::string const& file, io::array const& x);
 nlohmann::ordered_json report_of(std::string const& file, io::array const& x);
 /// Writes a report: a file, or standard output for "-".
 void write_report(std::string const& to, nlohmann::ordered_json const& report);
+/// Writes a text; errors name the argument.
+void write_text(std::string const& argument, std::string const& to, std::string const& text);
 
 }  // namespace attune::tool

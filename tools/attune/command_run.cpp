@@ -56,14 +56,15 @@ struct gradient_arguments {
     if (file.kind == file_kind::npy)
       throw usage_error("--out", out, "an .npz or .safetensors file: there are several gradients");
     auto c = call.read();
-    c.what.cotangents["out"] = call.read_extra("--dout", dout, "out", c, false);
+    c.what.cotangents["out"] = call.read_extra("--dout", dout, "out", c, c.out).values;
     if (!dlse.empty()) {
       if (!c.of->has_lse) throw usage_error("--dlse: " + c.of->name + " has no lse");
-      c.what.cotangents["lse"] = call.read_extra("--dlse", dlse, "lse", c, true);
+      c.what.cotangents["lse"] = call.read_extra("--dlse", dlse, "lse", c, rows_of(c.out), file_axes::rows).values;
     }
     if (!dground_weight.empty()) {
       if (!c.of->has_ground_weight) throw usage_error("--dground-weight: " + c.of->name + " has no ground and no sink");
-      c.what.cotangents["ground_weight"] = call.read_extra("--dground-weight", dground_weight, "ground_weight", c, true);
+      c.what.cotangents["ground_weight"] =
+          call.read_extra("--dground-weight", dground_weight, "ground_weight", c, rows_of(c.out), file_axes::rows).values;
     }
     results const r = runners().at(c.of->name).gradient(c.what);
     std::map<std::string, io::array> arrays;

@@ -14,6 +14,7 @@ enum exit_status {
   passed = 0,
   failed_check = 1,  ///< a check that was asked for did not hold
   bad_usage = 2,     ///< arguments, files or shapes that make no sense; the text on stderr says which
+  undecidable = 3,   ///< a verdict that these inputs do not allow
 };
 
 /// Each adds its subcommand to the program; where that is called, `status` becomes what the program returns.
@@ -21,6 +22,8 @@ void add_presets(CLI::App& program, exit_status& status);
 void add_explain(CLI::App& program, exit_status& status);
 void add_run(CLI::App& program, exit_status& status);
 void add_gradient(CLI::App& program, exit_status& status);
+void add_verdict(CLI::App& program, exit_status& status);
+void add_probes(CLI::App& program, exit_status& status);
 
 /// The whole program: parses, runs, and turns every error into a text on stderr and a status.
 int run_program(int argc, char const* const* argv);

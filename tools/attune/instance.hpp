@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // From a run-time problem to a compile-time operator and back: `instantiate(to, recipes::softmax)` compiles one preset for
-// reference<double>, cpu<float> and cpu<double>. What is a template on the operator is kept short: it is compiled for each.
+// reference<double>, cpu<float> and cpu<double>, and for verdicts. What is a template on the operator is kept short: it is compiled for each.
 #pragma once
 
 #include <map>
@@ -12,6 +12,9 @@
 #include <attune/attune.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/forward.hpp>
+#include <attune/testing/gradient_verdict.hpp>
+#include <attune/testing/probes.hpp>
+#include <attune/testing/verdict.hpp>
 
 #include "problem.hpp"
 #include "recipes.hpp"
@@ -81,8 +84,8 @@ results run_on(Exec const& exec, Op const& op, problem const& p) {
   return to.named(Op::has_lse, Op::has_ground_weight, Op::has_threshold);
 }
 
-template <class T, class View, class Exec, class Op>
-results gradient_on(Exec const& exec, Op const& op, problem const& p) {
+template <class T, class View, class Op>
+cotangents<Op, View> cotangents_of(problem const& p) {
   cotangents<Op, View> d;
   auto const give = [&](char const* name, View& to) {
     if (auto const found = p.cotangents.find(name); found != p.cotangents.end()) to = View(view<T>(found->second));
@@ -90,19 +93,28 @@ results gradient_on(Exec const& exec, Op const& op, problem const& p) {
   give("out", d.out);
   if constexpr (Op::has_lse) give("lse", d.lse);
   if constexpr (Op::has_ground_weight) give("ground_weight", d.ground_weight);
-  return named(vjp(exec, op, inputs_of<T, View, Op>(p), d));
+  return d;
+}
+
+template <class T, class View, class Exec, class Op>
+results gradient_on(Exec const& exec, Op const& op, problem const& p) {
+  return named(vjp(exec, op, inputs_of<T, View, Op>(p), cotangents_of<T, View, Op>(p)));
 }
 
 template <class Recipe>
-auto operator_of(Recipe const& from, problem const& p) {
+auto operator_of(Recipe const& from, problem const& p, aligned_mask const& mask) {
   return cooked(
-      from, constants{&p.constants}, p.mask.view,
+      from, constants{&p.constants}, mask,
       [&](std::string const& path, auto const&, parameter& to) {
         if (auto const x = p.parameters.find(path); x != p.parameters.end()) to = view<double>(x->second);
       },
       [&](std::string const& path, auto const&, table& to) {
         if (auto const x = p.tables.find(path); x != p.tables.end()) to = view<double>(x->second);
       });
+}
+template <class Recipe>
+auto operator_of(Recipe const& from, problem const& p) {
+  return operator_of(from, p, {.right = p.mask.view});
 }
 
 }  // namespace detail
@@ -123,9 +135,74 @@ results gradient(problem const& p) {
   return detail::gradient_on<float, tensor<float const>>(cpu<float>(p.threads), op, p);
 }
 
+namespace detail {
+/// Calls judge(operator, inputs), with the masks that wrong kernels may have used.
+template <auto const& Recipe, class Judge>
+testing::verdict_report judged(problem const& p, Judge const& judge) {
+  std::vector<aligned_mask::shifted> others;
+  for (auto const& m : p.misaligned) others.push_back({m.by, m.memory.view});
+  auto op = operator_of(Recipe, p, {p.mask.view, 0, others.data(), int(others.size())});
+  auto const in = inputs_of<double, any_tensor, decltype(op)>(p);
+  shape const out = attune::detail::output_shape(in);
+  op.mask.offset = p.offset.value_or(p.tensors.at("v").extents.position - out.position);
+  return judge(op, in);
+}
+}  // namespace detail
+
+template <auto const& Recipe>
+testing::verdict_report verdict(problem const& p, handed_back const& given) {
+  testing::candidate theirs(detail::view<double>(given.outputs.at("out")), given.stored);
+  auto const give = [&](char const* name, auto const& to) {
+    if (auto const x = given.outputs.find(name); x != given.outputs.end()) to(detail::view<double>(x->second));
+  };
+  give("lse", [&](tensor<double const> const& x) { theirs.with_lse(natural_lse<double const>(x)); });
+  give("ground_weight", [&](tensor<double const> const& x) { theirs.with_ground_weight(x); });
+  return detail::judged<Recipe>(p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, theirs, given.how); });
+}
+
+template <auto const& Recipe>
+testing::verdict_report gradient_verdict(problem const& p, handed_back const& given) {
+  testing::gradient_candidate theirs;
+  for_each_field([&]<field F>() {
+    if (auto const x = given.gradients.find(name_of(F)); x != given.gradients.end())
+      theirs.with(F, detail::view<double>(x->second), given.stored);
+  });
+  return detail::judged<Recipe>(p, [&]<class Op>(Op const& op, auto const& in) {
+    return testing::gradient_verdict(op, in, detail::cotangents_of<double, any_tensor, Op>(p), theirs, given.how);
+  });
+}
+
+template <auto const& Recipe>
+std::vector<probe_inputs> probes(problem const& p, testing::problem_extents const& extents, mask_maker const& mask_of,
+                                 std::uint64_t seed) {
+  std::vector<mask_memory> masks;  // of the operators below
+  masks.reserve(64);
+  auto const pack = testing::probe_pack_of(
+      [&](testing::problem_extents const& e) {
+        index_t const offset = e.offset.value_or(e.keys - e.queries);
+        masks.push_back(mask_of({e.batch, e.heads, e.queries, e.keys}, offset));
+        return detail::operator_of(Recipe, p, {masks.back().view, offset});
+      },
+      extents, seed);
+  std::vector<probe_inputs> all;
+  for (auto const& one : pack) {
+    auto const numbers_of = [](testing::detail::drawn_tensor const& x) { return numbers{x.extents, x.doubles, {}}; };
+    probe_inputs& to = all.emplace_back();
+    to.name = one->name;
+    to.reveals = one->reveals;
+    for_each_field([&]<field F>() {
+      if (auto const& x = one->problem.of(F); x.extents.size() != 0) to.tensors.emplace(name_of(F), numbers_of(x));
+    });
+    to.dout = numbers_of(one->problem.by_out());
+  }
+  return all;
+}
+
 template <auto const&... Recipes>
 void instantiate(std::map<std::string, runner>& to) {
-  (to.emplace(Recipes.name, runner{&run<Recipes>, &gradient<Recipes>}), ...);
+  (to.emplace(Recipes.name,
+              runner{&run<Recipes>, &gradient<Recipes>, &verdict<Recipes>, &gradient_verdict<Recipes>, &probes<Recipes>}),
+   ...);
 }
 
 }  // namespace attune::tool

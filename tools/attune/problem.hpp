@@ -4,13 +4,20 @@
 // A call of an operator in run-time form: what the command line says, before and after it meets a compile-time operator.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <attune/core/tensor.hpp>
 #include <attune/policies/mask/runtime.hpp>
+#include <attune/testing/drawn_problem.hpp>
+#include <attune/testing/verdict_options.hpp>
+#include <attune/testing/verdict_report.hpp>
+
+#include "aligned_mask.hpp"
 
 namespace attune::tool {
 
@@ -29,6 +36,12 @@ struct mask_memory {
   mask::runtime view;
 };
 
+/// A mask where all queries stand `by` keys later than they should.
+struct misaligned_mask {
+  index_t by = 0;
+  mask_memory memory;
+};
+
 enum class executor { cpu, reference };
 enum class arithmetic { float32, float64 };
 
@@ -39,6 +52,7 @@ struct problem {
   std::map<std::string, long> constants;      ///< by name: k, max_distance
   std::map<std::string, numbers> cotangents;  ///< out, lse, ground_weight
   mask_memory mask;
+  std::vector<misaligned_mask> misaligned;  ///< for verdicts: masks that a wrong kernel may have used
   std::optional<index_t> offset;
   executor on = executor::cpu;
   arithmetic in = arithmetic::float32;
@@ -48,10 +62,30 @@ struct problem {
 /// Results or gradients by name.
 using results = std::map<std::string, numbers>;
 
-/// An operator's two entries; `runners()` has one for every preset of the catalogue.
+/// What somebody's kernel handed back, and how it is to be judged.
+struct handed_back {
+  results outputs;    ///< out, lse, ground_weight
+  results gradients;  ///< by the inputs' names; the problem has the cotangents
+  testing::storage stored = testing::storage::fp32;
+  testing::verdict_options how;
+};
+
+/// One set of inputs for somebody's kernel.
+struct probe_inputs {
+  std::string name, reveals;
+  results tensors;
+  numbers dout;
+};
+/// The mask of a probe with these extents, and the position of query 0; throws attune::error where there is none.
+using mask_maker = std::function<mask_memory(mask_shape const&, index_t offset)>;
+
+/// An operator's entries; `runners()` has one for every preset of the catalogue.
 struct runner {
   results (*run)(problem const&);
   results (*gradient)(problem const&);
+  testing::verdict_report (*verdict)(problem const&, handed_back const&);  ///< of the outputs
+  testing::verdict_report (*gradient_verdict)(problem const&, handed_back const&);
+  std::vector<probe_inputs> (*probes)(problem const&, testing::problem_extents const&, mask_maker const&, std::uint64_t seed);
 };
 std::map<std::string, runner> const& runners();
 

@@ -22,14 +22,18 @@ constexpr char const* footer =
     "First steps:\n"
     "  attune presets                  what there is\n"
     "  attune explain principled       formula, inputs, parameters, outputs of one\n"
-    "  attune run softmax --q q.npy --k k.npy --v v.npy --mask causal --out out.npy\n\n"
-    "Exit status: 0; 1: a check that was asked for failed; 2: bad usage or input, with the reason on standard error.";
+    "  attune run softmax --q q.npy --k k.npy --v v.npy --mask causal --out out.npy\n"
+    "  attune verdict softmax --q q.npy --k k.npy --v v.npy --mask causal --out theirs.npy      is that kernel right?\n\n"
+    "Exit status: 0; 1: a verdict is FAIL; 2: bad usage or input, with the reason on standard error; 3: a verdict is "
+    "UNDECIDABLE.";
 
 void add_commands(CLI::App& program, exit_status& status) {
   add_presets(program, status);
   add_explain(program, status);
   add_run(program, status);
   add_gradient(program, status);
+  add_verdict(program, status);
+  add_probes(program, status);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 #include <string>
 
 #include <attune/operators/presets.hpp>
-#include <attune/policies/mask/runtime.hpp>
+
+#include "aligned_mask.hpp"
 
 namespace attune::tool {
 
@@ -28,14 +29,14 @@ struct constants {
 template <class Make>
 struct recipe {
   char const* name;
-  Make make;  ///< (constants, mask::runtime) -> operator
+  Make make;  ///< (constants, mask) -> operator
 };
 template <class Make>
 recipe(char const*, Make) -> recipe<Make>;
 
 namespace recipes {
 
-using mask_type = mask::runtime;
+using mask_type = aligned_mask;
 using normalizer::adjusted_form;
 using normalizer::affine_count;
 inline parameter const open{};  ///< to be set
@@ -127,7 +128,7 @@ inline auto const self_adjusted_full_range = recipe{"self_adjusted_full_range", 
 
 /// The recipe's operator with the parameters and tables of `set` at their paths: set(path, parameter&), set(path, table&).
 template <class Make, class SetParameter, class SetTable>
-auto cooked(recipe<Make> const& from, constants const& c, mask::runtime const& m, SetParameter const& parameter_of,
+auto cooked(recipe<Make> const& from, constants const& c, aligned_mask const& m, SetParameter const& parameter_of,
             SetTable const& table_of) {
   auto op = from.make(c, m);
   // for_each_parameter shows members of `op`, which is no constant: to write through them is what it is for here.

@@ -20,6 +20,9 @@ class candidate {
   template <class E>
   explicit candidate(tensor<E> const& out) : storage_(storage_of<E>()), extents_(out.extents()), out_(read(out)) {}
 
+  /// The same, read into doubles elsewhere; `stored` is the format that the kernel wrote.
+  candidate(tensor<double const> const& out, storage stored) : storage_(stored), extents_(out.extents()), out_(read(out)) {}
+
   /// (B, H, Lq, 1). The unit is in the type: testing::verdict finds a base-2 lse that was passed as a natural one.
   template <class E>
   candidate& with_lse(natural_lse<E> const& lse) {

@@ -79,25 +79,28 @@ bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
 
 }  // namespace detail
 
-/// Probes for an operator at about these extents. Lengths change only where the mask allows it: an operator whose mask is an
-/// array keeps those given. Inputs that the user's kernel can be run on as they are.
-/// Errors: none of its own; a probe whose extents the operator rejects is left out.
-template <class Op>
-std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents const& e, std::uint64_t seed = 1) {
+/// Probes for the operators that `op_of(extents)` makes at about these extents: masks and parameters that are arrays can follow
+/// the lengths. Inputs that the user's kernel can be run on as they are.
+/// Errors: none of its own; a probe whose extents op_of or the operator rejects with an attune::error is left out.
+template <class OpOf>
+auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t seed = 1) {
+  using Op = std::remove_cvref_t<decltype(op_of(e))>;
   std::vector<std::unique_ptr<probe<Op>>> all;
   detail::normal_numbers random(seed);
   auto const add = [&](char const* name, char const* reveals, problem_extents const& extents, draw_rule const& rule,
                        auto const& change) {
     auto p = std::make_unique<probe<Op>>(name, reveals, extents, random, rule);
     try {
+      auto const& op = op_of(extents);
       auto const in = p->inputs_of_any();
       attune::detail::checked_problem("probe_pack", op, in, attune::detail::output_shape(in));
+      if (!change(op, p->problem)) return;
     } catch (error const&) {
       return;
     }
-    if (change(p->problem)) all.push_back(std::move(p));
+    all.push_back(std::move(p));
   };
-  auto const as_drawn = [](auto&) { return true; };
+  auto const as_drawn = [](auto const&, auto&) { return true; };
   auto const scaled = [](double factor) {
     return draw_rule([factor](field f, double x) {
       double const y = detail::drawn_by_default(f, x);
@@ -105,7 +108,7 @@ std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents
     });
   };
   auto const values = [](auto const& of) {
-    return [of](auto& p) {
+    return [of](auto const&, auto& p) {
       detail::fill(p, field::v, of);
       return true;
     };
@@ -132,8 +135,14 @@ std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents
     add("block edge", "tails of tiles", edge, {}, as_drawn);
     if (!all.empty() && all.back()->name == "block edge") all.back()->name += " " + std::to_string(n);
   }
-  add("hidden NaN", "reads what no query sees", e, {}, [&](auto& p) { return detail::poison_hidden(op, p); });
+  add("hidden NaN", "reads what no query sees", e, {}, [](auto const& op, auto& p) { return detail::poison_hidden(op, p); });
   return all;
+}
+
+/// The same for one operator. Lengths change only where its mask and parameters allow it.
+template <class Op>
+std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents const& e, std::uint64_t seed = 1) {
+  return probe_pack_of([&](problem_extents const&) -> Op const& { return op; }, e, seed);
 }
 
 }  // namespace attune::testing

@@ -106,7 +106,14 @@ struct scalar<testing::rounded> {
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
   static bool all(bool c) { return c; }
-  static bool vanishes(T const& x) { return x.value == 0; }
+  /// A difference that happens to be 0 has an error still: only what is nothing but 0 switches off what it is multiplied with.
+  static bool vanishes(T const& x) { return x.value == 0 && x.size == 0 && x.error == 0; }
+  /// A step of the chain rule ends a sum: what it is made of has its error, and from here on its value counts.
+  static T chained(T const& factor, T const& tangent) {
+    if (vanishes(factor) || vanishes(tangent)) return T(0.);
+    T const product = factor * tangent;
+    return T(product.value, product.total());
+  }
   static constexpr int order = 0;
 
   static T abs(T x) {

@@ -5,16 +5,14 @@
 //
 // Is somebody's kernel right? Two tests, each fair to every correct kernel:
 //   elements     |computed - exact| <= error_bound, for every element
-//   projections  theta = <r, D> / <D, D>, r the residual, D what a defect does to the output (its derivative by a parameter, or the
-//                whole difference of a named defect), in the metric of the expected errors. Rounding to storage averages out over
-//                elements, so that a defect far below the error of one element shows: |theta| must stay below
-//                power = <drift, |D|> / <D, D>  (errors that may all have one sign)  +  gate * the deviation of the scatter.
+//   projections  of the residual on what a defect does to the output: its derivative by a parameter, or the whole difference of
+//                a named defect (projection.hpp). Rounding to storage averages out over elements, so that a defect far below the
+//                error of one element shows.
 // The defect that explains most of r is the cause; power is what these inputs could have revealed.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,26 +21,14 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include <attune/exec/direction.hpp>
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
 #include <attune/testing/error_bound.hpp>
+#include <attune/testing/moving_parameter.hpp>
+#include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>
 
 namespace attune::testing {
-
-/// A defect that must not go unnoticed: the name of a finding, and for a parameter how large it is.
-struct demanded {
-  std::string name;
-  double size = 1;
-};
-
-struct verdict_options {
-  std::optional<precision> how = std::nullopt;  ///< formats of the kernel; by default what its storage type implies
-  double gate = 6;                              ///< standard deviations
-  index_t rows = 256;                           ///< that projections look at, spread evenly; elements are all compared
-  std::vector<demanded> must_detect = {};
-};
 
 namespace detail {
 
@@ -53,7 +39,7 @@ class judge {
  public:
   judge(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
       : op_(op), in_(in), given_(given), how_(how), precision_(formats(given, how)), bounds_(error_bound(op, in, precision_)),
-        p_(bounds_.extents), rows_(op_, in_, p_) {
+        p_(bounds_.extents), rows_(op_, in_, p_), seen_(how.gate) {
     shape const wanted{p_.batch, p_.heads, p_.queries, p_.value_width};
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
@@ -63,9 +49,8 @@ class judge {
   verdict_report operator()() {
     elements();
     sample();
-    for_each_parameter(op_, [&](auto const& listed, auto const& policy, std::string const& path) {
-      by_parameter(path, listed.values, policy.*listed.member);
-    });
+    for_each_moving_parameter(op_, p_,
+                              [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
     as_a_whole();
     for (int d = 1; d < defect_count; ++d) by_defect(static_cast<defect>(d), testing::name_of(static_cast<defect>(d)));
     decide();
@@ -91,32 +76,18 @@ class judge {
   void compare(char const* output, std::vector<double> const& got, std::vector<bounded_number> const& wanted, index_t width) {
     if (got.empty()) return;
     if (wanted.empty()) throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
-    worst_element worst;
-    worst.output = output;
-    worst.count = index_t(got.size());
-    for (std::size_t n = 0; n < got.size(); ++n) {
-      double const x = got[n], y = wanted[n].value;
-      bool const same = x == y || (std::isnan(x) && std::isnan(y));
-      double const ratio = same                                          ? 0
-                           : !std::isfinite(y)                           ? math::infinity<double>()
-                           : wanted[n].bound == math::infinity<double>() ? 0
-                           : std::isfinite(x)                            ? std::fabs(x - y) / wanted[n].bound
-                                                                         : math::infinity<double>();
-      if (!(ratio <= 1)) ++worst.outside;
-      index_t const k = index_t(n), row = k / width;
-      shape const at{row / (p_.queries * p_.heads), row / p_.queries % p_.heads, row % p_.queries, k % width};
-      if (wanted.data() == bounds_.out.data()) {
+    worst_element const all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
+    if (wanted.data() == bounds_.out.data())
+      for (std::size_t n = 0; n < all.ratios.size(); ++n) {
+        index_t const row = index_t(n) / width;
         auto const note = [&](std::vector<double>& to, index_t i) {
-          to[std::size_t(i)] = std::fmax(to[std::size_t(i)], ratio);
+          to[std::size_t(i)] = std::fmax(to[std::size_t(i)], double(all.ratios[n]));
         };
-        note(report_.by_query, at.position);
-        note(report_.by_head, at.head);
-        note(report_.by_feature, at.feature);
+        note(report_.by_query, row % p_.queries);
+        note(report_.by_head, row / p_.queries % p_.heads);
+        note(report_.by_feature, index_t(n) % width);
       }
-      if (ratio > worst.ratio || n == 0)
-        worst.place = at, worst.got = x, worst.expected = y, worst.bound = wanted[n].bound, worst.ratio = ratio;
-    }
-    report_.elements.push_back(worst);
+    report_.elements.push_back(all);
   }
 
   // ---- projections -------------------------------------------------------------------------------------------------------
@@ -126,41 +97,18 @@ class judge {
   /// The residual at the sampled rows: out, then lse and ground weight where they were given.
   void sample() {
     index_t const all = p_.batch * p_.heads * p_.queries, taken = std::min(all, std::max<index_t>(how_.rows, 1));
-    std::vector<double> reference;
-    auto const add = [&](double got, bounded_number const& wanted) {
-      bool const usable = std::isfinite(got) && std::isfinite(wanted.value) && std::isfinite(wanted.bound);
-      residual_.push_back(usable ? got - wanted.value : 0);
-      usable_.push_back(usable);
-      drift_.push_back(wanted.drift);
-      scatter_.push_back(wanted.scatter);
-      reference.push_back(wanted.value);
-    };
     for (index_t n = 0; n < taken; ++n) {
       index_t const row = n * all / taken;
       sampled_.push_back({row / (p_.queries * p_.heads), row / p_.queries % p_.heads, row % p_.queries});
       for (index_t d = 0; d < p_.value_width; ++d) {
         std::size_t const at = std::size_t(row * p_.value_width + d);
-        add(given_.out()[at], bounds_.out[at]);
+        seen_.add(given_.out()[at], bounds_.out[at]);
       }
-      if (!given_.lse().empty()) add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)]);
+      if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)]);
       if (!given_.ground_weight().empty())
-        add(given_.ground_weight()[std::size_t(row)], bounds_.ground_weight[std::size_t(row)]);
+        seen_.add(given_.ground_weight()[std::size_t(row)], bounds_.ground_weight[std::size_t(row)]);
     }
-    double mean = 0;
-    std::vector<double> s(residual_.size());
-    for (std::size_t n = 0; n < s.size(); ++n) mean += (s[n] = std::hypot(scatter_[n], drift_[n] / 3)) / double(s.size());
-    for (std::size_t n = 0; n < s.size(); ++n) {
-      double const size = std::fmax(s[n], 1e-3 * mean);
-      metric_.push_back(usable_[n] ? 1 / (size * size) : 0);
-      total_ += residual_[n] * residual_[n] * metric_[n];
-    }
-    // Equal numbers are rounded alike: errors of elements with one stored value count as one error.
-    std::vector<double> stored;
-    for (double x : reference) stored.push_back(rounded_to(precision_.out, x));
-    order_.resize(stored.size());
-    std::iota(order_.begin(), order_.end(), std::size_t(0));
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return stored[a] < stored[b]; });
-    for (std::size_t n = 0; n < order_.size(); ++n) alike_.push_back(n > 0 && stored[order_[n]] == stored[order_[n - 1]]);
+    seen_.close(precision_.out);
   }
 
   /// The direction of a change: what `row` makes of each sampled row, appended in the order of the residual.
@@ -172,36 +120,8 @@ class judge {
   }
   bounded_number const& exact_lse(sampled_row const& r) const { return bounds_.at_lse(r.batch, r.head, r.query); }
 
-  void by_parameter(std::string const& path, domain values, parameter const& original) {
-    Op op = op_;
-    parameter* moved = nullptr;
-    for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& other) {
-      if (other == path) moved = &const_cast<parameter&>(policy.*listed.member);  // op is no const object
-    });
-    finding f;
-    f.name = path;
-    f.parameter = true;
-    if (!original.is_set()) {  // a scale that was never set is 1 / sqrt(D)
-      if (path.substr(path.rfind('.') + 1) != "scale" || p_.width == 0) return;
-      *moved = parameter(1 / std::sqrt(double(p_.width)));
-      f.relative = true;
-    }
-    shape const e = moved->extents();
-    std::vector<double> along;
-    if (path.ends_with("scale") || values == domain::positive) f.relative = true;
-    for (index_t b = 0; b < e.batch; ++b)
-      for (index_t h = 0; h < e.head; ++h)
-        for (index_t i = 0; i < e.position; ++i) {
-          double const x = lift<double>{}.value(*moved, {b, h, i, p_.queries});
-          along.push_back(f.relative ? x : 1);
-          if (!std::isfinite(x)) return;  // at a limit nothing moves
-        }
-    policy_direction to;
-    to.parameters.push_back({path, parameter(tensor<double const>(along.data(), e))});
-    attune::detail::moving_numbers<double> const moving(op, to);
+  void by_parameter(finding const& f, Op const& op, lift<D> const& numbers) {
     altered_rows<Op> const rows(op, in_, p_);
-    lift<D> const numbers = moving.numbers();
-    f.power = 0;
     judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
                       auto const row = rows.template evaluate<D>(defect::none, r.batch, r.head, r.query, numbers);
                       for (D const& out : row.out) x.push_back(out.tangent[0]);
@@ -261,45 +181,8 @@ class judge {
     if (!given_.ground_weight().empty()) x.push_back(0);
   }
 
-  void judge_direction(finding f, std::vector<double> const& along) {
-    double square = 0, product = 0, allowed = 0;
-    for (std::size_t n = 0; n < along.size(); ++n) {
-      if (!usable_[n]) continue;
-      if (!std::isfinite(along[n])) {  // reads what is NaN or infinite, and the kernel does not
-        f.power = 0;
-        report_.findings.push_back(f);
-        return;
-      }
-      double const x = along[n] * metric_[n];
-      square += along[n] * x;
-      product += residual_[n] * x;
-      allowed += drift_[n] * std::fabs(x);
-    }
-    f.power = math::infinity<double>();
-    if (square == 0 || allowed / square > 1e12) {
-      f.tested = false;
-      report_.findings.push_back(f);
-      return;
-    }
-    double variance = 0, sum = 0, squares = 0;
-    auto const close = [&] {
-      variance += std::fmax(sum * sum, squares);
-      sum = squares = 0;
-    };
-    for (std::size_t k = 0; k < order_.size(); ++k) {
-      if (!alike_[k]) close();
-      std::size_t const n = order_[k];
-      double const x = along[n] * metric_[n] * scatter_[n];
-      sum += x;
-      squares += x * x;
-    }
-    close();
-    f.power = (allowed + how_.gate * std::sqrt(variance)) / square;
-    f.estimate = product / square;
-    f.z = how_.gate * f.estimate / f.power;
-    double const theta = f.parameter ? f.estimate : 1;  // a defect is there as a whole or not at all
-    f.gain = theta * (2 * product - theta * square);
-    report_.findings.push_back(f);
+  void judge_direction(finding const& f, std::vector<double> const& along) {
+    report_.findings.push_back(seen_.judged(f, along));
   }
 
   /// The weight that each key acts with, (1 + x_j) w_ij: sum_j x_j w_ij (v_j - out_i) = r_i with the out_i that was computed, whatever
@@ -318,9 +201,9 @@ class judge {
       index_t const head = p_.group(r.head, p_.value_heads);
       for (index_t c = 0; c < width; ++c) {
         std::size_t const at = at_row * step() + std::size_t(c);
-        double const unit = std::sqrt(metric_[at]);
-        double const out = Op::has_lse ? row.out[std::size_t(c)] + residual_[at] : 0;
-        residual(n * width + c) = residual_[at] * unit;
+        double const unit = std::sqrt(seen_.metric(at));
+        double const out = Op::has_lse ? row.out[std::size_t(c)] + seen_.residual(at) : 0;
+        residual(n * width + c) = seen_.residual(at) * unit;
         for (std::size_t k = 0; k < row.keys.size(); ++k)
           if (row.weights[k] != 0 && unit != 0)
             of_keys(n * width + c, row.keys[k]) = unit * row.weights[k] * (in_.v(r.batch, head, row.keys[k], c) - out);
@@ -331,6 +214,10 @@ class judge {
     if (!std::isfinite(ridge)) return;
     normal.diagonal().array() += ridge;
     Eigen::VectorXd const acts = normal.ldlt().solve(of_keys.transpose() * residual);
+    // That no key acts solves the equations of any residual: it is what they say where keys explain nothing.
+    std::vector<double> sorted(acts.data(), acts.data() + acts.size());
+    std::nth_element(sorted.begin(), sorted.begin() + keys / 2, sorted.end());
+    if (!(std::fabs(sorted[std::size_t(keys / 2)]) < 0.5)) return;
     report_.by_key.assign(acts.data(), acts.data() + acts.size());
     // Keys of little weight are not told one by one; tiles of them are.
     for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
@@ -360,72 +247,9 @@ class judge {
 
   // ---- decision ----------------------------------------------------------------------------------------------------------
   void decide() {
-    auto& findings = report_.findings;
-    bool outside = false, noticed = false;
-    for (worst_element const& e : report_.elements) outside = outside || e.outside > 0;
-    for (finding const& f : findings) noticed = noticed || (f.tested && std::fabs(f.z) > how_.gate);
-    if (outside || noticed) by_keys();
-    // Of two that explain the residual alike the definite one is the likelier.
-    auto const merit = [&](finding const& f) { return (f.tested ? f.gain : 0) * (f.parameter ? 0.98 : 1.0); };
-    std::stable_sort(findings.begin(), findings.end(), [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
-    condition();
-    auto say = [&](std::string const& text) { report_.reasons.push_back(text); };
-    if (outside || noticed) {
-      report_.decision = judgement::fail;
-      finding const* first = findings.empty() ? nullptr : &findings[0];
-      // Where elements are outside something is wrong for certain: less is needed to say what.
-      double const needed = outside ? how_.gate / 3 : how_.gate;
-      report_.caused = first != nullptr && first->tested && (first->parameter ? std::fabs(first->z) : first->z) > needed &&
-                       first->gain > 0.25 * excess();
-      if (report_.caused) {
-        say(first->words() + attune::detail::text(" (z = ", std::round(first->z), ", explains ",
-                                                  std::round(100 * first->gain / std::fmax(total_, 1e-300)),
-                                                  " % of the residual)"));
-      } else {
-        say("no known defect explains it");
-      }
-      for (worst_element const& e : report_.elements)
-        if (e.outside > 0)
-          say(e.output + attune::detail::text(" at (", e.place.batch, ", ", e.place.head, ", ", e.place.position, ", ",
-                                              e.place.feature, ") is ", e.got, ", exact ", e.expected, " +- ", e.bound));
-      if (!outside) say("every element is within its bound, but together they lean one way");
-      return;
-    }
-    if (report_.condition > 0.25) {
-      report_.decision = judgement::undecidable;
-      say("ill-conditioned: half of the bounds exceed a quarter of the typical output: nothing can be concluded");
-    }
-    for (demanded const& wanted : how_.must_detect) {
-      finding const* f = nullptr;
-      for (finding const& x : findings)
-        if (attune::detail::is_called(x.name, wanted.name)) f = &x;
-      if (f == nullptr)
-        throw error("testing::verdict", "must_detect", "the name \"" + wanted.name + "\"",
-                    "a parameter of the operator or the name of a defect that applies to it");
-      if (f->power < wanted.size) continue;
-      report_.decision = judgement::undecidable;
-      say(f->name + attune::detail::text(": ", wanted.size, " would go unnoticed on these inputs, the smallest to be seen is ",
-                                         f->power, ": run the probes (testing/probes.hpp)"));
-    }
-  }
-  /// What the residual has beyond what rounding explains: its weighted square less its expectation.
-  double excess() const {
-    double usable = 0;
-    for (bool u : usable_) usable += u ? 1 : 0;
-    return std::fmax(total_ - usable, 0.1 * total_);
-  }
-  void condition() {
-    std::vector<double> sizes;
-    double square = 0;
-    for (bounded_number const& x : bounds_.out)
-      if (std::isfinite(x.value)) {
-        sizes.push_back(x.bound);
-        square += x.value * x.value;
-      }
-    if (sizes.empty() || square == 0) return;
-    auto const middle = sizes.begin() + std::ptrdiff_t(sizes.size() / 2);
-    std::nth_element(sizes.begin(), middle, sizes.end());
-    report_.condition = *middle / std::sqrt(square / double(sizes.size()));
+    if (any_outside(report_) || any_noticed(report_, how_.gate)) by_keys();
+    report_.condition = condition_of(bounds_.out);
+    conclude(report_, seen_, how_, 0.25);
   }
 
   Op const& op_;
@@ -437,10 +261,7 @@ class judge {
   problem_shape const& p_;
   altered_rows<Op> rows_;
   std::vector<sampled_row> sampled_;
-  std::vector<double> residual_, drift_, scatter_, metric_;
-  std::vector<bool> usable_, alike_;
-  std::vector<std::size_t> order_;
-  double total_ = 0;
+  projections seen_;
   verdict_report report_;
 };
 

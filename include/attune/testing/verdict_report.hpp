@@ -48,9 +48,11 @@ struct finding {
   }
 };
 
-/// The worst element of one output.
+/// The elements of one output, and the worst of them.
 struct worst_element {
-  std::string output;  ///< "out", "lse", "ground weight"
+  std::string output;         ///< "out", "lse", "ground weight"
+  shape extents{0, 0, 0, 0};  ///< of the output
+  std::vector<float> ratios;  ///< error / bound of each element, row-major
   shape place{0, 0, 0, 0};
   double got = 0, expected = 0, bound = 0, ratio = 0;
   index_t outside = 0, count = 0;
@@ -102,8 +104,16 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
   }
   if (r.decision == judgement::fail) {
     auto const where = [&](char const* what, std::vector<double> const& x) {
-      std::string const out = detail::ranges(x.size(), [&](std::size_t n) { return !(x[n] <= 1); });
-      if (!out.empty()) to << "  outside at " << what << ' ' << out << " of " << x.size() << '\n';
+      auto const outside = [&](std::size_t n) { return !(x[n] <= 1); };
+      std::string const all = detail::ranges(x.size(), outside);
+      std::size_t count = 0;
+      for (std::size_t n = 0; n < x.size(); ++n) count += outside(n) ? 1u : 0u;
+      if (count == 0) return;
+      to << "  outside at ";
+      if (all.size() > 50)
+        to << "a " << what << ": " << count << " of " << x.size() << '\n';
+      else
+        to << what << ' ' << all << " of " << x.size() << '\n';
     };
     where("query", r.by_query);
     where("head", r.by_head);

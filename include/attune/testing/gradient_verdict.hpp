@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   auto report = gradient_verdict(op, {.q = Q, .k = K, .v = V}, {.out = dO},
+//                                  gradient_candidate().with(field::q, tensor(dq, s)).with(field::k, ...).with(field::v, ...));
+//
+// Is somebody's backward pass right? As testing/verdict.hpp asks of a forward pass: every element within its bound
+// (gradient_bound.hpp), and nothing left of the residual along what a parameter or a known mistake does to the gradients.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/reference/directional.hpp>
+#include <attune/testing/candidate.hpp>
+#include <attune/testing/defect.hpp>
+#include <attune/testing/drawn_problem.hpp>
+#include <attune/testing/gradient_bound.hpp>
+#include <attune/testing/moving_parameter.hpp>
+#include <attune/testing/projection.hpp>
+
+namespace attune::testing {
+
+/// What somebody's kernel computed, by input, read into doubles.
+class gradient_candidate {
+ public:
+  struct one {
+    storage stored;
+    shape extents;
+    std::vector<double> values;  ///< row-major
+  };
+
+  /// As double, float, bfloat16 or float16, with the extents of the input and any strides.
+  template <class E>
+  gradient_candidate& with(field f, tensor<E> const& x) {
+    return with(f, candidate(x));
+  }
+  /// Numbers read into doubles elsewhere; `stored` is the format that the kernel wrote.
+  gradient_candidate& with(field f, tensor<double const> const& x, storage stored) { return with(f, candidate(x, stored)); }
+
+  std::map<field, one> const& all() const { return all_; }
+
+ private:
+  gradient_candidate& with(field f, candidate const& x) {
+    all_[f] = {x.stored(), x.extents(), x.out()};
+    return *this;
+  }
+  std::map<field, one> all_;
+};
+
+namespace detail {
+
+template <class Op>
+class gradient_judge {
+  using view = any_tensor;
+  static constexpr int noise_samples = 8;
+
+ public:
+  gradient_judge(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d, gradient_candidate const& given,
+                 verdict_options const& how)
+      : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate),
+        p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
+    if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
+    storage narrowest = given.all().begin()->second.stored;
+    for (auto const& [f, x] : given.all()) {
+      if (!Op::uses(f))
+        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "values",
+                    "none: the operator has no such input");
+      if (format_of(x.stored).unit > format_of(narrowest).unit) narrowest = x.stored;
+    }
+    stored_ = narrowest;
+    precision_ = how.how.value_or(precision(stored_));
+    precision_.out = stored_;
+  }
+
+  verdict_report operator()() {
+    auto const bounds = gradient_error_bound(op_, in_, d_, precision_);
+    for (auto const& [f, x] : given_.all()) {
+      shape const& e = bounds.shapes[std::size_t(f)];
+      if (!(x.extents == e))
+        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "shape " + to_string(x.extents), to_string(e));
+      report_.elements.push_back(compared(std::string("d") + name_of(f), e, x.values, bounds.of(f)));
+      for (std::size_t n = 0; n < x.values.size(); ++n) seen_.add(x.values[n], bounds.of(f)[n]);
+      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f)));
+    }
+    seen_.close(stored_);
+    exact_ = gradients(d_, p_);
+    common_noise();
+    for_each_moving_parameter(op_, p_, [&](finding const& f, Op const& op, lift<dual<double, 1>> const& numbers) {
+      auto const moved = attune::detail::dense_vjp<dual<double, 1>>(op, in_, p_, d_, numbers);
+      judge(f, along(moved, [](dual<double, 1> const& x) { return x.tangent[0]; }));
+    });
+    factors();
+    mistakes();
+    conclude(report_, seen_, how_, 1);  // the bounds are looser than those of outputs, the projections are not
+    return std::move(report_);
+  }
+
+ private:
+  using dense = dense_gradients<double>;
+
+  dense gradients(cotangents<Op, view> const& d, problem_shape const& p) const {
+    return attune::detail::dense_vjp<double>(op_, in_, p, d);
+  }
+  /// Numbers of all given fields, in the order of the residual.
+  template <class T, class Get>
+  std::vector<double> along(dense_gradients<T> const& g, Get const& get) const {
+    std::vector<double> to;
+    for (auto const& [f, x] : given_.all())
+      for (T const& y : g.of(f).values) to.push_back(get(y));
+    return to;
+  }
+  void judge(finding const& f, std::vector<double> const& direction) { report_.findings.push_back(seen_.judged(f, direction)); }
+  void judge(std::string name, std::vector<double> const& direction) {
+    finding f;
+    f.name = std::move(name);
+    judge(f, direction);
+  }
+  /// What changes when the gradients are `other`.
+  std::vector<double> change_to(dense const& other) const {
+    auto to = along(other, [](double x) { return x; });
+    auto const from = along(exact_, [](double x) { return x; });
+    for (std::size_t n = 0; n < to.size(); ++n) to[n] = to[n] == from[n] ? 0 : to[n] - from[n];
+    return to;
+  }
+
+  // ---- cotangents --------------------------------------------------------------------------------------------------------
+  shape rows() const { return {p_.batch, p_.heads, p_.queries, 1}; }
+  double by_row(any_tensor const& x, index_t b, index_t h, index_t i) const {
+    return x.extents().size() == 0 ? 0 : x(b, h, i, 0);
+  }
+  template <class Visit>
+  void for_each_row(Visit const& visit) const {
+    for (index_t b = 0; b < p_.batch; ++b)
+      for (index_t h = 0; h < p_.heads; ++h)
+        for (index_t i = 0; i < p_.queries; ++i) visit(b, h, i);
+  }
+  /// The gradients with another cotangent of the lse, given per row.
+  template <class Number>
+  dense with_lse(cotangents<Op, view> d, Number const& number) const {
+    std::vector<double> by;
+    for_each_row([&](index_t b, index_t h, index_t i) { by.push_back(number(b, h, i)); });
+    if constexpr (Op::has_lse) d.lse = tensor<double const>(by, rows());
+    return gradients(d, p_);
+  }
+
+  /// In 16 bits the row term <do, out> is made of a rounded `out`: an error that a whole row of dS has in common, of which every
+  /// correct kernel has another sample. It enters the gradients as a cotangent of the lse does.
+  void common_noise() {
+    bool const coarse = format_of(precision_.weights).unit > format_of(precision_.arithmetic).unit ||
+                        format_of(precision_.out).unit > format_of(precision_.arithmetic).unit;
+    if (!Op::has_lse || !coarse || d_.out.extents().size() == 0) return;
+    auto const bounds = error_bound(op_, in_, precision_);
+    normal_numbers random(1);
+    for (int n = 0; n < noise_samples; ++n) {
+      cotangents<Op, view> none;
+      auto const noise = with_lse(none, [&](index_t b, index_t h, index_t i) {
+        double square = 0;
+        for (index_t c = 0; c < p_.value_width; ++c) {
+          double const x = d_.out(b, h, i, c) * bounds.at_out(b, h, i, c).scatter;
+          square += std::isfinite(x) ? x * x : 0;
+        }
+        return random() * std::sqrt(square);
+      });
+      auto response = along(noise, [](double x) { return x; });
+      bool const finite = std::all_of(response.begin(), response.end(), [](double x) { return std::isfinite(x); });
+      if (finite) seen_.add_common(std::move(response));
+    }
+  }
+
+  // ---- what may be wrong -------------------------------------------------------------------------------------------------
+  /// A factor of one gradient: a scale left out, a truncation.
+  void factors() {
+    for (auto const& [wanted, unused] : given_.all()) {
+      finding f;
+      f.name = std::string("d") + name_of(wanted);
+      f.parameter = f.relative = true;
+      std::vector<double> direction;
+      for (auto const& [other, x] : given_.all())
+        for (double y : exact_.of(other).values) direction.push_back(other == wanted ? y : 0);
+      judge(f, direction);
+    }
+  }
+
+  void mistakes() {
+    if constexpr (Op::has_lse) {
+      auto const given = [&](index_t b, index_t h, index_t i) { return by_row(d_.lse, b, h, i); };
+      if (d_.lse.extents().size() != 0) {
+        judge("gradient without its lse term", change_to(with_lse(d_, [](index_t, index_t, index_t) { return 0.; })));
+        judge("lse term of the gradient has the wrong sign",
+              change_to(with_lse(d_, [&](index_t b, index_t h, index_t i) { return -given(b, h, i); })));
+      }
+      // dS = P (dP - D): leaving D out is a cotangent of the lse that is larger by D.
+      if (d_.out.extents().size() != 0) {
+        altered_rows<Op> const rows(op_, in_, p_);
+        judge("row term <dout, out> missing from dS", change_to(with_lse(d_, [&](index_t b, index_t h, index_t i) {
+                auto const row = rows.template evaluate<double>(defect::none, b, h, i);
+                double term = given(b, h, i);
+                for (index_t c = 0; c < p_.value_width; ++c) term += d_.out(b, h, i, c) * row.out[std::size_t(c)];
+                if constexpr (Op::has_ground_weight) term += by_row(d_.ground_weight, b, h, i) * row.ground_weight;
+                return term;
+              })));
+      }
+    }
+    if constexpr (Op::has_ground_weight)
+      if (d_.ground_weight.extents().size() != 0) {
+        cotangents<Op, view> without = d_;
+        without.ground_weight = {};
+        judge("gradient without its ground weight term", change_to(gradients(without, p_)));
+      }
+    auto const standing = [&](char const* name, index_t offset) {
+      problem_shape p = p_;
+      p.offset = offset;
+      judge(name, change_to(attune::detail::dense_vjp<double>(op_, in_, p, d_)));
+    };
+    standing("mask aligned top-left", 0);
+    standing("mask shifted by +1", p_.offset + 1);
+    standing("mask shifted by -1", p_.offset - 1);
+    one_head_of_a_group();
+    by_position();
+  }
+
+  /// Keys and values that several heads share get the gradient of one of them.
+  void one_head_of_a_group() {
+    bool shared = false;
+    dense other = exact_;
+    std::map<index_t, dense> of_heads;  // by the number of heads that keys have
+    for (auto const& [f, x] : given_.all()) {
+      index_t const heads = exact_.of(f).extents.head;
+      if (side_of(f) != input_side::key || heads == p_.heads) continue;
+      shared = true;
+      auto found = of_heads.find(heads);
+      if (found == of_heads.end()) {
+        std::vector<double> out, lse, ground;
+        for_each_row([&](index_t b, index_t h, index_t i) {
+          bool const taken = h % (p_.heads / heads) == 0;
+          for (index_t c = 0; c < p_.value_width; ++c)
+            out.push_back(taken && d_.out.extents().size() != 0 ? d_.out(b, h, i, c) : 0);
+          if constexpr (Op::has_lse) lse.push_back(taken ? by_row(d_.lse, b, h, i) : 0);
+          if constexpr (Op::has_ground_weight) ground.push_back(taken ? by_row(d_.ground_weight, b, h, i) : 0);
+        });
+        cotangents<Op, view> d;
+        d.out = tensor<double const>(out, {p_.batch, p_.heads, p_.queries, p_.value_width});
+        if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, rows());
+        if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows());
+        found = of_heads.emplace(heads, gradients(d, p_)).first;
+      }
+      other.of(f) = found->second.of(f);
+    }
+    if (shared) judge("gradients of one head of each group alone", change_to(other));
+  }
+
+  /// Element (h, i) of what should be (B, H, L, D) and is (B, L, H, D).
+  void by_position() {
+    for (auto const& [f, x] : given_.all()) {
+      gradient_array<double> const& exact = exact_.of(f);
+      shape const& e = exact.extents;
+      if (e.head == 1 || e.position == 1) continue;
+      dense other = exact_;
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t h = 0; h < e.head; ++h)
+          for (index_t i = 0; i < e.position; ++i)
+            for (index_t c = 0; c < e.feature; ++c) {
+              index_t const place = h * e.position + i;
+              other.of(f)(b, h, i, c) = exact(b, place % e.head, place / e.head, c);
+            }
+      judge(std::string("head and position of d") + name_of(f) + " transposed", change_to(other));
+    }
+  }
+
+  Op const& op_;
+  inputs<Op, view> const& in_;
+  cotangents<Op, view> const& d_;
+  gradient_candidate const& given_;
+  verdict_options const& how_;
+  storage stored_ = storage::fp32;
+  precision precision_;
+  projections seen_;
+  problem_shape p_;
+  dense exact_;
+  verdict_report report_;
+};
+
+}  // namespace detail
+
+/// Judges the gradients that a kernel computed from these inputs and cotangents; what decisions mean: testing/verdict.hpp.
+/// Limits:     where outputs are narrower than the arithmetic, `how` says so for all gradients alike: the narrowest that is given
+///             counts. In 16 bits small parameter errors hide behind the rounding of dS: the power says how small.
+/// Errors:     attune::error names argument, value and expectation; operators with a candidate set are refused.
+/// Complexity: about 50 vjp(reference<double>) for the bounds, one or two for each defect.
+template <class Op>
+verdict_report gradient_verdict(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
+                                gradient_candidate const& given, verdict_options const& how = {}) {
+  return detail::gradient_judge<Op>(op, in, d, given, how)();
+}
+
+}  // namespace attune::testing

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for_each_moving_parameter(op, shape, [](finding f, Op const& op, lift<dual<double, 1>> const& numbers) { ... })
+//
+// The operator along each of its parameters: by shares of its value where it is a scale or positive, else by 1.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <attune/exec/direction.hpp>
+#include <attune/exec/problem.hpp>
+#include <attune/testing/verdict_report.hpp>
+
+namespace attune::testing::detail {
+
+/// Calls visit(finding to fill in, operator, numbers that move). Parameters that are not set, but for a scale, which is 1 / sqrt D
+/// then, and those at infinity stand still and are left out.
+template <class Op, class Visit>
+void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit const& visit) {
+  for_each_parameter(original, [&](auto const& listed, auto const& policy, std::string const& path) {
+    finding f;
+    f.name = path;
+    f.parameter = true;
+    bool const is_scale = path.ends_with("scale"), set = (policy.*listed.member).is_set();
+    if (!set && (path.substr(path.rfind('.') + 1) != "scale" || p.width == 0)) return;
+    f.relative = is_scale || listed.values == domain::positive;
+    Op op = original;
+    parameter* moved = nullptr;
+    for_each_parameter(op, [&](auto const& other, auto const& of, std::string const& name) {
+      if (name == path) moved = &const_cast<parameter&>(of.*other.member);  // op is no const object
+    });
+    if (!set) *moved = parameter(1 / std::sqrt(double(p.width)));
+    shape const e = moved->extents();
+    std::vector<double> along;
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i) {
+          double const x = lift<double>{}.value(*moved, {b, h, i, p.queries});
+          along.push_back(f.relative ? x : 1);
+          if (!std::isfinite(x)) return;  // at a limit nothing moves
+        }
+    policy_direction to;
+    to.parameters.push_back({path, parameter(tensor<double const>(along.data(), e))});
+    attune::detail::moving_numbers<double> const moving(op, to);
+    visit(std::move(f), op, moving.numbers());
+  });
+}
+
+}  // namespace attune::testing::detail

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "judging.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <attune/testing/number_format.hpp>
+
+#include "files.hpp"
+
+namespace attune::tool {
+namespace {
+
+testing::storage storage_of(io::element_type type) {
+  return type == io::element_type::float64   ? testing::storage::fp64
+         : type == io::element_type::float32 ? testing::storage::fp32
+         : type == io::element_type::float16 ? testing::storage::fp16
+                                             : testing::storage::bf16;
+}
+/// The first number that the format does not have, or nothing.
+double const* foreign_to(testing::storage s, std::vector<double> const& x) {
+  auto const found =
+      std::find_if(x.begin(), x.end(), [&](double y) { return std::isfinite(y) && testing::rounded_to(s, y) != y; });
+  return found == x.end() ? nullptr : &*found;
+}
+
+/// An infinity or a NaN is no number in JSON.
+nlohmann::ordered_json number(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+nlohmann::ordered_json numbers_of(std::vector<double> const& all) {
+  auto list = nlohmann::ordered_json::array();
+  for (double x : all) list.push_back(number(x));
+  return list;
+}
+
+}  // namespace
+
+testing::demanded demanded_of(std::string const& word) {
+  auto const equals = word.rfind('=');
+  testing::demanded d{word.substr(0, equals)};
+  if (equals == std::string::npos) return d;
+  std::string const size = word.substr(equals + 1);
+  char* end = nullptr;
+  d.size = std::strtod(size.c_str(), &end);
+  if (size.empty() || end != size.c_str() + size.size() || !(d.size > 0))
+    throw usage_error("--must-detect", word, "NAME, or NAME=SIZE with a number > 0");
+  return d;
+}
+
+void strictness_words::add_to(CLI::App& command) {
+  command.add_option(
+      "--weights", weights,
+      "The format of the probabilities when they meet the values (default: that of out): f32 holds a 16-bit kernel "
+      "to unrounded ones");
+  command.add_option("--arithmetic", arithmetic, "The format of everything else: f32 or f64 (default: f32, f64 if out is f64)");
+  command
+      .add_option(
+          "--must-detect", must_detect,
+          "A defect that must not go unnoticed: a parameter and how large (kernel.scale=0.01), or a name that a verdict "
+          "lists (\"sink or ground ignored\"); else the verdict is UNDECIDABLE. May be repeated")
+      ->type_name("NAME[=SIZE]")
+      ->allow_extra_args(false);
+}
+
+void result_words::add_to(CLI::App& command) {
+  command.add_option("--out", out, "What the kernel computed, (B, H, Lq, Dv)")->type_name("FILE");
+  command.add_option("--lse", lse, "Its log-sum-exp, (B, H, Lq), natural logarithm")->type_name("FILE");
+  command.add_option("--ground-weight", ground_weight, "Its weight of ground or sink, (B, H, Lq)")->type_name("FILE");
+  for (char const* name : {"q", "k", "v"})
+    command.add_option("--d" + std::string(name), gradients[name], "Its gradient by " + std::string(name) + ", shaped like it")
+        ->type_name("FILE")
+        ->group("Gradients");
+  command.add_option("--dout", dout, "The gradient by out that the backward pass started from, (B, H, Lq, Dv)")
+      ->type_name("FILE")
+      ->group("Gradients");
+  command.add_option("--dlse", dlse, "The one by lse, (B, H, Lq); zero if it is not given")
+      ->type_name("FILE")
+      ->group("Gradients");
+}
+
+testing::judgement judged_call::decision() const {
+  auto const any = [&](testing::judgement j) {
+    return std::any_of(reports.begin(), reports.end(), [&](auto const& r) { return r.second.decision == j; });
+  };
+  for (auto const j : {testing::judgement::fail, testing::judgement::undecidable})
+    if (any(j)) return j;
+  return testing::judgement::pass;
+}
+
+judged_call judge(call_arguments const& arguments, result_words const& files, strictness_words const& how) {
+  handed_back theirs;
+  for (auto const& word : how.must_detect) theirs.how.must_detect.push_back(demanded_of(word));
+  std::optional<testing::storage> weights, arithmetic;
+  if (!how.weights.empty()) weights = storage_of(element_type_named("--weights", how.weights));
+  if (!how.arithmetic.empty()) arithmetic = storage_of(element_type_named("--arithmetic", how.arithmetic));
+  if (arithmetic && testing::format_of(*arithmetic).unit > testing::format_of(testing::storage::fp32).unit)
+    throw usage_error("--arithmetic", how.arithmetic, "f32 or f64: in 16 bits nothing can be promised");
+  std::map<std::string, std::string> given = files.gradients;
+  std::erase_if(given, [](auto const& x) { return x.second.empty(); });
+  if (files.out.empty() && given.empty())
+    throw usage_error("--out is missing: what the kernel computed, or its --dq, --dk, --dv");
+  if (files.out.empty() && !(files.lse.empty() && files.ground_weight.empty()))
+    throw usage_error("--out is missing: --lse and --ground-weight are judged with it");
+  if (given.empty() != (files.dout.empty() && files.dlse.empty()))
+    throw usage_error("--dq, --dk, --dv are judged with the --dout or --dlse that they belong to, and these with one of those");
+
+  judged_call j{arguments.read(), {}, {}, {}};
+  auto& c = j.call;
+  if (!(files.lse.empty() && files.dlse.empty()) && !c.of->has_lse)
+    throw usage_error("--lse, --dlse: " + c.of->name + " has no lse");
+  if (!files.ground_weight.empty() && !c.of->has_ground_weight)
+    throw usage_error("--ground-weight: " + c.of->name + " has no ground and no sink");
+  for (auto const& [name, file] : given)
+    if (c.what.tensors.count(name) == 0) throw usage_error("--d" + name + ": " + c.of->name + " has no input " + name);
+  arguments.add_misaligned(c);
+
+  // 16-bit results in wider files are judged as what they are.
+  std::optional<io::element_type> type = arguments.dtype();
+  bool all_bf16 = true, all_fp16 = true;
+  auto const take = [&](std::string const& argument, std::string const& file, std::string const& name, shape const& expected,
+                        results& to) {
+    auto x = arguments.read_extra(argument, file, name, c, expected);
+    if (!type) type = x.type;
+    auto const foreign = [&](testing::storage s) { return foreign_to(s, x.values.doubles); };
+    if (double const* const odd = foreign(storage_of(*type)))
+      throw usage_error(argument, file,
+                        detail::text("numbers of the type ", io::name_of(*type), "; it holds ", *odd, ", which is none"));
+    all_bf16 = all_bf16 && foreign(testing::storage::bf16) == nullptr;
+    all_fp16 = all_fp16 && foreign(testing::storage::fp16) == nullptr;
+    to.emplace(name, std::move(x.values));
+  };
+  if (!files.out.empty()) take("--out", files.out, "out", c.out, theirs.outputs);
+  for (auto const& [name, file] : given) take("--d" + name, file, name, c.what.tensors.at(name).extents, theirs.gradients);
+  theirs.stored = j.stored = storage_of(*type);
+  if (j.stored == testing::storage::fp32 && (all_bf16 || all_fp16))
+    j.hints.push_back(std::string("every number is a ") + (all_bf16 ? "bfloat16" : "float16") +
+                      ": if the kernel wrote those, say --dtype " + (all_bf16 ? "bf16" : "f16"));
+
+  auto const rows = [&](char const* argument, std::string const& file, char const* name, results& to, bool judged) {
+    if (file.empty()) return;
+    auto x = arguments.read_extra(argument, file, name, c, rows_of(c.out), file_axes::rows);
+    if (judged && io::size_of(x.type) < 4)
+      throw usage_error(argument, file, "float32 or float64: one number per row that is stored in 16 bits is not judged");
+    to.emplace(name, std::move(x.values));
+  };
+  rows("--lse", files.lse, "lse", theirs.outputs, true);
+  rows("--ground-weight", files.ground_weight, "ground_weight", theirs.outputs, true);
+  if (!files.dout.empty()) c.what.cotangents["out"] = arguments.read_extra("--dout", files.dout, "out", c, c.out).values;
+  rows("--dlse", files.dlse, "lse", c.what.cotangents, false);
+
+  testing::precision precision(j.stored);
+  if (weights) precision.weights = *weights;
+  if (arithmetic) precision.arithmetic = *arithmetic;
+  theirs.how.how = precision;
+  runner const& run = runners().at(c.of->name);
+  if (!theirs.outputs.empty()) j.reports.emplace_back("outputs", run.verdict(c.what, theirs));
+  if (!theirs.gradients.empty()) {
+    if (!theirs.outputs.empty()) theirs.how.must_detect.clear();  // asked of the outputs
+    j.reports.emplace_back("gradients", run.gradient_verdict(c.what, theirs));
+  }
+  return j;
+}
+
+exit_status status_of(testing::judgement j) {
+  return j == testing::judgement::pass ? passed : j == testing::judgement::fail ? failed_check : undecidable;
+}
+
+nlohmann::ordered_json as_json(testing::verdict_report const& r) {
+  nlohmann::ordered_json to;
+  to["decision"] = testing::name_of(r.decision);
+  to["reasons"] = r.reasons;
+  if (auto const* cause = r.cause()) to["cause"] = {{"name", cause->name}, {"words", cause->words()}};
+  for (auto const& e : r.elements)
+    to["elements"][e.output] = {{"outside", e.outside},
+                                {"count", e.count},
+                                {"worst",
+                                 {{"batch", e.place.batch},
+                                  {"head", e.place.head},
+                                  {"query", e.place.position},
+                                  {"feature", e.place.feature},
+                                  {"got", number(e.got)},
+                                  {"exact", number(e.expected)},
+                                  {"bound", number(e.bound)},
+                                  {"error_over_bound", number(e.ratio)}}}};
+  to["error_over_bound"] = {
+      {"by_query", numbers_of(r.by_query)}, {"by_head", numbers_of(r.by_head)}, {"by_feature", numbers_of(r.by_feature)}};
+  if (!r.by_key.empty()) to["weight_off_by_key"] = numbers_of(r.by_key);
+  to["condition"] = number(r.condition);
+  to["findings"] = nlohmann::ordered_json::array();
+  for (auto const& f : r.findings)
+    to["findings"].push_back({{"name", f.name},
+                              {"kind", f.parameter ? "parameter" : "defect"},
+                              {"relative", f.relative},
+                              {"looked_for", f.tested},
+                              {"estimate", number(f.estimate)},
+                              {"z", number(f.z)},
+                              {"smallest_noticed", number(f.power)}});
+  return to;
+}
+
+}  // namespace attune::tool

@@ -69,10 +69,10 @@ POINTWISE = {
     ("masses<false>", "double", "x86-64-v3"): Step(1, 25, 1),
     ("masses<false>", "float", "x86-64-v4"): Step(1, 19, 0),
     ("masses<false>", "double", "x86-64-v4"): Step(1, 24, 0),
-    ("pull_pairs<false>", "float", "x86-64-v3"): Step(2, 59, 1),
-    ("pull_pairs<false>", "double", "x86-64-v3"): Step(2, 64, 1),
-    ("pull_pairs<false>", "float", "x86-64-v4"): Step(2, 44, 1),
-    ("pull_pairs<false>", "double", "x86-64-v4"): Step(2, 49, 1),
+    ("pull_pairs<false>", "float", "x86-64-v3"): Step(2, 36, 1),
+    ("pull_pairs<false>", "double", "x86-64-v3"): Step(2, 41, 1),
+    ("pull_pairs<false>", "float", "x86-64-v4"): Step(2, 35, 1),
+    ("pull_pairs<false>", "double", "x86-64-v4"): Step(2, 40, 1),
 }
 
 

@@ -43,9 +43,10 @@ template void logit_tile<double, arch, softmax>::logits<false>(double*, index_t,
                                                                logit_tile<double, arch, softmax>::extremes&);
 template void mass_tile<float, arch, softmax>::masses<false>(float*, index_t, index_t, bits);
 template void mass_tile<double, arch, softmax>::masses<false>(double*, index_t, index_t, bits);
-template void mass_gradients<float, arch, softmax>::pull_pairs<false>(float*, float*, float*, index_t, index_t, index_t, bits);
-template void mass_gradients<double, arch, softmax>::pull_pairs<false>(double*, double*, double*, index_t, index_t, index_t,
-                                                                       bits);
+template index_t mass_gradients<float, arch, softmax>::pull_pairs<false>(mass_gradients<float, arch, softmax>::pair_rows const&,
+                                                                         int, index_t, index_t);
+template index_t mass_gradients<double, arch, softmax>::pull_pairs<false>(
+    mass_gradients<double, arch, softmax>::pair_rows const&, int, index_t, index_t);
 #endif
 
 }  // namespace attune::exec_cpu

@@ -15,7 +15,12 @@
 
 namespace attune {
 
-template <class T, int N>
+/// How the chain rule multiplies. `guarded`: 0 on either side wins over an infinity on the other: what does not move has derivative exactly
+/// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf). `plain`: by a product, for
+/// whom it is cheaper to look for NaN afterwards: where there is none, both rules give the same numbers but for the sign of zeros.
+enum class chain_rule { guarded, plain };
+
+template <class T, int N, chain_rule Rule = chain_rule::guarded>
 struct dual {
   using value_type = T;
   T value;
@@ -40,11 +45,12 @@ struct dual {
 
 namespace detail {
 
-/// factor * tangent, where 0 on either side wins over an infinity on the other: what does not move has derivative exactly
-/// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf).
-template <class T>
+/// factor * tangent by either rule.
+template <chain_rule Rule = chain_rule::guarded, class T>
 ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
-  if constexpr (requires { scalar<T>::chained(factor, tangent); }) {
+  if constexpr (Rule == chain_rule::plain) {
+    return factor * tangent;
+  } else if constexpr (requires { scalar<T>::chained(factor, tangent); }) {
     return scalar<T>::chained(factor, tangent);
   } else {
     typename scalar<T>::mask nothing = scalar<T>::vanishes(factor);
@@ -52,76 +58,77 @@ ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
     return math::select(nothing, T(0), T(factor * tangent));
   }
 }
-template <class T, int N>
-ATTUNE_HD ATTUNE_INLINE dual<T, N> chain(T const& value, T const& derivative, dual<T, N> const& x) {
-  dual<T, N> r(value);
-  for (int n = 0; n < N; ++n) r.tangent[n] = chained(derivative, x.tangent[n]);
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> chain(T const& value, T const& derivative, dual<T, N, Rule> const& x) {
+  dual<T, N, Rule> r(value);
+  for (int n = 0; n < N; ++n) r.tangent[n] = chained<Rule>(derivative, x.tangent[n]);
   return r;
 }
 
 }  // namespace detail
 
-template <class T, int N>
-ATTUNE_HD dual<T, N> operator-(dual<T, N> const& x) {
-  dual<T, N> r(T(-x.value));
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD dual<T, N, Rule> operator-(dual<T, N, Rule> const& x) {
+  dual<T, N, Rule> r(T(-x.value));
   for (int n = 0; n < N; ++n) r.tangent[n] = -x.tangent[n];
   return r;
 }
-template <class T, int N>
-ATTUNE_HD dual<T, N> operator+(dual<T, N> const& x, dual<T, N> const& y) {
-  dual<T, N> r(T(x.value + y.value));
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD dual<T, N, Rule> operator+(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+  dual<T, N, Rule> r(T(x.value + y.value));
   for (int n = 0; n < N; ++n) r.tangent[n] = x.tangent[n] + y.tangent[n];
   return r;
 }
-template <class T, int N>
-ATTUNE_HD dual<T, N> operator-(dual<T, N> const& x, dual<T, N> const& y) {
-  dual<T, N> r(T(x.value - y.value));
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD dual<T, N, Rule> operator-(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+  dual<T, N, Rule> r(T(x.value - y.value));
   for (int n = 0; n < N; ++n) r.tangent[n] = x.tangent[n] - y.tangent[n];
   return r;
 }
-template <class T, int N>
-ATTUNE_HD dual<T, N> operator*(dual<T, N> const& x, dual<T, N> const& y) {
-  dual<T, N> r(T(x.value * y.value));
-  for (int n = 0; n < N; ++n) r.tangent[n] = detail::chained(x.value, y.tangent[n]) + detail::chained(y.value, x.tangent[n]);
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD dual<T, N, Rule> operator*(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+  dual<T, N, Rule> r(T(x.value * y.value));
+  for (int n = 0; n < N; ++n)
+    r.tangent[n] = detail::chained<Rule>(x.value, y.tangent[n]) + detail::chained<Rule>(y.value, x.tangent[n]);
   return r;
 }
-template <class T, int N>
-ATTUNE_HD dual<T, N> operator/(dual<T, N> const& x, dual<T, N> const& y) {
-  dual<T, N> r(T(x.value / y.value));
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD dual<T, N, Rule> operator/(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
+  dual<T, N, Rule> r(T(x.value / y.value));
   // (x' - q y') / y: neither 1 / y^2 nor any other power can overflow on its own.
-  for (int n = 0; n < N; ++n) r.tangent[n] = (x.tangent[n] - detail::chained(r.value, y.tangent[n])) / y.value;
+  for (int n = 0; n < N; ++n) r.tangent[n] = (x.tangent[n] - detail::chained<Rule>(r.value, y.tangent[n])) / y.value;
   return r;
 }
 
 // Comparisons are those of the values.
-template <class T, int N>
-ATTUNE_HD auto operator<(dual<T, N> const& x, dual<T, N> const& y) {
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD auto operator<(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value < y.value;
 }
-template <class T, int N>
-ATTUNE_HD auto operator>(dual<T, N> const& x, dual<T, N> const& y) {
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD auto operator>(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value > y.value;
 }
-template <class T, int N>
-ATTUNE_HD auto operator<=(dual<T, N> const& x, dual<T, N> const& y) {
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD auto operator<=(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value <= y.value;
 }
-template <class T, int N>
-ATTUNE_HD auto operator>=(dual<T, N> const& x, dual<T, N> const& y) {
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD auto operator>=(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value >= y.value;
 }
-template <class T, int N>
-ATTUNE_HD auto operator==(dual<T, N> const& x, dual<T, N> const& y) {
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD auto operator==(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value == y.value;
 }
-template <class T, int N>
-ATTUNE_HD auto operator!=(dual<T, N> const& x, dual<T, N> const& y) {
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD auto operator!=(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value != y.value;
 }
 
-template <class T, int N>
-struct scalar<dual<T, N>> {
-  using D = dual<T, N>;
+template <class T, int N, chain_rule Rule>
+struct scalar<dual<T, N, Rule>> {
+  using D = dual<T, N, Rule>;
   using mask = typename scalar<T>::mask;
 
   ATTUNE_HD static D select(mask const& c, D const& a, D const& b) {
@@ -185,7 +192,8 @@ struct scalar<dual<T, N>> {
     T const z = k.value * x.value, one(1);
     D r(math::log1p_rate(k.value, x.value));
     T const by_x = one / (one + z), by_k = -(x.value * x.value) * curvature(z);
-    for (int n = 0; n < N; ++n) r.tangent[n] = detail::chained(by_x, x.tangent[n]) + detail::chained(by_k, k.tangent[n]);
+    for (int n = 0; n < N; ++n)
+      r.tangent[n] = detail::chained<Rule>(by_x, x.tangent[n]) + detail::chained<Rule>(by_k, k.tangent[n]);
     return r;
   }
 
@@ -214,14 +222,14 @@ struct parameter_seeds {
 };
 
 /// A parameter in a row of dual numbers. Parameters are known by their address inside the operator.
-template <class T, int N>
-struct lift<dual<T, N>> {
+template <class T, int N, chain_rule Rule>
+struct lift<dual<T, N, Rule>> {
   lift<T> numbers{};
   parameter_seeds seeds{};
 
-  ATTUNE_HD static dual<T, N> constant(double x) { return dual<T, N>(lift<T>::constant(x)); }
-  ATTUNE_HD dual<T, N> value(parameter const& p, row_place const& at) const {
-    dual<T, N> r(numbers.value(p, at));
+  ATTUNE_HD static dual<T, N, Rule> constant(double x) { return dual<T, N, Rule>(lift<T>::constant(x)); }
+  ATTUNE_HD dual<T, N, Rule> value(parameter const& p, row_place const& at) const {
+    dual<T, N, Rule> r(numbers.value(p, at));
     for (int n = 0; n < seeds.count; ++n)
       if (seeds.slots[n] == &p) {
         if (seeds.along == nullptr)
@@ -231,8 +239,8 @@ struct lift<dual<T, N>> {
       }
     return r;
   }
-  ATTUNE_HD dual<T, N> entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
-    dual<T, N> r(numbers.entry(x, b, h, i, d));
+  ATTUNE_HD dual<T, N, Rule> entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
+    dual<T, N, Rule> r(numbers.entry(x, b, h, i, d));
     for (int n = 0; n < seeds.table_count; ++n)
       if (seeds.tables[n] == &x && seeds.tables_along != nullptr && seeds.tables_along[n].is_set())
         r.tangent[0] = T(seeds.tables_along[n](b, h, i, d));
@@ -241,9 +249,9 @@ struct lift<dual<T, N>> {
 };
 
 /// A row of dual numbers that stand still, but for the parameters that `numbers` moves.
-template <class T, int N>
-ATTUNE_HD row<dual<T, N>> lifted(row<T> const& r, lift<dual<T, N>> const& numbers) {
-  using D = dual<T, N>;
+template <class T, int N, chain_rule Rule>
+ATTUNE_HD row<dual<T, N, Rule>> lifted(row<T> const& r, lift<dual<T, N, Rule>> const& numbers) {
+  using D = dual<T, N, Rule>;
   return {r.place,          D(r.position), D(r.visible), D(r.log_visible), D(r.inverse_sqrt_width),
           D(r.logit_shift), D(r.keys),     numbers};
 }

@@ -65,6 +65,16 @@ TEST_CASE("dual: 0 wins over an infinity: what does not move, and what has vanis
   CHECK((math::exp_nonpositive(off) * moving(3)).tangent[0] == 0);
 }
 
+TEST_CASE("dual: the plain chain rule gives the same numbers, and NaN where an infinity met 0") {
+  using plain = dual<double, 2, chain_rule::plain>;
+  auto const f = [](auto const& x, auto const& y) { return math::exp(x * y) / (x + y) + math::sqrt(y) * math::tanh(x); };
+  auto const guarded = f(dual<double, 2>::variable(0.3, 0), dual<double, 2>::variable(1.7, 1));
+  auto const same = f(plain::variable(0.3, 0), plain::variable(1.7, 1));
+  CHECK(guarded.value == same.value);
+  for (int n = 0; n < 2; ++n) CHECK(guarded.tangent[n] == same.tangent[n]);
+  CHECK(std::isnan(math::sqrt(plain(0)).tangent[0]));
+}
+
 TEST_CASE("dual: comparisons are those of values") {
   dual1 const x = moving(1), y(1), z(2);
   CHECK(x == y);

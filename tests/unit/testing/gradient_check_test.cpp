@@ -32,8 +32,8 @@ enum class defect { none, dropped_tangent, rounded, slope_of_batches };
 
 template <class T>
 struct is_dual : std::false_type {};
-template <class T, int N>
-struct is_dual<dual<T, N>> : std::true_type {};
+template <class T, int N, chain_rule Rule>
+struct is_dual<dual<T, N, Rule>> : std::true_type {};
 
 template <defect D, class T>
 T spoiled(T x) {

@@ -75,7 +75,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   void finish(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
-      poisoned = poisoned || xsimd::any(poison_[v] != poison_[v]);
+      poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // xsimd's != of AVX is false for NaN
       batch const zero(T(0)), one(T(1));
       factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sum_[v], poison_[v]).value_factor;
       mean_[v] = math::select(slope_[v] == zero, zero, batch(gain_sum_[v] / slope_[v]));
@@ -108,8 +108,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   using base::moving_;
   using base::op_;
   using base::p_;
-  using typename base::logit_bound;
-  using typename base::logit_dual;
+  using logit_dual = typename base::template logit_dual<>;
   using typename base::slots;
   // Directions of a weight: the logit, the level, the row constant, the normalizer's parameters.
   using weight_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
@@ -168,7 +167,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     if (!any) std::fill_n(gain, n * queries, T(0));
     batch const zero(T(0));
     for (int v = 0; v < vectors; ++v) {
-      logit_bound const f = moving_.at[v];
+      auto const f = moving_.at[v];
       weight_bound const w = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
       auto const level = moving_level(v);
       auto by_parameter = by_logit_parameter_[v];

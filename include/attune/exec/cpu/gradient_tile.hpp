@@ -84,8 +84,10 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   using base::packed_;
   using slots = slots_of<Op>;
   /// Directions of a logit: its contractions, its parameters.
-  using logit_dual = dual<batch, std::max(1, pairs + slots::logit)>;
-  using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual> const&>()));
+  template <chain_rule Rule = chain_rule::guarded>
+  using logit_dual = dual<batch, std::max(1, pairs + slots::logit), Rule>;
+  template <chain_rule Rule>
+  using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual<Rule>> const&>()));
   using logit_sums = std::array<batch, std::size_t(std::max(1, slots::logit))>;
   /// Whether the length scale keeps a row constant out of the logits, which then moves the normalizer.
   static constexpr int shifts = Op::length_scale_policy::traits.row_constant ? 1 : 0;
@@ -101,7 +103,7 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
                 T* scratch)
       : base(c.op, c.in, c.p, b, h, first_query, resident), call_(&c), own_(own), by_out_(own_ + pulls_scratch(c.p)),
         out_panels_(by_out_ + padded<T>(queries * c.p.value_width)), row_{this->lane_row(c.p, index_t(V))...},
-        moving_{{bind_logit(int(V))...}} {
+        moving_{{bind_logit<chain_rule::guarded>(int(V))...}} {
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter_[v].fill(batch(T(0)));
       by_normalizer_[v].fill(batch(T(0)));
@@ -113,8 +115,9 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
     });
   }
 
-  logit_bound bind_logit(int v) const {
-    return op_->bind(moving_row<logit_dual>(row_[v], call_->slots.data(), slots::logit, pairs));
+  template <chain_rule Rule>
+  logit_bound<Rule> bind_logit(int v) const {
+    return op_->bind(moving_row<logit_dual<Rule>>(row_[v], call_->slots.data(), slots::logit, pairs));
   }
   /// The normalizer's row: from direction `first` on the row constant, if there is one, and the normalizer's parameters.
   template <class D>
@@ -201,7 +204,7 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   T *own_, *by_out_, *out_panels_;
   row<batch> row_[std::size_t(vectors)];
   struct {
-    logit_bound at[std::size_t(vectors)];
+    logit_bound<chain_rule::guarded> at[std::size_t(vectors)];
   } moving_;
   logit_sums by_logit_parameter_[std::size_t(vectors)], shift_by_[std::size_t(vectors)];
   normalizer_sums by_normalizer_[std::size_t(vectors)];

@@ -36,7 +36,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   }
 
   mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
-      : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch) {
+      : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, resident, scratch) {
     batch value_sum[vectors], second_sum[vectors];
     inner(c.saved.acc, scratch, value_sum);
     if constexpr (states_of<T, Op>::has_second)
@@ -73,9 +73,13 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       this->all_logits(scratch, s, bits, unused);
     }
     this->drop_idle_lanes(s, bits);
-    pull_pairs<true>(scratch, gain, spare, s.first, 0, s.full_first, bits);
-    pull_pairs<false>(scratch, gain, spare, s.first, s.full_first, s.full_last, bits);
-    pull_pairs<true>(scratch, gain, spare, s.first, s.full_last, s.n, bits);
+    pair_rows const rows{scratch, gain, spare, s.first, bits};
+    for (int v = 0; v < vectors; ++v) {
+      pull_pairs<true>(rows, v, 0, s.full_first);
+      index_t const plain = pull_pairs<false>(rows, v, s.full_first, s.full_last);
+      pull_pairs<true>({scratch, gain, spare, s.first, nullptr}, v, plain, s.full_last);
+      pull_pairs<true>(rows, v, s.full_last, s.n);
+    }
     this->pull_block(
         {s.first, s.n}, [&](int n) -> T const* { return contraction_at(scratch, spare, n); }, gain,
         spare + int(adjusted) * base::pair_buffer, to);
@@ -106,6 +110,11 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   }
 
  private:
+  template <std::size_t... V>
+  mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
+      : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch),
+        plain_{{this->template bind_logit<chain_rule::plain>(int(V))...}} {}
+
   using base::b_;
   using base::bound_;
   using base::by_logit_parameter_;
@@ -118,15 +127,13 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   using base::moving_;
   using base::p_;
   using base::visible_;
-  using typename base::logit_bound;
-  using typename base::logit_dual;
   using typename base::slots;
 
   // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the extreme
   // logits), the row constant and the normalizer's parameters.
-  using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer>;
+  template <chain_rule Rule>
+  using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer, Rule>;
   using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
-  using mass_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<mass_dual> const&>()));
 
   static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
     if constexpr (adjusted)
@@ -197,73 +204,113 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
   }
 
-  /// Contractions and h of a stretch -> gradients by the contractions and weights, in place.
-  template <bool Masked>
-  ATTUNE_NOINLINE void pull_pairs(T* x, T* gain, T* spare, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
-    using attune::detail::chained;
-    if (from >= to) return;
+  template <chain_rule Rule>
+  auto const& moving(int v) const {
+    if constexpr (Rule == chain_rule::plain)
+      return plain_.at[v];
+    else
+      return moving_.at[v];
+  }
+
+  /// Where the pairs of a block lie, and which queries see them; no bits: all do.
+  struct pair_rows {
+    T *contractions, *gain, *spare;
+    index_t first;
+    std::uint64_t const* bits;
+  };
+
+  /// Contractions and h of the keys [from, to) in batch v of the queries -> gradients by the contractions and weights, in place.
+  /// Returns where it stopped: unguarded, it takes the chain rule as plain products, which is all there is to it while everything is
+  /// finite, and leaves the first key at which something is not to the guarded rule.
+  template <bool Guarded>
+  ATTUNE_NOINLINE index_t pull_pairs(pair_rows const& rows, int v, index_t from, index_t to) {
+    constexpr chain_rule rule = Guarded ? chain_rule::guarded : chain_rule::plain;
+    using logit_type = typename base::template logit_dual<rule>;
+    using mass_type = mass_dual<rule>;
+    auto const chained = [](batch const& x, batch const& y) { return attune::detail::chained<rule>(x, y); };
+    if (from >= to) return from;
     batch const zero(T(0));
-    for (int v = 0; v < vectors; ++v) {
-      logit_bound const f = moving_.at[v];
-      mass_bound const n = this->normalizer_of(this->template normalizer_row<mass_dual>(v, 1));
-      mass_dual const reference(reference_[v]);
-      auto by_parameter = by_logit_parameter_[v];
-      auto by_normalizer = by_normalizer_[v];
-      // Local copies: stores of weights then cannot be thought to change them.
-      batch const factor = factor_[v], share = share_[v], by_earned = by_earned_[v], by_ground = by_ground_[v];
-      batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
-      for (index_t j = from; j < to; ++j) {
-        index_t const at = j * queries + v * lanes;
-        auto const seen = [&](batch const& y) {
-          if constexpr (Masked)
-            return math::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), y, zero);
-          else
-            return y;
-        };
-        logit_dual moved[pairs + 1];
-        for (int c = 0; c < pairs; ++c)
-          moved[c] = logit_dual::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
-        logit_dual const a = f.logit(moved, key<logit_dual>{logit_dual(batch(T(first + j)))});
-        batch const h = batch::load_aligned(gain + at);
-        batch by_logit, weight;
-        if constexpr (adjusted) {
-          batch const logit = batch::load_aligned(x + at);
-          auto const pulled = slopes_[v].pull(logit, reference_[v], h);
-          weight = pulled.weight;
-          // What moves the extreme logits is added at the first key that has them.
-          batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
-          batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
-          through_lowest = math::select(low != zero, zero, through_lowest);
-          through_highest = math::select(high != zero, zero, through_highest);
-          by_logit = pulled.by_logit + low + high;
-        } else {
-          mass_dual const e = n.earned(mass_dual::variable(a.value, 0), reference);
-          batch const by_e = simd::multiply_add(h, factor, by_earned);
-          by_logit = chained(by_e, e.tangent[0]);
-          weight = e.value * factor;
-          if constexpr (traits.uniform_share) weight = weight + share;
-          [[maybe_unused]] mass_dual g;
-          if constexpr (traits.ground_mass) {
-            g = n.ground(mass_dual::variable(a.value, 0), reference);
-            by_logit = by_logit + chained(by_ground, g.tangent[0]);
-          }
-          for (int s = 0; s < base::shifts + slots::normalizer; ++s) {
-            batch move = chained(by_e, e.tangent[1 + s]);
-            if constexpr (traits.ground_mass) move = move + chained(by_ground, g.tangent[1 + s]);
-            by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(move);
-          }
+    auto const f = moving<rule>(v);
+    auto const n = this->normalizer_of(this->template normalizer_row<mass_type>(v, 1));
+    mass_type const reference(reference_[v]);
+    auto by_parameter = by_logit_parameter_[v];
+    auto by_normalizer = by_normalizer_[v];
+    // Local copies: stores of weights then cannot be thought to change them.
+    batch const factor = factor_[v], share = share_[v], by_earned = by_earned_[v], by_ground = by_ground_[v];
+    batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
+    T *const x = rows.contractions, *const spare = rows.spare, *const gain = rows.gain;
+    index_t j = from;
+    for (; j < to; ++j) {
+      index_t const at = j * queries + v * lanes;
+      auto const seen = [&](batch const& y) {
+        if constexpr (Guarded)
+          return math::select(lanes_of<T, Arch>(rows.bits == nullptr ? ~std::uint64_t(0) : rows.bits[j] >> (v * lanes)), y,
+                              zero);
+        else
+          return y;
+      };
+      logit_type moved[pairs + 1];
+      for (int c = 0; c < pairs; ++c) moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
+      logit_type const a = f.logit(moved, key<logit_type>{logit_type(batch(T(rows.first + j)))});
+      batch const h = batch::load_aligned(gain + at);
+      batch by_logit, weight;
+      auto next_by_normalizer = by_normalizer;
+      [[maybe_unused]] batch next_lowest, next_highest;
+      if constexpr (adjusted) {
+        batch const logit = batch::load_aligned(x + at);
+        auto const pulled = slopes_[v].pull(logit, reference_[v], h);
+        weight = pulled.weight;
+        // What moves the extreme logits is added at the first key that has them.
+        batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
+        batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
+        next_lowest = math::select(low != zero, zero, through_lowest);
+        next_highest = math::select(high != zero, zero, through_highest);
+        by_logit = pulled.by_logit + low + high;
+      } else {
+        mass_type const e = n.earned(mass_type::variable(a.value, 0), reference);
+        batch const by_e = simd::multiply_add(h, factor, by_earned);
+        by_logit = chained(by_e, e.tangent[0]);
+        weight = e.value * factor;
+        if constexpr (traits.uniform_share) weight = weight + share;
+        [[maybe_unused]] mass_type g;
+        if constexpr (traits.ground_mass) {
+          g = n.ground(mass_type::variable(a.value, 0), reference);
+          by_logit = by_logit + chained(by_ground, g.tangent[0]);
         }
-        by_logit = seen(by_logit);
-        seen(weight).store_aligned(gain + at);
-        for (int c = 0; c < pairs; ++c) chained(by_logit, a.tangent[c]).store_aligned(contraction_at(x, spare, c) + at);
-        for (int s = 0; s < slots::logit; ++s)
-          by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+        for (int s = 0; s < base::shifts + slots::normalizer; ++s) {
+          batch move = chained(by_e, e.tangent[1 + s]);
+          if constexpr (traits.ground_mass) move = move + chained(by_ground, g.tangent[1 + s]);
+          next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(move);
+        }
       }
-      by_logit_parameter_[v] = by_parameter;
-      by_normalizer_[v] = by_normalizer;
-      through_lowest_[v] = through_lowest;
-      through_highest_[v] = through_highest;
+      by_logit = seen(by_logit);
+      weight = seen(weight);
+      batch by_contraction[pairs + 1];
+      for (int c = 0; c < pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
+      auto next_by_parameter = by_parameter;
+      for (int s = 0; s < slots::logit; ++s)
+        next_by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+      if constexpr (!Guarded) {
+        batch all = weight;
+        for (int c = 0; c < pairs; ++c) all = all + by_contraction[c];
+        for (int s = 0; s < slots::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
+        for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
+        if (!xsimd::all(all == all)) break;  // NaN; xsimd's != of AVX is false for it
+      }
+      weight.store_aligned(gain + at);
+      for (int c = 0; c < pairs; ++c) by_contraction[c].store_aligned(contraction_at(x, spare, c) + at);
+      by_parameter = next_by_parameter;
+      by_normalizer = next_by_normalizer;
+      if constexpr (adjusted) {
+        through_lowest = next_lowest;
+        through_highest = next_highest;
+      }
     }
+    by_logit_parameter_[v] = by_parameter;
+    by_normalizer_[v] = by_normalizer;
+    through_lowest_[v] = through_lowest;
+    through_highest_[v] = through_highest;
+    return j;
   }
 
   batch factor_of_row(int v) const {
@@ -279,6 +326,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       return share_[v];
   }
 
+  struct {
+    typename base::template logit_bound<chain_rule::plain> at[std::size_t(vectors)];
+  } plain_;  ///< moving_ under the other chain rule
   batch reference_[std::size_t(vectors)], ground_weight_[std::size_t(vectors)];
   // Family masses.
   batch factor_[std::size_t(vectors)], share_[std::size_t(vectors)], by_earned_[std::size_t(vectors)],

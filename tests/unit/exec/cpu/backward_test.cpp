@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -162,6 +165,50 @@ TEST_CASE("backward: with one key nothing competes, and the gradient by its scor
           {.v = view(v, v_shape), .sort_q = view(q, q_shape), .sort_k = view(k, k_shape)}, {.out = view(by_out, out_shape)});
   CHECK(zero(centered.of(field::sort_q)));
   CHECK(zero(centered.of(field::sort_k)));
+}
+
+TEST_CASE("backward: a key whose score is -inf where all queries see it moves nothing") {
+  // 0 weight times an infinite derivative, in the middle of a block in which nothing is masked.
+  problem_data d;
+  constexpr index_t off = 30;
+  for (index_t n = 0; n < index_t(d.q.size()); n += d.width) d.q[std::size_t(n)] = 0.5 + std::abs(d.q[std::size_t(n)]);
+  d.k[std::size_t(off * d.width)] = -std::numeric_limits<double>::infinity();
+  auto const check = [&](auto const& op) {
+    auto const got = vjp(cpu<double>{1}, op, d.of(op), {.out = d.cotangent()});
+    check_near(got,
+               vjp(reference<double>{}, op, d.of<std::remove_cvref_t<decltype(op)>, any_tensor>(op), {.out = d.cotangent()}),
+               1e-12);
+    for (index_t f = 0; f < d.width; ++f) CHECK(got.of(field::k)(0, 0, off, f) == 0);
+    for (auto const& g : got.parameters)
+      for (double x : g.values.values) CHECK(std::isfinite(x));
+  };
+  check(attention(kernel::dot_product{}));
+  check(sink_attention(0.25));
+  check(attention(kernel::dot_product{}, normalizer::sigmoid{}));
+}
+
+TEST_CASE("backward: NaN in one key reaches all keys of a row, blocks without a weight too") {
+  constexpr index_t queries = 3, keys = 200, width = 2;
+  std::vector<double> const q = random_numbers(queries * width, 1), v = random_numbers(keys * width, 3),
+                            by_out = random_numbers(queries * width, 4);
+  std::vector<double> k = random_numbers(keys * width, 2);
+  for (std::size_t n = 64 * width; n < k.size(); ++n) k[n] *= 1e-3;  // all weight is in the first block
+  for (std::size_t n = 0; n < 2; ++n) k[n] *= 50;
+  k[7] = std::numeric_limits<double>::quiet_NaN();
+  auto const op = attention(kernel::dot_product{}, normalizer::sparsemax{});
+  shape const rows{1, 1, queries, width}, columns{1, 1, keys, width};
+  auto const gradient = [&](auto const& exec, auto view) {
+    using view_type = decltype(view);
+    return vjp(exec, op,
+               {.q = view_type(tensor<double const>(q, rows)),
+                .k = view_type(tensor<double const>(k, columns)),
+                .v = view_type(tensor<double const>(v, columns))},
+               {.out = tensor<double const>(by_out, rows)});
+  };
+  auto const got = gradient(cpu<double>{1}, tensor<double const>()).of(field::k).values;
+  auto const expected = gradient(reference<double>{}, any_tensor()).of(field::k).values;
+  for (std::size_t n = 0; n < got.size(); ++n) CHECK(std::isnan(got[n]) == std::isnan(expected[n]));
+  CHECK(std::isnan(expected.back()));
 }
 
 TEST_CASE("backward: what is wrong is named") {

@@ -38,7 +38,8 @@ std::string inlined(std::filesystem::path const& file, std::string const& name) 
   if (!in || begin == std::string::npos) throw std::runtime_error(file.string() + ": no SVG");
   std::string const own =
       std::regex_replace(svg.substr(begin), std::regex("(id=['\"]|href=['\"]#|url\\(#)"), "$1" + name + "-");
-  return std::regex_replace(own, std::regex("<title>[^<]*</title>\\s*"), "");  // gnuplot's, which a browser would show as a tip
+  // Gnuplot's titles, which a browser would show as a tip, and its names of plots, which it gives twice and never refers to.
+  return std::regex_replace(own, std::regex("<title>[^<]*</title>\\s*| id=\"[^\"]*gnuplot_plot_[^\"]*\""), "");
 }
 
 constexpr char const* own_style = R"css(

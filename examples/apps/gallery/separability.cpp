@@ -90,7 +90,7 @@ std::string run(context const& c) {
          "Theorem 2 is about independent uniform keys and holds on average; at each row’s own r the lower bound says little "
          "and ours from "
          "above nothing (it is 1 where r exceeds a typical spread). The printed upper bound, " +
-         apps::text("%.2f at N = %td, is no bound: ", printed.back(), counts.back()) +
+         apps::text("%.2f at N = %td, is no bound, though these rows stay below it: ", printed.back(), counts.back()) +
          "it takes ξ, which bounds the distance from above, for a bound from below.";
 }
 

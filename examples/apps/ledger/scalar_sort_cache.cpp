@@ -4,11 +4,16 @@
 // Scalar Sort Attention: caches, grouping, eviction, the hybrid.
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include <attune/analysis/row_shape.hpp>
 #include <attune/analysis/similarity.hpp>
+#include <attune/cache/sorted.hpp>
+#include <attune/exec/reference/forward.hpp>
+#include <attune/operators/presets.hpp>
 #include <attune/policies/normalizer/generic.hpp>
 
 #include "common.hpp"
@@ -40,11 +45,31 @@ void shared_store(evidence& e) {
   });
 }
 
+/// Numbers per token: `heads` heads that share `groups` sets of keys and values of a width.
+double standard_cache(double groups, double width) { return 2 * groups * width; }
+/// G n d_v + H n, per token.
+double scalar_cache(double heads, double groups, double width) { return groups * width + heads; }
+
 void negligible(evidence& e) {
-  double const heads = 64, groups = 4, width = 64, values = groups * width, share = heads / (heads + values);
-  e.refute(share > 0.15, "H = 64, G = 4, d_v = 64: ", values, " floats of values and ", heads,
-           " of keys per token: ", 100 * share, " % of the cache; d_v = 128: ", 100 * heads / (heads + groups * 128), " %");
-  e.note("four standard heads cost ", 2 * 4 * width, " floats with their keys, not ", values);
+  for (double const width : {64.0, 128.0}) {
+    double const all = scalar_cache(64, 4, width), share = 64 / all;
+    e.refute(share > 0.1, "H = 64, G = 4, d_v = ", width, ": ", all, " numbers per token, ", 100 * share,
+             " % of them scalar keys; four standard heads: ", standard_cache(4, width), " with their keys");
+  }
+  namespace cache = attune::cache;
+  cache::sorted<float> kv({.heads = 64, .value_groups = 4, .value_width = 64});
+  rng draw(17);
+  index_t const tokens = 4096;
+  std::vector<float> keys(64), values(4 * 64, 0.0f);
+  for (index_t j = 0; j < tokens; ++j) {
+    for (float& k : keys) k = float(draw.normal());
+    kv.insert(keys, values);
+  }
+  cache::sorted_memory const m = kv.memory();
+  e.confirm(m.printed == std::size_t(tokens) * std::size_t(scalar_cache(64, 4, 64)) * sizeof(float),
+            "the formula, of a cache of ", tokens, " tokens: ", m.printed, " bytes");
+  e.refute(m.permutations + m.sort_keys > m.values / 3, "that cache: ", m.values, " bytes of values, ", m.sort_keys,
+           " of scalar keys, ", m.permutations, " of permutations (S16), ", m.orders, " for the trees that keep the orders");
 }
 
 void compression(evidence& e) {
@@ -113,16 +138,44 @@ void gaussian_rank(evidence& e) {
 }
 
 void arxiv_date(evidence& e) {
-  int const id = 251211411, printed_year = 24;
-  e.refute(id / 10000000 != printed_year,
-           "arXiv:2512.11411: the id begins with the year and month, 25 and 12, not December 2024");
+  std::string const id = "2512.11411", months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                                   "July",    "August",   "September", "October", "November", "December"};
+  int const year = 2000 + std::stoi(id.substr(0, 2)),
+            month = std::stoi(id.substr(2, 2));  // the scheme since April 2007: YYMM.number
+  e.refute(year != 2024, "arXiv:", id, " is of ", months[month - 1], " ", year);
+}
+
+/// Weights of hybrid attention for one query at the sort key 0 and keys of these dot products and penalties (q - k)^2 / tau.
+numbers hybrid_weights(numbers const& dots, numbers const& penalties) {
+  using attune::tensor;
+  index_t const keys = index_t(dots.size());
+  numbers const one(1, 1.0), zero(1, 0.0), v(dots.size(), 0.0);
+  numbers places;
+  for (double p : penalties) places.push_back(std::sqrt(p));
+  auto const view = [&](numbers const& x) { return tensor<double const>(x.data(), {1, 1, index_t(x.size()), 1}); };
+  auto const row = attune::forward_row(
+      attune::reference<double>{}, attune::hybrid_attention(1.0),
+      {.q = view(one), .k = view(dots), .v = view(v), .sort_q = view(zero), .sort_k = view(places)}, 0, 0, 0);
+  numbers w;
+  for (index_t j = 0; j < keys; ++j) w.push_back(row.weights(0, j));
+  return w;
 }
 
 void both_filters(evidence& e) {
-  double const failing_one = softmax(numbers{0, -40})[1], strong_dot = softmax(numbers{0, 30 - 40})[1];
+  double const failing_one = hybrid_weights({0, 0}, {0, 40})[1], strong_dot = hybrid_weights({0, 30}, {0, 40})[1];
   e.refute(failing_one < 1e-15, "equal dot products, scalar penalty 40: weight ", failing_one,
            ": failing one filter is enough");
   e.refute(strong_dot < 1e-3, "dot + 30, penalty 40: ", strong_dot, ": passing one does not save it");
+  e.on_random("the filters add: a key that trails another by g in dot minus penalty has a weight of at most e^-g",
+              [](rng& draw) {
+                numbers const dots = draw.normals(6, 5);
+                numbers const penalties = draw.uniforms(6, 0, 20), w = hybrid_weights(dots, penalties);
+                bool holds = true;
+                for (std::size_t i = 0; i < 6; ++i)
+                  for (std::size_t j = 0; j < 6; ++j)
+                    holds = holds && at_most(w[i], std::exp((dots[i] - penalties[i]) - (dots[j] - penalties[j])));
+                return holds;
+              });
 }
 
 void disposal(evidence& e) {
@@ -249,7 +302,8 @@ std::vector<claim> scalar_sort_cache_claims() {
   return {
       {"S16", "grouped value", "One sorted store per group; every head searches it with its own query", incorrect,
        "One permutation per head", shared_store, true},
-      {"S17", "grouped value", "Scalar keys are negligible: 64 patterns at the memory cost of 4 heads", incorrect, "",
+      {"S17", "grouped value", "Scalar keys are negligible: 64 patterns at the memory cost of 4 heads", incorrect,
+       "H numbers and H entries of permutations beside G d_v: less than four standard heads, for their vector keys are gone",
        negligible},
       {"S18", "eviction", "Replace k adjacent tokens by one of mean value at the centroid", incorrect,
        "With + log(multiplicity) in the score", compression, true},
@@ -259,7 +313,7 @@ std::vector<claim> scalar_sort_cache_claims() {
       {"S21", "prior art 6", "The Gaussian kernel admits no finite prefix statistics", holds, "", gaussian_rank},
       {"S22", "prior art 6", "Sliced ReLU Attention, arXiv:2512.11411, December 2024", incorrect, "December 2025", arxiv_date},
       {"S23", "hybrid sinks", "A token is ignorable only when it fails both filters", incorrect,
-       "Logits add: failing one is enough", both_filters},
+       "Logits add: failing one is enough", both_filters, true},
       {"S24", "token disposal", "Ignored tokens drift to peripheral regions", incorrect, "Not implied by the loss", disposal},
       {"S25", "binary search 4", "O(log n) insertion into a sorted array with a gap buffer", incorrect, "", insertion},
       {"S26", "hybrid inference", "The scalar window captures the combined mass if the metrics align", conditional,

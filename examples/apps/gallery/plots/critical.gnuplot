@@ -23,7 +23,7 @@ set logscale xy
 set yrange [1e-20:1e11]
 set ytics 1e-20, 1e5, 1
 set format y '10^{%T}'
-set key top left
+set key at graph 0.02, 0.99 left top
 file = data.'/critical_p.csv'
 p(name) = column(name) > 1e-20 ? column(name) : 1e-20
 plot file using 'selected':(p('rows')) with lines linewidth 2.5 linecolor rgb blue title 'rows', \

@@ -334,7 +334,8 @@ class gaussian_head {
         [](index_t, index_t, index_t) {});
     W const unit = 2 / std::sqrt(tau_);
     near_.backward(pulls, lse_, unit, dq, dk, dv);
-    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together.
+    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together; the series
+    // keep that within the tolerance, and so is the gradient by tau.
     W by_tau = 0;
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
     for (index_t i = 0; i < e_.queries; ++i) by_tau -= (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];

@@ -11,7 +11,7 @@ set(attune_header_targets
   "^attune/exec/openmp\\.hpp$" attune::openmp
   "^attune/exec/distributed/mpi" attune::mpi)
 # Headers that need attune::reference; the others must do with attune::attune.
-set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/kolmogorov_smirnov\\.hpp$|interop/|oracle/|testing/)")
+set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|oracle/|testing/)")
 
 function(attune_add_header_tests)
   set(include "${PROJECT_SOURCE_DIR}/include")

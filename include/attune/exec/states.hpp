@@ -51,8 +51,11 @@ struct row_states {
     earned[u] = s.earned;
     ground[u] = s.ground;
     lowest[u] = s.lowest;
-    std::copy(s.acc.begin(), s.acc.end(), acc.begin() + n * extents.value_width);
-    std::copy(s.second.begin(), s.second.end(), second.begin() + n * extents.value_width);
+    auto const put = [&](std::vector<T> const& from, std::vector<T>& to) {  // of no row there is no place to point at
+      if (!to.empty()) std::copy(from.begin(), from.end(), to.begin() + n * extents.value_width);
+    };
+    put(s.acc, acc);
+    put(s.second, second);
   }
 };
 

@@ -61,6 +61,9 @@ struct served_problem {
   inputs_type in;
   problem_shape p;
   heads_served serves = {};
+
+  /// The place of a row among all B H Lq.
+  ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
 };
 
 /// A row's view of its pairs.

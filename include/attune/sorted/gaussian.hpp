@@ -14,23 +14,9 @@
 #include <attune/sorted/gaussian_plan.hpp>
 #include <attune/sorted/mass_rows.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
-
-/// Softmax attention with kernel::scalar_sort, full visibility, float and double.
-/// tolerance: what windows and series may leave out of any row, as a share of its mass. What they did leave out, with the rounding of the
-///   sums, comes back as the certificate of the call; a tolerance below 1e-12, about that rounding, is refused.
-/// tau: shared or per head; a value per query is refused in words.
-/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: one box, two terms, uniform weights. No NaN from finite inputs as long as
-///   (q - k)^2 / tau is finite in double for the nearest key.
-/// NaN or infinite values reach every query whose window holds them; values outside the window are never read.
-/// Cost: n log n for sorting, then O(n p Dv) with p <= 40 terms (about 16 at 1e-6) times the boxes that a window spans (about 9); at worst
-///   O(n window Dv), where queries are fewer than about p per sqrt(tau). Memory: per thread 8 (Dv + 2) bytes per query and key.
-/// Source: Greengard and Strain, "The Fast Gauss Transform", 1991, with moments about the queries; the certificate is ours.
-struct gaussian {
-  parameter tau = 1;
-  double tolerance = 1e-6;
-};
 
 namespace detail {
 
@@ -90,10 +76,9 @@ class gaussian_head {
             sums_.join(i, s, values_[j]);
           }
           log_unit = sums_.reference(i);
-          // A score of size |s| is known to 3 units of its last place.
-          row.rounded = rounding_ * (W(box.hi - box.lo) + 64 + 6 * farthest);
+          row.rounded = rounding_of_pairs(box.hi - box.lo, farthest);
         }
-        row.discarded = discarded(box, q, log_unit) / sums_[i][e_.width];
+        row.discarded = mass_outside(kernel_, q, k_.data(), e_.keys, box.lo, box.hi, log_unit) / sums_[i][e_.width];
         worst.include(row);
         lse_[std::size_t(i)] = sums_.finish(i);
       }
@@ -176,14 +161,6 @@ class gaussian_head {
     }
     return sum;
   }
-  /// Bound on the mass outside the window of query q, relative to e^log_unit.
-  W discarded(gaussian_box const& box, W q, W log_unit) const {
-    W mass = 0;
-    if (box.lo > 0) mass += W(box.lo) * std::exp(kernel_.score(q - k_[std::size_t(box.lo - 1)], no_key) - log_unit);
-    if (box.hi < e_.keys) mass += W(e_.keys - box.hi) * std::exp(kernel_.score(q - k_[std::size_t(box.hi)], no_key) - log_unit);
-    return mass;
-  }
-
   /// The transpose of the forward sums; dq and dk in units of 2 / sqrt(tau).
   void expanded_gradients(gaussian_box const& box, rows<W> const& pulls, std::vector<W>& dq, std::vector<W>& dk, rows<W>& dv) {
     constexpr index_t apart = series<Arch>::targets;
@@ -266,12 +243,6 @@ class gaussian_head {
   std::vector<index_t> query_, key_;
   std::vector<gaussian_box> plan_;
 };
-
-inline void check_tolerance(char const* function, double tolerance) {
-  if (!(tolerance >= 1e-12 && tolerance < 1))
-    throw error(function, "tolerance", attune::detail::text("the value ", tolerance),
-                "a number in [1e-12, 1): below, rounding of the sums is larger than what is left out");
-}
 
 }  // namespace detail
 

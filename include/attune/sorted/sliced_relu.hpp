@@ -10,23 +10,12 @@
 
 #include <vector>
 
-#include <attune/operators/row_state.hpp>
-#include <attune/policies/normalizer/generic.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/relu_rows.hpp>
 #include <attune/sorted/rows.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
-
-/// Sliced ReLU attention: kernel::scalar_difference with normalizer::relu (divisor::one), mean_relu (count) or normalized_relu (sum).
-/// Rounding: sums run in double for float tensors; with their unit roundoff u, feature by feature,
-///   |out - exact| <= 4 (n + 8) u sum_j w_ij |v_j|, and one rounding to the tensor's type: no scalar is too far from 0.
-/// lse exists with divisor::sum only. NaN or infinite values reach every query on their right that sees them.
-/// Cost: full: two sorts and one scan, O(n log n + n Dv); causal: O(n log n Dv). Memory: as `laplacian`.
-/// Source: Sliced ReLU Attention, named by Scalar Sort, related work.
-struct sliced_relu {
-  divisor divided_by = divisor::one;
-  visibility sees = visibility::full;
-};
 
 namespace detail {
 
@@ -79,7 +68,7 @@ class sliced_relu_head {
               add(sums_[i], value_.in_block(first, j), e, sums_.step());
         });
     for (index_t i = 0; i < e_.queries; ++i) {
-      auto const done = finish(sums_[i][e_.width], visible(i));
+      auto const done = finish_relu(op_.divided_by, sums_[i][e_.width], visible(i));
       factor_[std::size_t(i)] = done.value_factor;
       lse_[std::size_t(i)] = done.lse;
       for (index_t d = 0; d < e_.width; ++d) sums_[i][d] = sums_[i][d] * done.value_factor;
@@ -136,15 +125,6 @@ class sliced_relu_head {
     index_t const seen = op_.sees == visibility::full ? e_.keys : std::clamp<index_t>(i + 1 + e_.keys - e_.queries, 0, e_.keys);
     return W(double(seen));
   }
-  template <divisor Divisor>
-  static finished_row<W> finish_as(W const& mass, W const& visible) {
-    using normalizer_type = normalizer::generic<normalizer::map::relu, Divisor>;
-    return finish_masses<normalizer_type>(typename normalizer_type::template bound<W>{W(0)}, W(0), mass, W(0), visible);
-  }
-  finished_row<W> finish(W const& mass, W const& visible) const {
-    if (op_.divided_by == divisor::one) return finish_as<divisor::one>(mass, visible);
-    return op_.divided_by == divisor::count ? finish_as<divisor::count>(mass, visible) : finish_as<divisor::sum>(mass, visible);
-  }
 
   extents const& e_;
   index_t b_, h_;
@@ -155,12 +135,6 @@ class sliced_relu_head {
   value_rows<T, W> value_;
   std::vector<W> factor_, lse_;
 };
-
-inline void check_lse(char const* function, char const* argument, sliced_relu const& op, bool absent) {
-  if (!absent && op.divided_by != divisor::sum)
-    throw error(function, argument, "a tensor",
-                "none: weights that are not divided by their sum have no lse (divided_by = divisor::sum has)");
-}
 
 }  // namespace detail
 

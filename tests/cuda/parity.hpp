@@ -67,7 +67,8 @@ struct drawn {
       return x;
     };
     for (int f = 0; f <= int(field::v0); ++f) {
-      bool const positive = field(f) == field::spread || field(f) == field::bias;  // a divisor; a prior, of which GOAT takes the log
+      bool const positive =
+          field(f) == field::spread || field(f) == field::bias;  // a divisor; a prior, of which GOAT takes the log
       host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key, positive ? 0.5 : -1);
       device[f].assign(host[f].begin(), host[f].end());
     }
@@ -108,7 +109,8 @@ class tables {
   /// (1, heads, rows, columns)
   table operator()(index_t heads, index_t rows, index_t columns) {
     std::vector<double> x(std::size_t(heads * rows * columns));
-    for (std::size_t at = 0; at < x.size(); ++at) x[at] = double(float(0.3 * std::sin(double(memory_.size()) + 0.9 * double(at))));
+    for (std::size_t at = 0; at < x.size(); ++at)
+      x[at] = double(float(0.3 * std::sin(double(memory_.size()) + 0.9 * double(at))));
     memory_.emplace_back(x.begin(), x.end());
     using number = typename Vector::value_type;
     return tensor<number const>(thrust::raw_pointer_cast(memory_.back().data()), shape{1, heads, rows, columns});
@@ -139,8 +141,7 @@ void check_parity_of(Make const& make) {
   if constexpr (Gradients) {
     auto const got = vjp(exec, op, d.template on_device<op_type>(),
                          {.out = tensor<T const>(thrust::raw_pointer_cast(d.device_by_out.data()), d.out())});
-    auto const right =
-        vjp(exact, same, d.template on_host<op_type>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
+    auto const right = vjp(exact, same, d.template on_host<op_type>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
     for (int f = 0; f <= int(field::v0); ++f)
       CHECK_MESSAGE(worst_error(got.of(field(f)).values, right.of(field(f)).values) <= 20 * tolerance,
                     std::string(name_of(field(f))));

@@ -23,9 +23,10 @@ void check_sorted(Op const& op) {
   thrust::device_vector<double> const there_q = q, there_k = k, there_v = v;
   thrust::device_vector<double> out(expected.size(), std::numeric_limits<double>::quiet_NaN());
   auto const at = [](auto& x) { return thrust::raw_pointer_cast(x.data()); };
-  sorted::forward(thrust_on<double>(thrust::host), op,
-                  {tensor<double const>(q.data(), queries), tensor<double const>(k.data(), keys), tensor<double const>(v.data(), values)},
-                  {tensor<double>(expected.data(), outputs), {}});
+  sorted::forward(
+      thrust_on<double>(thrust::host), op,
+      {tensor<double const>(q.data(), queries), tensor<double const>(k.data(), keys), tensor<double const>(v.data(), values)},
+      {tensor<double>(expected.data(), outputs), {}});
   sorted::forward(thrust_on<double>(thrust::device), op,
                   {tensor<double const>(at(there_q), queries), tensor<double const>(at(there_k), keys),
                    tensor<double const>(at(there_v), values)},

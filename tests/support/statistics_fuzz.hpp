@@ -105,8 +105,7 @@ struct drawn {
     numbers<T> const own(x);
     auto const in = of<tensor<T const>>(op, own);
     std::vector<T> out(std::size_t(batch * heads * queries * 2));
-    auto const rows =
-        forward_and_save(exec, op, in, {.out = tensor<T>(out, shape{batch, heads, queries, index_t(2)})});
+    auto const rows = forward_and_save(exec, op, in, {.out = tensor<T>(out, shape{batch, heads, queries, index_t(2)})});
     if (parts.empty()) return statistics(exec, op, in, rows, request);
     auto all = statistics(exec, op, in, rows, request, parts.front());
     for (std::size_t n = 1; n < parts.size(); ++n) all = merge(statistics(exec, op, in, rows, request, parts[n]), all);
@@ -263,11 +262,12 @@ struct tally {
 };
 
 template <class T, class Executors, class Op>
-void check_type(Executors const& on, char const* name, std::uint64_t seed, drawn const& d, Op const& op, sensitivity how, double stretch,
-                double share, std::vector<key_interval> const& parts, tally& to) {
+void check_type(Executors const& on, char const* name, std::uint64_t seed, drawn const& d, Op const& op, sensitivity how,
+                double stretch, double share, std::vector<key_interval> const& parts, tally& to) {
   auto const dense = forward(reference<double>{}, op, d.of<any_tensor>(op, d.x));
   auto const whole = d.run<T>(on.template of<T>(1), op, {});
-  bool const alike = same_bits(whole, d.run<T>(on.template of<T>(2), op, {})) && same_bits(whole, d.run<T>(on.template of<T>(3), op, {}));
+  bool const alike =
+      same_bits(whole, d.run<T>(on.template of<T>(2), op, {})) && same_bits(whole, d.run<T>(on.template of<T>(3), op, {}));
   std::string const where =
       std::string(name) + (sizeof(T) == 4 ? ", float" : ", double") + ", ATTUNE_SEED=" + std::to_string(seed) + ": ";
   CHECK_MESSAGE(alike, where << "2 or 3 threads differ from 1");

@@ -15,7 +15,6 @@
 #include <attune/thrust.hpp>
 #if defined(_OPENMP)
 #include <omp.h>
-
 #include <thrust/system/omp/execution_policy.h>
 #endif
 #if defined(ATTUNE_TEST_TBB)

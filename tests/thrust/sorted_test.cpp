@@ -92,7 +92,8 @@ TEST_SUITE("full sorted on thrust") {
         double worst = 0, worst_lse = 0;
         for (std::size_t n = 0; n < got.out.size(); ++n) worst = std::fmax(worst, std::fabs(got.out[n] - right.out[n]));
         for (std::size_t n = 0; n < got.lse.size(); ++n)
-          if (got.lse[n] != right.lse[n]) worst_lse = std::fmax(worst_lse, std::fabs(got.lse[n] - right.lse[n]) / (1 + std::fabs(right.lse[n])));
+          if (got.lse[n] != right.lse[n])
+            worst_lse = std::fmax(worst_lse, std::fabs(got.lse[n] - right.lse[n]) / (1 + std::fabs(right.lse[n])));
         CHECK(worst <= (c.output() + exact.output()) * largest(p.v) + 1e-300);
         CHECK(worst_lse <= c.lse() + exact.lse() + 1e-15);
       }
@@ -102,7 +103,8 @@ TEST_SUITE("full sorted on thrust") {
   TEST_CASE("thrust: a certificate is not idle, a window smaller than it says is noticed") {
     line_problem const p = random_line(lie::normal, lie::normal, 200, 4000, 5);
     outputs_of got(p);
-    auto const c = sorted::forward(thrust_on<double>(::thrust::host), sorted::gaussian{1e-3, 1e-2}, p.arrays(), got.views(p, false));
+    auto const c =
+        sorted::forward(thrust_on<double>(::thrust::host), sorted::gaussian{1e-3, 1e-2}, p.arrays(), got.views(p, false));
     CHECK(c.discarded > 1e-9);
     CHECK(c.boxes == p.batch * p.heads * p.queries);
   }
@@ -139,12 +141,15 @@ TEST_SUITE("full sorted on thrust") {
     line_problem const p = random_line(lie::normal, lie::normal, 4, 4, 1);
     outputs_of to(p);
     auto const exec = thrust_on<double>(::thrust::host);
-    CHECK(error_of([&] { sorted::forward(exec, sorted::laplacian{1.0, visibility::causal}, p.arrays(), to.views(p, true)); })
-              .find("full") != std::string::npos);
-    CHECK(error_of([&] { sorted::forward(exec, sorted::sliced_relu{divisor::one}, p.arrays(), to.views(p, true)); }).find("lse") !=
-          std::string::npos);
-    CHECK(error_of([&] { sorted::forward(exec, sorted::gaussian{1.0, 1e-15}, p.arrays(), to.views(p, true)); }).find("tolerance") !=
-          std::string::npos);
+    CHECK(error_of([&] {
+            sorted::forward(exec, sorted::laplacian{1.0, visibility::causal}, p.arrays(), to.views(p, true));
+          }).find("full") != std::string::npos);
+    CHECK(error_of([&] {
+            sorted::forward(exec, sorted::sliced_relu{divisor::one}, p.arrays(), to.views(p, true));
+          }).find("lse") != std::string::npos);
+    CHECK(error_of([&] {
+            sorted::forward(exec, sorted::gaussian{1.0, 1e-15}, p.arrays(), to.views(p, true));
+          }).find("tolerance") != std::string::npos);
     CHECK(error_of([&] { sorted::forward(exec, sorted::laplacian{-1.0}, p.arrays(), to.views(p, true)); }).find("tau") !=
           std::string::npos);
   }

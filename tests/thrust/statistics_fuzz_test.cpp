@@ -3,7 +3,6 @@
 #include "../support/statistics_fuzz.hpp"
 
 #include <omp.h>
-
 #include <thrust/system/omp/execution_policy.h>
 
 #include <attune/thrust.hpp>
@@ -23,7 +22,9 @@ TEST_CASE("thrust: statistics, fuzz, fixed seed") {
   statistics_fuzz::fuzz(on_openmp{}, "fixed seed", statistics_fuzz::fixed_seed, case_count(0.02));
 }
 
-TEST_CASE("thrust: statistics, fuzz, fresh seed") { statistics_fuzz::fuzz(on_openmp{}, "fresh seed", fresh_seed(), case_count(0.02)); }
+TEST_CASE("thrust: statistics, fuzz, fresh seed") {
+  statistics_fuzz::fuzz(on_openmp{}, "fresh seed", fresh_seed(), case_count(0.02));
+}
 
 }  // namespace
 }  // namespace attune::test

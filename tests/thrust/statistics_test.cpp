@@ -17,15 +17,18 @@ constexpr index_t heads = 2, queries = 6, keys = 150;
 
 bool same(std::vector<double> const& x, std::vector<double> const& y) {
   bool equal = x.size() == y.size();
-  for (std::size_t n = 0; equal && n < x.size(); ++n) equal = x[n] == y[n] || std::fabs(x[n] - y[n]) <= 1e-12 * (1 + std::fabs(y[n]));
+  for (std::size_t n = 0; equal && n < x.size(); ++n)
+    equal = x[n] == y[n] || std::fabs(x[n] - y[n]) <= 1e-12 * (1 + std::fabs(y[n]));
   return equal;
 }
 
 template <class Normalizer>
 void check_statistics(Normalizer const& normalizer) {
   auto const op = attention(kernel::given_scores{}, normalizer, mask::causal_window{90});
-  std::vector<double> scores(std::size_t(heads * queries * keys)), v(std::size_t(heads * keys * 3)), out(std::size_t(heads * queries * 3));
-  for (std::size_t n = 0; n < scores.size(); ++n) scores[n] = n % 11 == 0 ? -math::infinity<double>() : 3 * std::sin(1.7 * double(n));
+  std::vector<double> scores(std::size_t(heads * queries * keys)), v(std::size_t(heads * keys * 3)),
+      out(std::size_t(heads * queries * 3));
+  for (std::size_t n = 0; n < scores.size(); ++n)
+    scores[n] = n % 11 == 0 ? -math::infinity<double>() : 3 * std::sin(1.7 * double(n));
   for (std::size_t n = 0; n < v.size(); ++n) v[n] = std::cos(double(n));
   auto const view = [](std::vector<double> const& x, index_t positions, index_t features) {
     return tensor<double const>(x, shape{1, heads, positions, features});
@@ -55,7 +58,9 @@ void check_statistics(Normalizer const& normalizer) {
 }
 
 TEST_CASE("thrust: statistics of masses") { check_statistics(normalizer::sink{0.5}); }
-TEST_CASE("thrust: statistics of an adjusted row") { check_statistics(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}); }
+TEST_CASE("thrust: statistics of an adjusted row") {
+  check_statistics(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{});
+}
 TEST_CASE("thrust: statistics of candidates") { check_statistics(normalizer::sparsemax{}); }
 
 }  // namespace

@@ -34,8 +34,8 @@ ATTUNE_HD row_weights<V> weights_of_row(Rows const& rows, Bound const& normalize
     w.factor = done.value_factor;
     w.low = done.low;
   } else {
-    auto const done = finish_masses<typename Op::normalizer_policy>(normalizer, w.reference, saved(rows.earned),
-                                                                    saved(rows.ground), visible);
+    auto const done =
+        finish_masses<typename Op::normalizer_policy>(normalizer, w.reference, saved(rows.earned), saved(rows.ground), visible);
     w.factor = done.value_factor;
     w.share = done.share;
     if constexpr (Op::has_ground_weight) w.ground = done.ground_weight;

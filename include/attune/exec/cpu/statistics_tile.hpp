@@ -107,9 +107,8 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   };
 
   row_weights weights_of(int v) const {
-    return attune::detail::weights_of_row<Op>(call_->saved, bound_.at[v].normalizer, visible_[v], [&](std::vector<T> const& x) {
-      return this->saved_lanes(call_->saved, x, v);
-    });
+    return attune::detail::weights_of_row<Op>(call_->saved, bound_.at[v].normalizer, visible_[v],
+                                              [&](std::vector<T> const& x) { return this->saved_lanes(call_->saved, x, v); });
   }
 
   /// Logits -> weights in place, 0 where unseen; sums of the block.

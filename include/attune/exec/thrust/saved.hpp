@@ -37,7 +37,8 @@ struct saved_view {
     ground[n] = s.ground;
     lowest[n] = s.lowest;
   }
-  ATTUNE_HD void operator()(index_t n, index_t first, candidate_threshold<value_type> const& at, value_type const& of_weights) const {
+  ATTUNE_HD void operator()(index_t n, index_t first, candidate_threshold<value_type> const& at,
+                            value_type const& of_weights) const {
     if (first != 0) return;
     reference[n] = at.reference;
     level[n] = at.level;

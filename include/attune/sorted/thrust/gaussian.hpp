@@ -51,9 +51,8 @@ struct window_query {
       double const s = kernel.score(x - k[j], key<double>{0.0});
       index_t const place = lines.place_of(line, j);
       farthest = math::larger(farthest, -s);
-      state.template absorb<normalizer::softmax>(softmax, s, [&](index_t d) {
-        return first + d < lines.e.width ? double(lines.value(line, place, first + d)) : 0.0;
-      });
+      state.template absorb<normalizer::softmax>(
+          softmax, s, [&](index_t d) { return first + d < lines.e.width ? double(lines.value(line, place, first + d)) : 0.0; });
     }
     double const mass = state.earned, reference = state.reference;
     auto const done = finish_state<normalizer::softmax>(state, softmax, double(keys));
@@ -77,8 +76,8 @@ struct window_query {
 ///              key and per query.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy>
-gaussian_certificate forward(thrust_executor<T, Policy> const& exec, gaussian const& op, std::type_identity_t<arrays<T>> const& in,
-                             std::type_identity_t<results<T>> const& to) {
+gaussian_certificate forward(thrust_executor<T, Policy> const& exec, gaussian const& op,
+                             std::type_identity_t<arrays<T>> const& in, std::type_identity_t<results<T>> const& to) {
   using lines_type = detail::key_lines<double, T>;
   constexpr char const* name = "sorted::forward(gaussian)";
   detail::extents const e = detail::checked(name, in, exec.memory);

@@ -31,7 +31,8 @@ struct line_source {
   ATTUNE_HD line_sums<W> operator()(Lines const& lines, index_t line, index_t rank) const {
     line_sums<W> s{line, {lines.keys_of(line)[rank], W(0)}, {}};
     index_t const place = lines.place_of(line, rank);
-    for (int d = 0; d < line_stretch; ++d) s.sums[d] = first + d < lines.e.width ? W(lines.value(line, place, first + d)) : W(0);
+    for (int d = 0; d < line_stretch; ++d)
+      s.sums[d] = first + d < lines.e.width ? W(lines.value(line, place, first + d)) : W(0);
     s.sums[line_stretch] = W(1);
     return s;
   }

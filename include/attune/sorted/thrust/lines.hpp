@@ -117,9 +117,7 @@ struct key_lines {
   }
 
  private:
-  ATTUNE_HD index_t first_of(index_t line) const {
-    return (batch_of(line) * e.key_heads + e.key_head(head_of(line))) * e.keys;
-  }
+  ATTUNE_HD index_t first_of(index_t line) const { return (batch_of(line) * e.key_heads + e.key_head(head_of(line))) * e.keys; }
 };
 
 /// From which end of its line a scan starts.
@@ -148,7 +146,8 @@ void scan_lines(Exec const& exec, Lines const& lines, Source const& source, Prod
 /// Thrust's operators see full rows only.
 inline void require_full(char const* function, visibility sees) {
   if (sees != visibility::full)
-    throw error(function, "sees", "the value causal", "full: causal rows are sums over O(log n) runs of keys, which the CPU's threads do");
+    throw error(function, "sees", "the value causal",
+                "full: causal rows are sums over O(log n) runs of keys, which the CPU's threads do");
 }
 
 /// Task (b, h, i) of all queries.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 #include <attune/sorted/thrust/gaussian.hpp>
-#include <attune/sorted/thrust/laplacian.hpp>
+#include <attune/sorted/thrust/laplacian_vjp.hpp>
 #include <attune/sorted/thrust/sliced_relu.hpp>
 
 #include "parity.hpp"
@@ -35,7 +35,30 @@ void check_sorted(Op const& op) {
   CHECK(worst_error(got, expected) <= 1e-12);
 }
 
-TEST_CASE("cuda: sorted Laplacian") { check_sorted(sorted::laplacian{0.5}); }
+/// The gradient by the keys' scalars, which goes through both scans.
+void check_gradient() {
+  if (!has_device()) return;
+  constexpr index_t n = 300;
+  shape const s{1, 1, n, 1};
+  std::vector<double> x(n), y(n), expected(n);
+  for (index_t i = 0; i < n; ++i) x[std::size_t(i)] = std::sin(1.3 * double(i)), y[std::size_t(i)] = std::cos(double(i));
+  thrust::device_vector<double> const there_x = x, there_y = y;
+  thrust::device_vector<double> d(n);
+  auto const of = [&](auto const& exec, double const* q, double const* k, double* to) {
+    tensor<double const> const a(q, s), b(k, s);
+    sorted::vjp(exec, sorted::laplacian{0.5}, {a, b, a}, {b, {}}, {.sort_k = tensor<double>(to, s)});
+  };
+  of(thrust_on<double>(thrust::host), x.data(), y.data(), expected.data());
+  of(thrust_on<double>(thrust::device), thrust::raw_pointer_cast(there_x.data()), thrust::raw_pointer_cast(there_y.data()),
+     thrust::raw_pointer_cast(d.data()));
+  std::vector<double> const got(d.begin(), d.end());
+  CHECK(worst_error(got, expected) <= 1e-11);
+}
+
+TEST_CASE("cuda: sorted Laplacian") {
+  check_sorted(sorted::laplacian{0.5});
+  check_gradient();
+}
 TEST_CASE("cuda: sorted sliced ReLU") { check_sorted(sorted::sliced_relu{divisor::sum}); }
 TEST_CASE("cuda: certified windows") { check_sorted(sorted::gaussian{0.01, 1e-12}); }
 

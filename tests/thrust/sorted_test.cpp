@@ -12,7 +12,7 @@
 #include <attune/sorted/laplacian.hpp>
 #include <attune/sorted/sliced_relu.hpp>
 #include <attune/sorted/thrust/gaussian.hpp>
-#include <attune/sorted/thrust/laplacian.hpp>
+#include <attune/sorted/thrust/laplacian_vjp.hpp>
 #include <attune/sorted/thrust/sliced_relu.hpp>
 
 #include "../support/line_problem.hpp"
@@ -43,6 +43,8 @@ void for_each_line(F const& f) {
       line_problem p = random_line(queries, keys, length.first, length.second, seed);
       p.width = seed % 2 == 0 ? 5 : 11;  // one piece of features, and two
       p.v.resize(std::size_t(p.value_side().size()));
+      p.by.resize(std::size_t(p.query_side(p.width).size()));
+      for (std::size_t n = 0; n < p.by.size(); ++n) p.by[n] = std::cos(0.9 * double(n));
       for (std::size_t n = 0; n < p.v.size(); ++n) p.v[n] = std::sin(1.3 * double(n));
       f(p);
     }
@@ -66,6 +68,32 @@ TEST_SUITE("full sorted on thrust") {
           CHECK(away(got.out, right.out) < 1e-12);
           CHECK(away(got.lse, right.lse) < 1e-12);
         });
+    });
+  }
+
+  TEST_CASE("thrust: gradients of the sorted laplacian") {
+    for_each_line([](line_problem const& p) {
+      if (p.queries == 0) return;
+      line_results const right = sorted_results(sorted::laplacian{per_head(p.tau)}, p, true, true);
+      auto const check = [&](auto const& exec, index_t bandwidths) {
+        line_results got(p);
+        got.tau.resize(std::size_t(bandwidths));
+        sorted::gradients<double> const d{tensor(got.q, p.query_side()), tensor(got.k, p.key_side()),
+                                          tensor(got.v, p.value_side()), tensor(got.tau, shape{1, bandwidths, 1, 1})};
+        sorted::vjp(exec, sorted::laplacian{per_head(p.tau)}, p.arrays(), p.cotangents(), d);
+        CHECK(away(got.q, right.q) < 1e-11);
+        CHECK(away(got.k, right.k) < 1e-11);
+        CHECK(away(got.v, right.v) < 1e-11);
+        if (bandwidths > 1) {
+          CHECK(away(got.tau, right.tau) < 1e-9);
+        } else {
+          double sum = 0, size = 0;
+          for (double const x : right.tau) sum += x, size += std::fabs(x);
+          CHECK(std::fabs(got.tau[0] - sum) <= 1e-9 * size);
+        }
+      };
+      check(thrust_on<double>(::thrust::host), p.heads);
+      check(thrust_on<double>(::thrust::omp::par), 1);
     });
   }
 

@@ -53,39 +53,84 @@ struct line_product {
   }
 };
 
-/// One query: both sides of it merged and finished.
-template <class W, class T, class Lines>
-struct line_query {
+/// The row of softmax that both sides of x make, before it is finished.
+template <class W>
+using line_state = row_state<W, attune::exec_thrust::accumulators<W, line_stretch>>;
+
+template <class Kernel, class W>
+ATTUNE_HD line_state<W> seen_from(line_sums<W> const& s, Kernel const& kernel, W const& x) {
   using values = attune::exec_thrust::accumulators<W, line_stretch>;
-  using state = row_state<W, values>;
+  line_state<W> of{s.from.seen_from(kernel, x), s.sums[line_stretch], W(0),
+                   math::infinity<W>(),         values(0, W(0)),      values(0, W(0))};
+  for (int d = 0; d < line_stretch; ++d) of.acc[std::size_t(d)] = s.sums[d];
+  return of;
+}
+
+/// Both scans of a set of lines, and what a place between the sources of one sees of them.
+template <class W, class Lines>
+struct line_sides {
   Lines lines;
   parameter tau;
   line_sums<W> const *left, *right;
+
+  ATTUNE_HD kernel::scalar_laplacian::bound<W> kernel(index_t b, index_t h) const { return {tau.template value<W>(b, h, 0)}; }
+  /// The sums of the first `count` sources of a line, or of the last; null where there are none.
+  ATTUNE_HD line_sums<W> const* first(index_t line, index_t count) const {
+    return count == 0 ? nullptr : left + (line * lines.e.keys + count - 1);
+  }
+  ATTUNE_HD line_sums<W> const* last(index_t line, index_t count) const {
+    return count == 0 ? nullptr : right + (line * lines.e.keys + count - 1);
+  }
+  /// The row of softmax at x, where `below` sources lie before or at: use(d, out) for the features of the piece; returns the lse.
+  template <class Kernel, class Use>
+  ATTUNE_HD W finished(index_t line, index_t below, Kernel const& kernel, W const& x, Use const& use) const {
+    normalizer::softmax::bound<W> const softmax{};
+    index_t const keys = lines.e.keys;
+    auto all = line_state<W>::template empty<normalizer::softmax>(softmax, line_stretch);
+    if (auto const* s = first(line, below)) all.template merge<normalizer::softmax>(seen_from(*s, kernel, x));
+    if (auto const* s = last(line, keys - below)) all.template merge<normalizer::softmax>(seen_from(*s, kernel, x));
+    auto const done = finish_state<normalizer::softmax>(all, softmax, W(double(keys)));
+    for (int d = 0; d < line_stretch; ++d) use(d, all.acc[std::size_t(d)]);
+    return done.lse;
+  }
+};
+
+/// The memory of both scans.
+template <class W, class Policy>
+class line_scans {
+ public:
+  explicit line_scans(index_t states) : states_(states), left_(states), right_(states) {}
+  template <class Exec, class Lines, class Source>
+  line_sides<W, Lines> of(Exec const& exec, Lines const& lines, parameter const& tau, Source const& source) {
+    line_product<W, Lines> const product{lines, tau};
+    if (states_ > 0) {
+      scan_lines<scan_end::lowest>(exec, lines, source, product, left_.data());
+      scan_lines<scan_end::highest>(exec, lines, source, product, right_.data());
+    }
+    return {lines, tau, left_.data(), right_.data()};
+  }
+
+ private:
+  index_t states_;
+  attune::exec_thrust::numbers<line_sums<W>, Policy> left_, right_;
+};
+
+/// One query: both sides of it merged and finished.
+template <class W, class T, class Lines>
+struct line_query {
+  line_sides<W, Lines> sides;
   tensor<T> out, lse;
   index_t first;
 
   ATTUNE_HD void operator()(index_t n) const {
+    Lines const& lines = sides.lines;
     query_task const t(n, lines.e);
-    index_t const line = lines.line_of(t.b, t.h), keys = lines.e.keys;
+    index_t const line = lines.line_of(t.b, t.h);
     W const x = W(lines.q(t.b, t.h, t.i, 0));
-    index_t const below = lines.not_behind(line, x);
-    kernel::scalar_laplacian::bound<W> const kernel{tau.template value<W>(t.b, t.h, 0)};
-    normalizer::softmax::bound<W> const softmax{};
-    state all = state::template empty<normalizer::softmax>(softmax, line_stretch);
-    if (below > 0) all.template merge<normalizer::softmax>(seen(left[line * keys + below - 1], kernel, x));
-    if (below < keys) all.template merge<normalizer::softmax>(seen(right[line * keys + keys - below - 1], kernel, x));
-    auto const done = finish_state<normalizer::softmax>(all, softmax, W(double(keys)));
-    for (int d = 0; d < line_stretch; ++d)
-      if (first + d < lines.e.width) out(t.b, t.h, t.i, first + d) = T(all.acc[std::size_t(d)]);
-    if (first == 0 && !lse.absent()) lse(t.b, t.h, t.i, 0) = T(done.lse);
-  }
-
- private:
-  template <class Kernel>
-  ATTUNE_HD static state seen(line_sums<W> const& s, Kernel const& kernel, W const& x) {
-    state of{s.from.seen_from(kernel, x), s.sums[line_stretch], W(0), math::infinity<W>(), values(0, W(0)), values(0, W(0))};
-    for (int d = 0; d < line_stretch; ++d) of.acc[std::size_t(d)] = s.sums[d];
-    return of;
+    W const log_sum = sides.finished(line, lines.not_behind(line, x), sides.kernel(t.b, t.h), x, [&](int d, W const& value) {
+      if (first + d < lines.e.width) out(t.b, t.h, t.i, first + d) = T(value);
+    });
+    if (first == 0 && !lse.absent()) lse(t.b, t.h, t.i, 0) = T(log_sum);
   }
 };
 
@@ -110,18 +155,11 @@ void forward(thrust_executor<T, Policy> const& exec, laplacian const& op, std::t
   detail::require_full(name, op.sees);
   detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v, in.sort_q};
-  index_t const states = e.batch * lines.lines * e.keys;
-  attune::exec_thrust::numbers<detail::line_sums<W>, Policy> left(states), right(states);
+  detail::line_scans<W, Policy> scans(lines.states());
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-    detail::line_source<W> const source{first};
-    detail::line_product<W, lines_type> const product{lines, op.tau};
-    if (states > 0) {
-      detail::scan_lines<detail::scan_end::lowest>(exec, lines, source, product, left.data());
-      detail::scan_lines<detail::scan_end::highest>(exec, lines, source, product, right.data());
-    }
-    attune::exec_thrust::for_each_task(
-        exec, detail::query_task::count(e),
-        detail::line_query<W, T, lines_type>{lines, op.tau, left.data(), right.data(), to.out, to.lse, first});
+    auto const sides = scans.of(exec, lines, op.tau, detail::line_source<W>{first});
+    attune::exec_thrust::for_each_task(exec, detail::query_task::count(e),
+                                       detail::line_query<W, T, lines_type>{sides, to.out, to.lse, first});
   }
 }
 

@@ -96,6 +96,7 @@ struct key_lines {
   static index_t count(extents const& e, bool bandwidth_of_heads) {
     return bandwidth_of_heads ? e.heads : std::lcm(e.key_heads, e.value_heads);
   }
+  index_t states() const { return e.batch * lines * e.keys; }
   ATTUNE_HD index_t line_of(index_t b, index_t h) const { return b * lines + h * lines / e.heads; }
   /// The first head of a line.
   ATTUNE_HD index_t head_of(index_t line) const { return line % lines * e.heads / lines; }
@@ -137,7 +138,7 @@ struct scan_source {
 /// to[n] = the product of the entries up to n of n's line. `product` is associative up to rounding.
 template <scan_end From, class Exec, class Lines, class Source, class Product, class State>
 void scan_lines(Exec const& exec, Lines const& lines, Source const& source, Product const& product, State* to) {
-  index_t const n = lines.e.batch * lines.lines * lines.e.keys;
+  index_t const n = lines.states();
   auto const first = ::thrust::make_transform_iterator(::thrust::counting_iterator<index_t>(0),
                                                        scan_source<Lines, Source, From>{lines, source});
   ::thrust::inclusive_scan(exec.policy, first, first + n, to, product);

@@ -93,10 +93,9 @@ void forward(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std:
   detail::require_full(name, op.sees);
   detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
-  index_t const states = e.batch * lines.lines * e.keys;
-  attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(states);
+  attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(lines.states());
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-    if (states > 0)
+    if (lines.states() > 0)
       detail::scan_lines<detail::scan_end::lowest>(exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
                                                    left.data());
     attune::exec_thrust::for_each_task(

@@ -13,7 +13,7 @@
 #include <attune/sorted/sliced_relu.hpp>
 #include <attune/sorted/thrust/gaussian.hpp>
 #include <attune/sorted/thrust/laplacian_vjp.hpp>
-#include <attune/sorted/thrust/sliced_relu.hpp>
+#include <attune/sorted/thrust/sliced_relu_vjp.hpp>
 
 #include "../support/line_problem.hpp"
 #include "../unit/check.hpp"
@@ -104,6 +104,28 @@ TEST_SUITE("full sorted on thrust") {
           CHECK(away(got.out, right.out) < 1e-12);
           CHECK(away(got.lse, right.lse) < 1e-12);
         });
+    });
+  }
+
+  TEST_CASE("thrust: gradients of sliced ReLU") {
+    for_each_line([](line_problem const& p) {
+      if (p.queries == 0) return;
+      for (divisor const by : {divisor::one, divisor::count, divisor::sum}) {
+        sorted::sliced_relu const op{by};
+        line_results const right = sorted_results(op, p, by == divisor::sum, false);
+        auto const check = [&](auto const& exec) {
+          line_results got(p);
+          auto cotangents = p.cotangents();
+          if (by != divisor::sum) cotangents.lse = {};
+          sorted::vjp(exec, op, p.arrays(), cotangents,
+                      {tensor(got.q, p.query_side()), tensor(got.k, p.key_side()), tensor(got.v, p.value_side()), {}});
+          CHECK(away(got.q, right.q) < 1e-11);
+          CHECK(away(got.k, right.k) < 1e-11);
+          CHECK(away(got.v, right.v) < 1e-11);
+        };
+        check(thrust_on<double>(::thrust::host));
+        check(thrust_on<double>(::thrust::omp::par));
+      }
     });
   }
 

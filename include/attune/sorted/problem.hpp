@@ -134,6 +134,11 @@ inline void check_lse(char const* function, char const* argument, sliced_relu co
 }
 
 template <class T>
+void check_no_bandwidth(char const* function, gradients<T> const& d) {
+  if (!d.tau.absent()) throw error(function, "d.tau", "a tensor", "none: this operator has no bandwidth");
+}
+
+template <class T>
 void clear(tensor<T> const& x) {
   shape const e = x.extents();
   for (index_t b = 0; b < e.batch; ++b)

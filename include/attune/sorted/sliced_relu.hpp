@@ -158,7 +158,7 @@ void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gr
   detail::extents const e = detail::checked("sorted::vjp(sliced_relu)", in);
   detail::check_gradients("sorted::vjp(sliced_relu)", e, by, d);
   detail::check_lse("sorted::vjp(sliced_relu)", "by.lse", op, by.lse.absent());
-  if (!d.tau.absent()) throw error("sorted::vjp(sliced_relu)", "d.tau", "a tensor", "none: this operator has no bandwidth");
+  detail::check_no_bandwidth("sorted::vjp(sliced_relu)", d);
   detail::clear(d.sort_k);
   detail::clear(d.v);
   detail::for_each_head(who, e, [&](index_t b, index_t h) {

@@ -140,22 +140,6 @@ struct value_gradient_program {
   }
 };
 
-/// Task (b, key head, j): the sum over the heads that share a key.
-template <class W, class T>
-struct shared_key_program {
-  extents e;
-  parameter tau;
-  W const* by_key;
-  tensor<T> d_k;
-  ATTUNE_HD void operator()(index_t n) const {
-    index_t const j = n % e.keys, g = n / e.keys % e.key_heads, b = n / (e.keys * e.key_heads), each = e.heads / e.key_heads;
-    W sum(0);
-    for (index_t h = g * each; h < (g + 1) * each; ++h)
-      sum = sum + by_key[(b * e.heads + h) * e.keys + j] / tau.template value<W>(b, h, 0);
-    d_k(b, g, j, 0) = T(sum);
-  }
-};
-
 /// Task (b, h): the gradient by the head's bandwidth. Scores do not change when scalars and tau grow by one factor, nor when all
 /// scalars move together: tau ds/dtau = -(q - k) ds/dq.
 template <class W, class T>

@@ -159,4 +159,20 @@ struct query_task {
   static index_t count(extents const& e) { return e.batch * e.heads * e.queries; }
 };
 
+/// Task (b, key head, j): the sum over the heads that share a key, in units of 1 / tau.
+template <class W, class T>
+struct shared_key_program {
+  extents e;
+  parameter tau;
+  W const* by_key;
+  tensor<T> d_k;
+  ATTUNE_HD void operator()(index_t n) const {
+    index_t const j = n % e.keys, g = n / e.keys % e.key_heads, b = n / (e.keys * e.key_heads), each = e.heads / e.key_heads;
+    W sum(0);
+    for (index_t h = g * each; h < (g + 1) * each; ++h)
+      sum = sum + by_key[(b * e.heads + h) * e.keys + j] / tau.template value<W>(b, h, 0);
+    d_k(b, g, j, 0) = T(sum);
+  }
+};
+
 }  // namespace attune::sorted::detail

@@ -13,11 +13,14 @@ namespace attune::sorted {
 
 namespace detail {
 
-/// sum row and sum (at - k) row over some keys of a line, of values and of 1.
+/// sum row and sum |at - k| row over some keys of a line, of values and of 1; `at` is the last of them.
 template <class W>
 struct line_moments {
   index_t line;
   W at, sum[line_stretch + 1], distance[line_stretch + 1];
+
+  /// sum |x - k| row number d for x beyond them.
+  ATTUNE_HD W seen_from(W const& x, int d) const { return distance[d] + math::abs(W(x - at)) * sum[d]; }
 };
 
 template <class W>
@@ -40,7 +43,7 @@ struct moment_product {
     if (a.line != b.line) return b;
     line_moments<W> s = b;
     for (int d = 0; d <= line_stretch; ++d) {
-      s.distance[d] = (a.distance[d] + (b.at - a.at) * a.sum[d]) + b.distance[d];
+      s.distance[d] = (a.distance[d] + math::abs(W(b.at - a.at)) * a.sum[d]) + b.distance[d];
       s.sum[d] = a.sum[d] + b.sum[d];
     }
     return s;
@@ -66,8 +69,7 @@ struct moment_query {
         sums[d] = W(0);
         continue;
       }
-      line_moments<W> const& s = left[line * keys + below - 1];
-      sums[d] = s.distance[d] + (x - s.at) * s.sum[d];
+      sums[d] = left[line * keys + below - 1].seen_from(x, d);
     }
     auto const done = finish_relu(divided_by, sums[line_stretch], W(double(keys)));
     for (int d = 0; d < line_stretch; ++d)

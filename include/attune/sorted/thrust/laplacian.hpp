@@ -73,7 +73,7 @@ struct line_sides {
   parameter tau;
   line_sums<W> const *left, *right;
 
-  ATTUNE_HD kernel::scalar_laplacian::bound<W> kernel(index_t b, index_t h) const { return {tau.template value<W>(b, h, 0)}; }
+  ATTUNE_HD kernel::scalar_laplacian::bound<W> of_head(index_t b, index_t h) const { return {tau.template value<W>(b, h, 0)}; }
   /// The sums of the first `count` sources of a line, or of the last; null where there are none.
   ATTUNE_HD line_sums<W> const* first(index_t line, index_t count) const {
     return count == 0 ? nullptr : left + (line * lines.e.keys + count - 1);
@@ -127,7 +127,7 @@ struct line_query {
     query_task const t(n, lines.e);
     index_t const line = lines.line_of(t.b, t.h);
     W const x = W(lines.q(t.b, t.h, t.i, 0));
-    W const log_sum = sides.finished(line, lines.not_behind(line, x), sides.kernel(t.b, t.h), x, [&](int d, W const& value) {
+    W const log_sum = sides.finished(line, lines.not_behind(line, x), sides.of_head(t.b, t.h), x, [&](int d, W const& value) {
       if (first + d < lines.e.width) out(t.b, t.h, t.i, first + d) = T(value);
     });
     if (first == 0 && !lse.absent()) lse(t.b, t.h, t.i, 0) = T(log_sum);

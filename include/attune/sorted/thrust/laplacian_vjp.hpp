@@ -35,7 +35,7 @@ struct query_gradient_program {
     index_t const line = lines.line_of(t.b, t.h), keys = lines.e.keys;
     W const x = W(lines.q(t.b, t.h, t.i, 0));
     index_t const before = lines.before(line, x), below = lines.not_behind(line, x);
-    auto const kernel = sides.kernel(t.b, t.h);
+    auto const kernel = sides.of_head(t.b, t.h);
     W const lse = sides.finished(line, below, kernel, x, [&](int d, W const& out) {
       if (first + d < lines.e.width) to.gain[n] = to.gain[n] + W(by_out(t.b, t.h, t.i, first + d)) * out;
     });
@@ -96,7 +96,7 @@ struct key_gradient_program {
   ATTUNE_HD void operator()(index_t n) const {
     index_t const j = n % e.keys, h = n / e.keys % e.heads, b = n / (e.keys * e.heads), line = sides.lines.line_of(b, h);
     W const x = W(k(b, e.key_head(h), j, 0));
-    auto const kernel = sides.kernel(b, h);
+    auto const kernel = sides.of_head(b, h);
     auto const pull = [&](line_sums<W> const* s, W const& sign) {
       if (s == nullptr) return;
       W sum = first == 0 ? s->sums[line_stretch] : W(0);
@@ -126,7 +126,7 @@ struct value_gradient_program {
       index_t const line = sides.lines.line_of(b, h);
       W const x = W(k(b, e.key_head(h), j, 0));
       index_t const below = sides.lines.not_behind(line, x);
-      auto const kernel = sides.kernel(b, h);
+      auto const kernel = sides.of_head(b, h);
       auto const add = [&](line_sums<W> const* s) {
         if (s == nullptr) return;
         W const mass = math::exp(s->from.seen_from(kernel, x));

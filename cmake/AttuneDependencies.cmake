@@ -103,6 +103,22 @@ macro(attune_find_thrust problem)
   endif()
 endmacro()
 
+# attune_find_other_thrust(<folder> <version>): headers of another generation (major version) than the one found above, for tests;
+# the folder is empty where there is none.
+macro(attune_find_other_thrust folder version)
+  set(${folder} "")
+  foreach(candidate "$ENV{CUDA_HOME}/include/cccl" /usr/local/cuda/include/cccl /usr/include)
+    if(NOT ${folder} AND EXISTS "${candidate}/thrust/version.h")
+      file(STRINGS "${candidate}/thrust/version.h" attune_other_thrust REGEX "^#define THRUST_VERSION [0-9]+")
+      string(REGEX REPLACE "^.* ([0-9]+).*$" "\\1" attune_other_thrust "${attune_other_thrust}")
+      math(EXPR ${version} "${attune_other_thrust} / 100000")
+      if(NOT ${version} EQUAL attune_thrust_major)
+        set(${folder} "${candidate}")
+      endif()
+    endif()
+  endforeach()
+endmacro()
+
 # What a target that uses attune::thrust compiles with. nvcc knows its device system; every other compiler must be told.
 macro(attune_describe_thrust target)
   target_compile_features(${target} INTERFACE cxx_std_20)

@@ -6,5 +6,6 @@
 #pragma once
 
 #include <attune/exec/thrust/mixture.hpp>
+#include <attune/exec/thrust/statistics.hpp>
 #include <attune/policies.hpp>
 #include <attune/version.hpp>

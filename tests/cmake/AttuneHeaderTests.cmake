@@ -5,7 +5,7 @@
 # Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
 set(attune_header_targets
   "\\.cuh$" attune::cuda
-  "^attune/(thrust\\.hpp$|exec/thrust/)" attune::thrust
+  "^attune/(thrust\\.hpp$|exec/thrust/|sorted/thrust/)" attune::thrust
   "^attune/io/" attune::io
   "^attune/testing/enclosure(/|\\.hpp$)" attune::enclosure
   "^attune/exec/openmp\\.hpp$" attune::openmp

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <string>
 #include <vector>
@@ -56,20 +57,22 @@ struct drawn {
 
   explicit drawn(sizes const& s) : n(s) {
     double seed = 1;
-    auto const draw = [&](shape const& e, bool of_keys) {
+    auto const draw = [&](shape const& e, bool of_keys, double least) {
       std::vector<double> x(std::size_t(e.size()));
       for (std::size_t at = 0; at < x.size(); ++at) {
         bool const seen = !of_keys || index_t(at) / e.feature % e.position < n.keys - n.unseen;
-        x[at] = seen ? double(float(std::sin(seed + 1.7 * double(at)))) : std::numeric_limits<double>::quiet_NaN();
+        x[at] = seen ? double(float(least + 1 + std::sin(seed + 1.7 * double(at)))) : std::numeric_limits<double>::quiet_NaN();
       }
       seed += 1;
       return x;
     };
     for (int f = 0; f <= int(field::v0); ++f) {
-      host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key);
+      bool const positive =
+          field(f) == field::spread || field(f) == field::bias;  // a divisor; a prior, of which GOAT takes the log
+      host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key, positive ? 0.5 : -1);
       device[f].assign(host[f].begin(), host[f].end());
     }
-    by_out = draw({n.batch, n.heads, n.queries, n.value_width}, false);
+    by_out = draw({n.batch, n.heads, n.queries, n.value_width}, false, -1);
     device_by_out.assign(by_out.begin(), by_out.end());
   }
   shape out() const { return {n.batch, n.heads, n.queries, n.value_width}; }
@@ -99,31 +102,61 @@ double worst_error(Got const& got, std::vector<double> const& expected) {
   return error / std::fmax(most, 1e-30);
 }
 
-/// forward in T, and vjp if `Gradients`. Memory is NaN before it is written; a mask hides the keys that are NaN.
-template <class T, bool Gradients, class Op>
-void check_parity(Op const& op) {
+/// Learned tables of an operator: the same floats wherever it runs. Vector is a std::vector or a thrust::device_vector.
+template <class Vector>
+class tables {
+ public:
+  /// (1, heads, rows, columns)
+  table operator()(index_t heads, index_t rows, index_t columns) {
+    std::vector<double> x(std::size_t(heads * rows * columns));
+    for (std::size_t at = 0; at < x.size(); ++at)
+      x[at] = double(float(0.3 * std::sin(double(memory_.size()) + 0.9 * double(at))));
+    memory_.emplace_back(x.begin(), x.end());
+    using number = typename Vector::value_type;
+    return tensor<number const>(thrust::raw_pointer_cast(memory_.back().data()), shape{1, heads, rows, columns});
+  }
+
+ private:
+  std::deque<Vector> memory_;
+};
+
+/// Forward in T, and vjp if `Gradients`, of make(tables). Memory is NaN before it is written; a mask hides the keys that are NaN.
+template <class T, bool Gradients, class Make>
+void check_parity_of(Make const& make) {
   if (!has_device()) return;
   drawn<T> const d({});
   double const tolerance = std::is_same_v<T, float> ? 2e-5 : 1e-12;
   auto const exec = thrust_on<T>(thrust::device);
   auto const exact = thrust_on<double>(thrust::host);
+  tables<thrust::device_vector<T>> there;
+  tables<std::vector<double>> here;
+  auto const op = make(there), same = make(here);
+  using op_type = std::remove_const_t<decltype(op)>;
   std::vector<double> expected(std::size_t(d.out().size()));
   thrust::device_vector<T> out(expected.size(), std::numeric_limits<T>::quiet_NaN());
-  forward(exec, op, d.template on_device<Op>(), {.out = tensor<T>(thrust::raw_pointer_cast(out.data()), d.out())});
-  forward(exact, op, d.template on_host<Op>(), {.out = tensor<double>(expected.data(), d.out())});
+  forward(exec, op, d.template on_device<op_type>(), {.out = tensor<T>(thrust::raw_pointer_cast(out.data()), d.out())});
+  forward(exact, same, d.template on_host<op_type>(), {.out = tensor<double>(expected.data(), d.out())});
   std::vector<T> const copied(out.begin(), out.end());
   CHECK(worst_error(copied, expected) <= tolerance);
   if constexpr (Gradients) {
-    auto const got = vjp(exec, op, d.template on_device<Op>(),
+    auto const got = vjp(exec, op, d.template on_device<op_type>(),
                          {.out = tensor<T const>(thrust::raw_pointer_cast(d.device_by_out.data()), d.out())});
-    auto const right = vjp(exact, op, d.template on_host<Op>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
+    auto const right = vjp(exact, same, d.template on_host<op_type>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
     for (int f = 0; f <= int(field::v0); ++f)
       CHECK_MESSAGE(worst_error(got.of(field(f)).values, right.of(field(f)).values) <= 20 * tolerance,
                     std::string(name_of(field(f))));
     for (std::size_t n = 0; n < right.parameters.size(); ++n)
       CHECK_MESSAGE(worst_error(got.parameters[n].values.values, right.parameters[n].values.values) <= 100 * tolerance,
                     right.parameters[n].path);
+    for (std::size_t n = 0; n < right.tables.size(); ++n)
+      CHECK_MESSAGE(worst_error(got.tables[n].values.values, right.tables[n].values.values) <= 100 * tolerance,
+                    right.tables[n].path);
   }
+}
+/// The same of an operator without tables.
+template <class T, bool Gradients, class Op>
+void check_parity(Op const& op) {
+  check_parity_of<T, Gradients>([&](auto&) { return op; });
 }
 
 /// Causal, offset so that nobody sees the last keys.

@@ -11,9 +11,10 @@ namespace attune::instances {
 using normalizer::affine_count;
 
 /// All activations and averages: one operator for all of them.
+/// Of each source its own: the same sources compile for Thrust too (tests/thrust), where `add` is another function.
 template <affine_count Count, class K, class... Post>
-void add_affine_variants(std::map<std::string, entry>& to, named<K> const& kernel, std::string const& count,
-                         named<Post> const&... post) {
+static void add_affine_variants(std::map<std::string, entry>& to, named<K> const& kernel, std::string const& count,
+                                named<Post> const&... post) {
   for (auto const& [phi, f] : {std::pair{"_sigmoid", activation::sigmoid}, std::pair{"_clipping", activation::linear_clipping}})
     for (auto const& [average, kind] :
          {std::pair{"_given", average_kind::fixed}, std::pair{"_update_stop", average_kind::update_stop},

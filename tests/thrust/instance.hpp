@@ -14,6 +14,7 @@
 
 #include <attune/thrust.hpp>
 #if defined(_OPENMP)
+#include <omp.h>
 #include <thrust/system/omp/execution_policy.h>
 #endif
 #if defined(ATTUNE_TEST_TBB)
@@ -28,12 +29,14 @@ namespace attune::instances {
 
 namespace detail {
 
-/// f(executor) on the system that the program was asked to test.
+/// f(executor) on the system that the program was asked to test; of OpenMP's threads one more than the test wants, for
+/// most want one.
 template <class T, class F>
-auto on_thrust(F const& f) {
+auto on_thrust([[maybe_unused]] int threads, F const& f) {
   switch (thrust_tests::chosen_system()) {
 #if defined(_OPENMP)
     case thrust_tests::host_system::omp:
+      omp_set_num_threads(threads + 1);
       return f(thrust_on<T>(::thrust::omp::par));
 #endif
 #if defined(ATTUNE_TEST_TBB)
@@ -50,7 +53,7 @@ result run_thrust(Op const& op, problem const& p, options const& o) {
   loaded<T> const from(p, o.odd_strides);
   auto const in = view_inputs<Op, tensor<T const>>(from, p);
   results<Op, T> to(attune::detail::output_shape(in), o.odd_strides);
-  on_thrust<T>([&](auto const& exec) { forward(exec, op, in, to.views()); });
+  on_thrust<T>(o.threads, [&](auto const& exec) { forward(exec, op, in, to.views()); });
   result r = to.dense();
   r.average = average_of<T>(op);
   return r;
@@ -60,7 +63,7 @@ template <class T, class Op>
 gradients vjp_thrust(Op const& op, problem const& p, cotangent const& by, slot_names const& names, options const& o) {
   loaded<T> const from(p, o.odd_strides);
   loaded_cotangents<T> const d(by, o.odd_strides);
-  return on_thrust<T>([&](auto const& exec) {
+  return on_thrust<T>(o.threads, [&](auto const& exec) {
     return named_gradients(vjp(exec, op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p,
                            names);
   });

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/states.hpp>
+#include <attune/exec/saved.hpp>
 
 namespace attune {
 
@@ -82,8 +82,27 @@ T larger_or_nan(T const& a, T const& b) {
   return b == b ? math::larger(a, b) : b;
 }
 
+/// NaN if the sum is, which a maximum drops.
+template <class V>
+ATTUNE_HD V or_nan(V const& maximum, V const& sum) {
+  return math::select(sum == sum, maximum, sum);
+}
+
 inline void check_request(char const* function, statistics_request const& r) {
   if (r.above && std::isnan(*r.above)) throw error(function, ".above", "the value nan", "a number");
+}
+
+/// The extents of a fused call, once everything fits.
+template <class T, class Op>
+problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
+                                 statistics_request const& request, key_interval keys, memory_kind where = memory_kind::host) {
+  problem_shape const p = checked_problem("statistics", op, in, output_shape(in), where);
+  require_interval("statistics", keys, p);
+  check_request("statistics", request);
+  shape const rows{p.batch, p.heads, p.queries, p.value_width};
+  if (!(rows_of(saved) == rows))
+    throw error("statistics", "saved", "rows of shape " + to_string(rows_of(saved)), to_string(rows) + ", those of the inputs");
+  return p;
 }
 
 }  // namespace detail

@@ -15,25 +15,9 @@
 #include <attune/sorted/mass_rows.hpp>
 #include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
-
-/// Softmax attention with kernel::scalar_sort, float and double.
-/// tolerance: what windows and series may leave out of any row, as a share of its mass. What they did leave out, with the rounding of the
-///   sums, comes back as the certificate of the call; a tolerance below 1e-12, about that rounding, is refused.
-/// tau: shared or per head; a value per query is refused in words (sorted::hybrid takes it).
-/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: one box, two terms, uniform weights. No NaN from finite inputs as long as
-///   (q - k)^2 / tau is finite in double for the nearest key.
-/// NaN or infinite values reach every query that sees them and whose window holds them; values outside the window are never read.
-/// Cost: n log n for sorting, then O(n p Dv) with p <= 40 terms (about 11 at 1e-6), and p^2 Dv for each pair of a run of queries and a run
-///   of keys in its window; causal, windows, documents: the same in each of O(log n) levels. At worst O(n window Dv), where queries are
-///   fewer than about p per sqrt(tau). Memory: per thread 8 (Dv + 2) bytes per query and key.
-/// Source: Greengard and Strain, "The Fast Gauss Transform", 1991; the certificate is ours.
-struct gaussian {
-  parameter tau = 1;
-  double tolerance = 1e-6;
-  visibility sees{};
-};
 
 namespace detail {
 
@@ -96,8 +80,7 @@ class gaussian_rectangle {
         }
         rows_of_queries.join(query_[std::size_t(r)], most, one[0]);
         gaussian_certificate row;
-        // A score of size |s| is known to 3 units of its last place.
-        row.rounded = rounding_ * (W(box.hi - box.lo) + 64 + 6 * farthest);
+        row.rounded = rounding_of_pairs(box.hi - box.lo, farthest);
         row.discarded = discarded(box, q, most) / mass;
         worst.include(row);
       }
@@ -199,11 +182,7 @@ class gaussian_rectangle {
   }
   /// Bound on the mass outside the window of query q, relative to e^log_unit.
   W discarded(gaussian_box const& box, W q, W log_unit) const {
-    W mass = 0;
-    index_t const keys = index_t(k_.size());
-    if (box.lo > 0) mass += W(box.lo) * std::exp(kernel_.score(q - k_[std::size_t(box.lo - 1)], no_key) - log_unit);
-    if (box.hi < keys) mass += W(keys - box.hi) * std::exp(kernel_.score(q - k_[std::size_t(box.hi)], no_key) - log_unit);
-    return mass;
+    return mass_outside(kernel_, q, k_.data(), index_t(k_.size()), box.lo, box.hi, log_unit);
   }
 
   /// dq of a box, and what it gives to cells: collected_(box, m) = sum_i y_i^m e^(-lse_i) pull_i.

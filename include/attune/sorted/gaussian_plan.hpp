@@ -14,33 +14,11 @@
 #include <span>
 #include <vector>
 
+#include <attune/sorted/gaussian_window.hpp>
 #include <attune/sorted/problem.hpp>
 #include <attune/sorted/series.hpp>
 
 namespace attune::sorted {
-
-/// What an approximate call has left out of any row at most, as a share of the row's mass, and what that makes of the outputs.
-struct gaussian_certificate {
-  double discarded =
-      0;  ///< keys outside the windows: (n_L e^(-d_L^2/tau) + n_R e^(-d_R^2/tau)) / Z, counts and nearest distances
-  double truncated = 0;  ///< terms of the series after the last one taken
-  double rounded = 0;    ///< first-order bound on the rounding of the sums
-  index_t boxes = 0,
-          expanded = 0;  ///< runs of queries (in all rectangles), and how many of them took the series instead of single pairs
-
-  double share() const { return discarded + truncated + rounded; }
-  /// |out - exact| <= output() max|v|, before rounding to the tensor's type: weights move by 2 share / (1 - share) in sum at most.
-  double output() const { return 2 * share() / (1 - share()); }
-  /// |lse - exact| <= lse(), before rounding to the tensor's type.
-  double lse() const { return share() / (1 - share()); }
-  void include(gaussian_certificate const& other) {
-    discarded = std::max(discarded, other.discarded);
-    truncated = std::max(truncated, other.truncated);
-    rounded = std::max(rounded, other.rounded);
-    boxes += other.boxes;
-    expanded += other.expanded;
-  }
-};
 
 namespace detail {
 
@@ -146,7 +124,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
     double farthest = 0;
     for (std::size_t r = first; r < last; ++r) farthest = std::max(farthest, away_of[r]);
     gaussian_box box{index_t(first), index_t(last), 0, 0, 0, 0, 0, center(q, first, last), 0, 0};
-    double const reach = std::sqrt(farthest * farthest + std::log(n) - log_share) * (1 + 1e-12);
+    double const reach = window_reach(farthest, n, log_share);
     box.lo = count_below(q[first] - reach * unit, false);
     box.hi = count_below(q[last - 1] + reach * unit, true);
     // Every row has at least the mass of its nearest key, and of all keys among the queries.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <attune/sorted/key_order.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
 

@@ -12,24 +12,13 @@
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/kernel/scalar.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
+#include <attune/sorted/anchor.hpp>
 #include <attune/sorted/mass_rows.hpp>
 #include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
-
-/// Softmax attention with kernel::scalar_laplacian, exact up to rounding.
-/// tau: shared or per head; a value per query is refused in words.
-/// Rounding: sums run in double for float tensors. With u the unit roundoff of the sums and d_i the distance of a query to its nearest
-///   key, |out - exact| <= u (8 n + 6 d_i / tau + 12 log(n + 1) + 64) max|v|, and one rounding to the tensor's type. The term d_i / tau is the
-///   rounding of the scores, which the dense operator has too.
-/// NaN or infinite values reach every query that sees them, whatever their weight. NaN and infinite scalars throw.
-/// Cost: full: two sorts and two scans, O(n log n + n Dv); causal, windows, documents: O(n log n Dv). Memory: per thread a row of sums per query,
-///   8 (Dv + 2) bytes each for float and double.
-struct laplacian {
-  parameter tau = 1;
-  visibility sees{};
-};
 
 namespace detail {
 
@@ -43,31 +32,29 @@ class laplacian_scan {
 
   void restart() {
     empty_ = true;
+    anchor_ = {};
     sums_.clear();
   }
   bool empty() const { return empty_; }
   W const* sums() const { return sums_[0]; }
   /// The logit that the masses are relative to, seen from x.
-  W reference(W const& x) const { return anchor_logit_ + score(x - anchor_); }
+  W reference(W const& x) const { return anchor_.seen_from(kernel_, x); }
   /// One more source at x, beyond all others, with a logit of its own.
   void absorb(W const& x, W const& logit, W const* row) {
-    normalizer::softmax::bound<W> const softmax{};
-    W const before = empty_ ? unseen_reference<W>() : reference(x);
-    if (empty_ || before < logit) {
-      mix(sums_[0], empty_ ? W(0) : softmax.earned(before, logit), row, W(1), step_);
-      anchor_ = x;
-      anchor_logit_ = logit;
-      empty_ = false;
-    } else {
-      add(sums_[0], row, softmax.earned(logit, before), step_);
-    }
+    auto const both = join(kernel_, anchor_, {x, logit});
+    if (both.second_factor == W(1))
+      mix(sums_[0], both.first_factor, row, W(1), step_);
+    else
+      add(sums_[0], row, both.second_factor, step_);
+    anchor_ = both.from;
+    empty_ = false;
   }
 
  private:
   kernel::scalar_laplacian::bound<W> kernel_;
   rows<W> sums_;
   index_t step_;
-  W anchor_ = W(0), anchor_logit_ = W(0);
+  anchor<W> anchor_;
   bool empty_ = true;
 };
 

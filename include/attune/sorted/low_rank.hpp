@@ -13,6 +13,7 @@
 #include <attune/sorted/feature_maps.hpp>
 #include <attune/sorted/mass_rows.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
 

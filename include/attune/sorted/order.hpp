@@ -84,8 +84,8 @@ void climb_staircase(std::span<index_t const> seen, stretch const& queries, stre
   auto const run_of = [](sorted_runs<W> const& by, key_interval const& k) { return by.run(k.first, k.last); };
   auto const sort = [](sorted_runs<W>& by, key_interval const& k) { by.sort(k.first, k.last); };
   auto const merge = [](sorted_runs<W>& by, stretch const& s, index_t first, index_t middle, index_t last) {
-    key_interval const whole = s(first, last), half = s(first, middle);
-    by.merge(whole.first, s.backwards ? half.first : half.last, whole.last);
+    key_interval const whole = s(first, last), begun = s(first, middle);
+    by.merge(whole.first, s.backwards ? begun.first : begun.last, whole.last);
   };
   if (all > 0) {
     sort(by_query, queries(0, rows));
@@ -101,13 +101,13 @@ void climb_staircase(std::span<index_t const> seen, stretch const& queries, stre
   auto const end_of_keys = [&](index_t j) { return all + std::min(j, most); };
   for (index_t size = shortest; size <= most; size *= 2) {
     for (index_t start = 0; start <= most; start += size) {
-      index_t const half = start + size / 2, end = start + size;
+      index_t const middle = start + size / 2, end = start + size;
       if (size == shortest) {
         sort(by_key, keys(end_of_keys(start), end_of_keys(end)));
         sort(by_query, queries(first_with(start), first_with(end)));
       } else {
-        merge(by_key, keys, end_of_keys(start), end_of_keys(half), end_of_keys(end));
-        merge(by_query, queries, first_with(start), first_with(half), first_with(end));
+        merge(by_key, keys, end_of_keys(start), end_of_keys(middle), end_of_keys(end));
+        merge(by_query, queries, first_with(start), first_with(middle), first_with(end));
       }
     }
     for (index_t start = 0; start + size <= most; start += 2 * size) {

@@ -15,9 +15,8 @@
 #include <attune/core/math.hpp>
 #include <attune/core/parameter.hpp>
 #include <attune/core/tensor.hpp>
-#include <attune/exec/cpu/threads.hpp>
-#include <attune/exec/thread_pool.hpp>
-#include <attune/sorted/visibility.hpp>
+#include <attune/exec/problem.hpp>
+#include <attune/sorted/operators.hpp>
 
 namespace attune::sorted {
 
@@ -40,12 +39,6 @@ struct gradients {
   tensor<T> sort_q{}, sort_k{}, v{}, tau{};
 };
 
-/// Whose threads, and how many (0: as many as there are). Results are bitwise the same for any number.
-struct workers {
-  int threads = 0;
-  thread_executor_ref executor = thread_pool{};
-};
-
 namespace detail {
 
 /// Sums run in double where the tensors are float: a scan over n keys rounds n times.
@@ -57,8 +50,8 @@ struct extents {
   index_t batch, heads, key_heads, value_heads, queries, keys, width;
   /// Heads that share no keys and no values with others: what tasks may take apart.
   index_t groups() const { return std::gcd(key_heads, value_heads); }
-  index_t key_head(index_t h) const { return h * key_heads / heads; }
-  index_t value_head(index_t h) const { return h * value_heads / heads; }
+  ATTUNE_HD index_t key_head(index_t h) const { return h * key_heads / heads; }
+  ATTUNE_HD index_t value_head(index_t h) const { return h * value_heads / heads; }
   shape query_side(index_t features) const { return {batch, heads, queries, features}; }
   shape key_side(index_t features) const { return {batch, key_heads, keys, features}; }
   shape value_side() const { return {batch, value_heads, keys, width}; }
@@ -85,8 +78,9 @@ void require_finite(char const* function, char const* argument, tensor<T const> 
               "finite numbers: they are sorted");
 }
 
+/// Numbers in the memory of a device are not looked at.
 template <class T>
-extents checked(char const* function, arrays<T> const& in) {
+extents checked(char const* function, arrays<T> const& in, memory_kind where = memory_kind::host) {
   shape const q = in.sort_q.extents(), k = in.sort_k.extents(), v = in.v.extents();
   extents const e{q.batch, q.head, k.head, v.head, q.position, k.position, v.feature};
   require_shape(function, "sort_q", in.sort_q, e.query_side(1), false);
@@ -97,6 +91,7 @@ extents checked(char const* function, arrays<T> const& in) {
                 attune::detail::text("a divisor of ", e.heads));
   if (e.value_heads < 1 || e.heads % e.value_heads != 0)
     throw error(function, "v", attune::detail::text(e.value_heads, " heads"), attune::detail::text("a divisor of ", e.heads));
+  if (where == memory_kind::device) return e;
   require_finite(function, "sort_q", in.sort_q);
   require_finite(function, "sort_k", in.sort_k);
   return e;
@@ -119,12 +114,12 @@ void check_gradients(char const* function, extents const& e, cotangents<T> const
 
 /// A bandwidth per head at most: queries that share no bandwidth share no scan and no expansion.
 template <class T>
-void check_bandwidth(char const* function, extents const& e, parameter const& tau) {
+void check_bandwidth(char const* function, extents const& e, parameter const& tau, memory_kind where = memory_kind::host) {
   if (tau.extents().position != 1)
     throw error(function, "tau", "one value per query",
                 "one value, or one per head: sums over sorted keys serve queries of one bandwidth; for one per query take the "
                 "certified window or the dense operator");
-  attune::detail::check_parameter<wide<T>>(function, "tau", tau, domain::positive, e.batch, e.heads, e.queries);
+  attune::detail::check_parameter<wide<T>>(function, "tau", tau, domain::positive, e.batch, e.heads, e.queries, where);
 }
 
 /// What an approximation may leave out of a row.
@@ -132,6 +127,16 @@ inline void check_tolerance(char const* function, double tolerance) {
   if (!(tolerance >= 1e-12 && tolerance < 1))
     throw error(function, "tolerance", attune::detail::text("the value ", tolerance),
                 "a number in [1e-12, 1): below, rounding of the sums is larger than what is left out");
+}
+inline void check_lse(char const* function, char const* argument, sliced_relu const& op, bool absent) {
+  if (!absent && op.divided_by != divisor::sum)
+    throw error(function, argument, "a tensor",
+                "none: weights that are not divided by their sum have no lse (divided_by = divisor::sum has)");
+}
+
+template <class T>
+void check_no_bandwidth(char const* function, gradients<T> const& d) {
+  if (!d.tau.absent()) throw error(function, "d.tau", "a tensor", "none: this operator has no bandwidth");
 }
 
 template <class T>
@@ -154,18 +159,6 @@ void write_tau(extents const& e, std::type_identity_t<std::vector<wide<T>>> cons
     sum = sum + parts[std::size_t(n)];
   }
   for (index_t h = 0; h < heads; ++h) to(0, h, 0, 0) = T(sums[std::size_t(h)]);
-}
-
-/// Calls f(batch, head) for every head, heads that share keys or values one after the other on one thread: their gradients are
-/// added in the same order whatever the number of threads.
-template <class F>
-void for_each_head(workers const& who, extents const& e, F const& f) {
-  index_t const groups = e.groups(), each = e.heads / groups;
-  exec_cpu::parallel(who.executor, who.threads, e.batch * groups, [&] {
-    return [&](index_t task) {
-      for (index_t h = task % groups * each; h < (task % groups + 1) * each; ++h) f(task / groups, h);
-    };
-  });
 }
 
 }  // namespace detail

@@ -10,24 +10,13 @@
 
 #include <vector>
 
-#include <attune/operators/row_state.hpp>
-#include <attune/policies/normalizer/generic.hpp>
 #include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/relu_rows.hpp>
 #include <attune/sorted/rows.hpp>
+#include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
-
-/// Sliced ReLU attention: kernel::scalar_difference with normalizer::relu (divisor::one), mean_relu (count) or normalized_relu (sum).
-/// Rounding: sums run in double for float tensors; with their unit roundoff u, feature by feature,
-///   |out - exact| <= 4 (n + 8) u sum_j w_ij |v_j|, and one rounding to the tensor's type: no scalar is too far from 0.
-/// lse exists with divisor::sum only. NaN or infinite values reach queries that see them, those on their right for certain.
-/// Cost: full: two sorts and one scan, O(n log n + n Dv); causal, windows, documents: O(n log n Dv). Memory: as `laplacian`.
-/// Source: Sliced ReLU Attention, named by Scalar Sort, related work.
-struct sliced_relu {
-  divisor divided_by = divisor::one;
-  visibility sees{};
-};
 
 namespace detail {
 
@@ -87,7 +76,7 @@ class sliced_relu_head {
       near_.forward([&](index_t i, W const&, W const* row) { attune::sorted::detail::add(sums_[i], row, W(1), sums_.step()); });
     std::vector<key_interval> const seen = op_.sees.intervals(e_.queries, e_.keys);
     for (index_t i = 0; i < e_.queries; ++i) {
-      auto const done = finish(sums_[i][e_.width], W(double(seen[std::size_t(i)].size())));
+      auto const done = finish_relu(op_.divided_by, sums_[i][e_.width], W(double(seen[std::size_t(i)].size())));
       factor_[std::size_t(i)] = done.value_factor;
       lse_[std::size_t(i)] = done.lse;
       for (index_t d = 0; d < e_.width; ++d) sums_[i][d] = sums_[i][d] * done.value_factor;
@@ -142,16 +131,6 @@ class sliced_relu_head {
   }
 
  private:
-  template <divisor Divisor>
-  static finished_row<W> finish_as(W const& mass, W const& visible) {
-    using normalizer_type = normalizer::generic<normalizer::map::relu, Divisor>;
-    return finish_masses<normalizer_type>(typename normalizer_type::template bound<W>{W(0)}, W(0), mass, W(0), visible);
-  }
-  finished_row<W> finish(W const& mass, W const& visible) const {
-    if (op_.divided_by == divisor::one) return finish_as<divisor::one>(mass, visible);
-    return op_.divided_by == divisor::count ? finish_as<divisor::count>(mass, visible) : finish_as<divisor::sum>(mass, visible);
-  }
-
   extents const& e_;
   index_t b_, h_;
   sliced_relu op_;
@@ -162,12 +141,6 @@ class sliced_relu_head {
   near_type near_;
   std::vector<W> factor_, lse_;
 };
-
-inline void check_lse(char const* function, char const* argument, sliced_relu const& op, bool absent) {
-  if (!absent && op.divided_by != divisor::sum)
-    throw error(function, argument, "a tensor",
-                "none: weights that are not divided by their sum have no lse (divided_by = divisor::sum has)");
-}
 
 }  // namespace detail
 
@@ -193,7 +166,7 @@ void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gr
   op.sees.check("sorted::vjp(sliced_relu)", e.queries, e.keys);
   detail::check_gradients("sorted::vjp(sliced_relu)", e, by, d);
   detail::check_lse("sorted::vjp(sliced_relu)", "by.lse", op, by.lse.absent());
-  if (!d.tau.absent()) throw error("sorted::vjp(sliced_relu)", "d.tau", "a tensor", "none: this operator has no bandwidth");
+  detail::check_no_bandwidth("sorted::vjp(sliced_relu)", d);
   detail::clear(d.sort_k);
   detail::clear(d.v);
   detail::for_each_head(who, e, [&](index_t b, index_t h) {

@@ -49,6 +49,14 @@ class visibility {
            std::equal(a.key_document_.begin(), a.key_document_.end(), b.key_document_.begin(), b.key_document_.end());
   }
 
+  /// As it is written: "causal_window(5) within documents".
+  friend std::string to_string(visibility const& v) {
+    std::string const within = v.documents_ ? " within documents" : "";
+    if (v.before_ == unlimited) return (v.after_ == unlimited ? "full" : "causal") + within;
+    if (v.after_ == 0) return "causal_window(" + std::to_string(v.before_ + 1) + ")" + within;
+    return "window(" + std::to_string(v.before_) + ")" + within;
+  }
+
   /// Throws attune::error unless documents fit the problem and their ids ascend.
   void check(char const* function, index_t queries, index_t keys) const {
     if (!documents_) return;

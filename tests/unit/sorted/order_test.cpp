@@ -88,6 +88,10 @@ TEST_CASE("visibility: what does not fit is refused in words") {
   CHECK(error_of([&] { visibility::full.within(two, ids).check("f", 2, 3); }).find("id 1 after 2 at position 2") !=
         std::string::npos);
   CHECK(error_of([&] { visibility::full.within(two, two).check("f", 2, 3); }).find("2 ids") != std::string::npos);
+  CHECK(to_string(visibility::full) == "full");
+  CHECK(to_string(visibility::causal.within(two, two)) == "causal within documents");
+  CHECK(to_string(visibility::causal_window(5)) == "causal_window(5)");
+  CHECK(to_string(visibility::window(3)) == "window(3)");
   CHECK(visibility::causal == visibility::causal);
   CHECK(!(visibility::causal == visibility::full));
 }

@@ -30,13 +30,7 @@ template <class T, class Arch, class Op>
 row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                              saved_rows<T, Op> const& saved, statistics_request const& request, key_interval keys) {
   using tile = exec_cpu::statistics_tile<T, Arch, Op>;
-  problem_shape const p = detail::checked_problem("statistics", op, in, detail::output_shape(in));
-  detail::require_interval("statistics", keys, p);
-  detail::check_request("statistics", request);
-  shape const rows{p.batch, p.heads, p.queries, p.value_width};
-  if (!(detail::rows_of(saved) == rows))
-    throw error("statistics", "saved", "rows of shape " + to_string(detail::rows_of(saved)),
-                to_string(rows) + ", those of the inputs");
+  problem_shape const p = detail::checked_statistics<T>(op, in, saved, request, keys);
   row_statistics<T> to(p, request);
   index_t const heads = p.batch * p.heads;
   if (heads == 0 || p.queries == 0) return to;

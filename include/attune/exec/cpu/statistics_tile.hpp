@@ -11,6 +11,7 @@
 #include <limits>
 
 #include <attune/exec/cpu/logits.hpp>
+#include <attune/exec/row_weights.hpp>
 #include <attune/exec/saved.hpp>
 #include <attune/exec/statistics.hpp>
 
@@ -79,8 +80,8 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
       auto const any = s.scored > batch(T(0));
       batch const mean = math::select(any, batch(s.logits / s.scored + shift), none);
       store(to.mean_logit, v, mean);
-      store(to.highest_logit, v, or_nan(math::select(any, batch(s.highest_logit + shift), none), mean));
-      store(to.highest_weight, v, or_nan(s.highest_weight, s.mass));
+      store(to.highest_logit, v, attune::detail::or_nan(math::select(any, batch(s.highest_logit + shift), none), mean));
+      store(to.highest_weight, v, attune::detail::or_nan(s.highest_weight, s.mass));
       store(to.mass, v, s.mass);
       store(to.first_key, v, first_key_[v]);
       store(to.ground_weight, v, weights_[v].ground);
@@ -99,52 +100,15 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   using base::p_;
   using base::visible_;
 
-  /// All that a weight depends on beside its logit; of each family what it needs.
-  struct row_weights {
-    batch reference, factor, share, ground, low, lowest;
-    candidate_threshold<batch> level;
-  };
+  using row_weights = attune::detail::row_weights<batch>;
   struct sums {
     batch highest_logit = batch(-std::numeric_limits<T>::infinity()), highest_weight = highest_logit;
     batch logits = batch(T(0)), scored = logits, mass = logits, entropy = logits, above = logits;
   };
 
-  batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
   row_weights weights_of(int v) const {
-    auto const& rows = call_->saved;
-    auto const& f = bound_.at[v].normalizer;
-    batch const zero(T(0));
-    row_weights w{saved(rows.reference, v), zero, zero, zero, zero, zero, {}};
-    if constexpr (traits.family == row_family::candidates) {
-      w.level = {w.reference, saved(rows.level, v), saved(rows.cut, v), saved(rows.last, v)};
-      w.factor = finish_candidates(f, w.level, saved(rows.sum, v), zero).value_factor;
-    } else if constexpr (traits.family == row_family::adjusted) {
-      w.lowest = saved(rows.lowest, v);
-      auto const done = finish_adjusted(f, w.reference, saved(rows.earned, v), w.lowest, w.reference);
-      w.factor = done.value_factor;
-      w.low = done.low;
-    } else {
-      auto const done = finish_masses<normalizer>(f, w.reference, saved(rows.earned, v), saved(rows.ground, v), visible_[v]);
-      w.factor = done.value_factor;
-      w.share = done.share;
-      if constexpr (Op::has_ground_weight) w.ground = done.ground_weight;
-    }
-    return w;
-  }
-  template <class Normalizer>
-  ATTUNE_INLINE static batch weight(Normalizer const& f, row_weights const& w, batch const& a, [[maybe_unused]] index_t j) {
-    if constexpr (traits.family == row_family::candidates) {
-      return f.weight(w.level, a, key<batch>{batch(T(j))}) * w.factor;
-    } else if constexpr (traits.family == row_family::adjusted) {
-      // No logit is below the lowest, but for rounding; -inf is none.
-      batch const off(-std::numeric_limits<T>::infinity());
-      batch const place = math::select(a == off, batch(T(0)), batch(math::larger(a, w.lowest) - w.low));
-      return math::exp_nonpositive(batch(a - w.reference)) * place * w.factor;
-    } else {
-      batch e = f.earned(a, w.reference) * w.factor;
-      if constexpr (traits.uniform_share) e = e + w.share;
-      return e;
-    }
+    return attune::detail::weights_of_row<Op>(call_->saved, bound_.at[v].normalizer, visible_[v],
+                                              [&](std::vector<T> const& x) { return this->saved_lanes(call_->saved, x, v); });
   }
 
   /// Logits -> weights in place, 0 where unseen; sums of the block.
@@ -153,7 +117,6 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
     if (from >= to) return;
     bool const entropy = call_->request.entropy, counts = call_->request.above.has_value();
     batch const off(-std::numeric_limits<T>::infinity()), zero(T(0)), one(T(1)), level(T(call_->request.above.value_or(0)));
-    batch const undefined(std::numeric_limits<T>::quiet_NaN()), least = scalar<batch>::least();
     for (int v = 0; v < vectors; ++v) {
       auto const f = bound_.at[v].normalizer;
       row_weights const row = weights_[v];
@@ -161,7 +124,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
       for (index_t j = from; j < to; ++j) {
         T* const at = pairs + j * queries + v * lanes;
         batch const a = batch::load_aligned(at);
-        batch w = weight(f, row, a, first + j), seen = w;
+        batch w = attune::detail::weight_of<Op>(f, row, a, key<batch>{batch(T(first + j))}), seen = w;
         if constexpr (Masked) {
           auto const who = lanes_of<T, Arch>(bits[j] >> (v * lanes));
           w = xsimd::select(who, w, zero);
@@ -174,7 +137,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
         s.scored = s.scored + math::select(a == off, zero, one);
         s.mass = s.mass + w;
         if (counts) s.above = s.above + math::select(seen > level, one, zero);
-        if (entropy) s.entropy = s.entropy - math::select(w < zero, undefined, batch(w * math::log(math::larger(w, least))));
+        if (entropy) s.entropy = s.entropy + attune::detail::entropy_of(w);
       }
       sums& all = sums_[v];
       all.highest_logit = math::larger(all.highest_logit, s.highest_logit);
@@ -187,8 +150,6 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
-  /// A maximum drops NaN, a sum keeps it.
-  static batch or_nan(batch const& maximum, batch const& sum) { return math::select(sum == sum, maximum, sum); }
   template <class Number>
   void store(std::vector<Number>& to, int v, batch const& x) const {
     alignas(64) T lane[lanes];

@@ -25,10 +25,16 @@ ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, O
   return d < pairs.at.p.value_width ? pairs.value(f, j, d) : T(0);
 }
 
-/// Features [first, first + stretch) of a row of `visible` keys.
-template <class T, class Op>
+/// What a row's state, or its threshold and the sum of its weights, is handed to before it is finished: here to nobody.
+struct keeps_nothing {
+  template <class... State>
+  ATTUNE_HD void operator()(index_t, index_t, State const&...) const {}
+};
+
+/// Features [first, first + stretch) of row number n of `visible` keys.
+template <class T, class Op, class Keep = keeps_nothing>
 ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
-                                                     T const& visible, index_t first) {
+                                                     T const& visible, index_t first, index_t n = 0, Keep const& keep = {}) {
   using normalizer = typename Op::normalizer_policy;
   row_result<T> r;
   if constexpr (Op::has_threshold) {
@@ -45,6 +51,7 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       ATTUNE_KEEP_HERE(from);
       for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] + w * value_or_zero(pairs, f, j, from + d);
     });
+    keep(n, first, level, T(sum + poison));
     auto const done = finish_candidates(f.normalizer, level, sum, poison);
     for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] * done.value_factor;
     r.threshold = done.threshold;
@@ -56,6 +63,7 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j),
                                         [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
     });
+    keep(n, first, state);
     auto const done = finish_state<normalizer>(state, f.normalizer, visible);
     r.out = state.acc;
     r.ground_weight = done.ground_weight;
@@ -65,10 +73,11 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
 }
 
 /// One row of the forward pass, `stretch` features of it.
-template <class T, class Op>
+template <class T, class Op, class Keep = keeps_nothing>
 struct forward_program {
   served_problem<T, Op> at;
   outputs<Op, T> to;
+  Keep keep = {};
 
   ATTUNE_HD index_t pieces() const { return at.p.value_width < 1 ? 1 : stretches(at.p.value_width); }
   ATTUNE_HD index_t tasks() const { return row_task::count(at.p, pieces()); }
@@ -79,7 +88,7 @@ struct forward_program {
     row<T> const r = pairs.facts();
     auto const f = at.op.bind(r);
     index_t const first = t.piece * stretch;
-    auto const done = result_of_row(pairs, f, r.visible, first);
+    auto const done = result_of_row(pairs, f, r.visible, first, at.row_number(t.b, t.h, t.i), keep);
     for (int d = 0; d < stretch; ++d)
       if (first + d < at.p.value_width)
         to.out(t.b, t.h, t.i, first + d) =
@@ -89,11 +98,11 @@ struct forward_program {
 };
 
 /// The heads of one operator of a mixture, or all.
-template <class T, class Policy, class Op>
+template <class T, class Policy, class Op, class Keep = keeps_nothing>
 void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                  problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}) {
+                  problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}, Keep const& keep = {}) {
   settled<T, Policy, Op> const fixed(exec, op);
-  forward_program<T, Op> const program{{fixed.op, in, p, serves}, out};
+  forward_program<T, Op, Keep> const program{{fixed.op, in, p, serves}, out, keep};
   for_each_task(exec, program.tasks(), program);
 }
 

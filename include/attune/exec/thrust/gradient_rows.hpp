@@ -47,7 +47,7 @@ struct gradient_call {
   T* row_parameters;                          ///< B H Lq x parameters
   index_t places[parameters + 1];             ///< of the parameters inside the operator, in bytes: where a copy has them
 
-  ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * at.p.heads + h) * at.p.queries + i; }
+  ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return at.row_number(b, h, i); }
   ATTUNE_HD static T number(tensor<T const> const& x, index_t b, index_t h, index_t i) {
     return x.absent() ? T(0) : x(b, h, i, 0);
   }

@@ -7,6 +7,8 @@
 // are computed by the row that they belong to.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include <thrust/device_vector.h>
@@ -22,6 +24,7 @@ class numbers {
  public:
   numbers() = default;
   explicit numbers(index_t n) : values_(std::size_t(n), T{}) {}
+  explicit numbers(std::vector<T> const& from) : values_(from.begin(), from.end()) {}
   T* data() {
     if constexpr (memory_of_policy<Policy> == memory_kind::device)
       return ::thrust::raw_pointer_cast(values_.data());
@@ -33,6 +36,28 @@ class numbers {
 
  private:
   std::conditional_t<memory_of_policy<Policy> == memory_kind::device, ::thrust::device_vector<T>, std::vector<T>> values_;
+};
+
+/// Arrays of the host that programs of a policy write: themselves where programs can, else copies that fetch() brings back.
+template <class Policy>
+class written {
+ public:
+  template <class T>
+  T* of(std::vector<T>& array) {
+    if constexpr (memory_of_policy<Policy> == memory_kind::host) {
+      return array.data();
+    } else {
+      auto const there = std::make_shared<numbers<T, Policy>>(index_t(array.size()));
+      back_.push_back([&array, there] { array = there->copied(); });
+      return there->data();
+    }
+  }
+  void fetch() const {
+    for (auto const& bring : back_) bring();
+  }
+
+ private:
+  std::vector<std::function<void()>> back_;
 };
 
 /// The values of a computed parameter, one task each.

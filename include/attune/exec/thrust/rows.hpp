@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   thrust::for_each_n(policy, tasks, n, program):   one task = one row, or a stretch of its features
+//   for_each_task(executor, n, program):   one task = one row, or a stretch of its features
 //
 // What every row program is made of: the problem as plain numbers and pointers, a row's view of its pairs, accumulators of fixed
 // size. No container, no library call that a device lacks, nothing of size Lq x Lk.
@@ -10,11 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <thrust/for_each.h>
-#include <thrust/iterator/counting_iterator.h>
-
 #include <attune/exec/thrust/device_ready.hpp>
-#include <attune/exec/thrust/executor.hpp>
+#include <attune/exec/thrust/launch.hpp>
 #include <attune/exec/thrust/terms.hpp>
 #include <attune/operators/row_state.hpp>
 
@@ -61,6 +58,9 @@ struct served_problem {
   inputs_type in;
   problem_shape p;
   heads_served serves = {};
+
+  /// The place of a row among all B H Lq.
+  ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
 };
 
 /// A row's view of its pairs.
@@ -160,12 +160,6 @@ struct row_pairs {
     (..., visit(C{}, at.op.template owner<I>(), std::integral_constant<int, I>{}));
   }
 };
-
-/// Runs program(n) for n in [0, tasks).
-template <class Exec, class Program>
-void for_each_task(Exec const& exec, index_t tasks, Program const& program) {
-  if (tasks > 0) ::thrust::for_each_n(exec.policy, ::thrust::counting_iterator<index_t>(0), tasks, program);
-}
 
 /// Task (b, h, piece, i) of B H pieces Lq: neighbours are queries of one head, which read the same keys.
 struct row_task {

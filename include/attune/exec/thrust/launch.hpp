@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for_each_task(executor, tasks, program):   program(n) for n in [0, tasks), on the executor's policy
+//
+// thrust::for_each_n; of a CUDA policy the same by a kernel of our own, on the policy's stream: the one behind for_each_n holds four
+// copies of what it calls (two items per thread, full and partial tiles), which a row program pays for in registers and in minutes
+// of compilation.
+#pragma once
+
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+
+#include <attune/exec/thrust/executor.hpp>
+
+namespace attune::exec_thrust {
+
+#if defined(__CUDACC__)
+inline constexpr int threads_of_block = 128;
+
+template <class Program>
+__global__ void __launch_bounds__(threads_of_block) program_kernel(Program const __grid_constant__ program, index_t tasks) {
+  index_t const n = index_t(blockIdx.x) * threads_of_block + index_t(threadIdx.x);
+  if (n < tasks) program(n);
+}
+
+/// Waits for the kernel where for_each_n would: not for policies that say `nosync`.
+template <class Policy, class Program>
+void launch(Policy policy, index_t tasks, Program const& program) {
+  auto const blocks = static_cast<unsigned>((tasks + threads_of_block - 1) / threads_of_block);
+  program_kernel<<<blocks, threads_of_block, 0, ::thrust::cuda_cub::stream(policy)>>>(program, tasks);
+  ::thrust::cuda_cub::throw_on_error(cudaGetLastError(), "attune: the launch of a program failed");
+  ::thrust::cuda_cub::throw_on_error(::thrust::cuda_cub::synchronize_optional(policy), "attune: a program failed");
+}
+#endif
+
+/// Runs program(n) for n in [0, tasks).
+template <class Exec, class Program>
+void for_each_task(Exec const& exec, index_t tasks, Program const& program) {
+  if (tasks <= 0) return;
+#if defined(__CUDACC__) && !defined(ATTUNE_BASELINE)
+  if constexpr (Exec::memory == memory_kind::device)
+    launch(exec.policy, tasks, program);
+  else
+#endif
+    ::thrust::for_each_n(exec.policy, ::thrust::counting_iterator<index_t>(0), tasks, program);
+}
+
+}  // namespace attune::exec_thrust

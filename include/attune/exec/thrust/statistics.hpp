@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   rows = forward_and_save(thrust_on(policy), op, in, {.out = O});   s = statistics(thrust_on(policy), op, in, rows, {.columns = true})
+//
+// A second look at the rows: with what the forward pass saved each weight is known at once. One task owns a row, another program's
+// tasks own a column each.
+#pragma once
+
+#include <attune/exec/row_weights.hpp>
+#include <attune/exec/statistics.hpp>
+#include <attune/exec/thrust/saved.hpp>
+
+namespace attune {
+
+namespace exec_thrust {
+
+/// What both programs read.
+template <class T, class Op>
+struct statistics_call {
+  served_problem<T, Op> at;
+  saved_view<T const> saved;
+  key_interval keys;
+  bool entropy, counts;
+  T above;
+
+  template <class Bound>
+  ATTUNE_HD attune::detail::row_weights<T> weights(Bound const& f, T const& visible, index_t n) const {
+    return attune::detail::weights_of_row<Op>(saved, f.normalizer, visible, [n](T const* x) { return x[n]; });
+  }
+};
+
+/// Sums over keys of one row.
+template <class T>
+struct statistics_sums {
+  T logits = T(0), mass = T(0), entropy = T(0);
+  ATTUNE_HD void add(statistics_sums const& s) {
+    logits = logits + s.logits;
+    mass = mass + s.mass;
+    entropy = entropy + s.entropy;
+  }
+};
+
+template <class T, class Op>
+struct row_statistics_program {
+  statistics_call<T, Op> call;
+  T *highest_logit, *mean_logit, *highest_weight, *mass, *first_key, *ground_weight, *entropy;
+  index_t *scored, *above;
+
+  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
+    constexpr int together = 64;  // so many keys sum from zero: error grows with that, not with Lk
+    row_task const t(n, call.at.p, 1);
+    row_pairs<T, Op> const pairs{call.at, t.b, t.h, t.i};
+    row<T> const r = pairs.facts();
+    auto const f = call.at.op.bind(r);
+    index_t const row = call.at.row_number(t.b, t.h, t.i);
+    auto const w = call.weights(f, r.visible, row);
+    T const off = -math::infinity<T>();
+    T high = off, most = off, first(0);
+    statistics_sums<T> all, some;
+    index_t count = 0, larger = 0;
+    int pending = 0;
+    pairs.for_each_key([&](index_t j) {
+      if (j < call.keys.first || j >= call.keys.last) return;
+      T const a = logit(pairs, f, j), x = attune::detail::weight_of<Op>(f.normalizer, w, a, key<T>{T(double(j))});
+      high = math::larger(high, a);
+      most = math::larger(most, x);
+      if (!(a == off)) {
+        some.logits = some.logits + a;
+        ++count;
+      }
+      some.mass = some.mass + x;
+      if (call.counts && x > call.above) ++larger;
+      if (call.entropy) some.entropy = some.entropy + attune::detail::entropy_of(x);
+      if (j == 0) first = x;
+      if (++pending < together) return;
+      all.add(some);
+      some = {};
+      pending = 0;
+    });
+    all.add(some);
+    T const mean = count > 0 ? T(all.logits / T(double(count)) + f.logit_shift) : off;
+    highest_logit[row] = attune::detail::or_nan(count > 0 ? T(high + f.logit_shift) : off, mean);
+    mean_logit[row] = mean;
+    highest_weight[row] = attune::detail::or_nan(most, all.mass);
+    mass[row] = all.mass;
+    first_key[row] = first;
+    ground_weight[row] = w.ground;
+    scored[row] = count;
+    if (call.entropy) entropy[row] = all.entropy;
+    if (call.counts) above[row] = larger;
+  }
+
+  /// A threshold belongs to the very bits that it was found from.
+  ATTUNE_HD static T logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j) {
+    if constexpr (Op::has_threshold)
+      return same_logit(pairs, f, j);
+    else
+      return pairs.logit(f, j);
+  }
+};
+
+/// Task (b, h, j): what key j received from all queries.
+template <class T, class Op>
+struct column_program {
+  statistics_call<T, Op> call;
+  T* columns;
+  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
+    problem_shape const& p = call.at.p;
+    index_t const j = n % p.keys, h = n / p.keys % p.heads, b = n / (p.keys * p.heads);
+    double sum = 0;
+    if (j >= call.keys.first && j < call.keys.last)
+      for (index_t i = 0; i < p.queries; ++i) {
+        if (!mask::sees(call.at.op.mask, p.row(b, h, i), j)) continue;
+        row_pairs<T, Op> const pairs{call.at, b, h, i};
+        row<T> const r = pairs.facts();
+        auto const f = call.at.op.bind(r);
+        auto const w = call.weights(f, r.visible, call.at.row_number(b, h, i));
+        sum += double(attune::detail::weight_of<Op>(f.normalizer, w, row_statistics_program<T, Op>::logit(pairs, f, j),
+                                                    key<T>{T(double(j))}));
+      }
+    columns[n] = T(sum);
+  }
+};
+
+}  // namespace exec_thrust
+
+/// Statistics of logits and weights (exec/statistics.hpp), in memory of the host; nothing of size Lq x Lk exists. `saved` is what
+/// forward_and_save returned, of this or of another executor. `keys` restricts rows and columns to the keys [first, last), weighed
+/// as among all keys: `merge` puts such parts together.
+/// Errors:      attune::error names argument, value and expectation.
+/// Complexity:  2 D flops per visible pair, once for the rows and once for the columns, which bind each row again for every key.
+/// Determinism: the same bits on every run and for any number of threads.
+template <class T, class Policy, class Op>
+row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             saved_rows<T, Op> const& saved, statistics_request const& request, key_interval keys) {
+  problem_shape const p = detail::checked_statistics<T>(op, in, saved, request, keys, exec.memory);
+  row_statistics<T> to(p, request);
+  index_t const rows = exec_thrust::row_task::count(p, 1);
+  if (rows == 0) return to;
+  exec_thrust::settled<T, Policy, Op> const fixed(exec, op);
+  exec_thrust::readable_rows<T, Policy, Op> const rows_there(saved);
+  exec_thrust::statistics_call<T, Op> const call{{fixed.op, in, p}, rows_there.view,           keys,
+                                                 request.entropy,   request.above.has_value(), T(request.above.value_or(0))};
+  exec_thrust::written<Policy> results;
+  exec_thrust::row_statistics_program<T, Op> const program{call,
+                                                           results.of(to.highest_logit),
+                                                           results.of(to.mean_logit),
+                                                           results.of(to.highest_weight),
+                                                           results.of(to.mass),
+                                                           results.of(to.first_key),
+                                                           results.of(to.ground_weight),
+                                                           results.of(to.entropy),
+                                                           results.of(to.scored),
+                                                           results.of(to.above)};
+  exec_thrust::for_each_task(exec, rows, program);
+  if (request.columns)
+    exec_thrust::for_each_task(exec, index_t(to.columns.size()),
+                               exec_thrust::column_program<T, Op>{call, results.of(to.columns)});
+  results.fetch();
+  return to;
+}
+
+/// The same over all keys.
+template <class T, class Policy, class Op>
+row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             saved_rows<T, Op> const& saved, statistics_request const& request = {}) {
+  return statistics(exec, op, in, saved, request, {0, in.v.extents().position});
+}
+
+}  // namespace attune

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   keys of every head, sorted by their scalar      scan over the keys of each line, from either side
+//
+// What the operators on sorted keys have in common on Thrust. All heads are sorted at once, by value and then, stably, by head. A
+// line is the sorted keys of one head with its values and bandwidth: heads that share all three share a line, and its scan. States
+// carry the number of their line: the product of states of two lines is the second, so that one scan serves them all.
+#pragma once
+
+#include <numeric>
+
+#include <thrust/binary_search.h>
+#include <thrust/execution_policy.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/scan.h>
+#include <thrust/sort.h>
+
+#include <attune/exec/thrust/memory.hpp>
+#include <attune/sorted/problem.hpp>
+
+namespace attune::sorted::detail {
+
+/// Features that one state carries beside its mass.
+inline constexpr int line_stretch = 8;
+
+/// Value of key n of (B, H', Lk) and its number.
+template <class W, class T>
+struct scalar_program {
+  tensor<T const> from;
+  W* values;
+  index_t* places;
+  ATTUNE_HD void operator()(index_t n) const {
+    shape const e = from.extents();
+    values[n] = W(from(n / (e.head * e.position), n / e.position % e.head, n % e.position, 0));
+    places[n] = n;
+  }
+};
+/// The head of a place, and its value again.
+struct head_program {
+  index_t const* places;
+  index_t* heads;
+  index_t keys;
+  ATTUNE_HD void operator()(index_t n) const { heads[n] = places[n] / keys; }
+};
+template <class W, class T>
+struct gather_scalar_program {
+  tensor<T const> from;
+  W* values;
+  index_t* places;
+  ATTUNE_HD void operator()(index_t n) const {
+    shape const e = from.extents();
+    index_t const at = places[n];
+    values[n] = W(from(at / (e.head * e.position), at / e.position % e.head, at % e.position, 0));
+    places[n] = at % e.position;
+  }
+};
+
+/// The keys of every (batch, key head) in ascending order, equal ones in order of position.
+template <class W, class Policy>
+class sorted_scalars {
+ public:
+  template <class T>
+  sorted_scalars(thrust_executor<T, Policy> const& exec, tensor<T const> const& k)
+      : values_(k.extents().size()), places_(k.extents().size()) {
+    index_t const n = k.extents().size();
+    W* const values = values_.data();
+    index_t* const places = places_.data();
+    attune::exec_thrust::for_each_task(exec, n, scalar_program<W, T>{k, values, places});
+    ::thrust::stable_sort_by_key(exec.policy, values, values + n, places);
+    attune::exec_thrust::numbers<index_t, Policy> of_heads(n);
+    index_t* const heads = of_heads.data();
+    attune::exec_thrust::for_each_task(exec, n, head_program{places, heads, k.extents().position});
+    ::thrust::stable_sort_by_key(exec.policy, heads, heads + n, places);
+    attune::exec_thrust::for_each_task(exec, n, gather_scalar_program<W, T>{k, values, places});
+  }
+  W const* values() { return values_.data(); }
+  index_t const* places() { return places_.data(); }
+
+ private:
+  attune::exec_thrust::numbers<W, Policy> values_;
+  attune::exec_thrust::numbers<index_t, Policy> places_;
+};
+
+/// Sorted keys, their values and who reads them; copied to where programs run.
+template <class W, class T>
+struct key_lines {
+  extents e;
+  index_t lines;  ///< per batch
+  W const* scalars;
+  index_t const* places;
+  tensor<T const> v, q;
+
+  /// The least number of lines: a divisor of the heads that key and value heads divide, or all heads where each has a bandwidth.
+  static index_t count(extents const& e, bool bandwidth_of_heads) {
+    return bandwidth_of_heads ? e.heads : std::lcm(e.key_heads, e.value_heads);
+  }
+  index_t states() const { return e.batch * lines * e.keys; }
+  ATTUNE_HD index_t line_of(index_t b, index_t h) const { return b * lines + h * lines / e.heads; }
+  /// The first head of a line.
+  ATTUNE_HD index_t head_of(index_t line) const { return line % lines * e.heads / lines; }
+  ATTUNE_HD index_t batch_of(index_t line) const { return line / lines; }
+  /// The sorted keys of a line.
+  ATTUNE_HD W const* keys_of(index_t line) const { return scalars + first_of(line); }
+  ATTUNE_HD index_t place_of(index_t line, index_t rank) const { return places[first_of(line) + rank]; }
+  ATTUNE_HD T value(index_t line, index_t place, index_t d) const {
+    return v(batch_of(line), e.value_head(head_of(line)), place, d);
+  }
+  /// How many keys lie before x, or not behind it.
+  ATTUNE_HD index_t before(index_t line, W const& x) const {
+    W const* const k = keys_of(line);
+    return index_t(::thrust::lower_bound(::thrust::seq, k, k + e.keys, x) - k);
+  }
+  ATTUNE_HD index_t not_behind(index_t line, W const& x) const {
+    W const* const k = keys_of(line);
+    return index_t(::thrust::upper_bound(::thrust::seq, k, k + e.keys, x) - k);
+  }
+
+ private:
+  ATTUNE_HD index_t first_of(index_t line) const { return (batch_of(line) * e.key_heads + e.key_head(head_of(line))) * e.keys; }
+};
+
+/// From which end of its line a scan starts.
+enum class scan_end { lowest, highest };
+
+/// Entry n of a scan is a key of line n / Lk, its rank counted from the end where the scan starts.
+template <class Lines, class Source, scan_end From>
+struct scan_source {
+  Lines lines;
+  Source source;
+  ATTUNE_HD auto operator()(index_t n) const {
+    index_t const line = n / lines.e.keys, rank = n % lines.e.keys;
+    return source(lines, line, From == scan_end::lowest ? rank : lines.e.keys - 1 - rank);
+  }
+};
+
+/// to[n] = the product of the entries up to n of n's line. `product` is associative up to rounding.
+template <scan_end From, class Exec, class Lines, class Source, class Product, class State>
+void scan_lines(Exec const& exec, Lines const& lines, Source const& source, Product const& product, State* to) {
+  index_t const n = lines.states();
+  auto const first = ::thrust::make_transform_iterator(::thrust::counting_iterator<index_t>(0),
+                                                       scan_source<Lines, Source, From>{lines, source});
+  ::thrust::inclusive_scan(exec.policy, first, first + n, to, product);
+}
+
+/// Thrust's operators see full rows only.
+inline void require_full(char const* function, visibility const& sees) {
+  if (!sees.sees_all())
+    throw error(function, "sees", "the value " + to_string(sees),
+                "full: rows that see less are sums over O(log n) runs of keys, which the CPU's threads do");
+}
+
+/// Task (b, h, i) of all queries.
+struct query_task {
+  index_t b, h, i;
+  ATTUNE_HD query_task(index_t n, extents const& e)
+      : b(n / (e.heads * e.queries)), h(n / e.queries % e.heads), i(n % e.queries) {}
+  static index_t count(extents const& e) { return e.batch * e.heads * e.queries; }
+};
+
+/// Task (b, key head, j): the sum over the heads that share a key, in units of 1 / tau.
+template <class W, class T>
+struct shared_key_program {
+  extents e;
+  parameter tau;
+  W const* by_key;
+  tensor<T> d_k;
+  ATTUNE_HD void operator()(index_t n) const {
+    index_t const j = n % e.keys, g = n / e.keys % e.key_heads, b = n / (e.keys * e.key_heads), each = e.heads / e.key_heads;
+    W sum(0);
+    for (index_t h = g * each; h < (g + 1) * each; ++h)
+      sum = sum + by_key[(b * e.heads + h) * e.keys + j] / tau.template value<W>(b, h, 0);
+    d_k(b, g, j, 0) = T(sum);
+  }
+};
+
+}  // namespace attune::sorted::detail

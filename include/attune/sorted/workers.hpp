@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for_each_head(workers{threads}, extents, f)
+#pragma once
+
+#include <attune/exec/cpu/threads.hpp>
+#include <attune/exec/thread_pool.hpp>
+#include <attune/sorted/problem.hpp>
+
+namespace attune::sorted {
+
+/// Whose threads, and how many (0: as many as there are). Results are bitwise the same for any number.
+struct workers {
+  int threads = 0;
+  thread_executor_ref executor = thread_pool{};
+};
+
+namespace detail {
+
+/// Calls f(batch, head) for every head, heads that share keys or values one after the other on one thread: their gradients are
+/// added in the same order whatever the number of threads.
+template <class F>
+void for_each_head(workers const& who, extents const& e, F const& f) {
+  index_t const groups = e.groups(), each = e.heads / groups;
+  exec_cpu::parallel(who.executor, who.threads, e.batch * groups, [&] {
+    return [&](index_t task) {
+      for (index_t h = task % groups * each; h < (task % groups + 1) * each; ++h) f(task / groups, h);
+    };
+  });
+}
+
+}  // namespace detail
+}  // namespace attune::sorted

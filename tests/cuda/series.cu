@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+#include "parity.hpp"
+
+namespace attune::cuda_test {
+
+TEST_CASE("cuda: Transformer-XL") {
+  check_parity_of<float, true>([](auto& learned) {
+    return transformer_xl_attention(learned(4, 1, 64), learned(4, 1, 64), learned(1, 401, 64), visible());
+  });
+}
+TEST_CASE("cuda: GOAT, Fourier") {
+  check_parity_of<float, true>([](auto& learned) {
+    return goat_fourier_attention(8, {learned(4, 5, 1), learned(4, 5, 1), learned(4, 5, 1)}, visible());
+  });
+}
+
+}  // namespace attune::cuda_test

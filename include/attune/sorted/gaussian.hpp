@@ -359,15 +359,12 @@ gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T>
   detail::check_bandwidth<T>("sorted::forward(gaussian)", e, op.tau);
   detail::check_tolerance("sorted::forward(gaussian)", op.tolerance);
   detail::check_results("sorted::forward(gaussian)", e, to);
-  std::vector<gaussian_certificate> of_heads(std::size_t(e.batch * e.heads));
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+  return detail::report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
     detail::gaussian_head<T, Arch> head(op, in, e, b, h);
-    of_heads[std::size_t(b * e.heads + h)] = head.forward();
+    auto const certificate = head.forward();
     head.write(to);
+    return certificate;
   });
-  gaussian_certificate worst;
-  for (auto const& c : of_heads) worst.include(c);
-  return worst;
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>, exact for the approximate weights, whose rows differ from the exact ones by at most
@@ -382,16 +379,14 @@ gaussian_certificate vjp(gaussian const& op, arrays<T> const& in, cotangents<T> 
   detail::check_gradients("sorted::vjp(gaussian)", e, by, d);
   detail::clear(d.sort_k);
   detail::clear(d.v);
-  std::vector<gaussian_certificate> of_heads(std::size_t(e.batch * e.heads));
-  std::vector<double> by_tau(of_heads.size());
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+  std::vector<double> by_tau(std::size_t(e.batch * e.heads));
+  auto const worst = detail::report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
     detail::gaussian_head<T, Arch> head(op, in, e, b, h);
-    of_heads[std::size_t(b * e.heads + h)] = head.forward();
+    auto const certificate = head.forward();
     by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
+    return certificate;
   });
   detail::write_tau(e, by_tau, d.tau);
-  gaussian_certificate worst;
-  for (auto const& c : of_heads) worst.include(c);
   return worst;
 }
 

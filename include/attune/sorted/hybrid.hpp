@@ -464,16 +464,14 @@ hybrid_certificate forward(Op const& op, hybrid_arrays<T> const& in, hybrid_resu
   detail::extents const e = detail::checked_hybrid("sorted::forward(hybrid)", call, in);
   detail::check_results("sorted::forward(hybrid)", e, results<T>{to.out, to.lse});
   detail::require_shape("sorted::forward(hybrid)", "discarded", to.discarded, e.query_side(1), true);
-  std::vector<hybrid_certificate> of_heads(std::size_t(e.batch * e.heads));
-  detail::for_each_head(who, detail::tasks_of(e, in), [&](index_t b, index_t h) {
+  return detail::report_of_heads<hybrid_certificate>(who, detail::tasks_of(e, in), [&](index_t b, index_t h) {
+    hybrid_certificate certificate;
     detail::with_head<T, Arch>(call, in, e, b, h, who, [&](auto& head) {
-      of_heads[std::size_t(b * e.heads + h)] = head.forward();
+      certificate = head.forward();
       head.write(to);
     });
+    return certificate;
   });
-  hybrid_certificate worst;
-  for (auto const& c : of_heads) worst.include(c);
-  return worst;
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>, exact for the approximate weights up to rounding. Runs the forward pass again:
@@ -504,19 +502,18 @@ hybrid_certificate vjp(Op const& op, hybrid_arrays<T> const& in, cotangents<T> c
   detail::row_parameters by_row{zero, zero};
   detail::sink_parameters by_sink{std::vector<double>(std::size_t(heads), 0.0),
                                   std::vector<double>(std::size_t(heads * e.width), 0.0)};
-  std::vector<hybrid_certificate> of_heads(static_cast<std::size_t>(heads));
-  detail::for_each_head(who, detail::tasks_of(e, in), [&](index_t b, index_t h) {
+  auto const worst = detail::report_of_heads<hybrid_certificate>(who, detail::tasks_of(e, in), [&](index_t b, index_t h) {
+    hybrid_certificate certificate;
     detail::with_head<T, Arch>(call, in, e, b, h, who, [&](auto& head) {
-      of_heads[std::size_t(b * e.heads + h)] = head.forward();
+      certificate = head.forward();
       head.backward(by, d, by_row, by_sink);
     });
+    return certificate;
   });
   detail::write_shared(e, by_row.tau, e.queries, 1, d.tau);
   detail::write_shared(e, by_row.scale, e.queries, 1, d.scale);
   detail::write_shared(e, by_sink.key, 1, 1, d.sink_k);
   detail::write_shared(e, by_sink.value, 1, e.width, d.sink_v);
-  hybrid_certificate worst;
-  for (auto const& c : of_heads) worst.include(c);
   return worst;
 }
 

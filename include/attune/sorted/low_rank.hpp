@@ -139,15 +139,12 @@ low_rank_report forward(Op const& op, arrays<T> const& in, results<T> const& to,
   char const* const name = "sorted::forward(features)";
   detail::extents const e = detail::checked_features(name, op, in);
   detail::check_results(name, e, to);
-  std::vector<low_rank_report> of_heads(std::size_t(e.batch * e.heads));
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+  return detail::report_of_heads<low_rank_report>(who, e, [&](index_t b, index_t h) {
     detail::low_rank_head<T, Op> head(op, in, e, b, h);
-    of_heads[std::size_t(b * e.heads + h)] = head.forward();
+    auto const report = head.forward();
     head.write(to);
+    return report;
   });
-  low_rank_report all;
-  for (auto const& r : of_heads) all.include(r);
-  return all;
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse> by what the approximation computes. Nystroem has none by tau: its landmarks are keys,
@@ -162,16 +159,14 @@ low_rank_report vjp(Op const& op, arrays<T> const& in, cotangents<T> const& by, 
     throw error(name, "d.tau", "a tensor", "none: landmarks are held still, which leaves no gradient by tau");
   detail::clear(d.sort_k);
   detail::clear(d.v);
-  std::vector<low_rank_report> of_heads(std::size_t(e.batch * e.heads));
-  std::vector<double> by_tau(of_heads.size());
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
+  std::vector<double> by_tau(std::size_t(e.batch * e.heads));
+  auto const all = detail::report_of_heads<low_rank_report>(who, e, [&](index_t b, index_t h) {
     detail::low_rank_head<T, Op> head(op, in, e, b, h);
-    of_heads[std::size_t(b * e.heads + h)] = head.forward();
+    auto const report = head.forward();
     by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
+    return report;
   });
   detail::write_tau(e, by_tau, d.tau);
-  low_rank_report all;
-  for (auto const& r : of_heads) all.include(r);
   return all;
 }
 

@@ -4,6 +4,9 @@
 //   for_each_head(workers{threads}, extents, f)
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include <attune/exec/cpu/threads.hpp>
 #include <attune/exec/thread_pool.hpp>
 #include <attune/sorted/problem.hpp>
@@ -28,6 +31,16 @@ void for_each_head(workers const& who, extents const& e, F const& f) {
       for (index_t h = task % groups * each; h < (task % groups + 1) * each; ++h) f(task / groups, h);
     };
   });
+}
+
+/// The same where f(batch, head) returns what the head left out: all of these together (`include`), in the order of the heads.
+template <class Report, class F>
+Report report_of_heads(workers const& who, extents const& e, F const& f) {
+  std::vector<Report> of_heads(std::size_t(e.batch * e.heads));
+  for_each_head(who, e, [&](index_t b, index_t h) { of_heads[std::size_t(b * e.heads + h)] = f(b, h); });
+  Report all;
+  for (Report const& r : of_heads) all.include(r);
+  return all;
 }
 
 }  // namespace detail

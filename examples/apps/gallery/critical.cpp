@@ -8,9 +8,9 @@
 #include <attune/analysis/kolmogorov_smirnov.hpp>
 #include <attune/analysis/random_selection.hpp>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "rows.hpp"
-#include "table.hpp"
+#include "shared/csv.hpp"
 
 namespace gallery {
 namespace {
@@ -61,7 +61,7 @@ double p_of(std::vector<double> const& a, std::vector<double> const& b) {
 
 std::string run(context const& c) {
   constexpr double level = 0.01;
-  table shares({"keys", "rows", "heads", "rows_printed", "heads_printed"}),
+  apps::csv shares({"keys", "rows", "heads", "rows_printed", "heads_printed"}),
       p_values({"selected", "rows", "heads", "rows_printed", "heads_printed"});
   std::vector<index_t> lengths;
   for (index_t const keys : {32, 64, 128, 192, 256, 384, 512})
@@ -88,17 +88,17 @@ std::string run(context const& c) {
     };
     last = {share_of(&samples::expected, false), share_of(&samples::expected, true), share_of(&samples::printed, false),
             share_of(&samples::printed, true)};
-    shares.add({double(keys), last[0], last[1], last[2], last[3]});
+    shares.row({keys, last[0], last[1], last[2], last[3]});
     if (keys == lengths.back())
       for (index_t const n : sizes) {
         samples const& s = at(n);
-        p_values.add({double(n), p_of(s.distance, s.expected), p_of(by_head(c, s.distance), by_head(c, s.expected)),
+        p_values.row({n, p_of(s.distance, s.expected), p_of(by_head(c, s.distance), by_head(c, s.expected)),
                       p_of(s.distance, s.printed), p_of(by_head(c, s.distance), by_head(c, s.printed))});
       }
     c.bar->add(critical().cost / double(lengths.size()));
   }
-  shares.write(c.output / "critical.csv");
-  p_values.write(c.output / "critical_p.csv");
+  shares.save(c.output / "critical.csv");
+  p_values.save(c.output / "critical_p.csv");
   auto const said = [](double share) { return share == share ? apps::text("%.2f L", share) : std::string("none"); };
   return apps::text("On %td keys, with the expectation of Theorem 1 as it is, the critical N is ", lengths.back()) +
          said(last[1]) + apps::text(" for the means of %td heads and ", c.heads()) + said(last[0]) +

@@ -4,9 +4,9 @@
 // Theorem 1 on real rows: the distance of the keys that a row does not select, and its bounds.
 #include <attune/analysis/random_selection.hpp>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "rows.hpp"
-#include "table.hpp"
+#include "shared/csv.hpp"
 
 namespace gallery {
 namespace {
@@ -40,14 +40,14 @@ struct summary {
 };
 
 /// Adds a line: quartiles over the heads.
-summary add_line(context const& c, table& to, index_t keys, index_t selected) {
+summary add_line(context const& c, apps::csv& to, index_t keys, index_t selected) {
   std::vector<row_place> const rows = rows_of(c, keys);
   auto const all = computed(c, rows.size(), [&](std::size_t n) { return measure(c, rows[n], selected); });
   std::vector<double> line{double(keys), double(selected)};
   for (auto const number :
        {&measured::distance, &measured::bound, &measured::expected_low, &measured::expected_high, &measured::printed})
     for (double const share : {0.25, 0.5, 0.75}) line.push_back(quantile(by_head(c, rows, all, number), share));
-  to.add(line);
+  to.row({line.begin(), line.end()});
   return {line[3], line[6], line[9], line[12], line[15]};
 }
 
@@ -59,7 +59,7 @@ std::vector<std::string> columns() {
 }
 
 std::string run(context const& c) {
-  table by_length(columns()), by_selected(columns());
+  apps::csv by_length(columns()), by_selected(columns());
   constexpr index_t few = 5;
   std::vector<index_t> lengths, counts;
   for (index_t keys = 32; keys <= c.length(); keys *= 2) lengths.push_back(keys);
@@ -75,8 +75,8 @@ std::string run(context const& c) {
     selected.push_back(add_line(c, by_selected, c.length(), n));
     c.bar->add(distances().cost * share);
   }
-  by_length.write(c.output / "distances_by_length.csv");
-  by_selected.write(c.output / "distances_by_selected.csv");
+  by_length.save(c.output / "distances_by_length.csv");
+  by_selected.save(c.output / "distances_by_selected.csv");
 
   double const exponent = std::log(grown.back().median_distance / grown.front().median_distance) /
                           std::log(double(lengths.back()) / double(lengths.front()));

@@ -2,71 +2,55 @@
 // Copyright (c) 2026 The attune authors
 //
 // attune_gallery: the experiments of the papers on the activations of a real model, as CSV, SVG and one page. --help says more.
-#include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <iostream>
-#include <thread>
-
-#include <CLI/CLI.hpp>
-
-#include "page.hpp"
+#include "experiments.hpp"
+#include "rows.hpp"
+#include "shared/text.hpp"
 
 namespace {
 
-constexpr char const* about =
-    "Repeats the experiments of the papers on queries, keys and values of a real language model that reads Alice in\n"
-    "Wonderland. Each writes NAME.csv and NAME.svg (drawn by gnuplot) and prints what is to be seen; `page`, or no name at\n"
-    "all, makes them all and one self-contained page, gallery.html. Ends with status 2 if a bound that is proved fails on\n"
-    "these data, or if something prevents the run.";
+std::string introduction(apps::context const& c) {
+  apps::layer const& l = c.layers.front();
+  return apps::text(
+             "<p class=\"lead\">What three papers say about the weights of attention, on the queries, keys and values of a "
+             "real model: %zu layers "
+             "of %td heads of width %td that read the first %td tokens of <em>Alice’s Adventures in Wonderland</em>.</p>\n",
+             c.layers.size(), l.heads, l.width, l.length) +
+         "<p>The papers measured GPT-2, or models of their own; this is a small sentence-embedding model (all-MiniLM-L6-v2, "
+         "bidirectional). Where "
+         "its numbers differ from theirs, the model may differ; where a bound is broken, the bound is wrong. Every number on "
+         "this page was "
+         "computed when it was written, by the functions of <code>attune/analysis</code> and the operators themselves. The "
+         "program stops if an "
+         "inequality that is proved fails on any row. Which claims of the papers hold is in "
+         "<code>docs/ledger.md</code>.</p>";
+}
+
+std::string method(apps::context const& c) {
+  return apps::text("<p>Rows: %td queries of every head, evenly spaced in the text (all of them under the eight systems, %td",
+                    gallery::queries_per_head(c), gallery::grid_queries_per_head(c)) +
+         " in the grid); over L keys means a text cut short after L tokens. Sinks, thresholds, gates and α are set by fixed "
+         "rules "
+         "(<code>examples/apps/shared/layer.hpp</code>): the model was trained with softmax. The numbers behind the pictures "
+         "are in CSV files "
+         "beside this page; <code>scripts/gallery NAME</code> makes one experiment again.</p>\n";
+}
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  gallery::context c;
-  std::filesystem::path data = APPS_DATA;
-  c.output = "gallery-output";
-  std::string gnuplot = "gnuplot";
-  bool quiet = false;
-  CLI::App app(about, "attune_gallery");
-  app.add_option("--output", c.output, "folder for the pictures and the page")->type_name("DIR")->capture_default_str();
-  app.add_option("--data", data, "folder of the activations")->type_name("DIR")->capture_default_str();
-  app.add_option("--threads", c.threads, "threads; 0: one per processor")->check(CLI::Range(0, 1024));
-  app.add_option("--gnuplot", gnuplot, "the program that draws")->type_name("PROGRAM")->capture_default_str();
-  app.add_flag("--quick", c.quick, "fewer rows and points: to see that all of it works");
-  app.add_flag("--quiet", quiet, "no progress on stderr");
-  c.threads = 0;
-  std::vector<gallery::experiment> all = gallery::all_experiments();
-  for (gallery::experiment const& e : all) app.add_subcommand(e.name, e.summary)->fallthrough();
-  app.add_subcommand("page", "all of them, and gallery.html")->fallthrough();
-  CLI11_PARSE(app, argc, argv);
-
-  bool const page = app.get_subcommands().empty() || app.got_subcommand("page");
-  if (!page) std::erase_if(all, [&](gallery::experiment const& e) { return !app.got_subcommand(e.name); });
-  if (c.threads == 0) c.threads = std::max(1, int(std::thread::hardware_concurrency()));
-  std::filesystem::create_directories(c.output);
-  double cost = 0;
-  for (gallery::experiment const& e : all) cost += e.cost;
-  apps::progress bar(cost, quiet);
-  c.bar = &bar;
-  bar.stage("reading activations");
-  for (int const number : {0, 2}) c.layers.push_back(apps::load_layer(data, number, c.quick ? 2 : 0));
-  std::vector<gallery::finding> found;
-  for (gallery::experiment const& e : all) {
-    bar.stage(e.name);
-    found.push_back({e, e.run(c)});
-    draw(e, c, gnuplot);
-  }
-  bar.end();
-  if (page) {
-    write_page(c.output / "gallery.html", c, found, bar.seconds());
-    std::cout << (c.output / "gallery.html").string() << std::endl;
-  } else {
-    for (gallery::finding const& f : found)
-      for (gallery::picture const& p : f.what.pictures) std::cout << (c.output / (p.name + ".svg")).string() << std::endl;
-  }
-  return 0;
-} catch (std::exception const& e) {
-  std::fprintf(stderr, "attune_gallery: %s\n", e.what());
-  return 2;
+int main(int argc, char** argv) {
+  using namespace gallery;
+  return apps::run_program(
+      {.name = "attune_gallery",
+       .about =
+           "Repeats the experiments of the papers on queries, keys and values of a real language model that reads Alice in\n"
+           "Wonderland. Each writes CSV files and pictures (drawn by gnuplot) and prints what is to be seen; `page`, or no\n"
+           "name at all, makes them all and one self-contained page, gallery.html. Ends with status 2 if a bound that is\n"
+           "proved fails on these data, or if something prevents the run.",
+       .plots = GALLERY_PLOTS,
+       .page = "gallery",
+       .title = "The limits of normalization, in pictures",
+       .introduction = introduction,
+       .method = method,
+       .experiments = {distances(), critical(), separability(), sensitivity(), weights(), principled_grid()}},
+      argc, argv);
 }

@@ -4,10 +4,10 @@
 // The ablation grid of Principled Attention against the number of keys.
 #include <map>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "rows.hpp"
+#include "shared/csv.hpp"
 #include "systems_run.hpp"
-#include "table.hpp"
 
 namespace gallery {
 namespace {
@@ -22,7 +22,7 @@ struct facts {
 facts measure(context const& c, apps::principled_choice const& choice, index_t keys) {
   facts f;
   apps::principled_system const system{choice};
-  index_t const queries = c.quick ? 1 : 4;
+  index_t const queries = grid_queries_per_head(c);
   for (apps::layer const& l : c.layers)
     for (index_t h = 0; h < l.heads; ++h) {
       apps::row_range const rows{.head = h, .first = keys / (2 * queries), .step = keys / queries, .count = queries};
@@ -54,19 +54,19 @@ std::string run(context const& c) {
     c.bar->add(principled_grid().cost / double(all.size()));
     return f;
   });
-  table grid({"keys", "alpha", "beta", "gamma", "ground", "entropy", "highest"});
+  apps::csv grid({"keys", "alpha", "beta", "gamma", "ground", "entropy", "highest"});
   std::map<std::pair<int, index_t>, std::vector<facts>> by_components;
   for (std::size_t n = 0; n < all.size(); ++n) {
     auto const& choice = all[n].choice;
-    grid.add({double(all[n].keys), double(choice.alpha), double(choice.beta), double(choice.gamma), found[n].ground,
-              found[n].entropy, found[n].highest});
+    grid.row({all[n].keys, double(choice.alpha), double(choice.beta), double(choice.gamma), found[n].ground, found[n].entropy,
+              found[n].highest});
     by_components[{all[n].components(), all[n].keys}].push_back(found[n]);
   }
-  grid.write(c.output / "principled_variants.csv");
+  grid.save(c.output / "principled_variants.csv");
 
   // What granularity changes is a band: least, mean and largest over the variants with the same components.
-  table bands({"components", "keys", "ground_low", "ground", "ground_high", "entropy_low", "entropy", "entropy_high",
-               "highest_low", "highest", "highest_high"});
+  apps::csv bands({"components", "keys", "ground_low", "ground", "ground_high", "entropy_low", "entropy", "entropy_high",
+                   "highest_low", "highest", "highest_high"});
   for (auto const& [at, variants] : by_components) {
     std::vector<double> line{double(at.first), double(at.second)};
     for (auto const number : {&facts::ground, &facts::entropy, &facts::highest}) {
@@ -74,9 +74,9 @@ std::string run(context const& c) {
       for (facts const& f : variants) x.push_back(f.*number);
       line.insert(line.end(), {quantile(x, 0), mean(x), quantile(x, 1)});
     }
-    bands.add(line);
+    bands.row({line.begin(), line.end()});
   }
-  bands.write(c.output / "principled.csv");
+  bands.save(c.output / "principled.csv");
 
   auto const at = [&](int components, index_t keys) {
     std::vector<facts> const& v = by_components.at({components, keys});

@@ -10,7 +10,7 @@
 
 #include <attune/analysis/weights.hpp>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "shared/each.hpp"
 #include "shared/text.hpp"
 
@@ -26,6 +26,8 @@ struct row_place {
 
 /// Queries per head: with 24 heads 144 rows, as many as the papers' model has heads.
 inline index_t queries_per_head(context const& c) { return c.quick ? 1 : 6; }
+/// The same in the grid of Principled Attention, which has 64 operators to run.
+inline index_t grid_queries_per_head(context const& c) { return c.quick ? 1 : 4; }
 
 /// The rows of every head over the first `keys` positions, their queries evenly spaced in them; head by head.
 inline std::vector<row_place> rows_of(context const& c, index_t keys) {

@@ -10,9 +10,9 @@
 #include <attune/analysis/selection.hpp>
 #include <attune/analysis/spectrum.hpp>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "rows.hpp"
-#include "table.hpp"
+#include "shared/csv.hpp"
 
 namespace gallery {
 namespace {
@@ -54,7 +54,7 @@ largest_of_row measure(std::vector<double> const& logits, std::vector<std::vecto
 }
 
 std::string run(context const& c) {
-  table out({"temperature", "g_1e-3", "g_1e-1", "g_10", "spectral", "bound", "bound_1e-1", "bound_10", "printed"});
+  apps::csv out({"temperature", "g_1e-3", "g_1e-1", "g_10", "spectral", "bound", "bound_1e-1", "bound_10", "printed"});
   std::vector<row_place> const rows = rows_of(c, c.length());
   std::vector<double> temperatures;
   for (int n = 0; n <= (c.quick ? 6 : 36); ++n) temperatures.push_back(std::pow(10, -2 + 3.0 * n / (c.quick ? 6 : 36)));
@@ -77,12 +77,12 @@ std::string run(context const& c) {
     double const temperature = temperatures[t], bound = 1 / (2 * temperature);
     double const printed = std::min(1 / (4 * temperature), std::numbers::sqrt2);
     above = std::max(above, m.finite[0] / printed);
-    out.add({temperature, m.finite[0], m.finite[1], m.finite[2], m.spectral, bound,
+    out.row({temperature, m.finite[0], m.finite[1], m.finite[2], m.spectral, bound,
              analysis::finite_difference_bound(temperature, steps[1]), analysis::finite_difference_bound(temperature, steps[2]),
              printed});
     highest[t] = m;
   }
-  out.write(c.output / "sensitivity.csv");
+  out.save(c.output / "sensitivity.csv");
   return apps::text(
              "With ε = 0.001 the largest g of %zu rows is %.1f at T = %.2g, %.1f times the printed bound there, which is √2; ",
              rows.size(), highest.front().finite[0], temperatures.front(), highest.front().finite[0] / std::numbers::sqrt2) +

@@ -5,9 +5,9 @@
 #include <attune/analysis/heads.hpp>
 #include <attune/analysis/separability.hpp>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "rows.hpp"
-#include "table.hpp"
+#include "shared/csv.hpp"
 
 namespace gallery {
 namespace {
@@ -57,8 +57,8 @@ measured measure(context const& c, row_place const& place, index_t selected) {
 }
 
 std::string run(context const& c) {
-  table out({"selected", "share_10", "share_25", "share_50", "share_75", "share_90", "share_mean", "as_they_are_mean",
-             "lower_mean", "upper_mean", "printed_mean"});
+  apps::csv out({"selected", "share_10", "share_25", "share_50", "share_75", "share_90", "share_mean", "as_they_are_mean",
+                 "lower_mean", "upper_mean", "printed_mean"});
   std::vector<index_t> counts;
   for (index_t const n : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256})
     if (n < c.length()) counts.push_back(n);
@@ -78,10 +78,10 @@ std::string run(context const& c) {
     printed.push_back(mean(column(&measured::printed)));
     line.insert(line.end(), {means.back(), mean(column(&measured::share_as_they_are)), mean(lower),
                              mean(column(&measured::upper)), printed.back()});
-    out.add(line);
+    out.row({line.begin(), line.end()});
     c.bar->add(separability().cost / double(counts.size()));
   }
-  out.write(c.output / "separability.csv");
+  out.save(c.output / "separability.csv");
   std::size_t const lowest = std::size_t(std::min_element(means.begin(), means.end()) - means.begin());
   return apps::text("The mean share of our rows falls from %.2f at N = %td to %.2f at N = %td, then is %.2f at N = %td: ",
                     means.front(), counts.front(), means[lowest], counts[lowest], means.back(), counts.back()) +

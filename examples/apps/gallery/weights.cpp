@@ -6,10 +6,10 @@
 
 #include <attune/policies/mask/causal.hpp>
 
-#include "experiment.hpp"
+#include "experiments.hpp"
 #include "rows.hpp"
+#include "shared/csv.hpp"
 #include "systems_run.hpp"
-#include "table.hpp"
 
 namespace gallery {
 namespace {
@@ -83,7 +83,7 @@ std::string run(context const& c) {
     return facts[system * heads.size() + head];
   };
 
-  table map({"system", "head", "entropy", "first_key", "sum"}), bars({"system", "sum", "single", "heads_together"}),
+  apps::csv map({"system", "head", "entropy", "first_key", "sum"}), bars({"system", "sum", "single", "heads_together"}),
       facts_of_sums({"system", "mean", "median"});
   std::vector<double> entropies, without, sum_low, sum_high;
   for (std::size_t s = 0; s < systems.size(); ++s) {
@@ -101,19 +101,19 @@ std::string run(context const& c) {
       single.insert(single.end(), f.sums.begin(), f.sums.end());
       if (f.entropy == f.entropy) entropy.push_back(f.entropy);
       negative.push_back(f.without_entropy);
-      if (s < maps) map.add({double(s), double(h), f.entropy, f.first_key, mean(f.sums)});
+      if (s < maps) map.row({s, h, f.entropy, f.first_key, mean(f.sums)});
     }
     auto const one = histogram(single), many = histogram(together);
-    for (std::size_t b = 0; b < one.size(); ++b) bars.add({double(s), (double(b) + 0.5) * bin, 100 * one[b], 100 * many[b]});
-    facts_of_sums.add({double(s), mean(single), quantile(single, 0.5)});
+    for (std::size_t b = 0; b < one.size(); ++b) bars.row({s, (double(b) + 0.5) * bin, 100 * one[b], 100 * many[b]});
+    facts_of_sums.row({s, mean(single), quantile(single, 0.5)});
     entropies.push_back(mean(entropy));
     without.push_back(mean(negative));
     sum_low.push_back(quantile(single, 0.05));
     sum_high.push_back(quantile(single, 0.95));
   }
-  map.write(c.output / "weights_heads.csv");
-  bars.write(c.output / "weights_sums.csv");
-  facts_of_sums.write(c.output / "weights_sums_means.csv");
+  map.save(c.output / "weights_heads.csv");
+  bars.save(c.output / "weights_sums.csv");
+  facts_of_sums.save(c.output / "weights_sums_means.csv");
 
   std::string seen = apps::text(
       "Row sums between their 5th and 95th percentile: off-by-one %.2f to %.2f, sink %.2f to %.2f, principled %.2f to %.2f. ",

@@ -6,6 +6,20 @@
 
 namespace {
 
+std::string introduction(apps::context const&) {
+  return "<p class=\"lead\">Scalar Sort Attention scores a key by its distance from the query on a line, so that keys can be "
+         "sorted and "
+         "searched; the hybrid adds that term to the usual dot product. The paper proposes experiments and prints few "
+         "results. Here they "
+         "are, on a small scale.</p>\n<p>What this can show and what not: nothing was trained end to end. Heads of a small "
+         "model "
+         "(all-MiniLM-L6-v2, bidirectional) keep their q, k and v; only the scalar coordinate and its temperature are "
+         "learned, from 256 "
+         "tokens, to change the head's outputs as little as possible. A model that grows up with the scalar term may find "
+         "better "
+         "coordinates than 32 frozen features hold. Which claims of the paper hold is in <code>docs/ledger.md</code>.</p>";
+}
+
 std::string method(apps::context const& c) {
   return "<p>Real heads: q, k and v of " + std::to_string(c.layers.size()) + " layers with " +
          std::to_string(c.layers.front().heads) +
@@ -34,18 +48,7 @@ int main(int argc, char** argv) {
        .plots = SCALAR_SORT_PLOTS,
        .page = "scalar_sort",
        .title = "Scalar Sort Attention, tried",
-       .introduction =
-           "<p class=\"lead\">Scalar Sort Attention scores a key by its distance from the query on a line, so that keys can be "
-           "sorted and "
-           "searched; the hybrid adds that term to the usual dot product. The paper proposes experiments and prints few "
-           "results. Here they "
-           "are, on a small scale.</p>\n<p>What this can show and what not: nothing was trained end to end. Heads of a small "
-           "model "
-           "(all-MiniLM-L6-v2, bidirectional) keep their q, k and v; only the scalar coordinate and its temperature are "
-           "learned, from 256 "
-           "tokens, to change the head's outputs as little as possible. A model that grows up with the scalar term may find "
-           "better "
-           "coordinates than 32 frozen features hold. Which claims of the paper hold is in <code>docs/ledger.md</code>.</p>",
+       .introduction = introduction,
        .method = method,
        .experiments = {fitting(shared), error_of_windows(shared), alignment(shared), context_length(shared), accessed(shared),
                        counterexamples()}},

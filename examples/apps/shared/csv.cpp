@@ -9,7 +9,7 @@
 
 namespace apps {
 
-std::string csv::cell::number(double x) { return std::isnan(x) ? "" : apps::text("%.6g", x); }
+std::string csv::cell::number(double x) { return std::isnan(x) ? "" : apps::text("%.9g", x); }
 
 std::string csv::cell::checked(std::string const& word) {
   if (word.find_first_of(",\"\r\n") != std::string::npos)
@@ -22,7 +22,7 @@ csv::csv(std::vector<std::string> columns) : columns_(columns.size()) {
   text_ += "\n";
 }
 
-void csv::row(std::initializer_list<cell> cells) {
+void csv::row(std::vector<cell> const& cells) {
   if (cells.size() != columns_)
     throw std::invalid_argument("csv: a row of " + std::to_string(cells.size()) + " cells; expected " +
                                 std::to_string(columns_));

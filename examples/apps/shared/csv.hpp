@@ -6,7 +6,6 @@
 
 #include <concepts>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace apps {
 
 class csv {
  public:
-  /// A number (six digits; NaN is an empty cell) or a word without commas, quotes and line ends.
+  /// A number (nine digits; NaN is an empty cell, which gnuplot leaves out) or a word without commas, quotes and line ends.
   class cell {
    public:
     cell(std::floating_point auto x) : text_(number(double(x))) {}
@@ -31,7 +30,7 @@ class csv {
 
   explicit csv(std::vector<std::string> columns);
   /// One cell per column; throws std::invalid_argument if there are more or fewer.
-  void row(std::initializer_list<cell> cells);
+  void row(std::vector<cell> const& cells);
   std::size_t rows() const { return rows_; }
   void save(std::filesystem::path const& file) const;
 

@@ -21,6 +21,9 @@ struct context {
   int threads = 1;
   bool quick = false;  ///< few heads, few points: for a test that all of it runs
   progress* bar = nullptr;
+
+  index_t length() const { return layers.front().length; }                         ///< of the text
+  index_t heads() const { return index_t(layers.size()) * layers.front().heads; }  ///< of all layers
 };
 
 struct picture {
@@ -42,16 +45,17 @@ struct experiment {
 
 /// A program of experiments.
 struct program {
-  std::string name, about;                            ///< for --help
-  std::filesystem::path plots;                        ///< folder of the gnuplot scripts
-  std::string page;                                   ///< the page is PAGE.html, the default folder of all output PAGE-output
-  std::string title;                                  ///< of the page
-  std::string introduction;                           ///< HTML
-  std::function<std::string(context const&)> method;  ///< HTML: how it was made
+  std::string name, about;      ///< for --help
+  std::filesystem::path plots;  ///< folder of the gnuplot scripts
+  std::string page;             ///< the page is PAGE.html, the default folder of all output PAGE-output
+  std::string title;            ///< of the page
+  std::function<std::string(context const&)> introduction;  ///< HTML
+  std::function<std::string(context const&)> method;        ///< HTML: how it was made
   std::vector<experiment> experiments;
 };
 
-/// The main of such a program: a subcommand per experiment, `page` (or nothing) for all of them and the page. Returns the exit status.
+/// The main of such a program: a subcommand per experiment, `page` (or nothing) for all of them and the page. Returns the exit
+/// status: 2 if an experiment throws, or if something else prevents the run.
 int run_program(program const& what, int argc, char** argv);
 
 }  // namespace apps

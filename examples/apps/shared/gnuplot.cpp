@@ -29,14 +29,13 @@ std::string quoted(std::string const& raw) {
 
 }  // namespace
 
-void gnuplot(std::filesystem::path const& script, std::map<std::string, std::string> variables) {
+void gnuplot(std::filesystem::path const& script, std::map<std::string, std::string> variables, std::string program) {
   variables["common"] = APPS_GNUPLOT_COMMON;
   std::string settings;
   for (auto const& [name, value] : variables) settings += name + "=" + quoted(value) + ";";
-  std::string const path = script.string();
-  char program[] = "gnuplot", option[] = "-e";
-  std::string file = path;
-  char* const arguments[] = {program, option, settings.data(), file.data(), nullptr};
+  char option[] = "-e";
+  std::string file = script.string();
+  char* const arguments[] = {program.data(), option, settings.data(), file.data(), nullptr};
 
   int pipe_ends[2];  // gnuplot's complaints come through here
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) fail(script, std::strerror(errno));
@@ -44,14 +43,14 @@ void gnuplot(std::filesystem::path const& script, std::map<std::string, std::str
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
   pid_t child = 0;
-  int const problem = posix_spawnp(&child, program, &actions, nullptr, arguments, environ);
+  int const problem = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   close(pipe_ends[1]);
   std::string said;
   char buffer[512];
   for (ssize_t n; (n = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, std::size_t(n));
   close(pipe_ends[0]);
-  if (problem != 0) fail(script, std::string("cannot be run (") + std::strerror(problem) + "); Debian, Ubuntu: gnuplot-nox");
+  if (problem != 0) fail(script, program + " cannot be run (" + std::strerror(problem) + "); Debian, Ubuntu: gnuplot-nox");
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !said.empty()) fail(script, said.empty() ? "failed" : said);

@@ -25,12 +25,14 @@ std::string inlined(std::filesystem::path const& file, std::string const& name) 
   if (!in || begin == std::string::npos) throw std::runtime_error(file.string() + ": no SVG");
   std::string const own =
       std::regex_replace(svg.substr(begin), std::regex("(id=['\"]|href=['\"]#|url\\(#)"), "$1" + name + "-");
-  return std::regex_replace(own, std::regex("<title>[^<]*</title>\\s*"), "");  // gnuplot's, which a browser would show as a tip
+  // Gnuplot's titles, which a browser would show as a tip, and its names of plots, which it gives twice and never refers to.
+  return std::regex_replace(own, std::regex("<title>[^<]*</title>\\s*| id=\"[^\"]*gnuplot_plot_[^\"]*\""), "");
 }
 
 constexpr char const* own_style = R"css(
 main { max-width: 1060px; } .plot { background: #fff; color: #111; margin: 14px 0; }
 .plot figcaption { color: #333; font-weight: 400; font-size: .92rem; }
+.plot text { font-family: "DejaVu Sans", Verdana, sans-serif; }
 .says { border-left: 3px solid var(--accent); padding-left: 14px; } .says b, .sees b { color: var(--accent); }
 .sees p { margin: .5em 0; } cite { font-style: normal; color: var(--soft); font-size: .92em; }
 )css";
@@ -53,6 +55,8 @@ std::string html_table(std::vector<std::vector<std::string>> const& rows) {
 
 std::string plain(std::string const& html) {
   std::string to = std::regex_replace(html, std::regex("</t[hd]><t[hd][^>]*>"), "  ");
+  to = std::regex_replace(to, std::regex("<sup>"), "^");
+  to = std::regex_replace(to, std::regex("<sub>"), "_");
   to = std::regex_replace(to, std::regex("<[^>]*>"), "");
   for (auto const& [code, sign] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}})
     to = std::regex_replace(to, std::regex(code), sign);
@@ -66,7 +70,7 @@ void write_page(std::filesystem::path const& file, program const& p, context con
           "initial-scale=1\"><title>"
        << p.title << "</title>\n<style>" << page_style << own_style << "</style></head>\n<body><main>\n<h1>" << p.title
        << "</h1>\n"
-       << p.introduction << "\n<p>";
+       << p.introduction(c) << "\n<p>";
     for (finding const& f : findings) to << "<a href=\"#" << f.what.name << "\">" << f.what.title << "</a> &nbsp; ";
     to << "</p>\n";
     for (finding const& f : findings) {

@@ -23,7 +23,7 @@ void write_page(std::filesystem::path const& file, program const& p, context con
 /// A <table>: the first row is its head. Cells are HTML.
 std::string html_table(std::vector<std::vector<std::string>> const& rows);
 
-/// HTML for a terminal: without its tags, tables as lines.
+/// HTML for a terminal: without its tags, tables as lines, x<sup>2</sup> as x^2.
 std::string plain(std::string const& html);
 
 }  // namespace apps

@@ -10,6 +10,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 
 #include <attune/config.hpp>
 #include <attune/core/tensor.hpp>
@@ -85,23 +86,67 @@ using arithmetic_t = typename detail::arithmetic<T>::type;
 
 namespace detail {
 
+/// N numbers of T in a register, or in as many as it takes.
+template <class T, int N>
+struct vector_of {
+  typedef T type __attribute__((vector_size(N * sizeof(T))));
+};
+
+/// The floats of N numbers, exactly.
+template <int N, storage_only S>
+ATTUNE_INLINE auto widen_some(S const* from) {
+  using floats = typename vector_of<float, N>::type;
+  if constexpr (std::same_as<S, bfloat16>) {
+    typename vector_of<std::uint16_t, N>::type bits;
+    std::memcpy(&bits, from, sizeof bits);
+    return std::bit_cast<floats>(__builtin_convertvector(bits, typename vector_of<std::uint32_t, N>::type) << 16);
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (N == 16)
+      return std::bit_cast<floats>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<__m256i const*>(from))));
+#endif
+#if defined(__F16C__)
+    if constexpr (N == 8)
+      return std::bit_cast<floats>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
+    if constexpr (N == 4) return std::bit_cast<floats>(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from))));
+#endif
+    floats to;
+    for (int l = 0; l < N; ++l) to[l] = float(from[l]);
+    return to;
+  }
+}
+
+/// Floats in a register.
+inline constexpr int converted_together =
+#if defined(__AVX512F__)
+    16;
+#elif defined(__AVX__)
+    8;
+#else
+    4;
+#endif
+
 /// to[c] = from[c] for n numbers, exactly.
 template <storage_only S>
 ATTUNE_NOINLINE void widen(S const* ATTUNE_RESTRICT from, float* ATTUNE_RESTRICT to, index_t n) {
   index_t c = 0;
+  for (; c + converted_together <= n; c += converted_together) {
+    auto const some = widen_some<converted_together>(from + c);
+    std::memcpy(to + c, &some, sizeof some);
+  }
+  for (; c < n; ++c) to[c] = float(from[c]);
+}
+/// to[c] = from[c], rounded.
+template <storage_only S>
+ATTUNE_NOINLINE void narrow(float const* ATTUNE_RESTRICT from, S* ATTUNE_RESTRICT to, index_t n) {
+  index_t c = 0;
 #if defined(__F16C__)
   if constexpr (std::same_as<S, float16>)
     for (; c + 8 <= n; c += 8)
-      _mm256_storeu_ps(to + c, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from + c))));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + c),
+                       _mm256_cvtps_ph(_mm256_loadu_ps(from + c), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 #endif
-  constexpr index_t step = 16;  // a number that compilers know is one that they vectorise
-  for (; c + step <= n; c += step)
-    for (index_t x = 0; x < step; ++x) to[c + x] = float(from[c + x]);
-  for (; c < n; ++c) to[c] = float(from[c]);
-}
-template <storage_only S>
-ATTUNE_NOINLINE void narrow(float const* ATTUNE_RESTRICT from, S* ATTUNE_RESTRICT to, index_t n) {
-  for (index_t c = 0; c < n; ++c) to[c] = S(from[c]);
+  for (; c < n; ++c) to[c] = S(from[c]);
 }
 
 }  // namespace detail

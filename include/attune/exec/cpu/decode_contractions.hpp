@@ -26,6 +26,15 @@ struct decode_place {
   index_t query_of(index_t r) const { return (first + r) % p->queries; }
 };
 
+/// The rows of a field that kernels read as they are stored: of 16 bits where a block of keys has them so (key_sources.hpp).
+template <field F, class In>
+auto const& feature_rows(In const& in) {
+  if constexpr (requires { in.stored; })
+    return member<F>(*in.stored);
+  else
+    return member<F>(in);
+}
+
 /// Specialised for the contractions that the decode path serves:
 ///   packed(p)  elements of scratch per row, whole batches     copied(p)  elements per key, where rows of features are copied
 ///   heads(p)   of its keys: heads of one task share one       pack       once per task       run  per block
@@ -57,12 +66,13 @@ void pack_features(T* to, tensor<T const> const& x, decode_place const& at) {
   }
 }
 
-template <class T, class Arch, class Step = product_step>
-void contract_with_keys(T* to, T const* packed, tensor<T const> const& keys, index_t key_heads, decode_place const& at,
+template <class T, class Arch, class E, class Step = product_step>
+void contract_with_keys(T* to, T const* packed, tensor<E const> const& keys, index_t key_heads, decode_place const& at,
                         key_block_place const& block, T* copy, Step const& step = {}) {
-  whole_rows<T, Arch> const from(keys, at.b, at.p->group(at.head, key_heads), block.first, block.n, copy);
-  contract_features<T, Arch>(to, packed, at.rows, decode_tiling<T, Arch>::whole(keys.extents().feature), from.data, from.step,
-                             block.n, at.values, step);
+  index_t const head = at.p->group(at.head, key_heads), whole = decode_tiling<T, Arch>::whole(keys.extents().feature);
+  with_whole_rows<T, Arch>(keys, at.b, head, block.first, block.n, copy, [&](auto const* from, index_t key_step) {
+    contract_features<T, Arch>(to, packed, at.rows, whole, from, key_step, block.n, at.values, step);
+  });
 }
 
 /// Values of pairs that are not products: of_row(r)(j) for key j of the block, padded with 0 to whole batches.
@@ -90,7 +100,7 @@ struct decode_features : decode_contractor_base {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
-    contract_with_keys<T, Arch>(to, q, member<fields::key>(in), fields::heads(*at.p), at, block, copy);
+    contract_with_keys<T, Arch>(to, q, feature_rows<fields::key>(in), fields::heads(*at.p), at, block, copy);
   }
 };
 
@@ -154,7 +164,7 @@ struct decode_contractor<contraction::squared_distance, T, Arch>
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, in.k, at.p->key_heads, at, block, copy, distance_step{});
+    detail::contract_with_keys<T, Arch>(to, q, feature_rows<field::k>(in), at.p->key_heads, at, block, copy, distance_step{});
   }
 };
 
@@ -163,7 +173,7 @@ struct decode_contractor<contraction::elementwise<F>, T, Arch> : detail::decode_
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, in.k, at.p->key_heads, at, block, copy,
+    detail::contract_with_keys<T, Arch>(to, q, feature_rows<field::k>(in), at.p->key_heads, at, block, copy,
                                         detail::decode_elementwise_step<F, T, Arch>{at.p->width});
   }
 };
@@ -187,10 +197,14 @@ struct decode_contractor<contraction::metric_distance, T, Arch>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
     index_t const whole = base::packed(*at.p);
-    whole_rows<T, Arch> const from(in.k, at.b, at.p->group(at.head, at.p->key_heads), block.first, block.n, copy);
-    for (index_t r = 0; r < at.rows; ++r)
-      contract_features<T, Arch>(to + r * decode_tiling<T, Arch>::block, q + r * whole, 1, whole, from.data, from.step, block.n,
-                                 r == 0 ? at.values : rows_ahead{}, detail::decode_metric_step<T>{q + (at.rows + r) * whole});
+    index_t const head = at.p->group(at.head, at.p->key_heads);
+    with_whole_rows<T, Arch>(feature_rows<field::k>(in), at.b, head, block.first, block.n, copy,
+                             [&](auto const* from, index_t step) {
+                               for (index_t r = 0; r < at.rows; ++r)
+                                 contract_features<T, Arch>(to + r * decode_tiling<T, Arch>::block, q + r * whole, 1, whole,
+                                                            from, step, block.n, r == 0 ? at.values : rows_ahead{},
+                                                            detail::decode_metric_step<T>{q + (at.rows + r) * whole});
+                             });
   }
 };
 

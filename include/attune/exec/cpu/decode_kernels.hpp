@@ -5,7 +5,8 @@
 //   accumulate_features:  O[row][dv]    += sum_key P[row][key] V[key][dv]
 //
 // The products of few rows with many keys. Lanes are features: a vector of K or V is loaded once, in place, and serves several
-// rows; one horizontal sum per pair is cheap beside a read from memory. Nothing here knows a policy.
+// rows; one horizontal sum per pair is cheap beside a read from memory. Keys and values of 16 bits become floats on their way into
+// a register. Nothing here knows a policy.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include <utility>
 
 #include <attune/exec/cpu/microkernel.hpp>
+#include <attune/exec/cpu/rows_ahead.hpp>
+#include <attune/exec/cpu/widened.hpp>
 
 namespace attune::exec_cpu {
 
@@ -32,53 +35,21 @@ struct decode_tiling {
   static constexpr index_t whole(index_t features) { return (features + lanes - 1) / lanes * lanes; }
 };
 
-/// Rows [first, first + n) of one head in whole batches of neighbouring features: in place if they lie so, else copied and
-/// padded with 0. Both give the same numbers in the same places, hence the same bits.
-template <class T, class Arch>
-struct whole_rows {
-  T const* data;
-  index_t step;
-
-  whole_rows(tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch)
-      : data(x.row(b, h, first)), step(x.steps().position) {
-    index_t const width = x.extents().feature, feature = x.steps().feature;
-    index_t const whole = decode_tiling<T, Arch>::whole(width);
-    if (feature == 1 && whole == width) return;
-    for (index_t j = 0; j < n; ++j) {
-      T const* const from = data + j * step;
-      T* const to = scratch + j * whole;
-      if (feature == 1)
-        std::copy_n(from, width, to);
-      else
-        for (index_t d = 0; d < width; ++d) to[d] = from[d * feature];
-      std::fill(to + width, to + whole, T(0));
-    }
-    data = scratch;
-    step = whole;
+/// Calls use(data, step) with rows [first, first + n) of one head in whole batches of neighbouring features: in place and as they are
+/// stored if they lie so, else copied as T and padded with 0. Both give the same numbers in the same places, hence the same bits.
+template <class T, class Arch, class E, class Use>
+void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch, Use const& use) {
+  index_t const width = x.extents().feature, feature = x.steps().feature, step = x.steps().position;
+  index_t const whole = decode_tiling<T, Arch>::whole(width);
+  E const* const data = x.row(b, h, first);
+  if (feature == 1 && whole == width) return use(data, step);
+  for (index_t j = 0; j < n; ++j) {
+    T* const to = scratch + j * whole;
+    for (index_t d = 0; d < width; ++d) to[d] = T(data[j * step + d * feature]);
+    std::fill(to + width, to + whole, T(0));
   }
-};
-
-/// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the hardware
-/// alone starts anew at every page, and K and V take turns.
-struct rows_ahead {
-  char const* first = nullptr;
-  index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
-  static constexpr index_t line = 64;
-
-  rows_ahead() = default;
-  /// Positions [first, last) of a head; nothing where features are not contiguous, or the range is empty.
-  template <class T>
-  rows_ahead(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
-    if (from >= to || x.steps().feature != 1) return;
-    first = reinterpret_cast<char const*>(x.row(b, h, from));
-    step = x.steps().position * index_t(sizeof(T)), rows = to - from, bytes = x.extents().feature * index_t(sizeof(T));
-  }
-  /// Asks for bytes [from, to) of row j.
-  ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
-    if (j < rows)
-      for (char const *at = first + j * step + from, *last = at + (to - from); at < last; at += line) ATTUNE_PREFETCH(at);
-  }
-};
+  use(static_cast<T const*>(scratch), whole);
+}
 
 namespace detail {
 
@@ -103,8 +74,8 @@ ATTUNE_INLINE B sums_of_rows(typename B::value_type const* x) {
 }
 
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
-template <class T, class Arch, int Rows, class Step>
-ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* queries, index_t width, T const* keys,
+template <class T, class Arch, int Rows, class E, class Step>
+ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* queries, index_t width, E const* keys,
                                                index_t key_step, index_t n, rows_ahead const& ahead, Step const& step) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
@@ -112,7 +83,7 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
   alignas(64) T partial[Rows][lanes][lanes];
   for (index_t j = 0; j < n; j += lanes) {
     for (int g = 0; g < lanes; g += together) {
-      T const* at[together];
+      E const* at[together];
       for (int k = 0; k < together; ++k) at[k] = keys + std::min(j + g + k, n - 1) * key_step;
       for (int k = 0; k < together; ++k) ahead.ask(j + g + k, 0, ahead.bytes);
       batch acc[Rows][together];
@@ -121,7 +92,7 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
         batch x[together];
 #pragma GCC unroll 8
         for (int k = 0; k < together; ++k) {
-          x[k] = batch::load_unaligned(at[k] + d);
+          x[k] = load_widened<batch>(at[k] + d);
           keep(x[k]);
         }
 #pragma GCC unroll 8
@@ -141,22 +112,23 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
   }
 }
 
-template <class T, class Arch, int Rows, int Vectors>
-ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, T const* values,
+template <class T, class Arch, int Rows, int Vectors, class E>
+ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, E const* values,
                                                     index_t value_step, index_t n, rows_ahead const& ahead, index_t d) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
   for (; d + Vectors * tile::lanes <= width; d += Vectors * tile::lanes) {
     batch acc[Rows][Vectors];
     clear(acc);
-    T const* at = values + d;
-    index_t const from = d * index_t(sizeof(T)), until = std::min(ahead.bytes, from + Vectors * index_t(sizeof(batch)));
+    E const* at = values + d;
+    index_t const from = d * index_t(sizeof(E)),
+                  until = std::min(ahead.bytes, from + Vectors * tile::lanes * index_t(sizeof(E)));
     for (index_t j = 0; j < n; ++j, at += value_step) {
       if constexpr (Vectors > 1) ahead.ask(j, from, until);
       batch x[Vectors];
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) {
-        x[v] = batch::load_unaligned(at + v * tile::lanes);
+        x[v] = load_widened<batch>(at + v * tile::lanes);
         keep(x[v]);
       }
 #pragma GCC unroll 8
@@ -178,16 +150,16 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, inde
   return d;
 }
 
-template <class T, class Arch, int Rows>
-void accumulate_rows_of_features(T* sum, index_t width, T const* weights, T const* values, index_t value_step, index_t n,
+template <class T, class Arch, int Rows, class E>
+void accumulate_rows_of_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
                                  rows_ahead const& ahead) {
   constexpr int vectors = decode_tiling<T, Arch>::vectors;
   index_t const d = accumulate_rows_of_features<T, Arch, Rows, vectors>(sum, width, weights, values, value_step, n, ahead, 0);
   if (d < width) accumulate_rows_of_features<T, Arch, Rows, 1>(sum, width, weights, values, value_step, n, ahead, d);
 }
 
-template <class T, class Arch, int Vectors>
-ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, T const* values,
+template <class T, class Arch, int Vectors, class E>
+ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, E const* values,
                                                  index_t value_step, std::uint64_t seen, index_t d) {
   using batch = xsimd::batch<T, Arch>;
   constexpr int lanes = int(batch::size);
@@ -199,7 +171,7 @@ ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t
       batch const w(weights[j]);
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v)
-        acc[0][v] = simd::multiply_add(batch::load_unaligned(values + j * value_step + d + v * lanes), w, acc[0][v]);
+        acc[0][v] = simd::multiply_add(load_widened<batch>(values + j * value_step + d + v * lanes), w, acc[0][v]);
     }
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
@@ -225,8 +197,8 @@ void in_row_blocks(index_t rows, Part const& part) {
 
 /// out[r][j] = <keys_j, queries_r> for `rows` rows and n <= block keys, or whatever `step` sums over features. queries:
 /// [rows][width], aligned; width: whole batches; out: [rows][block], written up to the batch of key n - 1.
-template <class T, class Arch, class Step = product_step>
-void contract_features(T* out, T const* queries, index_t rows, index_t width, T const* keys, index_t key_step, index_t n,
+template <class T, class Arch, class E, class Step = product_step>
+void contract_features(T* out, T const* queries, index_t rows, index_t width, E const* keys, index_t key_step, index_t n,
                        rows_ahead const& ahead = {}, Step const& step = {}) {
   constexpr index_t block = decode_tiling<T, Arch>::block;
   detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
@@ -236,8 +208,8 @@ void contract_features(T* out, T const* queries, index_t rows, index_t width, T 
 }
 
 /// sum[r] += sum over n <= block keys of weights[r][j] values_j. sum: [rows][width], weights: [rows][block].
-template <class T, class Arch>
-void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, T const* values, index_t value_step, index_t n,
+template <class T, class Arch, class E>
+void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
                          rows_ahead const& ahead = {}) {
   constexpr index_t block = decode_tiling<T, Arch>::block;
   detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
@@ -248,8 +220,8 @@ void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, 
 
 /// The same for one row over the keys whose bit is set: no other value is read. The order of operations is that of
 /// `accumulate_features`.
-template <class T, class Arch>
-void accumulate_seen_features(T* sum, index_t width, T const* weights, T const* values, index_t value_step,
+template <class T, class Arch, class E>
+void accumulate_seen_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,
                               std::uint64_t seen) {
   constexpr int vectors = decode_tiling<T, Arch>::vectors;
   index_t const d = detail::accumulate_seen_features<T, Arch, vectors>(sum, width, weights, values, value_step, seen, 0);

@@ -84,19 +84,22 @@ class decode_sums {
   }
 
   /// Adds the values of a block that the rows see, by the weights in pairs_; `next` are rows to ask for meanwhile.
-  ATTUNE_NOINLINE void add_values(tensor<T const> const& v, key_block_place const& keys, rows_ahead const& next) {
-    whole_rows<T, Arch> const values(v, at_.b, p_->group(at_.head, p_->value_heads), keys.first, keys.n, copy_.data());
+  template <class E>
+  ATTUNE_NOINLINE void add_values(tensor<E const> const& v, key_block_place const& keys, rows_ahead const& next) {
     bool const by_all = std::all_of(seen_.begin(), seen_.end(), [&](std::uint64_t x) { return x == lowest_bits(keys.n); });
-    add(values, keys.n, by_all, pairs_.data(), sum_.data(), next);
-    if constexpr (adjusted) add(values, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
-    if constexpr (uniform_share) {
-      if (by_all)
-        accumulate_features<T, Arch>(common_.data(), 1, width_, ones_.data(), values.data, values.step, keys.n);
-      else
-        for (std::size_t r = 0; r < seen_.size(); ++r)
-          accumulate_seen_features<T, Arch>(second_.data() + index_t(r) * width_, width_, ones_.data(), values.data,
-                                            values.step, seen_[r]);
-    }
+    index_t const head = p_->group(at_.head, p_->value_heads);
+    with_whole_rows<T, Arch>(v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
+      add(values, step, keys.n, by_all, pairs_.data(), sum_.data(), next);
+      if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
+      if constexpr (uniform_share) {
+        if (by_all)
+          accumulate_features<T, Arch>(common_.data(), 1, width_, ones_.data(), values, step, keys.n);
+        else
+          for (std::size_t r = 0; r < seen_.size(); ++r)
+            accumulate_seen_features<T, Arch>(second_.data() + index_t(r) * width_, width_, ones_.data(), values, step,
+                                              seen_[r]);
+      }
+    });
   }
 
   /// Expresses all masses and value sums of a row relative to a higher reference.
@@ -144,13 +147,13 @@ class decode_sums {
 
  private:
   /// sum += weights V. What a row does not see may hold anything: 0 * NaN would be NaN, so it is left out.
-  void add(whole_rows<T, Arch> const& values, index_t n, bool by_all, T const* weights, T* sum, rows_ahead const& next) const {
+  template <class E>
+  void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum, rows_ahead const& next) const {
     if (by_all)
-      accumulate_features<T, Arch>(sum, at_.rows, width_, weights, values.data, values.step, n, next);
+      accumulate_features<T, Arch>(sum, at_.rows, width_, weights, values, step, n, next);
     else
       for (index_t r = 0; r < at_.rows; ++r)
-        accumulate_seen_features<T, Arch>(sum + r * width_, width_, weights + r * block, values.data, values.step,
-                                          seen_[std::size_t(r)]);
+        accumulate_seen_features<T, Arch>(sum + r * width_, width_, weights + r * block, values, step, seen_[std::size_t(r)]);
   }
 
   aligned_buffer<T> sum_, second_, common_, ones_;

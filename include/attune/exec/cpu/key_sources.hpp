@@ -3,7 +3,7 @@
 //
 //   contiguous_keys   where the caller has them
 //   paged_keys        in pages of a cache, by a table
-//   widened_keys      either, from 16 bits
+//   stored_keys       either, of 16 bits
 //
 // Where the decode path finds keys, values and whatever else has a row per key. A source gives, block by block, inputs in which
 // these rows stand in their places, key j at position j; everything else of the inputs is there for the whole call. Values come
@@ -92,49 +92,58 @@ class paged_keys {
   index_t size_;
 };
 
-/// The floats of another source's rows, and of everything else.
-template <class Op, class Base>
-class widened_keys {
+/// Inputs as floats but for rows of features, which kernels read from `stored`.
+template <class Op, class E>
+struct stored_block : inputs<Op, tensor<float const>> {
+  inputs<Op, tensor<E const>> const* stored = nullptr;
+};
+
+/// Another source's rows of 16 bits: those of features as they are, one number per key and everything else as floats.
+template <class Op, class E, class Base>
+class stored_keys {
  public:
   using inputs_type = inputs<Op, tensor<float const>>;
 
   /// `resident`: the inputs without a row per key, as floats, and extents. Room for blocks of `most` keys.
-  widened_keys(Base const& base, inputs_type const& resident, problem_shape const& p, index_t most)
-      : base_(base), in_(resident), p_(&p) {
+  stored_keys(Base const& base, inputs_type const& resident, problem_shape const& p, index_t most)
+      : base_(base), in_{resident}, p_(&p) {
     for_each_field([&]<field F>() {
-      if constexpr (is_key<F>) rows_[index_of(F)].resize(std::size_t(most * p.width_of(F) * p.heads_of(F)));
+      if constexpr (is_widened<F>) rows_[index_of(F)].resize(std::size_t(most * p.width_of(F) * p.heads_of(F)));
     });
   }
 
   inputs_type const& resident() const { return in_; }
   index_t end(index_t first) const { return base_.end(first); }
-  inputs_type const& block(block_of_keys const& rows) {
-    auto const& from = base_.block(rows);
+  stored_block<Op, E> const& block(block_of_keys const& rows) {
+    in_.stored = &base_.block(rows);
     for_each_field([&]<field F>() {
-      if constexpr (is_key<F> && F != field::v) member<F>(in_) = floats<F>(member<F>(from), rows);
+      if constexpr (is_widened<F>) member<F>(in_) = floats<F>(member<F>(*in_.stored), rows);
     });
     return in_;
   }
-  tensor<float const> values(block_of_keys const& rows) { return floats<field::v>(base_.values(rows), rows); }
+  tensor<E const> const& values(block_of_keys const& rows) { return base_.values(rows); }
   template <field F>
   rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
     return base_.template ahead<F>(b, h, first, last);
   }
 
  private:
+  static constexpr bool of_features(field f) {
+    return f == field::k || f == field::gate_k || f == field::position_k || f == field::v;
+  }
   template <field F>
-  static constexpr bool is_key = Op::uses(F) && side_of(F) == input_side::key;
+  static constexpr bool is_widened = Op::uses(F) && side_of(F) == input_side::key && !of_features(F);
   static constexpr std::size_t index_of(field f) { return static_cast<std::size_t>(f); }
 
-  template <field F, class S>
-  tensor<float const> floats(tensor<S const> const& from, block_of_keys const& rows) {
+  template <field F>
+  tensor<float const> floats(tensor<E const> const& from, block_of_keys const& rows) {
     index_t const heads = p_->heads_of(F);
     return widened(rows_[index_of(F)].data(), from, rows.b, p_->group(rows.head, heads), p_->group(rows.last_head, heads),
                    rows.first, rows.n);
   }
 
   Base base_;
-  inputs_type in_;
+  stored_block<Op, E> in_;
   problem_shape const* p_;
   std::array<std::vector<float>, index_of(field::v0) + 1> rows_;
 };

@@ -27,7 +27,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   static constexpr bool adjusted = traits.family == row_family::adjusted;
   /// Value sums: the weighted one; the plain one of a uniform share, or that with weights p (a - reference).
   static constexpr int sums = 1 + int(adjusted || traits.uniform_share);
-  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+  static constexpr index_t tiles_of_task = 2 * base::shape_of::tiles;
 
   /// Scratch of a tile that lives as long as the tile: packed queries and the value sums.
   static index_t resident_scratch(problem_shape const& p) {

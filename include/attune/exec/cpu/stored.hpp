@@ -87,7 +87,11 @@ class stored_run {
           wide_inputs const in = widen(now, tile::key_rows(scratch, p_), b, h, first, last - first);
           float* const gated = tile::gated_values(scratch, p_);
           if constexpr (!tile::reads_late(field::v)) tile::gate_values(fixed_.op, in, p_, b, h, first, last - first, gated);
-          for (tile& t : tiles) t.absorb(in, first, last, scratch, gated);
+          index_t const n = index_t(tiles.size()), next = std::min(last + tile::block, p_.keys);
+          for (index_t t = 0; t < n; ++t) {
+            ask_for_share<Op>(in_, p_, b, h, last, next, t, n);
+            tiles[std::size_t(t)].absorb(in, first, last, scratch, gated);
+          }
         },
         [&](tile& t, float* scratch) { finish(t, scratch); });
   }
@@ -126,7 +130,10 @@ class stored_run {
     index_t const step = out_.out.steps().feature;
     for (index_t l = 0; l < t.rows(); ++l) {
       S* const row = out_.out.row(b, h, first + l);
-      for (index_t d = 0; d < width; ++d) row[d * step] = S(rows[l * width + d]);
+      if (step == 1)
+        attune::detail::narrow(rows + l * width, row, width);
+      else
+        for (index_t d = 0; d < width; ++d) row[d * step] = S(rows[l * width + d]);
     }
   }
 

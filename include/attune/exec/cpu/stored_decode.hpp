@@ -3,7 +3,7 @@
 //
 //   decode(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// 16-bit tensors around the float rows: half the memory to read, and a block of keys and values is widened in cache.
+// 16-bit tensors around the float rows: half the memory to read, and keys and values become floats in registers.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
   if constexpr (Op::has_lse) wide.lse = out.lse;
   if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
   widened_resident<Op, S> const resident(keys.resident());
-  decode(wide_exec, op, widened_keys<Op, Source>(keys, resident(), p, decode_tiling<float, Arch>::block), p, wide);
+  decode(wide_exec, op, stored_keys<Op, S, Source>(keys, resident(), p, decode_tiling<float, Arch>::block), p, wide);
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)

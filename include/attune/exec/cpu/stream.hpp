@@ -11,6 +11,7 @@
 #include <attune/exec/cpu/candidates.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/masses.hpp>
+#include <attune/exec/cpu/rows_ahead.hpp>
 #include <attune/exec/cpu/threads.hpp>
 #include <attune/exec/frozen.hpp>
 
@@ -21,16 +22,38 @@ template <class T, class Arch, class Op>
 using row_tile =
     std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>, mass_tile<T, Arch, Op>>;
 
+/// Tiles of a task: what they share is read once for all of them, but threads want tasks. By the shape alone: where blocks of keys begin
+/// depends on it, and bits on that.
+template <class Tile>
+index_t tiles_of_task(problem_shape const& p) {
+  constexpr index_t most = Tile::tiles_of_task, enough = 32;
+  index_t const tasks = p.batch * p.heads * ((p.queries + most * Tile::queries - 1) / (most * Tile::queries));
+  return tasks < enough ? (most + 1) / 2 : most;
+}
+
+/// Asks for a share of keys [first, last) and all that has a row per key, before tile t of n: the rows of the next block come while this
+/// one is multiplied.
+template <class Op, class T>
+void ask_for_share(inputs<Op, tensor<T const>> const& in, problem_shape const& p, index_t b, index_t h, index_t first,
+                   index_t last, index_t t, index_t n) {
+  index_t const from = first + (last - first) * t / n, to = first + (last - first) * (t + 1) / n;
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && side_of(F) == input_side::key)
+      ask_for_rows(member<F>(in), b, p.group(h, p.heads_of(F)), from, to);
+  });
+}
+
 /// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, resident scratch) makes a tile, absorb(tiles, b, h,
 /// first, last, scratch) streams a block of keys through those of a task, deliver(tile, scratch) takes what it has become.
 template <class Tile, class T, class Arch, class Runs, class Make, class Absorb, class Deliver>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs, Make const& make,
                   Absorb const& absorb, Deliver const& deliver) {
-  constexpr index_t task_queries = Tile::tiles_of_task * Tile::queries, block = Tile::block;
+  constexpr index_t block = Tile::block;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
+  index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
   parallel(exec, p.batch * p.heads * query_blocks, [&] {
-    auto const resident = std::make_shared<aligned_buffer<T>>(Tile::tiles_of_task * Tile::resident_scratch(p));
+    auto const resident = std::make_shared<aligned_buffer<T>>(together * Tile::resident_scratch(p));
     auto const scratch = std::make_shared<aligned_buffer<T>>(Tile::block_scratch(p));
     return [&, resident, scratch, tiles = std::vector<Tile>()](index_t task) mutable {
       index_t const head = task / query_blocks;
@@ -38,9 +61,9 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
       if (!runs(h)) return;
       index_t const begin = (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
       tiles.clear();
-      tiles.reserve(std::size_t(Tile::tiles_of_task));
+      tiles.reserve(std::size_t(together));
       key_interval hull{p.keys, 0};
-      for (index_t t = 0; t < Tile::tiles_of_task && begin + t * Tile::queries < p.queries; ++t) {
+      for (index_t t = 0; t < together && begin + t * Tile::queries < p.queries; ++t) {
         auto const& made =
             tiles.emplace_back(make(b, h, begin + t * Tile::queries, resident->data() + t * Tile::resident_scratch(p)));
         hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
@@ -67,7 +90,11 @@ void stream(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const
         T* const gated = tile::gated_values(scratch, p);
         if constexpr (tile::traits.family != row_family::candidates)
           tile::gate_values(op, in, p, b, h, first, last - first, gated);
-        for (tile& t : tiles) t.absorb(in, first, last, scratch, gated);
+        index_t const n = index_t(tiles.size()), next = std::min(last + tile::block, range.last);
+        for (index_t t = 0; t < n; ++t) {
+          ask_for_share<Op>(in, p, b, h, last, next, t, n);
+          tiles[std::size_t(t)].absorb(in, first, last, scratch, gated);
+        }
       },
       deliver);
 }

@@ -33,7 +33,7 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
 /// The other way round: one bit per lane.
 template <class T, class Arch>
 ATTUNE_INLINE std::uint64_t bits_of(xsimd::batch_bool<T, Arch> const& lanes) {
-  if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(lanes.data)>>) {
+  if constexpr (sizeof(lanes.data) < sizeof(xsimd::batch<T, Arch>)) {
     return std::uint64_t(lanes.data);  // AVX-512: the mask register itself
   } else {
     constexpr std::size_t count = xsimd::batch<T, Arch>::size;

@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Rows of 16-bit tensors as floats, in views with the extents of the whole: who reads the rows need not know.
+// 16-bit numbers as floats: a batch on its way into a register, or rows in views with the extents of the whole, so that who reads
+// them need not know.
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include <attune/core/storage.hpp>
 
 namespace attune::exec_cpu {
+
+/// The numbers at `from`, one per lane, as what the batch computes in.
+template <class B, class E>
+ATTUNE_INLINE B load_widened(E const* from) {
+  if constexpr (!storage_only<E>) {
+    return B::load_unaligned(from);
+  } else {
+    auto const floats = attune::detail::widen_some<int(B::size)>(from);
+    B to;
+    static_assert(sizeof floats == sizeof to.data);
+    std::memcpy(&to.data, &floats, sizeof floats);
+    return to;
+  }
+}
 
 /// Rows [first, first + n) of heads [head, last_head], dense at `to`, in their places of a view that has nothing else.
 template <class S>

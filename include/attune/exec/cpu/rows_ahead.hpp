@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Rows of keys and values that are read soon, asked for while others are multiplied.
+#pragma once
+
+#include <attune/core/tensor.hpp>
+
+namespace attune::exec_cpu {
+
+/// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the hardware
+/// alone starts anew at every page, and K and V take turns.
+struct rows_ahead {
+  char const* first = nullptr;
+  index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
+  static constexpr index_t line = 64;
+
+  rows_ahead() = default;
+  /// Positions [first, last) of a head; nothing where features are not contiguous, or the range is empty.
+  template <class T>
+  rows_ahead(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
+    if (from >= to || x.steps().feature != 1) return;
+    first = reinterpret_cast<char const*>(x.row(b, h, from));
+    step = x.steps().position * index_t(sizeof(T)), rows = to - from, bytes = x.extents().feature * index_t(sizeof(T));
+  }
+  /// Asks for bytes [from, to) of row j.
+  ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
+    if (j < rows)
+      for (char const *at = first + j * step + from, *last = at + (to - from); at < last; at += line) ATTUNE_PREFETCH(at);
+  }
+};
+
+/// Asks for rows [from, to) of a head.
+template <class T>
+ATTUNE_NOINLINE void ask_for_rows(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
+  rows_ahead const rows(x, b, h, from, to);
+  for (index_t j = 0; j < rows.rows; ++j) rows.ask(j, 0, rows.bytes);
+}
+
+}  // namespace attune::exec_cpu

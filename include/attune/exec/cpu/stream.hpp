@@ -22,8 +22,8 @@ template <class T, class Arch, class Op>
 using row_tile =
     std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>, mass_tile<T, Arch, Op>>;
 
-/// Tiles of a task: what they share is read once for all of them, but threads want tasks. By the shape alone: where blocks of keys begin
-/// depends on it, and bits on that.
+/// Tiles of a task: what they share is read once for all of them, but threads want tasks. No bit of a result depends on it: blocks begin
+/// at multiples of their size, and a tile meets what it sees of each.
 template <class Tile>
 index_t tiles_of_task(problem_shape const& p) {
   constexpr index_t most = Tile::tiles_of_task, enough = 32;
@@ -69,8 +69,8 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
         hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
       }
       hull = {std::max(hull.first, range.first), std::min(hull.last, range.last)};
-      for (index_t j = hull.first; j < hull.last; j += block)
-        absorb(tiles, b, h, j, std::min(j + block, hull.last), scratch->data());
+      for (index_t j = hull.first / block * block; j < hull.last; j += block)
+        absorb(tiles, b, h, std::max(j, hull.first), std::min(j + block, hull.last), scratch->data());
       for (Tile& t : tiles) deliver(t, scratch->data());
     };
   });

@@ -75,17 +75,9 @@ std::string run(apps::context const& c, shared_fits& made) {
     for (index_t const n : {128, 192, 256, 384, 512}) {
       std::vector<window_study> studies;
       for (fitted_layer const& l : f.layers) studies.emplace_back(in_context(l.learned, {l.of, l.of->length - n, n}, 64));
-      auto const rows = [&](any_window const& w) {
-        std::vector<window_row> to;
-        for (window_study const& s : studies) {
-          auto const more = s.rows(w);
-          to.insert(to.end(), more.begin(), more.end());
-        }
-        return to;
-      };
-      double const read = summary(rows(cache::certified{1e-3})).scored;
+      double const read = summary(rows_of(studies, cache::certified{1e-3})).scored;
       for (index_t const k : window_sizes) {
-        window_summary const s = summary(rows(cache::nearest{k}));
+        window_summary const s = summary(rows_of(studies, cache::nearest{k}));
         csv.row({n, f.with.name, k, s.captured, s.error, read});
         if (k == 64 && (n == 128 || n == 256 || n == 512)) {
           windows.push_back(text("%.2f", s.captured));

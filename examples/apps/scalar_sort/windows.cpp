@@ -109,6 +109,15 @@ double window_study::density(index_t head, double x, index_t among) const {
   return double(std::min(among, what_.keys)) / (2 * *nth);
 }
 
+std::vector<window_row> rows_of(std::vector<window_study> const& studies, any_window const& w) {
+  std::vector<window_row> to;
+  for (window_study const& s : studies) {
+    auto const more = s.rows(w);
+    to.insert(to.end(), more.begin(), more.end());
+  }
+  return to;
+}
+
 window_summary summary(std::span<window_row const> rows) {
   window_summary s;
   double error = 0, exact = 0;

@@ -62,6 +62,9 @@ class window_study {
   std::unique_ptr<decoded_rows> all_;
 };
 
+/// The rows of several studies, one after the other.
+std::vector<window_row> rows_of(std::vector<window_study> const& studies, any_window const& w);
+
 /// Means over rows.
 struct window_summary {
   double captured = 0;

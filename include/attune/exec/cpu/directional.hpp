@@ -55,10 +55,11 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   static constexpr int pairs = Op::contractions::size;
   static constexpr index_t tiles_of_task = base::shape_of::tiles;
   /// Value sums and their tangents; a uniform share also wants the plain sums.
-  static constexpr int sums = traits.uniform_share ? 4 : 2;
+  static constexpr int sums = 2;
 
   static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + pushed_scratch(p) + sums * row_sum(p);
+    return base::packed_scratch(p) + pushed_scratch(p) + sums * row_sum(p) +
+           (traits.uniform_share ? 2 * plain_sums<T, Arch>::size(p.value_width) : 0);
   }
   /// Behind the forward's: tangents of contractions, of which the first becomes that of masses; values behind a gate that moves.
   static index_t block_scratch(problem_shape const& p) {
@@ -71,6 +72,11 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       : base(op, c.in, p, b, h, first_query, resident), call_(&c), own_(resident + base::packed_scratch(p)),
         sum_(own_ + pushed_scratch(p)), moving_(bind(op, p, numbers, std::make_index_sequence<std::size_t(vectors)>{})) {
     std::fill_n(sum_, sums * row_sum(p), T(0));
+    if constexpr (traits.uniform_share) {
+      T* const behind = sum_ + sums * row_sum(p);
+      plain_ = {behind, p.value_width};
+      plain_along_ = {behind + plain_sums<T, Arch>::size(p.value_width), p.value_width};
+    }
     for (int v = 0; v < vectors; ++v) {
       reference_[v] = initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
       earned_[v] = ground_[v] = D();
@@ -102,18 +108,17 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
-    index_t const width = p_->value_width;
     row_block<T> const values = this->values(call_->in, s.first, s.n, scratch, gated, first);
     this->add_values(values, s, scratch, bits, sum_);
     this->add_values(values, s, tangents, bits, sum_along());
-    if constexpr (traits.uniform_share) add_plain<T, Arch>(plain(), values, width, s.n, s.full_first, s.full_last, bits);
+    if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
     if (gated_along == nullptr && call_->along.v.absent()) return;
-    T* const copy = push_scratch + push_block(*p_) + 2 * padded<T>(base::block * width);
+    T* const copy = push_scratch + push_block(*p_) + 2 * padded<T>(base::block * p_->value_width);
     row_block<T> const moved = gated_along != nullptr
-                                   ? row_block<T>(gated_along + (s.first - first) * width, width)
+                                   ? row_block<T>(gated_along + (s.first - first) * p_->value_width, p_->value_width)
                                    : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, copy);
     this->add_values(moved, s, scratch, bits, sum_along());
-    if constexpr (traits.uniform_share) add_plain<T, Arch>(plain_along(), moved, width, s.n, s.full_first, s.full_last, bits);
+    if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
   }
   /// Where a block's gated values and their tangents are.
   static T* gated_scratch(T* scratch, problem_shape const& p) {
@@ -145,7 +150,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       for (index_t d = 0; d < p_->value_width; ++d) {
         index_t const at = d * queries + l;
         S out = made<S>(sum_[at], sum_along()[at]) * number(0);
-        if constexpr (traits.uniform_share) out = out + made<S>(plain()[at], plain_along()[at]) * number(1);
+        if constexpr (traits.uniform_share) out = out + made<S>(plain_(l, d), plain_along_(l, d)) * number(1);
         if constexpr (Op::uses(field::v0)) {
           auto const at_row = attune::detail::broadcast(call_->in.v0, b_, h_, i);
           auto const read = [&](tensor<T const> const& x) {
@@ -194,8 +199,6 @@ class directional_tile : public logit_tile<T, Arch, Op> {
 
   static index_t row_sum(problem_shape const& p) { return padded<T>(queries * p.value_width); }
   T* sum_along() const { return sum_ + row_sum(*p_); }
-  T* plain() const { return sum_ + 2 * row_sum(*p_); }
-  T* plain_along() const { return sum_ + 3 * row_sum(*p_); }
   static index_t pushed_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
       return (index_t(0) + ... + pusher<C, T, Arch>::resident(p));
@@ -298,6 +301,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
 
   call const* call_;
   T *own_, *sum_;
+  plain_sums<T, Arch> plain_, plain_along_;  ///< of a uniform share
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
   D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];

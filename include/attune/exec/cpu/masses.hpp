@@ -25,19 +25,20 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   using typename base::inputs_type;
   using typename base::normalizer;
   static constexpr bool adjusted = traits.family == row_family::adjusted;
-  /// Value sums: the weighted one; the plain one of a uniform share, or that with weights p (a - reference).
-  static constexpr int sums = 1 + int(adjusted || traits.uniform_share);
+  /// Value sums: the weighted one; that with weights p (a - reference).
+  static constexpr int sums = 1 + int(adjusted);
   static constexpr index_t tiles_of_task = 2 * base::shape_of::tiles;
 
   /// Scratch of a tile that lives as long as the tile: packed queries and the value sums.
   static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + sums * padded<T>(queries * p.value_width);
+    return base::packed_scratch(p) + sums * row_sum(p) + (traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0);
   }
 
   mass_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query, T* resident)
       : base(op, in, p, b, h, first_query, resident), sum_(resident + base::packed_scratch(p)),
-        second_(sum_ + (sums - 1) * padded<T>(queries * p.value_width)) {
-    std::fill_n(sum_, sums * padded<T>(queries * p.value_width), T(0));
+        second_(sum_ + (sums - 1) * row_sum(p)) {
+    std::fill_n(sum_, sums * row_sum(p), T(0));
+    if constexpr (traits.uniform_share) plain_ = {sum_ + sums * row_sum(p), p.value_width};
     for (int v = 0; v < vectors; ++v) {
       if constexpr (adjusted)
         reference_[v] = unseen_reference<batch>();
@@ -64,8 +65,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     row_block<T> const values = this->values(in, s.first, s.n, scratch, gated, first);
     this->add_values(values, s, scratch, bits, sum_);
     if constexpr (adjusted) this->add_values(values, s, scratch + base::pair_buffer, bits, second_);
-    if constexpr (traits.uniform_share)
-      add_plain<T, Arch>(second_, values, p_->value_width, s.n, s.full_first, s.full_last, bits);
+    if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
   }
 
   /// Divides and writes the rows.
@@ -90,7 +90,8 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     }
     this->write_out(in, to, weight, scratch, [&](index_t l, index_t d) {
       T x = sum_[d * queries + l] * factor[l];
-      if constexpr (sums == 2) x += second_[d * queries + l] * second[l];
+      if constexpr (adjusted) x += second_[d * queries + l] * second[l];
+      if constexpr (traits.uniform_share) x += plain_(l, d) * second[l];
       return x;
     });
     for (index_t l = 0; l < count_; ++l) {
@@ -121,7 +122,8 @@ class mass_tile : public logit_tile<T, Arch, Op> {
       if constexpr (adjusted) to.lowest[u] = lowest[l];
       for (index_t d = 0; d < width; ++d) {
         to.acc[std::size_t(n * width + d)] = sum_[d * queries + l];
-        if constexpr (sums == 2) to.second[std::size_t(n * width + d)] = second_[d * queries + l];
+        if constexpr (adjusted) to.second[std::size_t(n * width + d)] = second_[d * queries + l];
+        if constexpr (traits.uniform_share) to.second[std::size_t(n * width + d)] = plain_(l, d);
       }
     }
   }
@@ -135,6 +137,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   using base::p_;
   using base::visible_;
 
+  static index_t row_sum(problem_shape const& p) { return padded<T>(queries * p.value_width); }
   static void store(T* to, int v, batch const& x) { x.store_aligned(to + v * lanes); }
 
   /// Expresses all masses and value sums relative to higher references.
@@ -202,6 +205,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   batch reference_[std::size_t(vectors)], earned_[std::size_t(vectors)], ground_[std::size_t(vectors)],
       lowest_[std::size_t(vectors)];
   T *sum_, *second_;
+  plain_sums<T, Arch> plain_;  ///< of a uniform share
 };
 
 }  // namespace attune::exec_cpu

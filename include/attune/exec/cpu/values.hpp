@@ -6,9 +6,12 @@
 // The parts of the value sum that are not a plain product. Nothing here knows a policy: compiled once per type.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <attune/core/simd_math.hpp>
+#include <attune/exec/cpu/aligned_buffer.hpp>
+#include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/pack.hpp>
 #include <attune/exec/cpu/visibility.hpp>
 
@@ -79,36 +82,87 @@ ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t
     }
 }
 
-/// sum[dv][query] += the values that the query sees: one sum for all lanes where all see them, else lane by lane.
-template <class T, class Arch>
-ATTUNE_NOINLINE void add_plain(T* sum, row_block<T> const& values, index_t width, index_t n, index_t full_first,
-                               index_t full_last, std::uint64_t const* bits) {
+namespace detail {
+
+/// sum[dv][query] += the values of keys [from, to) that the query sees.
+template <class T, class Arch, int Rows>
+ATTUNE_NOINLINE index_t add_seen_values(T* sum, row_block<T> const& values, index_t from, index_t to, std::uint64_t const* bits,
+                                        index_t d, index_t width) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
-  alignas(64) T common[tile::lanes];
-  for (index_t d0 = 0; d0 < width; d0 += tile::lanes) {
-    index_t const some = width - d0 < tile::lanes ? width - d0 : tile::lanes;
-    batch all(T(0));
-    if (some == tile::lanes)
-      for (index_t j = full_first; j < full_last; ++j) all = all + batch::load_unaligned(values.data + j * values.step + d0);
-    all.store_aligned(common);
-    if (some < tile::lanes)
-      for (index_t j = full_first; j < full_last; ++j)
-        for (index_t d = 0; d < some; ++d) common[d] += values.data[j * values.step + d0 + d];
-    for (index_t d = d0; d < d0 + some; ++d)
+  for (; d + Rows <= width; d += Rows) {
+    batch acc[Rows][tile::vectors];
+    clear(acc);
+    for (index_t j = from; j < to; ++j) {
+      T const* const x = values.data + j * values.step + d;
+#pragma GCC unroll 8
       for (int v = 0; v < tile::vectors; ++v) {
-        batch acc(common[d - d0]);
-        auto const seen = [&](index_t from, index_t to) {
-          for (index_t j = from; j < to; ++j)
-            acc = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * tile::lanes)),
-                                batch(acc + batch(values.data[j * values.step + d])), acc);
-        };
-        seen(0, full_first);
-        seen(full_last, n);
-        T* const at = sum + d * tile::queries + v * tile::lanes;
-        (batch::load_aligned(at) + acc).store_aligned(at);
+        auto const seen = lanes_of<T, Arch>(bits[j] >> (v * tile::lanes));
+#pragma GCC unroll 16
+        for (int r = 0; r < Rows; ++r) acc[r][v] = xsimd::select(seen, batch(acc[r][v] + batch(x[r])), acc[r][v]);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < tile::vectors; ++v) {
+        T* const at = sum + (d + r) * tile::queries + v * tile::lanes;
+        (batch::load_aligned(at) + acc[r][v]).store_aligned(at);
       }
   }
+  return d;
 }
+
+/// sum[dv] += the values of keys [from, to).
+template <class T, class Arch>
+ATTUNE_NOINLINE void add_all_values(T* sum, row_block<T> const& values, index_t width, index_t from, index_t to) {
+  using batch = xsimd::batch<T, Arch>;
+  constexpr index_t lanes = index_t(batch::size);
+  index_t d = 0;
+  for (; d + lanes <= width; d += lanes) {
+    batch all(T(0));
+    for (index_t j = from; j < to; ++j) all = all + batch::load_unaligned(values.data + j * values.step + d);
+    (batch::load_unaligned(sum + d) + all).store_unaligned(sum + d);
+  }
+  for (; d < width; ++d) {
+    T all(0);
+    for (index_t j = from; j < to; ++j) all += values.data[j * values.step + d];
+    sum[d] += all;
+  }
+}
+
+}  // namespace detail
+
+/// The values that each query of a tile sees, summed: those that all queries see once for all of them.
+template <class T, class Arch>
+class plain_sums {
+  using tile = tiling<T, Arch>;
+
+ public:
+  static index_t size(index_t width) { return padded<T>(tile::queries * width) + padded<T>(width); }
+
+  plain_sums() = default;
+  /// Zeros at `memory`.
+  plain_sums(T* memory, index_t width) : own_(memory), common_(memory + padded<T>(tile::queries * width)), width_(width) {
+    std::fill_n(memory, size(width), T(0));
+  }
+  T operator()(index_t query, index_t d) const { return own_[d * tile::queries + query] + common_[d]; }
+  /// Keys outside [full_first, full_last) count for the lanes in their bits; what nobody sees may be anything.
+  void add(row_block<T> const& values, index_t n, index_t full_first, index_t full_last, std::uint64_t const* bits) {
+    if (full_first < full_last) detail::add_all_values<T, Arch>(common_, values, width_, full_first, full_last);
+    add_seen(values, 0, full_first, bits);
+    add_seen(values, full_last, n, bits);
+  }
+
+ private:
+  void add_seen(row_block<T> const& values, index_t from, index_t to, std::uint64_t const* bits) {
+    if (from >= to) return;
+    index_t const d = detail::add_seen_values<T, Arch, tile::rows>(own_, values, from, to, bits, 0, width_);
+    if (d < width_) detail::add_seen_values<T, Arch, 1>(own_, values, from, to, bits, d, width_);
+  }
+
+  T *own_ = nullptr, *common_ = nullptr;
+  index_t width_ = 0;
+};
 
 }  // namespace attune::exec_cpu

@@ -5,9 +5,9 @@
 //
 // A-priori error bounds of the gradients of any operator: the dense backward pass, run on `rounded` (testing/rounded.hpp), so that
 // every term of a gradient pays for what it is made of. Twice that is promised, since kernels recompute weights from a saved lse.
-//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|, or half the spacing of its subnormal
-//             numbers where they are small; the row term R = <do, out> is made of an `out` that is off by its own bound, which enters the
-//             gradients as a cotangent of the lse does
+//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R = <do, out> is made of
+//             an `out` that is off by its own bound, which enters the gradients as a cotangent of the lse does
+//   underflow a weight below the smallest normal number may be 0; one of 16 bits, and dS, lose half the spacing of subnormal numbers
 //   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is promised to the
 //             query and the key
 #pragma once
@@ -130,10 +130,11 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
   return none;
 }
 
-/// What it does that each weight and each dS is off by `least`: the sums of |terms| are its worst case.
+/// What underflow does: a weight that is off by `flushed` moves dS by that times dP - R, and what is rounded to 16 bits, the weight and
+/// dS, is off by `step`. The sums of |terms| are its worst case.
 template <class Op>
-dense_gradients<rounded> through_small_terms(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
-                                             cotangents<Op, any_tensor> const& d, double least) {
+dense_gradients<rounded> through_underflow(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
+                                           cotangents<Op, any_tensor> const& d, double flushed, double step) {
   constexpr int pairs = Op::contractions::size;
   using D = dual<double, pairs + 1>;
   using attune::detail::read;
@@ -147,32 +148,42 @@ dense_gradients<rounded> through_small_terms(Op const& op, inputs<Op, any_tensor
         index_t const value_head = p.group(h, p.value_heads);
         auto const f = op.bind(attune::detail::scalar_row<D>(p, op.mask, b, h, i));
         for (index_t c = 0; c < p.value_width && d.out.extents().size() != 0; ++c) {
-          by_out[std::size_t(c)] = least * read<double>(d.out, b, h, i, c);
+          by_out[std::size_t(c)] = read<double>(d.out, b, h, i, c);
           if constexpr (Op::has_output_gate)
             by_out[std::size_t(c)] *=
                 f.output_gate.factor(D(read<double>(in.output_gate, b, h, i, p.output_gate_width == 1 ? 0 : c))).value;
         }
-        mask_row const m = p.row(b, h, i);
-        for (key_interval k = mask::next(op.mask, m, 0); !k.empty(); k = mask::next(op.mask, m, k.last))
-          for (index_t j = k.first; j < k.last; ++j) {
-            rounded x[pairs + 1], by[pairs + 1];
-            D moving[pairs + 1];
-            contract.all(x, b, h, i, j);
-            for (int c = 0; c < pairs; ++c) moving[c] = D::variable(x[c].value, c);
-            D const a = f.logit(moving, key<D>{D(double(j))});
-            for (int c = 0; c < pairs; ++c) by[c] = rounded(least * a.tangent[c]);
-            contract.pull_all(by, to, b, h, i, j);
-            for (index_t c = 0; c < p.value_width; ++c) {
-              double move = by_out[std::size_t(c)];
-              if constexpr (Op::has_value_gate) {
-                D const factor = f.value_gate.factor(D::variable(read<double>(in.value_gate, b, value_head, j, c), 0));
-                double const by_gate = move * read<double>(in.v, b, value_head, j, c) * factor.tangent[0];
-                to.add(field::value_gate, b, value_head, j, c, rounded(by_gate));
-                move *= factor.value;
-              }
-              to.add(field::v, b, value_head, j, c, rounded(move));
+        auto const for_each_key = [&](auto const& visit) {
+          mask_row const m = p.row(b, h, i);
+          for (key_interval k = mask::next(op.mask, m, 0); !k.empty(); k = mask::next(op.mask, m, k.last))
+            for (index_t j = k.first; j < k.last; ++j) visit(j);
+        };
+        double gain = 1;  // |dP| at most, and R with it
+        for_each_key([&](index_t j) {
+          double sum = 0;
+          for (index_t c = 0; c < p.value_width; ++c)
+            sum += std::fabs(by_out[std::size_t(c)] * attune::detail::gated_value<D>(in, f, b, value_head, j, c).value);
+          gain = std::fmax(gain, sum);
+        });
+        for_each_key([&](index_t j) {
+          rounded x[pairs + 1], by[pairs + 1];
+          D moving[pairs + 1];
+          contract.all(x, b, h, i, j);
+          for (int c = 0; c < pairs; ++c) moving[c] = D::variable(x[c].value, c);
+          D const a = f.logit(moving, key<D>{D(double(j))});
+          for (int c = 0; c < pairs; ++c) by[c] = rounded((2 * gain * flushed + step) * a.tangent[c]);
+          contract.pull_all(by, to, b, h, i, j);
+          for (index_t c = 0; c < p.value_width; ++c) {
+            double move = (flushed + step) * by_out[std::size_t(c)];
+            if constexpr (Op::has_value_gate) {
+              D const factor = f.value_gate.factor(D::variable(read<double>(in.value_gate, b, value_head, j, c), 0));
+              double const by_gate = move * read<double>(in.v, b, value_head, j, c) * factor.tangent[0];
+              to.add(field::value_gate, b, value_head, j, c, rounded(by_gate));
+              move *= factor.value;
             }
+            to.add(field::v, b, value_head, j, c, rounded(move));
           }
+        });
       }
   return to;
 }
@@ -196,8 +207,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     double const eps = 2 * number.unit, own = how.arithmetic == storage::fp64 ? 2 : 1;
     bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
     auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
-    auto const by_small_terms =
-        coarse ? detail::through_small_terms(op, in, p, d, weights.step / 2) : dense_gradients<rounded>();
+    auto const by_underflow = detail::through_underflow(op, in, p, d, 2 * number.least, coarse ? weights.step / 2 : 0);
     auto const by_row_term = coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
     // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a row.
     double const terms = std::fmin(16, std::fmax(1, double(std::min(p.keys, p.queries))));
@@ -207,8 +217,8 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
         rounded const& x = g.fields[f].values[n];
         bounded_number r;
         r.value = x.value;
-        double const exact = 2 * own * eps * x.total(),
-                     rough = coarse ? weights.unit * x.size + by_small_terms.fields[f].values[n].size : 0,
+        double const exact = 2 * own * eps * x.total(), small = by_underflow.fields[f].values[n].size,
+                     rough = small + (coarse ? weights.unit * x.size : 0),
                      row_term = by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size,
                      all = exact + rough + row_term + 16 * number.least;
         double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;

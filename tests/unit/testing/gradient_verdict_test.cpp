@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // The verdict on gradients passes correct backward passes and names what was planted. `full`: random problems and the table.
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 #include <string>
@@ -10,6 +11,7 @@
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/gradient_verdict.hpp>
+#include <attune/testing/probes.hpp>
 
 #include "../../support/planted.hpp"
 #include "../../support/planted_backward.hpp"
@@ -128,6 +130,23 @@ TEST_CASE("a kink within reach of rounding: either side is right") {
   CHECK(std::isinf(b.of(field::sort_k)[0].bound));
   CHECK(!std::isinf(b.of(field::sort_k)[1].bound));
   CHECK(!std::isinf(b.of(field::v)[0].bound));
+}
+
+TEST_CASE("weights too small for a float may be 0") {
+  auto const op = log_n_attention(2.0, mask::causal{});  // the probe "peaked" has weights of 1e-37, with gradients of 1e-35
+  double worst = 0;
+  for (auto const& probe : testing::probe_pack(
+           op, {.heads = 4, .queries = 6, .keys = 20, .width = 8, .value_width = 6, .key_heads = 2, .value_heads = 2})) {
+    auto const& p = probe->problem;
+    auto const g = vjp(cpu<float>{1}, op, p.inputs<tensor<float const>>(), p.cotangents<tensor<float const>>());
+    auto const bounds = testing::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
+    for (field f : {field::q, field::k, field::v})
+      for (std::size_t n = 0; n < g.of(f).values.size(); ++n) {
+        auto const& b = bounds.of(f)[n];
+        worst = std::fmax(worst, std::fabs(double(g.of(f).values[n]) - b.value) / b.bound);
+      }
+  }
+  CHECK(worst <= 1);
 }
 
 TEST_CASE("misuse of a gradient verdict is an error in words") {

@@ -87,11 +87,7 @@ class stored_run {
           wide_inputs const in = widen(now, tile::key_rows(scratch, p_), b, h, first, last - first);
           float* const gated = tile::gated_values(scratch, p_);
           if constexpr (!tile::reads_late(field::v)) tile::gate_values(fixed_.op, in, p_, b, h, first, last - first, gated);
-          index_t const n = index_t(tiles.size()), next = std::min(last + tile::block, p_.keys);
-          for (index_t t = 0; t < n; ++t) {
-            ask_for_share<Op>(in_, p_, b, h, last, next, t, n);
-            tiles[std::size_t(t)].absorb(in, first, last, scratch, gated);
-          }
+          absorb_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, scratch, gated);
         },
         [&](tile& t, float* scratch) { finish(t, scratch); });
   }

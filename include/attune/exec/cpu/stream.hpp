@@ -31,16 +31,19 @@ index_t tiles_of_task(problem_shape const& p) {
   return tasks < enough ? (most + 1) / 2 : most;
 }
 
-/// Asks for a share of keys [first, last) and all that has a row per key, before tile t of n: the rows of the next block come while this
-/// one is multiplied.
-template <class Op, class T>
-void ask_for_share(inputs<Op, tensor<T const>> const& in, problem_shape const& p, index_t b, index_t h, index_t first,
-                   index_t last, index_t t, index_t n) {
-  index_t const from = first + (last - first) * t / n, to = first + (last - first) * (t + 1) / n;
-  for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F) && side_of(F) == input_side::key)
-      ask_for_rows(member<F>(in), b, p.group(h, p.heads_of(F)), from, to);
-  });
+/// Streams the block of keys [first, last) through the tiles of a task, `in` as they read it. Meanwhile the rows of the next block, up to
+/// key `end`, come from memory: a share is asked for before each tile, of everything that has a row per key in `stored`.
+template <class Op, class E, class Tile, class In, class T>
+void absorb_block(std::vector<Tile>& tiles, inputs<Op, tensor<E const>> const& stored, In const& in, problem_shape const& p,
+                  index_t b, index_t h, index_t first, index_t last, index_t end, T* scratch, T const* gated) {
+  index_t const n = index_t(tiles.size()), ahead = std::min(Tile::block, end - last);
+  for (index_t t = 0; t < n; ++t) {
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F) && side_of(F) == input_side::key)
+        ask_for_rows(member<F>(stored), b, p.group(h, p.heads_of(F)), last + ahead * t / n, last + ahead * (t + 1) / n);
+    });
+    tiles[std::size_t(t)].absorb(in, first, last, scratch, gated);
+  }
 }
 
 /// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, resident scratch) makes a tile, absorb(tiles, b, h,
@@ -90,11 +93,7 @@ void stream(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const
         T* const gated = tile::gated_values(scratch, p);
         if constexpr (tile::traits.family != row_family::candidates)
           tile::gate_values(op, in, p, b, h, first, last - first, gated);
-        index_t const n = index_t(tiles.size()), next = std::min(last + tile::block, range.last);
-        for (index_t t = 0; t < n; ++t) {
-          ask_for_share<Op>(in, p, b, h, last, next, t, n);
-          tiles[std::size_t(t)].absorb(in, first, last, scratch, gated);
-        }
+        absorb_block<Op>(tiles, in, in, p, b, h, first, last, range.last, scratch, gated);
       },
       deliver);
 }

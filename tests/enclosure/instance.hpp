@@ -2,8 +2,9 @@
 // Copyright (c) 2026 The attune authors
 //
 // The operators of tests/instances on intervals: `add(registry, policies...)` puts correctly rounded results in the place of the
-// reference in 50 digits, whose results have to lie in enclosures of fewer digits, and holds the CPU to its error bounds. The sources
-// beside instances/instance.hpp compile with this header where ATTUNE_INSTANCES_ENCLOSURE is defined.
+// reference in 50 digits, whose results have to lie in enclosures of fewer digits, and holds the CPU, or what a program put in its place
+// (tests/thrust), to its error bounds. The sources beside instances/instance.hpp compile with this header where
+// ATTUNE_INSTANCES_ENCLOSURE is defined.
 #pragma once
 
 #include <stdexcept>
@@ -166,7 +167,7 @@ gradients vjp_enclosed(Op const& op, problem const& p, cotangent const& by, slot
   return places;
 }
 
-/// What the CPU computed, unless it breaks a bound.
+/// What an executor computed in this format, unless it breaks a bound.
 template <class Op>
 result held_to_bounds(Op const& op, problem const& p, testing::storage computed_in, result r) {
   loaded<double> const from(p, false);

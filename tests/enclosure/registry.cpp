@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the registry calls once it is made: every operator on intervals.
+// What the registry calls once its executors are in place: every operator on intervals.
 #include "../instances/registry.hpp"
 
 namespace attune::instances {
@@ -9,6 +9,6 @@ namespace attune::instances {
 /// instances/groups.cpp with the names that it has in this library.
 void add_all_enclosed(std::map<std::string, entry>&);
 
-void replace_executors(std::map<std::string, entry>& all) { add_all_enclosed(all); }
+void hold_to_enclosures(std::map<std::string, entry>& all) { add_all_enclosed(all); }
 
 }  // namespace attune::instances

@@ -16,6 +16,7 @@
 #include "catalogue.hpp"
 #include "masks.hpp"
 #include "problem.hpp"
+#include "thrust_runners.hpp"
 #include "typical.hpp"
 
 namespace attune::tool {
@@ -33,23 +34,27 @@ struct largest {
       if (!(e.ratio <= ratio)) ratio = e.ratio, seed = of_seed, probe = name;
   }
 };
+/// Two digits, or four where two would leave open on which side of 1 it lies.
 std::string cell(largest const& x) {
   char text[96];
-  std::snprintf(text, sizeof text, " %.2g |", x.ratio);
+  std::snprintf(text, sizeof text, " %.*g |", x.ratio < 0.995 ? 2 : 4, x.ratio);
   return text;
 }
 
 /// What an executor computes, and the formats that it can be stored in.
 struct column {
   char const* name;
+  std::map<std::string, runner> const& (*operators)();
   executor on;
   arithmetic in;
   std::vector<storage> stored;
 };
 std::vector<column> const columns{
-    {"cpu, float", executor::cpu, arithmetic::float32, {storage::fp32, storage::fp16, storage::bf16}},
-    {"cpu, double", executor::cpu, arithmetic::float64, {storage::fp64, storage::fp32}},
-    {"reference", executor::reference, arithmetic::float64, {storage::fp64}},
+    {"cpu, float", &runners, executor::cpu, arithmetic::float32, {storage::fp32, storage::fp16, storage::bf16}},
+    {"cpu, double", &runners, executor::cpu, arithmetic::float64, {storage::fp64, storage::fp32}},
+    {"thrust, float", &thrust_runners, executor::cpu, arithmetic::float32, {storage::fp32}},
+    {"thrust, double", &thrust_runners, executor::cpu, arithmetic::float64, {storage::fp64}},
+    {"reference", &runners, executor::reference, arithmetic::float64, {storage::fp64}},
 };
 
 /// As a kernel stores it.
@@ -87,7 +92,8 @@ row_of_table measured(preset const& of, int seeds) {
       for (column const& c : columns) {
         p.on = c.on;
         p.in = c.in;
-        results const out = run.run(p), gradients = run.gradient(p);
+        runner const& on = c.operators().at(of.name);
+        results const out = on.run(p), gradients = on.gradient(p);
         for (storage s : c.stored) {
           handed_back given;
           // attune rounds outputs once, and nothing else.
@@ -113,14 +119,13 @@ row_of_table measured(preset const& of, int seeds) {
 
 int table(int seeds) {
   std::printf(
-      "# Largest known errors, in bounds\n\n"
-      "Of outputs (out, lse, ground weight) and of gradients (of every input): the largest error / bound "
-      "([accuracy.md](accuracy.md)) that is known of each preset,\nexecutor and storage type, a lower bound of the largest "
-      "that "
-      "there is. Inputs: the probes of `attune/testing/probes.hpp`, seeds 1 to %d (about 14 problems each:\nrandom, peaked, "
-      "flat, "
-      "two keys, lengths 63 to 129), causal, 4 heads on 2 key heads, D = 8; parameters 0.5 (`tools/attune/typical.cpp`). 1 and "
-      "more would be\na bug. Written by `scripts/accuracy %d`.\n",
+      R"(# Largest known errors, in bounds
+
+Of outputs (out, lse, ground weight) and of gradients (of every input): the largest error / bound ([accuracy.md](accuracy.md)) that is known of each preset,
+executor and storage type, a lower bound of the largest that there is. Inputs: the probes of `attune/testing/probes.hpp`, seeds 1 to %d (about 14 problems each:
+random, peaked, flat, two keys, lengths 63 to 129), causal, 4 heads on 2 key heads, D = 8; parameters 0.5 (`tools/attune/typical.cpp`). More than 1 would be
+a bug. Thrust is its host system of one core. Written by `scripts/accuracy %d`.
+)",
       seeds, seeds);
   std::vector<std::pair<std::string, row_of_table>> all;
   for (preset const& of : catalogue()) {

@@ -14,6 +14,7 @@
 
 #include <attune/testing/enclosure.hpp>
 #include <attune/testing/error_bound.hpp>
+#include <attune/testing/gradient_bound.hpp>
 
 #include "../instances/digits.hpp"
 #include "../instances/policies.hpp"
@@ -23,6 +24,10 @@
 namespace attune::instances {
 
 namespace detail {
+
+inline testing::storage format_of(backend on) {
+  return on == backend::cpu_float ? testing::storage::fp32 : testing::storage::fp64;
+}
 
 using testing::enclosed_number;
 using testing::interval;
@@ -167,6 +172,15 @@ gradients vjp_enclosed(Op const& op, problem const& p, cotangent const& by, slot
   return places;
 }
 
+/// Throws where one of the numbers is farther from the exact ones than is promised; absent outputs and promises hold.
+inline void hold(array const& computed, std::vector<enclosed_number> const& exact,
+                 std::vector<testing::bounded_number> const& promised, std::string const& what) {
+  for (std::size_t n = 0; n < promised.size() && !computed.empty(); ++n)
+    if (double const share = testing::used_share(computed.data.at(n), exact.at(n), promised[n]); share > 1)
+      throw std::runtime_error(what + " " + std::to_string(n) + " is " + std::to_string(computed.data[n]) + ", off by " +
+                               std::to_string(share) + " times its bound");
+}
+
 /// What an executor computed in this format, unless it breaks a bound.
 template <class Op>
 result held_to_bounds(Op const& op, problem const& p, testing::storage computed_in, result r) {
@@ -174,17 +188,29 @@ result held_to_bounds(Op const& op, problem const& p, testing::storage computed_
   auto const in = view_inputs<Op, any_tensor>(from, p);
   auto const exact = testing::enclose(op, in);
   auto const bounds = testing::error_bound(op, in, computed_in);
-  auto const hold = [](array const& computed, std::vector<enclosed_number> const& e,
-                       std::vector<testing::bounded_number> const& b, char const* what) {
-    for (std::size_t n = 0; n < b.size() && !computed.empty(); ++n)
-      if (double const share = testing::used_share(computed.data.at(n), e.at(n), b[n]); share > 1)
-        throw std::runtime_error(std::string(what) + " " + std::to_string(n) + " is " + std::to_string(computed.data[n]) +
-                                 ", off by " + std::to_string(share) + " times its bound");
-  };
   hold(r.out, exact.out, bounds.out, "out");
   hold(r.lse, exact.lse, bounds.lse, "lse");
   hold(r.ground_weight, exact.ground_weight, bounds.ground_weight, "ground weight");
   return r;
+}
+
+/// The same of gradients by the inputs; those of candidate sets have no bounds.
+template <class Op>
+gradients gradients_held_to_bounds(Op const& op, problem const& p, cotangent const& by, testing::storage computed_in,
+                                   gradients g) {
+  if constexpr (Op::normalizer_policy::traits.family != row_family::candidates) {
+    loaded<double> const from(p, false);
+    loaded_cotangents<double> const d(by, false);
+    auto const in = view_inputs<Op, any_tensor>(from, p);
+    auto const cotangents = d.template views<Op, any_tensor>();
+    // An enclosure is enough, correct rounding is not asked for: more bits would only be spent on kinks.
+    auto const exact = testing::enclose_vjp(op, in, cotangents, {.most_bits = 256});
+    auto const bounds = testing::gradient_error_bound(op, in, cotangents, computed_in);
+    for (int f = 0; f <= int(field::v0); ++f)
+      if (auto const x = g.find(name_of(field(f))); x != g.end())
+        hold(x->second, exact.of(field(f)).values, bounds.of(field(f)), "gradient of " + x->first);
+  }
+  return g;
 }
 
 }  // namespace detail
@@ -208,14 +234,15 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     if (!o.cuts.empty() || on == backend::reference_double) return other(p, on, o);
     auto const op = make(parameter_source(p), detail::mask_of(p));
     if (on == backend::reference_50) return detail::run_enclosed(op, p);
-    return detail::held_to_bounds(op, p, on == backend::cpu_float ? testing::storage::fp32 : testing::storage::fp64,
-                                  other(p, on, o));
+    return detail::held_to_bounds(op, p, detail::format_of(on), other(p, on, o));
   };
   problem recorded;
   auto const names = detail::names_of_slots(make(parameter_source::recording(recorded), {}), recorded);
   e.vjp = [make, names, other = e.vjp](problem const& p, backend on, cotangent const& by, options const& o) {
-    if (on != backend::reference_50) return other(p, on, by, o);
-    return detail::vjp_enclosed(make(parameter_source(p), detail::mask_of(p)), p, by, names);
+    if (on == backend::reference_double) return other(p, on, by, o);
+    auto const op = make(parameter_source(p), detail::mask_of(p));
+    if (on == backend::reference_50) return detail::vjp_enclosed(op, p, by, names);
+    return detail::gradients_held_to_bounds(op, p, by, detail::format_of(on), other(p, on, by, o));
   };
 }
 

@@ -99,6 +99,17 @@ inline double largest(std::vector<double> const& x) {
   for (double e : x) m = std::fmax(m, std::fabs(e));
   return m;
 }
+/// Doubles as numbers of type T, and the outputs of an operator on them.
+template <class T, class Op>
+std::vector<T> outputs_in(Op const& op, line_problem const& p) {
+  auto const as = [](std::vector<double> const& x) { return std::vector<T>(x.begin(), x.end()); };
+  auto const q = as(p.q), k = as(p.k), v = as(p.v);
+  std::vector<T> out(std::size_t(p.query_side(p.width).size()));
+  sorted::forward<T>(op, {tensor(q, p.query_side()), tensor(k, p.key_side()), tensor(v, p.value_side())},
+                     {tensor(out, p.query_side(p.width)), {}});
+  return out;
+}
+
 /// The largest difference, relative to the largest number; 0 for equal infinities, inf for a NaN.
 inline double away(std::vector<double> const& x, std::vector<double> const& y) {
   double worst = 0;

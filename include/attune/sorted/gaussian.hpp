@@ -15,6 +15,7 @@
 #include <attune/sorted/mass_rows.hpp>
 #include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/waves.hpp>
 #include <attune/sorted/workers.hpp>
 
 namespace attune::sorted {
@@ -293,14 +294,17 @@ class gaussian_head {
         [&](index_t i, index_t first, index_t last) { near_.add(i, first, last); });
     near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
     if (!op_.sees.sees_all()) worst.rounded += near_rounding();
-    for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
     return worst;
   }
-  void write(results<T> const& to) { store_head(to, b_, h_, sums_, lse_); }
+  /// After forward().
+  void write(results<T> const& to) {
+    store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return sums_.finish(i); });
+  }
 
   /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a = -(y - u)^2.
   /// Returns the gradient by tau.
   W backward(cotangents<T> const& by, gradients<T> const& d) {
+    for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
     make_pulls(e_, b_, h_, by, lse_, sums_.sums());
     rows<W> const& pulls = sums_.sums();
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
@@ -347,6 +351,33 @@ class gaussian_head {
   std::vector<W> lse_;
 };
 
+/// A head whose visible pairs are one staircase, by waves and straight to the outputs; nothing if waves do not serve it.
+template <class T, class Arch>
+std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<T> const& in, extents const& e, index_t b,
+                                                     index_t h, results<T> const& to) {
+  std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
+  if (counts.empty()) return std::nullopt;
+  line<double> const on(in, e, b, h);
+  double const tau = op.tau.template value<double>(b, h, 0);
+  auto const finish = [&](index_t i, double const& reference, double* row, double mass) {
+    store_row(to, b, h, i, row,
+              finish_masses<normalizer::softmax>(normalizer::softmax::bound<double>{}, reference, mass, 0.0, 1.0));
+  };
+  gaussian_certificate worst;
+  std::vector<index_t> late;
+  bool const served = walk_waves<T, Arch>(
+      in, e, b, h, on, tau, op.tolerance, {counts, {0, false}, {0, false}}, worst,
+      [&](index_t i, double* row, double mass) { finish(i, 0, row, mass); }, [&](index_t i) { late.push_back(i); });
+  if (!served || index_t(late.size()) > e.queries / 16) return std::nullopt;
+  rows<double> one(1, e.width);
+  for (index_t const i : late) {
+    lone_row<T> const row(in, e, b, h, on, tau, op.tolerance, i, counts[std::size_t(i)], one[0]);
+    worst.include(row.left_out);
+    finish(i, row.reference, one[0], row.mass);
+  }
+  return worst;
+}
+
 }  // namespace detail
 
 /// Writes out, and lse if it is there. Returns the worst row's certificate.
@@ -360,6 +391,7 @@ gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T>
   detail::check_tolerance("sorted::forward(gaussian)", op.tolerance);
   detail::check_results("sorted::forward(gaussian)", e, to);
   return detail::report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
+    if (auto const by_waves = detail::forward_by_waves<T, Arch>(op, in, e, b, h, to)) return *by_waves;
     detail::gaussian_head<T, Arch> head(op, in, e, b, h);
     auto const certificate = head.forward();
     head.write(to);

@@ -161,6 +161,9 @@ class near_stretches {
   explicit near_stretches(index_t queries) {
     for (auto& x : of_row_) x.resize(std::size_t(queries));
   }
+  void clear() {
+    for (auto& x : of_row_) std::fill(x.begin(), x.end(), key_interval{0, 0});
+  }
   void add(index_t i, index_t first, index_t last) {
     of_row_[of_row_[0][std::size_t(i)].empty() ? 0 : 1][std::size_t(i)] = {first, last};
   }

@@ -13,6 +13,7 @@
 #include <attune/policies/kernel/scalar.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #include <attune/sorted/anchor.hpp>
+#include <attune/sorted/laplacian_cells.hpp>
 #include <attune/sorted/mass_rows.hpp>
 #include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
@@ -67,12 +68,13 @@ class laplacian_head {
 
  public:
   laplacian_head(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), b_(b), h_(h), tau_(op.tau.template value<W>(b, h, 0)), sees_(op.sees), on_(in, e, b, h),
+      : e_(e), in_(in), b_(b), h_(h), tau_(op.tau.template value<W>(b, h, 0)), sees_(op.sees), on_(in, e, b, h),
         scan_(tau_, e.width + 1), sums_(e.queries, e.width), buffer_(1, e.width + 1), value_(in, e, b, h),
         near_(in, e, b, h, tau_), lse_(std::size_t(e.queries)) {}
 
-  /// Two scans per rectangle; then the row as the normalizer finishes it.
+  /// Two scans per rectangle, or a staircase by cells.
   void forward() {
+    laplacian_cells<T, Arch> const cells(in_, e_, b_, h_, on_, tau_);
     for_each_visible(
         sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
@@ -89,22 +91,29 @@ class laplacian_head {
           if constexpr (fused) return near_.add(i, first, last);
           for (index_t j = first; j < last; ++j)
             sums_.join(i, scan_.score(on_.q[std::size_t(i)] - on_.k[std::size_t(j)]), value_.kept(j));
+        },
+        [&](staircase const& stairs) {
+          return cells.walk(stairs, [&](index_t i, auto const* row, auto mass) { sums_.add_from_zero(i, row, mass); });
         });
     if constexpr (fused) near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
-    for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
   }
-  void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
+  /// After forward().
+  void write(results<T> const& to) {
+    store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return sums_.finish(i); });
+  }
 
   /// After forward(): da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i, as products of rows (do, -R) and (v, 1).
   /// Towards queries the sources are keys of logit 0, towards keys they are queries of logit -lse.
   /// Returns the gradient by tau.
   W backward(cotangents<T> const& by, gradients<T> const& d) {
     index_t const step = sums_.step();
+    for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
     make_pulls(e_, b_, h_, by, lse_, sums_.sums());
     rows<W> const& pulls = sums_.sums();
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
     rows<W> dv(e_.keys, e_.width + 1);
     normalizer::softmax::bound<W> const softmax{};
+    if constexpr (fused) near_.clear();  // forward() may have met some of these pairs otherwise
     auto const alive = [&](index_t i) { return !(lse_[std::size_t(i)] == -math::infinity<W>()); };
     for_each_visible(
         sees_, on_, near_type::most_keys,
@@ -140,7 +149,8 @@ class laplacian_head {
           at_equal_scalars(queries, keys, pulls, dv);
         },
         [&](index_t i, index_t first, index_t last) {
-          if (fused || !alive(i)) return;
+          if constexpr (fused) return near_.add(i, first, last);
+          if (!alive(i)) return;
           for (index_t j = first; j < last; ++j) {
             W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)];
             W const w = softmax.earned(scan_.score(e), lse_[std::size_t(i)]);
@@ -184,6 +194,7 @@ class laplacian_head {
     }
   }
   extents const& e_;
+  arrays<T> const& in_;
   index_t b_, h_;
   W tau_;
   visibility const& sees_;
@@ -198,6 +209,23 @@ class laplacian_head {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A head whose visible pairs are one staircase, straight to the outputs; or false.
+template <class T, class Arch>
+bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h, results<T> const& to) {
+  std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
+  if (counts.empty()) return false;
+  line<wide<T>> const on(in, e, b, h);
+  laplacian_cells<T, Arch> const cells(in, e, b, h, on, op.tau.template value<wide<T>>(b, h, 0));
+  return cells.walk({counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
+    auto const done = finish_masses<normalizer::softmax>(normalizer::softmax::bound<double>{}, 0.0, mass, 0.0, 1.0);
+    store_row(to, b, h, i, row, done);
+  });
+}
+
+}  // namespace detail
+
 /// Writes out, and lse if it is there.
 /// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one per query; nothing is
 ///         written then.
@@ -208,6 +236,7 @@ void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, wor
   detail::check_bandwidth<T>("sorted::forward(laplacian)", e, op.tau);
   detail::check_results("sorted::forward(laplacian)", e, to);
   detail::for_each_head(who, e, [&](index_t b, index_t h) {
+    if (detail::forward_by_cells<T, Arch>(op, in, e, b, h, to)) return;
     detail::laplacian_head<T, Arch> head(op, in, e, b, h);
     head.forward();
     head.write(to);

@@ -66,7 +66,9 @@ class low_rank_head {
     }
     return report;
   }
-  void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
+  void write(results<T> const& to) const {
+    store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return lse_[std::size_t(i)]; });
+  }
   /// After forward(): the exact gradients of what it computes, landmarks and frequencies held still but for their scale in tau.
   /// Returns the gradient by tau where features only know x / sqrt(tau).
   W backward(cotangents<T> const& by, gradients<T> const& d) {

@@ -35,6 +35,16 @@ class mass_rows {
       add(sums_[i], row, normalizer::softmax::bound<W>{}.earned(logit, m), sums_.step());
     }
   }
+  /// The same for sums (values, mass) relative to e^0.
+  void add_from_zero(index_t i, W const* values, W const& mass) {
+    W& m = reference_[std::size_t(i)];
+    if (W const zero(0); !(m == zero)) {
+      mix(sums_[i], normalizer::softmax::bound<W>{}.earned(m, zero), sums_[i], zero, sums_.step());
+      m = zero;
+    }
+    for (index_t f = 0; f < width_; ++f) sums_[i][f] = sums_[i][f] + values[f];
+    sums_[i][width_] = sums_[i][width_] + mass;
+  }
   /// Divides the values by the mass; returns the lse.
   W finish(index_t i) {
     W* const sums = sums_[i];

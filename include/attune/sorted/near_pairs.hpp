@@ -34,6 +34,7 @@ class near_pairs {
         one_(1, e.width + 1) {}
 
   void add(index_t i, index_t first, index_t last) { stretches_.add(i, first, last); }
+  void clear() { stretches_.clear(); }
 
   /// Calls join(i, reference, row) with sums (values, mass) relative to e^reference.
   template <class Join>

@@ -13,6 +13,7 @@
 #include <attune/config.hpp>
 #include <attune/core/math.hpp>
 #include <attune/core/tensor.hpp>
+#include <attune/operators/row_state.hpp>
 #include <attune/sorted/problem.hpp>
 
 namespace attune::sorted::detail {
@@ -83,12 +84,20 @@ inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const*
   for (index_t d = whole; d < width; ++d) x[d * step] = T(from[d]);
 }
 
-/// The outputs of a head, a row and an lse per query.
-template <class T, class W, class Rows>
-void store_head(results<T> const& to, index_t b, index_t h, Rows& sums, std::vector<W> const& lse) {
-  for (index_t i = 0; i < index_t(lse.size()); ++i) {
+/// A row of sums as its normalizer finishes it.
+template <class T, class W>
+void store_row(results<T> const& to, index_t b, index_t h, index_t i, W* row, finished_row<W> const& done) {
+  for (index_t f = 0; f < to.out.extents().feature; ++f) row[f] = row[f] * done.value_factor;
+  store(to.out, b, h, i, row);
+  if (!to.lse.absent()) to.lse(b, h, i, 0) = T(done.lse);
+}
+/// The outputs of a head, a row and an lse per query: finish(i) makes row i of the sums an output and returns its lse.
+template <class T, class Rows, class Finish>
+void store_head(results<T> const& to, index_t b, index_t h, index_t queries, Rows& sums, Finish const& finish) {
+  for (index_t i = 0; i < queries; ++i) {
+    auto const lse = finish(i);
     store(to.out, b, h, i, sums[i]);
-    if (!to.lse.absent()) to.lse(b, h, i, 0) = T(lse[std::size_t(i)]);
+    if (!to.lse.absent()) to.lse(b, h, i, 0) = T(lse);
   }
 }
 

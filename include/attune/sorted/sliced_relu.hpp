@@ -12,6 +12,7 @@
 
 #include <attune/sorted/near_pairs.hpp>
 #include <attune/sorted/order.hpp>
+#include <attune/sorted/relu_cells.hpp>
 #include <attune/sorted/relu_rows.hpp>
 #include <attune/sorted/rows.hpp>
 #include <attune/sorted/workers.hpp>
@@ -53,10 +54,10 @@ class sliced_relu_head {
 
  public:
   sliced_relu_head(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), b_(b), h_(h), op_(op), on_(in, e, b, h), scan_(e.width + 1), sums_(e.queries, e.width + 1),
-        buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1), factor_(std::size_t(e.queries)),
-        lse_(std::size_t(e.queries)) {}
+      : e_(e), in_(in), b_(b), h_(h), op_(op), on_(in, e, b, h), scan_(e.width + 1), sums_(e.queries, e.width + 1),
+        buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1), seen_(op.sees.intervals(e.queries, e.keys)) {}
 
+  /// A scan per rectangle, or a staircase by cells.
   void forward() {
     for_each_visible(
         op_.sees, on_, near_type::most_keys,
@@ -71,22 +72,30 @@ class sliced_relu_head {
           for (index_t j = first; j < last; ++j)
             if (W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)]; e > W(0))
               add(sums_[i], value_.kept(j), e, sums_.step());
+        },
+        [&](staircase const& stairs) {
+          return walk_relu_cells<T, Arch>(in_, e_, b_, h_, on_, stairs, [&](index_t i, double const* row, double mass) {
+            for (index_t f = 0; f < e_.width; ++f) sums_[i][f] = sums_[i][f] + row[f];
+            sums_[i][e_.width] = sums_[i][e_.width] + mass;
+          });
         });
     if constexpr (fused)
       near_.forward([&](index_t i, W const&, W const* row) { attune::sorted::detail::add(sums_[i], row, W(1), sums_.step()); });
-    std::vector<key_interval> const seen = op_.sees.intervals(e_.queries, e_.keys);
-    for (index_t i = 0; i < e_.queries; ++i) {
-      auto const done = finish_relu(op_.divided_by, sums_[i][e_.width], W(double(seen[std::size_t(i)].size())));
-      factor_[std::size_t(i)] = done.value_factor;
-      lse_[std::size_t(i)] = done.lse;
-      for (index_t d = 0; d < e_.width; ++d) sums_[i][d] = sums_[i][d] * done.value_factor;
-    }
   }
-  void write(results<T> const& to) const { store_head(to, b_, h_, sums_, lse_); }
+  /// After forward().
+  void write(results<T> const& to) {
+    store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return finish(i).lse; });
+  }
 
   /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1); R = 0 unless divided by the sum.
   void backward(cotangents<T> const& by, gradients<T> const& d) {
     index_t const step = sums_.step();
+    std::vector<W> lse;
+    for (index_t i = 0; i < e_.queries; ++i) {
+      auto const done = finish(i);
+      factor_.push_back(done.value_factor);
+      lse.push_back(done.lse);
+    }
     rows<W>& pulls = sums_;
     for (index_t i = 0; i < e_.queries; ++i) {
       load(buffer_[0], by.out, b_, h_, i, W(0));
@@ -100,6 +109,7 @@ class sliced_relu_head {
     }
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
     rows<W> dv(e_.keys, e_.width + 1);
+    if constexpr (fused) near_.clear();  // forward() may have met some of these pairs otherwise
     for_each_visible(
         op_.sees, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
@@ -116,7 +126,7 @@ class sliced_relu_head {
               });
         },
         [&](index_t i, index_t first, index_t last) {
-          if (fused) return;
+          if constexpr (fused) return near_.add(i, first, last);
           for (index_t j = first; j < last; ++j) {
             W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)];
             if (!(e > W(0))) continue;
@@ -126,12 +136,21 @@ class sliced_relu_head {
             add(dv[j], pulls[i], e, step);
           }
         });
-    if constexpr (fused) near_.backward(pulls, lse_, W(1), dq, dk, dv);
+    if constexpr (fused) near_.backward(pulls, lse, W(1), dq, dk, dv);
     add_to_gradients(e_, b_, h_, dq, dk, dv, W(1), d);
   }
 
  private:
+  /// Divides row i.
+  finished_row<W> finish(index_t i) {
+    W* const row = sums_[i];
+    auto const done = finish_relu(op_.divided_by, row[e_.width], W(double(seen_[std::size_t(i)].size())));
+    for (index_t d = 0; d < e_.width; ++d) row[d] = row[d] * done.value_factor;
+    return done;
+  }
+
   extents const& e_;
+  arrays<T> const& in_;
   index_t b_, h_;
   sliced_relu op_;
   line<W> on_;
@@ -139,8 +158,25 @@ class sliced_relu_head {
   rows<W> sums_, buffer_;
   value_rows<T, W> value_;
   near_type near_;
-  std::vector<W> factor_, lse_;
+  std::vector<key_interval> seen_;
+  std::vector<W> factor_;
 };
+
+}  // namespace detail
+
+namespace detail {
+
+/// A head whose visible pairs are one staircase, straight to the outputs; or false.
+template <class T, class Arch>
+bool forward_by_cells(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h,
+                      results<T> const& to) {
+  std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
+  if (counts.empty()) return false;
+  line<wide<T>> const on(in, e, b, h);
+  return walk_relu_cells<T, Arch>(in, e, b, h, on, {counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
+    store_row(to, b, h, i, row, finish_relu(op.divided_by, mass, double(counts[std::size_t(i)])));
+  });
+}
 
 }  // namespace detail
 
@@ -153,6 +189,7 @@ void forward(sliced_relu const& op, arrays<T> const& in, results<T> const& to, w
   detail::check_results("sorted::forward(sliced_relu)", e, to);
   detail::check_lse("sorted::forward(sliced_relu)", "lse", op, to.lse.absent());
   detail::for_each_head(who, e, [&](index_t b, index_t h) {
+    if (detail::forward_by_cells<T, Arch>(op, in, e, b, h, to)) return;
     detail::sliced_relu_head<T, Arch> head(op, in, e, b, h);
     head.forward();
     head.write(to);

@@ -85,17 +85,6 @@ TEST_CASE("sorted kernels: NaN in values that a query does not see stays away") 
     for (std::size_t i = 1; i < 150; ++i) CHECK((out[i] == 0 || near(out[i], 1)));
 }
 
-/// Doubles as numbers of type T, and the outputs as doubles.
-template <class T, class Op>
-std::vector<T> outputs_in(Op const& op, line_problem const& p) {
-  auto const as = [](numbers const& x) { return std::vector<T>(x.begin(), x.end()); };
-  auto const q = as(p.q), k = as(p.k), v = as(p.v);
-  std::vector<T> out(std::size_t(p.query_side(p.width).size()));
-  sorted::forward<T>(op, {tensor(q, p.query_side()), tensor(k, p.key_side()), tensor(v, p.value_side())},
-                     {tensor(out, p.query_side(p.width)), {}});
-  return out;
-}
-
 TEST_CASE("sorted kernels: rounding within the stated bounds, against long double") {
   constexpr double u = 0x1p-53;
   unsigned seed = 100;

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   sum over the keys left of a cell + sum over the keys right of it + the pairs of the cell
+//
+// The line cut into cells of as many keys each. Where a kernel is a product on each side of a query, what all cells on one side give is one
+// row per cell, known for the keys of all earlier blocks by a running sum over cells; keys of the query's own cell are met in pairs,
+// once all blocks are through. With blocks and cells of n^(1/3) keys the whole is O(n^(4/3)) rows.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include <attune/exec/cpu/rows_ahead.hpp>
+#include <attune/sorted/blocks.hpp>
+
+namespace attune::sorted::detail {
+
+/// The cells of a staircase's keys, and where its queries lie among them.
+class line_cells {
+ public:
+  line_cells(staircase const& stairs, line<double> const& on, index_t size) : size_(size) {
+    index_t const keys = stairs.seen.back();
+    std::vector<ranked> order, scratch;
+    for (index_t n = 0; n < keys; ++n) order.push_back({ranked::digits_of(on.k[std::size_t(stairs.key(n))]), n});
+    radix_sort(order, scratch);
+    of_key_.resize(order.size());
+    in_blocks_.resize(order.size());
+    std::vector<index_t> next;
+    for (index_t first = 0; first < keys; first += size) next.push_back(first);
+    for (index_t rank = 0; rank < keys; ++rank) {
+      index_t const n = order[std::size_t(rank)].index;
+      of_key_[std::size_t(n)] = rank / size;
+      in_blocks_[std::size_t(next[std::size_t(n / size)]++)] = n;
+      if (rank % size == 0) edge_.push_back(on.k[std::size_t(stairs.key(n))]);
+    }
+    locate(stairs, on);
+  }
+  index_t count() const { return index_t(edge_.size()); }
+  index_t size() const { return size_; }
+  /// The least key of a cell.
+  double edge(index_t c) const { return edge_[std::size_t(c)]; }
+  index_t of_key(index_t n) const { return of_key_[std::size_t(n)]; }
+  index_t of_query(index_t r) const { return of_query_[std::size_t(r)]; }
+  /// Keys [first, last), which are a block, as the line has them.
+  std::span<index_t const> in_order(index_t first, index_t last) const {
+    return std::span<index_t const>(in_blocks_).subspan(std::size_t(first), std::size_t(last - first));
+  }
+
+  /// Members of each cell in the order of the staircase.
+  struct members {
+    std::vector<index_t> begin, all;
+    std::span<index_t const> operator[](index_t c) const {
+      return std::span<index_t const>(all).subspan(std::size_t(begin[std::size_t(c)]),
+                                                   std::size_t(begin[std::size_t(c + 1)] - begin[std::size_t(c)]));
+    }
+  };
+  members keys() const { return members_of(of_key_); }
+  members queries() const { return members_of(of_query_); }
+
+ private:
+  members members_of(std::vector<index_t> const& cell) const {
+    members m{std::vector<index_t>(std::size_t(count() + 1), 0), std::vector<index_t>(cell.size())};
+    for (index_t const c : cell) ++m.begin[std::size_t(c + 1)];
+    for (index_t c = 0; c < count(); ++c) m.begin[std::size_t(c + 1)] += m.begin[std::size_t(c)];
+    std::vector<index_t> next(m.begin.begin(), m.begin.end() - 1);
+    for (index_t n = 0; n < index_t(cell.size()); ++n) m.all[std::size_t(next[std::size_t(cell[std::size_t(n)])]++)] = n;
+    return m;
+  }
+
+  /// A query belongs to the last cell that begins at or before it: cells before hold no key behind it, cells behind none before it.
+  void locate(staircase const& stairs, line<double> const& on) {
+    constexpr index_t many = 16;  // binary searches side by side: none waits for another's loads
+    index_t const rows = index_t(stairs.seen.size()), cells = count();
+    of_query_.resize(std::size_t(rows));
+    for (index_t first = 0; first < rows; first += many) {
+      index_t const n = std::min(many, rows - first);
+      index_t at[many] = {};
+      double x[many] = {};
+      for (index_t t = 0; t < n; ++t) x[t] = on.q[std::size_t(stairs.query(first + t))];
+      for (index_t left = cells; left > 1; left -= left / 2)
+        for (index_t t = 0; t < many; ++t) at[t] += edge_[std::size_t(at[t] + left / 2)] <= x[t] ? left / 2 : 0;
+      for (index_t t = 0; t < n; ++t) of_query_[std::size_t(first + t)] = at[t];
+    }
+  }
+
+  index_t size_;
+  std::vector<double> edge_;
+  std::vector<index_t> of_key_, of_query_, in_blocks_;
+};
+
+/// Whether a staircase is long enough for blocks and cells, and has the queries that make them worth it; and short enough, so that
+/// n^(4/3) is less than what levels of rectangles take.
+inline bool worth_cells(staircase const& stairs) {
+  index_t const keys = stairs.seen.back();
+  return keys >= 512 && keys <= (index_t{1} << 22) && index_t(stairs.seen.size()) >= keys / 8;
+}
+
+/// One row of running sums per cell, a mass beside each: [panel][cell][columns].
+template <class Arch>
+class cell_rows {
+  using tile = exec_cpu::tiling<double, Arch>;
+
+ public:
+  using batch = typename tile::batch;
+  static constexpr index_t columns = panels<Arch>::columns;
+  cell_rows(index_t cells, index_t width) : sums_(cells, width), mass_(std::size_t(cells), 0.0) {}
+  index_t panel_count() const { return sums_.count(); }
+  double* panel(index_t p) { return sums_.panel(p); }
+  double& mass(index_t c) { return mass_[std::size_t(c)]; }
+
+  /// row += factor * sums of cell c; mass likewise.
+  void add_to(double* row, double& mass, index_t c, double factor) const {
+    for (index_t p = 0; p < sums_.count(); ++p)
+      for (int v = 0; v < tile::vectors; ++v) {
+        double* const at = row + p * columns + v * tile::lanes;
+        simd::multiply_add(batch(factor), batch::load_aligned(sums_.panel(p) + c * columns + v * tile::lanes),
+                           batch::load_aligned(at))
+            .store_aligned(at);
+      }
+    mass += factor * mass_[std::size_t(c)];
+  }
+
+ private:
+  panels<Arch> sums_;
+  std::vector<double> mass_;
+};
+
+/// The sums of a block's keys on their way over the cells: a panel of registers, or the mass.
+template <class Arch>
+struct panel_sum {
+  using tile = exec_cpu::tiling<double, Arch>;
+  typename tile::batch at[tile::vectors];
+  panel_sum() {
+    for (auto& x : at) x = typename tile::batch(0.0);
+  }
+  /// + factor row
+  ATTUNE_INLINE void add(double factor, double const* row) {
+    for (int v = 0; v < tile::vectors; ++v)
+      at[v] = simd::multiply_add(typename tile::batch(factor), tile::batch::load_aligned(row + v * tile::lanes), at[v]);
+  }
+  ATTUNE_INLINE void add(double factor, panel_sum const& other) {
+    for (int v = 0; v < tile::vectors; ++v) at[v] = simd::multiply_add(typename tile::batch(factor), other.at[v], at[v]);
+  }
+  ATTUNE_INLINE void give(double* to) const {
+    for (int v = 0; v < tile::vectors; ++v)
+      (tile::batch::load_aligned(to + v * tile::lanes) + at[v]).store_aligned(to + v * tile::lanes);
+  }
+};
+
+/// The keys of a block by cell, and what is to be done with them along the line: take(n) for key n, then give(c) for every cell between
+/// it and the next; from the right, cells before it.
+struct block_keys {
+  std::span<index_t const> number, cell;  ///< in the block; on the line
+
+  template <class Take, class Give>
+  ATTUNE_INLINE void from_left(index_t cells, Take const& take, Give const& give) const {
+    for (std::size_t n = 0; n < cell.size(); ++n) {
+      take(n);
+      for (index_t c = cell[n] + 1, end = n + 1 < cell.size() ? cell[n + 1] + 1 : cells; c < end; ++c) give(c);
+    }
+  }
+  template <class Take, class Give>
+  ATTUNE_INLINE void from_right(Take const& take, Give const& give) const {
+    for (std::size_t n = cell.size(); n-- > 0;) {
+      take(n);
+      for (index_t c = cell[n], end = n > 0 ? cell[n - 1] : 0; c-- > end;) give(c);
+    }
+  }
+};
+
+/// Walks a staircase by blocks and cells. Far: what is known of earlier blocks,
+///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase;
+///   add_to(row, mass, i, c): what query i of cell c gets from the keys of other cells.
+/// finish(i, row, mass): the sums of query i, of every query once.
+template <class T, class Arch, class Weigh, class Far, class Finish>
+void walk_cells(staircase const& stairs, line_cells const& cells, pair_tiles<Arch, Weigh>& tiles, tensor<T const> const& v,
+                index_t b, index_t h, Far& far, Finish const& finish) {
+  auto const load = [&](index_t s, index_t n) {
+    index_t const j = stairs.key(n);
+    tiles.load_key(s, j, v.row(b, h, j), v.steps().feature);
+  };
+  // Keys of earlier blocks in the query's own cell, cell by cell.
+  std::size_t const rows = stairs.seen.size();
+  index_t const step = tiles.row_step();
+  exec_cpu::aligned_buffer<double> sums(index_t(rows) * step);  // as they come
+  std::vector<double> masses(rows, 0.0);
+  std::vector<index_t> ids, count, place(rows), block_of(rows);
+  for (std::size_t r = 0, first = 0; r < rows; ++r) {
+    while (stairs.seen[r] > index_t(first) + cells.size()) first += std::size_t(cells.size());
+    block_of[r] = index_t(first);
+  }
+  index_t done = 0;
+  line_cells::members const keys_of = cells.keys(), queries_of = cells.queries();
+  for (index_t c = 0; c < cells.count(); ++c) {
+    auto const members = keys_of[c], seers = queries_of[c];
+    if (seers.empty()) continue;
+    tiles.begin_keys();
+    for (index_t s = 0; s < index_t(members.size()); ++s) load(s, members[std::size_t(s)]);
+    if (c + 1 < cells.count())
+      for (index_t const n : keys_of[c + 1]) exec_cpu::ask_for_rows(v, b, h, stairs.key(n), stairs.key(n) + 1);
+    index_t met = 0;
+    for (std::size_t at = 0; at < seers.size();) {
+      ids.clear();
+      count.clear();
+      for (; at < seers.size() && index_t(ids.size()) < tiles.queries; ++at) {
+        index_t const r = seers[at], first = block_of[std::size_t(r)];
+        while (met < index_t(members.size()) && members[std::size_t(met)] < first) ++met;
+        place[std::size_t(r)] = done + index_t(ids.size());
+        ids.push_back(stairs.query(r));
+        count.push_back(met);
+      }
+      tiles.begin_rows(sums.data() + done * step, index_t(ids.size()));
+      tiles.add_pairs(ids, count);
+      for (std::size_t t = 0; t < ids.size(); ++t) masses[std::size_t(done) + t] = tiles.mass(index_t(t));
+      done += index_t(ids.size());
+    }
+  }
+  auto const ask = [&](std::size_t r) {
+    if (r < rows)
+      for (index_t f = 0; f < step; f += block)
+        ATTUNE_PREFETCH(reinterpret_cast<char const*>(sums.data() + place[r] * step + f));
+  };
+  // The others.
+  std::vector<index_t> keys, cell;
+  walk_blocks(
+      stairs, cells.size(), tiles,
+      [&](index_t first, index_t last) {
+        for (index_t n = first; n < last; ++n) load(n - first, n);
+      },
+      [&](std::span<index_t const> queries, index_t r, index_t first) {
+        tiles.begin_rows();
+        for (index_t t = 0; t < index_t(queries.size()); ++t) {
+          ask(std::size_t(r + t + tiles.queries));
+          index_t const at = place[std::size_t(r + t)];
+          std::copy_n(sums.data() + at * step, step, tiles.row(t));
+          tiles.mass(t) = masses[std::size_t(at)];
+          if (first > 0) far.add_to(tiles.row(t), tiles.mass(t), queries[std::size_t(t)], cells.of_query(r + t));
+        }
+      },
+      [&](std::span<index_t const> queries, index_t, index_t) {
+        for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles.row(t), tiles.mass(t));
+      },
+      [&](index_t first, index_t last) {
+        keys.clear();
+        cell.clear();
+        for (index_t const n : cells.in_order(first, last)) {
+          keys.push_back(n - first);
+          cell.push_back(cells.of_key(n));
+        }
+        far.absorb(block_keys{keys, cell}, first, tiles.values());
+      });
+}
+
+}  // namespace attune::sorted::detail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   row_r += sum_s a[s][r] values_s          r of a tile, s of a block
+//
+// Values of a block of keys in panels as wide as the registers of a tile, and the products that sum them: lanes are features, so that
+// the sums of a query end where its row lies.
+#pragma once
+
+#include <algorithm>
+
+#include <attune/exec/cpu/aligned_buffer.hpp>
+#include <attune/exec/cpu/microkernel.hpp>
+#include <attune/sorted/rows.hpp>
+
+namespace attune::sorted::detail {
+
+/// Rows of `width` doubles, zeros up to a whole panel: [panel][row][columns].
+template <class Arch>
+class panels {
+ public:
+  using tile = exec_cpu::tiling<double, Arch>;
+  using batch = typename tile::batch;
+  static constexpr index_t columns = tile::queries;  ///< of a panel
+
+  panels(index_t most, index_t width) : width_(width), panel_step_(most * columns + 40), data_(count() * panel_step_) {
+    clear();
+  }
+  index_t width() const { return width_; }
+  index_t count() const { return (width_ + columns - 1) / columns; }
+  double* panel(index_t p) { return data_.data() + p * panel_step_; }
+  double const* panel(index_t p) const { return data_.data() + p * panel_step_; }
+  double at(index_t s, index_t f) const { return panel(f / columns)[s * columns + f % columns]; }
+  void clear() {
+    std::fill(data_.data(), data_.data() + count() * panel_step_, 0.0);
+    begin();
+  }
+
+  /// Before the first row of a block.
+  void begin() { std::fill(zero_, zero_ + columns, 0.0); }
+  /// Row s becomes `row`, whose numbers lie `step` apart.
+  template <class T>
+  void load(index_t s, T const* row, index_t step) {
+    batch zero[tile::vectors];
+    for (int v = 0; v < tile::vectors; ++v) zero[v] = batch::load_aligned(zero_ + v * tile::lanes);
+    for (index_t f = 0; f < width_; f += columns) {
+      double* const to = panel(f / columns) + s * columns;
+      if (step == 1 && f + columns <= width_)
+        widen(to, row + f);
+      else
+        for (index_t c = 0; c < std::min(columns, width_ - f); ++c) to[c] = double(row[(f + c) * step]);
+      for (int v = 0; v < tile::vectors; ++v)  // 0 times a number is 0 if it is finite
+        zero[v] = simd::multiply_add(batch(0.0), batch::load_aligned(to + v * tile::lanes), zero[v]);
+    }
+    for (int v = 0; v < tile::vectors; ++v) zero[v].store_aligned(zero_ + v * tile::lanes);
+  }
+  /// Whether every number loaded since begin() is.
+  bool finite() const {
+    return std::all_of(zero_, zero_ + columns, [](double x) { return x == 0; });
+  }
+
+ private:
+  template <class T>
+  static void widen(double* ATTUNE_RESTRICT to, T const* ATTUNE_RESTRICT from) {
+    for (index_t c = 0; c < columns; ++c) to[c] = double(from[c]);
+  }
+
+  index_t width_, panel_step_;  ///< a few lines more than its rows: panels of one row shall not fall into one set of a cache
+  alignas(64) double zero_[columns] = {};
+  exec_cpu::aligned_buffer<double> data_;
+};
+
+/// to(r)[columns] += sum over s in [0, n) of a[r * row_step + s * step] panel_s, for r in [0, rows); a has whole tiles of rows.
+template <class Arch, class To>
+ATTUNE_NOINLINE void add_products(double const* a, index_t row_step, index_t step, index_t rows, double const* panel, index_t n,
+                                  To const& to) {
+  using tile = exec_cpu::tiling<double, Arch>;
+  using batch = typename tile::batch;
+  for (index_t first = 0; first < rows; first += tile::rows) {
+    batch acc[tile::rows][tile::vectors];
+    exec_cpu::clear(acc);
+    exec_cpu::multiply<double, Arch, tile::rows, tile::vectors>(acc, a + first * row_step, row_step, step, panel, n);
+    alignas(64) double sums[tile::rows][tile::queries];
+#pragma GCC unroll 16
+    for (int r = 0; r < tile::rows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(sums[r] + v * tile::lanes);
+    for (index_t r = 0; r < std::min<index_t>(tile::rows, rows - first); ++r)
+      for (int v = 0; v < tile::vectors; ++v) {
+        double* const at = to(first + r) + v * tile::lanes;
+        (batch::load_aligned(at) + batch::load_aligned(sums[r] + v * tile::lanes)).store_aligned(at);
+      }
+  }
+}
+
+}  // namespace attune::sorted::detail

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   sum over keys of earlier blocks left of a cell:  M + (q - p) S,   S = sum v,  M = sum (p - k) v,  p where the cell begins
+//
+// Moments of each cell are about its own edge: nothing cancels, wherever on the line it lies.
+#pragma once
+
+#include <attune/sorted/cells.hpp>
+
+namespace attune::sorted::detail {
+
+/// Numbers of a position: its scalar.
+struct weigh_relu {
+  static constexpr std::size_t numbers = 1;
+  template <class B>
+  ATTUNE_INLINE B operator()(B const (&q)[1], B const (&k)[1]) const {
+    return xsimd::max(q[0] - k[0], B(0.0));
+  }
+};
+
+template <class Arch>
+class relu_far {
+ public:
+  relu_far(staircase const& stairs, line_cells const& cells, pair_numbers<1> const& of, index_t width)
+      : stairs_(stairs), cells_(cells), of_(of), sums_(cells.count(), width), moments_(cells.count(), width) {}
+  void absorb(block_keys const& keys, index_t first, panels<Arch> const& values) {
+    at_.clear();
+    for (index_t const s : keys.number) at_.push_back(of_.k[0][std::size_t(stairs_.key(first + s))]);
+    double count = 0, moment = 0, place = at_.front();
+    auto const move = [&](double x) {
+      moment += (x - place) * count;
+      place = x;
+    };
+    keys.from_left(
+        cells_.count(),
+        [&](std::size_t n) {
+          move(at_[n]);
+          ++count;
+        },
+        [&](index_t c) {
+          move(cells_.edge(c));
+          sums_.mass(c) += count;
+          moments_.mass(c) += moment;
+        });
+    for (index_t p = 0; p < values.count(); ++p) add_panel(keys, values.panel(p), sums_.panel(p), moments_.panel(p));
+  }
+  void add_to(double* row, double& mass, index_t i, index_t c) const {
+    moments_.add_to(row, mass, c, 1);
+    sums_.add_to(row, mass, c, of_.q[0][std::size_t(i)] - cells_.edge(c));
+  }
+
+ private:
+  ATTUNE_NOINLINE void add_panel(block_keys const& keys, double const* from, double* sums, double* moments) const {
+    constexpr index_t columns = panels<Arch>::columns;
+    panel_sum<Arch> sum, moment;
+    double place = at_.front();
+    auto const move = [&](double x) {
+      moment.add(x - place, sum);
+      place = x;
+    };
+    keys.from_left(
+        cells_.count(),
+        [&](std::size_t n) {
+          move(at_[n]);
+          sum.add(1, from + keys.number[n] * columns);
+        },
+        [&](index_t c) {
+          move(cells_.edge(c));
+          sum.give(sums + c * columns);
+          moment.give(moments + c * columns);
+        });
+  }
+
+  staircase const& stairs_;
+  line_cells const& cells_;
+  pair_numbers<1> const& of_;
+  cell_rows<Arch> sums_, moments_;
+  std::vector<double> at_;
+};
+
+/// finish(i, row, mass) for the sums of a staircase; or false. In double.
+template <class T, class Arch, class W, class Finish>
+bool walk_relu_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<W> const& on, staircase const& stairs,
+                     Finish const& finish) {
+  if constexpr (std::is_same_v<W, double>) {
+    if (!worth_cells(stairs)) return false;
+    pair_numbers<1> const numbers{{on.q}, {on.k}};
+    line_cells const cells(stairs, on, block_size(stairs.seen.back()));
+    pair_tiles<Arch, weigh_relu> tiles({}, numbers, cells.size(), e.width);
+    relu_far<Arch> far(stairs, cells, numbers, e.width);
+    walk_cells<T>(stairs, cells, tiles, in.v, b, e.value_head(h), far, finish);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace attune::sorted::detail

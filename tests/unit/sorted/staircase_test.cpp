@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Long staircases, which are walked in blocks: against long double, which takes them by levels of rectangles.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <attune/sorted/gaussian.hpp>
+#include <attune/sorted/laplacian.hpp>
+#include <attune/sorted/sliced_relu.hpp>
+
+#include "../../support/line_problem.hpp"
+#include "../../support/sights.hpp"
+#include "../check.hpp"
+
+namespace attune::test {
+namespace {
+
+using sorted::visibility;
+using numbers = std::vector<double>;
+
+/// Heads of their own line, narrow or wide values.
+line_problem long_line(lie queries, lie keys, index_t lq, index_t lk, index_t width, unsigned seed) {
+  line_problem p = random_line(queries, keys, lq, lk, seed);
+  p.batch = 1;
+  p.heads = p.key_heads = 2;
+  p.width = width;
+  std::mt19937 random(seed + 1);
+  p.v.resize(std::size_t(p.value_side().size()));
+  for (double& x : p.v) x = draw_scalar(lie::normal, random);
+  p.q.resize(std::size_t(p.query_side().size()));
+  p.k.resize(std::size_t(p.key_side().size()));
+  p.by.resize(std::size_t(p.query_side(width).size()));
+  p.by_lse.resize(p.q.size());
+  p.tau = {0.3, 5};
+  return p;
+}
+
+/// Causal, and what falls into several long staircases.
+std::vector<sight> long_sights(index_t queries, index_t keys) {
+  std::vector<sight> all = all_sights(queries, keys);
+  std::erase_if(all, [](sight const& s) { return s.name == "full" || s.name == "window 7" || s.name == "causal window 1"; });
+  return all;
+}
+
+struct lengths {
+  index_t queries, keys, width;
+};
+constexpr lengths some_lengths[] = {{900, 900, 5}, {600, 1000, 20}, {1000, 700, 16}};
+
+/// max |got - exact| / scale; 0 for equal infinities, inf for a NaN.
+template <class Exact>
+double farthest(numbers const& got, Exact const& exact, numbers const& scale) {
+  double worst = 0;
+  for (std::size_t x = 0; x < got.size(); ++x) {
+    if (got[x] == double(exact[x])) continue;
+    double const off = double(std::fabs(got[x] - exact[x])) / (scale.size() == 1 ? scale[0] : scale[x]);
+    worst = off >= worst ? off : (off == off ? worst : inf);
+  }
+  return worst;
+}
+
+TEST_CASE("long staircases: laplacian and sliced ReLU within the stated bounds") {
+  constexpr double u = 0x1p-53;
+  unsigned seed = 0;
+  for (lie const how : {lie::normal, lie::clustered, lie::equal, lie::tied, lie::heavy, lie::far})
+    for (std::size_t n_sight = 0; n_sight < long_sights(9, 9).size(); ++n_sight) {
+      lengths const of = some_lengths[++seed % 3];
+      index_t const queries = of.queries, keys = of.keys, width = of.width;
+      sight const s = long_sights(queries, keys)[n_sight];
+      lie const of_queries = seed % 2 == 0 ? how : lie::normal;
+      line_problem const p = long_line(of_queries, how, queries, keys, width, seed);
+      INFO(s.name, " ", queries, " x ", keys, " lie ", int(how));
+      double const n = double(keys), far = how == lie::far || how == lie::heavy ? 1e5 : 30;  // no query is farther from a key
+      sorted::laplacian const laplace{per_head(p.tau), s.value};
+      double const off = farthest(outputs_in<double>(laplace, p), outputs_in<long double>(laplace, p), {largest(p.v)});
+      CHECK(off <= u * (8 * n + 6 * far / 0.3 + 12 * std::log(n + 1) + 64));
+
+      sorted::sliced_relu const relu{divisor::one, s.value};
+      line_problem absolute = p;
+      for (double& x : absolute.v) x = std::fabs(x);
+      CHECK(farthest(outputs_in<double>(relu, p), outputs_in<long double>(relu, p), outputs_in<double>(relu, absolute)) <=
+            4 * (n + 8) * u);
+    }
+}
+
+/// Outputs, lse where it exists, and gradients by q, k and v, one after another.
+template <class T, class Op>
+std::vector<T> everything_in(Op const& op, line_problem const& p, bool with_lse) {
+  auto const as = [](numbers const& x) { return std::vector<T>(x.begin(), x.end()); };
+  auto const q = as(p.q), k = as(p.k), v = as(p.v), by = as(p.by), by_lse = as(p.by_lse);
+  std::vector<T> all, out(by.size()), lse(q.size()), dq(q.size()), dk(k.size()), dv(v.size());
+  sorted::arrays<T> const in{tensor(q, p.query_side()), tensor(k, p.key_side()), tensor(v, p.value_side())};
+  sorted::results<T> to{tensor(out, p.query_side(p.width)), {}};
+  sorted::cotangents<T> cotangents{tensor(by, p.query_side(p.width)), {}};
+  if (with_lse) to.lse = tensor(lse, p.query_side()), cotangents.lse = tensor(by_lse, p.query_side());
+  sorted::forward<T>(op, in, to);
+  sorted::vjp<T>(op, in, cotangents, {tensor(dq, p.query_side()), tensor(dk, p.key_side()), tensor(dv, p.value_side()), {}});
+  for (auto const* x : {&out, &lse, &dq, &dk, &dv}) all.insert(all.end(), x->begin(), x->end());
+  return all;
+}
+
+TEST_CASE("long staircases: lse, every divisor, gradients") {
+  line_problem const p = long_line(lie::normal, lie::tied, 900, 900, 5, 77);
+  auto const off = [&](auto const& op, bool with_lse) {
+    auto const exact = everything_in<long double>(op, p, with_lse);
+    numbers finite(exact.begin(), exact.end());
+    std::erase_if(finite, [](double x) { return !std::isfinite(x); });
+    return farthest(everything_in<double>(op, p, with_lse), exact, {largest(finite)});
+  };
+  CHECK(off(sorted::laplacian{per_head(p.tau), visibility::causal}, true) < 1e-13);
+  for (divisor const by : {divisor::one, divisor::count, divisor::sum})
+    CHECK(off(sorted::sliced_relu{by, visibility::causal}, by == divisor::sum) < 1e-13);
+}
+
+TEST_CASE("long staircases: values at the ends of double") {
+  for (double const size : {1e300, 1e-300}) {
+    line_problem p = long_line(lie::normal, lie::normal, 600, 600, 5, 6);
+    p.tau = {0.03, 0.03};  // lines of more than 200 tau
+    for (double& x : p.v) x *= size;
+    sorted::laplacian const op{per_head(p.tau), visibility::causal};
+    CHECK(farthest(outputs_in<double>(op, p), outputs_in<long double>(op, p), {largest(p.v)}) < 1e-13);
+  }
+}
+
+TEST_CASE("long staircases: NaN and infinite values reach those that see them, and nobody else") {
+  line_problem p = long_line(lie::normal, lie::normal, 1200, 1200, 5, 5);
+  for (double const bad : {nan, inf}) {
+    p.v[std::size_t(1000 * p.width + 2)] = bad;
+    auto const of = [&](auto const& op) {
+      numbers const out = outputs_in<double>(op, p);
+      index_t before = 0, behind = 0;
+      for (index_t i = 0; i < p.queries; ++i)
+        for (index_t d = 0; d < p.width; ++d) {
+          bool const finite = std::isfinite(out[std::size_t(i * p.width + d)]);
+          before += i < 1000 && !finite;
+          behind += i >= 1000 && d == 2 && finite && p.q[std::size_t(i)] > p.k[1000];
+        }
+      CHECK(before == 0);
+      return behind;
+    };
+    CHECK(of(sorted::laplacian{5.0, visibility::causal}) == 0);
+    CHECK(of(sorted::sliced_relu{divisor::one, visibility::causal}) == 0);
+    of(sorted::gaussian{5.0, 1e-6, visibility::causal});
+  }
+}
+
+TEST_CASE("long staircases: the gaussian's certificate holds, in float and double") {
+  index_t by_waves = 0;
+  unsigned seed = 40;
+  for (lengths const& of : {lengths{1500, 1500, 5}, lengths{1200, 1100, 20}})
+    for (lie const how : {lie::normal, lie::clustered, lie::equal, lie::heavy, lie::far})
+      for (double const tolerance : {1e-2, 1e-6, 1e-9}) {
+        index_t const queries = of.queries, keys = of.keys, width = of.width;
+        lie const of_queries = ++seed % 2 == 0 ? how : lie::normal;
+        line_problem p = long_line(of_queries, how, queries, keys, width, seed);
+        for (auto* x : {&p.q, &p.k, &p.v})
+          for (double& e : *x) e = double(float(e));
+        INFO(queries, " x ", keys, " lie ", int(how), " tolerance ", tolerance);
+        double const tau = 0.5;
+        sorted::gaussian const op{tau, tolerance, visibility::causal};
+        numbers out(std::size_t(p.query_side(width).size())), lse(p.q.size());
+        auto const c = sorted::forward<double>(op, p.arrays(), {tensor(out, p.query_side(width)), tensor(lse, p.query_side())});
+        CHECK(c.discarded + c.truncated <= 1.1 * tolerance);
+        by_waves += c.boxes == c.expanded;
+        std::vector<float> const in_float = outputs_in<float>(op, p);
+        double worst = 0, worst_float = 0, worst_lse = 0;
+        for (index_t i = seed % 3; i < queries; i += 37) {
+          index_t const sees = std::max<index_t>(0, i + keys - queries + 1);
+          double const q = p.q[std::size_t(i)];
+          long double most = -std::numeric_limits<long double>::infinity(), mass = 0, sum = 0;
+          for (int pass = 0; pass < 2; ++pass)
+            for (index_t j = 0; j < sees; ++j) {
+              long double const e = static_cast<long double>(q) - p.k[std::size_t(j)], score = -e * e / tau;
+              if (pass == 0) {
+                most = std::max(most, score);
+                continue;
+              }
+              long double const w = std::exp(score - most);
+              mass += w;
+              sum += w * p.v[std::size_t(j * width + 3)];
+            }
+          std::size_t const at = std::size_t(i * width + 3);
+          if (sees == 0) {
+            CHECK(out[at] == 0);
+            CHECK(lse[std::size_t(i)] == -inf);
+            continue;
+          }
+          worst = std::max(worst, double(std::fabs(out[at] - sum / mass)));
+          worst_float = std::max(worst_float, double(std::fabs(in_float[at] - sum / mass)));
+          long double const exact = most + std::log(mass);
+          worst_lse = std::max(worst_lse, double(std::fabs(lse[std::size_t(i)] - exact) / (1 + std::fabs(exact))));
+        }
+        CHECK(worst <= c.output() * largest(p.v));
+        CHECK(worst_float <= (c.output() + 0x1p-24) * largest(p.v));
+        CHECK(worst_lse <= c.lse() + 1e-15);
+      }
+  CHECK(by_waves >= 5);  // the others are too wide, see too many keys at once, or ask for too much
+}
+
+TEST_CASE("waves: what they miss of a Gaussian is what the plan says") {
+  for (double const reach : {0.5, 3.0, 25.0, 80.0})
+    for (double const missing : {1e-4, 1e-8, 1e-12}) {
+      auto const plan = sorted::detail::wave_plan::of(reach, missing);
+      REQUIRE(plan);
+      double worst = 0;
+      for (int n = -1000; n <= 1000; ++n) {
+        double const x = reach * n / 1000;
+        double sum = 0;
+        for (int m = 0; m <= plan->waves; ++m) sum += plan->coefficient(m) * std::cos(m * plan->step * x);
+        worst = std::max(worst, std::fabs(sum - std::exp(-x * x)));
+      }
+      CHECK(worst <= missing + 1e-15);
+      CHECK(worst >= 1e-5 * missing);  // no more waves than that takes
+    }
+  CHECK(!sorted::detail::wave_plan::of(1e4, 1e-6));
+}
+
+TEST_CASE("digits: the order of numbers by value and place") {
+  std::mt19937 random(3);
+  using sorted::detail::ranked;
+  for (lie const how : {lie::normal, lie::equal, lie::tied, lie::heavy}) {
+    numbers x(1000);
+    for (double& e : x) e = draw_scalar(how, random);
+    x[10] = -0.0, x[20] = 0.0, x[30] = -5e-324, x[40] = 5e-324, x[50] = -1e308, x[60] = 1e308;
+    std::vector<ranked> list, scratch;
+    for (index_t n = 0; n < 1000; ++n) list.push_back({ranked::digits_of(x[std::size_t(n)]), n});
+    sorted::detail::radix_sort(list, scratch);
+    CHECK(std::is_sorted(list.begin(), list.end(), [&](ranked const& a, ranked const& b) {
+      return std::pair(x[std::size_t(a.index)], a.index) < std::pair(x[std::size_t(b.index)], b.index);
+    }));
+  }
+}
+
+TEST_CASE("cells: a query has keys on its left in cells before its own, on its right behind it") {
+  for (lie const how : {lie::normal, lie::equal, lie::tied, lie::clustered}) {
+    line_problem const p = long_line(lie::normal, how, 300, 900, 1, 8);
+    sorted::detail::line<double> const on(p.arrays(), {1, 2, 2, 1, 300, 900, 1}, 0, 0);
+    std::vector<index_t> seen;
+    for (index_t i = 0; i < 300; ++i) seen.push_back(3 * i + 3);
+    sorted::detail::line_cells const cells({seen, {0, false}, {0, false}}, on, 32);
+    CHECK(cells.count() == 29);
+    auto const keys = cells.keys(), queries = cells.queries();
+    index_t wrong = 0, members = 0;
+    for (index_t c = 0; c < cells.count(); ++c) {
+      CHECK(keys[c].size() == (c < 28 ? 32 : 4));
+      CHECK(std::is_sorted(keys[c].begin(), keys[c].end()));
+      members += index_t(queries[c].size());
+      for (index_t const i : queries[c])
+        for (index_t j = 0; j < 900; ++j) {
+          double const x = on.q[std::size_t(i)] - on.k[std::size_t(j)];
+          wrong += (cells.of_key(j) < c && x < 0) || (cells.of_key(j) > c && x > 0);
+        }
+    }
+    CHECK(members == 300);
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace
+}  // namespace attune::test

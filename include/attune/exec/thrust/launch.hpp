@@ -19,7 +19,7 @@ namespace attune::exec_thrust {
 inline constexpr int threads_of_block = 128;
 
 template <class Program>
-__global__ void __launch_bounds__(threads_of_block) program_kernel(Program const __grid_constant__ program, index_t tasks) {
+__global__ void __launch_bounds__(threads_of_block, 1) program_kernel(Program const __grid_constant__ program, index_t tasks) {
   index_t const n = index_t(blockIdx.x) * threads_of_block + index_t(threadIdx.x);
   if (n < tasks) program(n);
 }
@@ -38,7 +38,7 @@ void launch(Policy policy, index_t tasks, Program const& program) {
 template <class Exec, class Program>
 void for_each_task(Exec const& exec, index_t tasks, Program const& program) {
   if (tasks <= 0) return;
-#if defined(__CUDACC__) && !defined(ATTUNE_BASELINE)
+#if defined(__CUDACC__)
   if constexpr (Exec::memory == memory_kind::device)
     launch(exec.policy, tasks, program);
   else

@@ -35,6 +35,13 @@
 #define ATTUNE_PROGRAM ATTUNE_NOINLINE
 #endif
 
+/// A function that a device calls in the place of melting it into every kernel that might want it: rarely wanted, long when it is.
+#if defined(__CUDACC__)
+#define ATTUNE_DEVICE_CALL __noinline__
+#else
+#define ATTUNE_DEVICE_CALL
+#endif
+
 /// On a device: keeps what follows from the index x in this place; the compiler would compute dozens of addresses ahead of a loop
 /// and run out of registers.
 #if defined(__CUDA_ARCH__)

@@ -120,18 +120,8 @@ struct parameter {
   template <class T>
   ATTUNE_HD constexpr T value(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::view) return T(view_(batch, head, query, 0));
-    if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));
     if (kind_ == kind::value || kind_ == kind::unset) return T(value_);
-    T sum(0);
-    shape const e = view_.extents();
-    for (index_t b = 0; b < e.batch; ++b)
-      for (index_t i = 0; i < e.position; ++i)
-        sum = sum +
-              (kind_ == kind::averaged_view ? T(view_(b, head, i, 0)) : activate(activation_, pre_activation<T>(b, head, i)));
-    if (e.batch * e.position == 0) return T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
-    T const momentum = T(momentum_);
-    T const previous = T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
-    return momentum * previous + (T(1) - momentum) * (sum / T(double(e.batch * e.position)));
+    return computed<T>(batch, head, query);
   }
   /// <weight_h, x_i> + bias_h of a projected parameter.
   template <class T>
@@ -146,6 +136,22 @@ struct parameter {
   }
 
  private:
+  /// A projection or a moving average.
+  template <class T>
+  ATTUNE_HD ATTUNE_DEVICE_CALL constexpr T computed(index_t batch, index_t head, index_t query) const {
+    if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));
+    T sum(0);
+    shape const e = view_.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t i = 0; i < e.position; ++i)
+        sum = sum +
+              (kind_ == kind::averaged_view ? T(view_(b, head, i, 0)) : activate(activation_, pre_activation<T>(b, head, i)));
+    if (e.batch * e.position == 0) return T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
+    T const momentum = T(momentum_);
+    T const previous = T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
+    return momentum * previous + (T(1) - momentum) * (sum / T(double(e.batch * e.position)));
+  }
+
   enum class kind { unset, value, view, projected, averaged_view, averaged_projection };
 
   stored_view view_, weight_, bias_, previous_;

@@ -70,10 +70,11 @@ struct drawn {
       bool const positive =
           field(f) == field::spread || field(f) == field::bias;  // a divisor; a prior, of which GOAT takes the log
       host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key, positive ? 0.5 : -1);
-      device[f].assign(host[f].begin(), host[f].end());
+      device[f] = std::vector<T>(host[f].begin(),
+                                 host[f].end());  // converted here: on the device that is a kernel for each pair of types
     }
     by_out = draw({n.batch, n.heads, n.queries, n.value_width}, false, -1);
-    device_by_out.assign(by_out.begin(), by_out.end());
+    device_by_out = std::vector<T>(by_out.begin(), by_out.end());
   }
   shape out() const { return {n.batch, n.heads, n.queries, n.value_width}; }
   template <class Op>
@@ -111,8 +112,8 @@ class tables {
     std::vector<double> x(std::size_t(heads * rows * columns));
     for (std::size_t at = 0; at < x.size(); ++at)
       x[at] = double(float(0.3 * std::sin(double(memory_.size()) + 0.9 * double(at))));
-    memory_.emplace_back(x.begin(), x.end());
     using number = typename Vector::value_type;
+    memory_.push_back(Vector(std::vector<number>(x.begin(), x.end())));
     return tensor<number const>(thrust::raw_pointer_cast(memory_.back().data()), shape{1, heads, rows, columns});
   }
 

@@ -9,8 +9,10 @@
 
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
+#include <thrust/copy.h>
 #include <thrust/device_vector.h>
 
 #include <attune/exec/frozen.hpp>
@@ -18,24 +20,44 @@
 
 namespace attune::exec_thrust {
 
-/// Numbers that programs of a policy read and write, 0 at first.
+/// Numbers that programs of a policy read and write, 0 at first. On a device they are bytes: a device_vector has kernels of its own for
+/// every type that it holds, and each operator has types of its own.
 template <class T, class Policy>
 class numbers {
+  static_assert(std::is_trivially_copyable_v<T>);
+  static constexpr bool on_device = memory_of_policy<Policy> == memory_kind::device;
+
  public:
   numbers() = default;
-  explicit numbers(index_t n) : values_(std::size_t(n), T{}) {}
-  explicit numbers(std::vector<T> const& from) : values_(from.begin(), from.end()) {}
+  explicit numbers(index_t n) : values_(bytes_of(n)) {}
+  explicit numbers(std::vector<T> const& from) : numbers(index_t(from.size())) {
+    if constexpr (on_device) {
+      auto const first = reinterpret_cast<unsigned char const*>(from.data());
+      ::thrust::copy(first, first + values_.size(), values_.begin());
+    } else {
+      values_ = from;
+    }
+  }
   T* data() {
-    if constexpr (memory_of_policy<Policy> == memory_kind::device)
-      return ::thrust::raw_pointer_cast(values_.data());
+    if constexpr (on_device)
+      return reinterpret_cast<T*>(::thrust::raw_pointer_cast(values_.data()));
     else
       return values_.data();
   }
   /// A copy on the host.
-  std::vector<T> copied() const { return std::vector<T>(values_.begin(), values_.end()); }
+  std::vector<T> copied() const {
+    if constexpr (on_device) {
+      std::vector<T> to(values_.size() / sizeof(T));
+      ::thrust::copy(values_.begin(), values_.end(), reinterpret_cast<unsigned char*>(to.data()));
+      return to;
+    } else {
+      return values_;
+    }
+  }
 
  private:
-  std::conditional_t<memory_of_policy<Policy> == memory_kind::device, ::thrust::device_vector<T>, std::vector<T>> values_;
+  static std::size_t bytes_of(index_t n) { return std::size_t(n) * (on_device ? sizeof(T) : 1); }
+  std::conditional_t<on_device, ::thrust::device_vector<unsigned char>, std::vector<T>> values_;
 };
 
 /// Arrays of the host that programs of a policy write: themselves where programs can, else copies that fetch() brings back.

@@ -41,10 +41,11 @@ struct sum {
   constexpr sum(A a, B b) : first(a), second(b) {}
   static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/attention.hpp
 
+  /// Without [[no_unique_address]]: nvcc 13 takes all the memory there is where parts of parts are empty and of one type.
   template <class BoundA, class BoundB>
   struct bound {
-    [[no_unique_address]] BoundA first;
-    [[no_unique_address]] BoundB second;
+    BoundA first;
+    BoundB second;
   };
   template <class T>
   ATTUNE_HD auto bind(row<T> const& r) const {

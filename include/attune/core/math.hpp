@@ -112,11 +112,12 @@ struct scalar {
     using std::sqrt;
     return T(sqrt(x));
   }
-  ATTUNE_HD_UNCHECKED static T sin(T const& x) {
+  /// Called: a device's sine brings the reduction of large angles along, and a series wants dozens of them.
+  ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T sin(T const& x) {
     using std::sin;
     return T(sin(x));
   }
-  ATTUNE_HD_UNCHECKED static T cos(T const& x) {
+  ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T cos(T const& x) {
     using std::cos;
     return T(cos(x));
   }

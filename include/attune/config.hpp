@@ -35,6 +35,13 @@
 #define ATTUNE_PROGRAM ATTUNE_NOINLINE
 #endif
 
+/// Before a loop over the accumulators of a task: on a device they are registers only where their numbers are known to the compiler.
+#if defined(__CUDA_ARCH__)
+#define ATTUNE_UNROLL _Pragma("unroll")
+#else
+#define ATTUNE_UNROLL
+#endif
+
 /// A function that a device calls in the place of melting it into every kernel that might want it: rarely wanted, long when it is.
 #if defined(__CUDACC__)
 #define ATTUNE_DEVICE_CALL __noinline__

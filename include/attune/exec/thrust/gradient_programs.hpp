@@ -49,9 +49,10 @@ struct output_gate_program {
     T* const by_parameter = call.row_parameters + call.row_number(t.b, t.h, t.i) * parameters;
     for (index_t first = 0; first < p.value_width; first += stretch) {
       auto const done = result_of_row(row.view, row.f, facts.visible, first);
+      ATTUNE_UNROLL
       for (int n_d = 0; n_d < stretch; ++n_d) {
         index_t const d = first + n_d, at = p.output_gate_width == 1 ? index_t(0) : d;
-        if (d >= p.value_width) break;
+        if (d >= p.value_width) continue;
         T out = done.out.x[n_d];
         if constexpr (Op::uses(field::v0))
           out = out + done.ground_weight *
@@ -119,9 +120,11 @@ ATTUNE_HD void pull_operands(Row const& row, Owner const& owner, T const& dx, in
   ATTUNE_KEEP_HERE(first);
   auto const pull = [&](auto n) {
     constexpr int number = decltype(n)::value;
-    if constexpr (Wanted::template wants<C, operand_of<C, number>>)
+    if constexpr (Wanted::template wants<C, operand_of<C, number>>) {
+      ATTUNE_UNROLL
       for (int d = 0; d < Count; ++d)
         if (first + d < width) acc.x[d] = acc.x[d] + dx * row.view.template slope<C, number>(owner, j, first + d);
+    }
   };
   pull(std::integral_constant<int, 0>{});
   pull(std::integral_constant<int, 1>{});

@@ -6,9 +6,6 @@
 // Each query sums the keys of a window of its own, found by binary searches, and says what it has left out.
 #pragma once
 
-#include <thrust/functional.h>
-#include <thrust/reduce.h>
-
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #include <attune/sorted/gaussian_window.hpp>
@@ -72,7 +69,7 @@ struct window_query {
 /// mass, and the rounding of the sums; there is no series, and `boxes` counts the queries.
 /// tau:         shared, per head or per query.
 /// Errors:      as the CPU's. On a device numbers are not checked.
-/// Cost:        two stable sorts, three binary searches per query and 8 features, and the pairs of the windows. Scratch: two numbers per
+/// Cost:        a stable sort, three binary searches per query and 8 features, and the pairs of the windows. Scratch: two numbers per
 ///              key and per query.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy>
@@ -94,8 +91,8 @@ gaussian_certificate forward(thrust_executor<T, Policy> const& exec, gaussian co
       exec, rows * (pieces < 1 ? 1 : pieces),
       detail::window_query<T, lines_type>{lines, op.tau, std::log(op.tolerance), to.out, to.lse, left_out, rounding});
   gaussian_certificate worst;
-  worst.discarded = ::thrust::reduce(exec.policy, left_out, left_out + rows, 0.0, detail::larger_number{});
-  worst.rounded = ::thrust::reduce(exec.policy, rounding, rounding + rows, 0.0, detail::larger_number{});
+  worst.discarded = attune::exec_thrust::product_of(exec, left_out, rows, detail::larger_number{}, 0.0);
+  worst.rounded = attune::exec_thrust::product_of(exec, rounding, rows, detail::larger_number{}, 0.0);
   worst.boxes = rows;
   return worst;
 }

@@ -99,20 +99,17 @@ struct line_sides {
 template <class W, class Policy>
 class line_scans {
  public:
-  explicit line_scans(index_t states) : states_(states), left_(states), right_(states) {}
+  explicit line_scans(index_t states) : left_(states), right_(states), scratch_(attune::exec_thrust::scan_scratch(states)) {}
   template <class Exec, class Lines, class Source>
   line_sides<W, Lines> of(Exec const& exec, Lines const& lines, parameter const& tau, Source const& source) {
     line_product<W, Lines> const product{lines, tau};
-    if (states_ > 0) {
-      scan_lines<scan_end::lowest>(exec, lines, source, product, left_.data());
-      scan_lines<scan_end::highest>(exec, lines, source, product, right_.data());
-    }
+    scan_lines(scan_end::lowest, exec, lines, source, product, left_.data(), scratch_.data());
+    scan_lines(scan_end::highest, exec, lines, source, product, right_.data(), scratch_.data());
     return {lines, tau, left_.data(), right_.data()};
   }
 
  private:
-  index_t states_;
-  attune::exec_thrust::numbers<line_sums<W>, Policy> left_, right_;
+  attune::exec_thrust::numbers<line_sums<W>, Policy> left_, right_, scratch_;
 };
 
 /// One query: both sides of it merged and finished.
@@ -137,12 +134,11 @@ struct line_query {
 }  // namespace detail
 
 /// Writes out, and lse if it is there: full visibility, tau shared or per head. Sums run in double for float tensors.
-/// Rounding:    within the bound of sorted/operators.hpp; scans of other systems add in another order.
+/// Rounding:    within the bound of sorted/operators.hpp; the order of the sums is not that of the CPU's threads.
 /// Errors:      as the CPU's; an operator that sees less than all keys is refused. On a device numbers are not checked.
-/// Cost:        two stable sorts and, for every 8 features, two scans of Lk states of 13 numbers for each line (lines.hpp), the scratch of
+/// Cost:        a stable sort and, for every 8 features, two scans of Lk states of 13 numbers for each line (lines.hpp), the scratch of
 ///              a call.
-/// Determinism: that of the system's scan: the same bits on every run of CPP and, for one number of threads, OMP and TBB; CUDA's
-///              promises none for sums of floating-point numbers.
+/// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy>
 void forward(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_identity_t<arrays<T>> const& in,
              std::type_identity_t<results<T>> const& to) {

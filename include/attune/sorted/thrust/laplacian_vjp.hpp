@@ -178,7 +178,7 @@ struct shared_bandwidth_program {
 /// The gradients of <by.out, out> + <by.lse, lse>, written where d has tensors: full visibility, tau shared or per head. Runs the
 /// forward pass again: nothing has to be saved.
 /// Errors:      as the CPU's; an operator that sees less than all keys is refused. On a device numbers are not checked.
-/// Cost:        two stable sorts of keys and two of queries, for every 8 features two scans of the keys and two of each head's queries; the
+/// Cost:        a stable sort of keys and one of queries, for every 8 features two scans of the keys and two of each head's queries; the
 ///              bandwidth's gradient is one long sum per head. Scratch: the states of those scans, 4 numbers per query, B H Lk numbers.
 /// Determinism: as forward's.
 template <class T, class Policy>

@@ -3,7 +3,7 @@
 //
 //   keys of every head, sorted by their scalar      scan over the keys of each line, from either side
 //
-// What the operators on sorted keys have in common on Thrust. All heads are sorted at once, by value and then, stably, by head. A
+// What the operators on sorted keys have in common on Thrust. All heads are sorted at once, by head and then by value. A
 // line is the sorted keys of one head with its values and bandwidth: heads that share all three share a line, and its scan. States
 // carry the number of their line: the product of states of two lines is the second, so that one scan serves them all.
 #pragma once
@@ -12,12 +12,9 @@
 
 #include <thrust/binary_search.h>
 #include <thrust/execution_policy.h>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
-#include <thrust/scan.h>
 #include <thrust/sort.h>
 
-#include <attune/exec/thrust/memory.hpp>
+#include <attune/exec/thrust/scan.hpp>
 #include <attune/sorted/problem.hpp>
 
 namespace attune::sorted::detail {
@@ -25,35 +22,37 @@ namespace attune::sorted::detail {
 /// Features that one state carries beside its mass.
 inline constexpr int line_stretch = 8;
 
-/// Value of key n of (B, H', Lk) and its number.
-template <class W, class T>
-struct scalar_program {
-  tensor<T const> from;
-  W* values;
-  index_t* places;
-  ATTUNE_HD void operator()(index_t n) const {
-    shape const e = from.extents();
-    values[n] = W(from(n / (e.head * e.position), n / e.position % e.head, n % e.position, 0));
-    places[n] = n;
+/// A key on its way to its rank.
+template <class W>
+struct sorted_entry {
+  W value;
+  index_t head, place;
+};
+struct earlier_entry {
+  template <class W>
+  ATTUNE_HD bool operator()(sorted_entry<W> const& a, sorted_entry<W> const& b) const {
+    return a.head != b.head ? a.head < b.head : a.value < b.value;
   }
 };
-/// The head of a place, and its value again.
-struct head_program {
-  index_t const* places;
-  index_t* heads;
-  index_t keys;
-  ATTUNE_HD void operator()(index_t n) const { heads[n] = places[n] / keys; }
-};
+/// Entry n of (B, H', Lk), in order of position.
 template <class W, class T>
-struct gather_scalar_program {
+struct entry_program {
   tensor<T const> from;
+  sorted_entry<W>* entries;
+  ATTUNE_HD void operator()(index_t n) const {
+    shape const e = from.extents();
+    index_t const head = n / e.position, place = n % e.position;
+    entries[n] = {W(from(head / e.head, head % e.head, place, 0)), head, place};
+  }
+};
+template <class W>
+struct rank_program {
+  sorted_entry<W> const* entries;
   W* values;
   index_t* places;
   ATTUNE_HD void operator()(index_t n) const {
-    shape const e = from.extents();
-    index_t const at = places[n];
-    values[n] = W(from(at / (e.head * e.position), at / e.position % e.head, at % e.position, 0));
-    places[n] = at % e.position;
+    values[n] = entries[n].value;
+    places[n] = entries[n].place;
   }
 };
 
@@ -65,15 +64,11 @@ class sorted_scalars {
   sorted_scalars(thrust_executor<T, Policy> const& exec, tensor<T const> const& k)
       : values_(k.extents().size()), places_(k.extents().size()) {
     index_t const n = k.extents().size();
-    W* const values = values_.data();
-    index_t* const places = places_.data();
-    attune::exec_thrust::for_each_task(exec, n, scalar_program<W, T>{k, values, places});
-    ::thrust::stable_sort_by_key(exec.policy, values, values + n, places);
-    attune::exec_thrust::numbers<index_t, Policy> of_heads(n);
-    index_t* const heads = of_heads.data();
-    attune::exec_thrust::for_each_task(exec, n, head_program{places, heads, k.extents().position});
-    ::thrust::stable_sort_by_key(exec.policy, heads, heads + n, places);
-    attune::exec_thrust::for_each_task(exec, n, gather_scalar_program<W, T>{k, values, places});
+    attune::exec_thrust::numbers<sorted_entry<W>, Policy> memory(n);
+    sorted_entry<W>* const entries = memory.data();
+    attune::exec_thrust::for_each_task(exec, n, entry_program<W, T>{k, entries});
+    ::thrust::stable_sort(exec.policy, entries, entries + n, earlier_entry{});
+    attune::exec_thrust::for_each_task(exec, n, rank_program<W>{entries, values_.data(), places_.data()});
   }
   W const* values() { return values_.data(); }
   index_t const* places() { return places_.data(); }
@@ -125,23 +120,24 @@ struct key_lines {
 enum class scan_end { lowest, highest };
 
 /// Entry n of a scan is a key of line n / Lk, its rank counted from the end where the scan starts.
-template <class Lines, class Source, scan_end From>
-struct scan_source {
+template <class Lines, class Source, class State>
+struct source_program {
   Lines lines;
   Source source;
-  ATTUNE_HD auto operator()(index_t n) const {
+  scan_end from;
+  State* to;
+  ATTUNE_HD void operator()(index_t n) const {
     index_t const line = n / lines.e.keys, rank = n % lines.e.keys;
-    return source(lines, line, From == scan_end::lowest ? rank : lines.e.keys - 1 - rank);
+    to[n] = source(lines, line, from == scan_end::lowest ? rank : lines.e.keys - 1 - rank);
   }
 };
 
 /// to[n] = the product of the entries up to n of n's line. `product` is associative up to rounding.
-template <scan_end From, class Exec, class Lines, class Source, class Product, class State>
-void scan_lines(Exec const& exec, Lines const& lines, Source const& source, Product const& product, State* to) {
-  index_t const n = lines.states();
-  auto const first = ::thrust::make_transform_iterator(::thrust::counting_iterator<index_t>(0),
-                                                       scan_source<Lines, Source, From>{lines, source});
-  ::thrust::inclusive_scan(exec.policy, first, first + n, to, product);
+template <class Exec, class Lines, class Source, class Product, class State>
+void scan_lines(scan_end from, Exec const& exec, Lines const& lines, Source const& source, Product const& product, State* to,
+                State* scratch) {
+  attune::exec_thrust::for_each_task(exec, lines.states(), source_program<Lines, Source, State>{lines, source, from, to});
+  attune::exec_thrust::scan(exec, to, lines.states(), product, scratch);
 }
 
 /// Thrust's operators see full rows only.

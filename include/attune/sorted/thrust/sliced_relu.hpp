@@ -82,7 +82,7 @@ struct moment_query {
 
 /// Writes out, and lse if it is there: full visibility. Sums run in double for float tensors.
 /// Rounding, errors, determinism: as sorted/thrust/laplacian.hpp and sorted/operators.hpp.
-/// Cost:        two stable sorts and, for every 8 features, a scan of Lk states of 20 numbers for each line, the scratch of a call.
+/// Cost:        a stable sort and, for every 8 features, a scan of Lk states of 20 numbers for each line, the scratch of a call.
 template <class T, class Policy>
 void forward(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::type_identity_t<arrays<T>> const& in,
              std::type_identity_t<results<T>> const& to) {
@@ -95,11 +95,11 @@ void forward(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std:
   detail::require_full(name, op.sees);
   detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
-  attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(lines.states());
+  attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(lines.states()),
+      scratch(attune::exec_thrust::scan_scratch(lines.states()));
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-    if (lines.states() > 0)
-      detail::scan_lines<detail::scan_end::lowest>(exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
-                                                   left.data());
+    detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
+                       left.data(), scratch.data());
     attune::exec_thrust::for_each_task(
         exec, detail::query_task::count(e),
         detail::moment_query<W, T, lines_type>{lines, op.divided_by, left.data(), to.out, to.lse, first});

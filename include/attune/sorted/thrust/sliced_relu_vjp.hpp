@@ -160,11 +160,10 @@ void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::typ
   {
     detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
     lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
-    states left(lines.states());
+    states left(lines.states()), scratch(attune::exec_thrust::scan_scratch(lines.states()));
     for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-      if (lines.states() > 0)
-        detail::scan_lines<detail::scan_end::lowest>(exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
-                                                     left.data());
+      detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
+                         left.data(), scratch.data());
       for_each_task(exec, rows,
                     detail::relu_query_program<W, T, lines_type>{lines, op.divided_by, left.data(), by.out, numbers, first});
     }
@@ -174,12 +173,11 @@ void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::typ
   detail::sorted_scalars<W, Policy> queries(exec, in.sort_q);
   detail::extents const turned{e.batch, e.heads, e.heads, e.heads, e.keys, e.queries, e.width};
   lines_type const lines{turned, e.heads, queries.values(), queries.places(), by.out, in.sort_k};
-  states right(lines.states());
+  states right(lines.states()), scratch(attune::exec_thrust::scan_scratch(lines.states()));
   detail::relu_right<W, T, lines_type> const of{lines, e, in.sort_k, right.data()};
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-    if (lines.states() > 0)
-      detail::scan_lines<detail::scan_end::highest>(exec, lines, detail::relu_pull_source<W>{factor.data(), gain.data(), first},
-                                                    detail::moment_product<W>{}, right.data());
+    detail::scan_lines(detail::scan_end::highest, exec, lines, detail::relu_pull_source<W>{factor.data(), gain.data(), first},
+                       detail::moment_product<W>{}, right.data(), scratch.data());
     for_each_task(exec, e.batch * e.heads * e.keys, detail::relu_key_program<W, T, lines_type>{of, in.v, by_key.data(), first});
     if (!d.v.absent())
       for_each_task(exec, e.batch * e.value_heads * e.keys, detail::relu_value_program<W, T, lines_type>{of, d.v, first});

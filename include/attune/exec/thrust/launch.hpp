@@ -18,6 +18,7 @@ namespace attune::exec_thrust {
 #if defined(__CUDACC__)
 inline constexpr int threads_of_block = 128;
 
+/// One block on a processor is enough: told only its threads, ptxas spills to make room for more blocks.
 template <class Program>
 __global__ void __launch_bounds__(threads_of_block, 1) program_kernel(Program const __grid_constant__ program, index_t tasks) {
   index_t const n = index_t(blockIdx.x) * threads_of_block + index_t(threadIdx.x);

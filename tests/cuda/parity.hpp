@@ -103,22 +103,32 @@ double worst_error(Got const& got, std::vector<double> const& expected) {
   return error / std::fmax(most, 1e-30);
 }
 
-/// Learned tables of an operator: the same floats wherever it runs. Vector is a std::vector or a thrust::device_vector.
+/// What operators learn: the same floats wherever they run. Vector is a std::vector or a thrust::device_vector.
 template <class Vector>
 class tables {
+  using number = typename Vector::value_type;
+  using choices =
+      std::conditional_t<std::is_same_v<Vector, std::vector<number>>, std::vector<index_t>, thrust::device_vector<index_t>>;
+
  public:
   /// (1, heads, rows, columns)
-  table operator()(index_t heads, index_t rows, index_t columns) {
-    std::vector<double> x(std::size_t(heads * rows * columns));
+  table operator()(index_t heads, index_t rows, index_t columns) { return numbers(heads, rows, columns); }
+  tensor<number const> numbers(index_t heads, index_t rows, index_t columns) {
+    std::vector<number> x(std::size_t(heads * rows * columns));
     for (std::size_t at = 0; at < x.size(); ++at)
-      x[at] = double(float(0.3 * std::sin(double(memory_.size()) + 0.9 * double(at))));
-    using number = typename Vector::value_type;
-    memory_.push_back(Vector(std::vector<number>(x.begin(), x.end())));
+      x[at] = number(float(0.3 * std::sin(double(memory_.size()) + 0.9 * double(at))));
+    memory_.push_back(Vector(x));
     return tensor<number const>(thrust::raw_pointer_cast(memory_.back().data()), shape{1, heads, rows, columns});
+  }
+  /// Which operator of a mixture each head runs.
+  index_t const* choice(std::vector<index_t> const& which) {
+    choices_ = which;
+    return thrust::raw_pointer_cast(choices_.data());
   }
 
  private:
   std::deque<Vector> memory_;
+  choices choices_;
 };
 
 /// Forward in T, and vjp if `Gradients`, of make(tables). Memory is NaN before it is written; a mask hides the keys that are NaN.

@@ -14,5 +14,11 @@ TEST_CASE("cuda: GOAT, Fourier") {
     return goat_fourier_attention(8, {learned(4, 5, 1), learned(4, 5, 1), learned(4, 5, 1)}, visible());
   });
 }
+TEST_CASE("cuda: relative bias") {
+  check_parity_of<float, true>([](auto& learned) { return relative_bias_attention(learned(4, 33, 1), visible()); });
+}
+TEST_CASE("cuda: T5") {
+  check_parity_of<float, true>([](auto& learned) { return t5_attention({learned(4, 32, 1)}, visible()); });
+}
 
 }  // namespace attune::cuda_test

@@ -24,9 +24,7 @@ void check_statistics(Op const& op) {
   CHECK(got.above == right.above);
 }
 
-TEST_CASE("cuda: statistics") {
-  check_statistics(sink_attention(0.5, visible()));
-  check_statistics(sparsemax_attention(visible()));
-}
+TEST_CASE("cuda: statistics of masses") { check_statistics(sink_attention(0.5, visible())); }
+TEST_CASE("cuda: statistics of candidates") { check_statistics(sparsemax_attention(visible())); }
 
 }  // namespace attune::cuda_test

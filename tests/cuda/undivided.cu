@@ -6,7 +6,13 @@ namespace attune::cuda_test {
 
 TEST_CASE("cuda: Gaussian") { check_parity<float, true>(gaussian_attention(20, visible())); }
 TEST_CASE("cuda: sigmoid") { check_parity<float, true>(sigmoid_attention({}, visible())); }
-TEST_CASE("cuda: sparsemax") { check_parity<float, true>(sparsemax_attention(visible())); }
-TEST_CASE("cuda: entmax at 3/2") { check_parity<float, true>(entmax15_attention(visible())); }
+TEST_CASE("cuda: sliced ReLU") { check_parity<float, true>(sliced_relu_attention<sliced_relu_form::sum>(visible())); }
+TEST_CASE("cuda: mean sliced ReLU") { check_parity<float, true>(sliced_relu_attention<sliced_relu_form::mean>(visible())); }
+TEST_CASE("cuda: centered sliced ReLU") {
+  check_parity<float, true>(sliced_relu_attention<sliced_relu_form::centered>(visible()));
+}
+TEST_CASE("cuda: normalized sliced ReLU") {
+  check_parity<float, true>(sliced_relu_attention<sliced_relu_form::normalized>(visible()));
+}
 
 }  // namespace attune::cuda_test

@@ -130,16 +130,17 @@ inline index_t block_size(index_t keys) {
   return size;
 }
 
-/// Walks a staircase in blocks of keys. load(first, last) puts its keys [first, last) into the tiles; before(ids, r, first) begins the
-/// rows of a tile, queries r, r + 1, ... of the staircase, with what they get from the keys before `first`; done(ids, r, first) ends the tile; absorb(first, last) makes the keys of the block ones of an earlier block.
+/// Walks the keys [from, to) of a staircase in blocks, and the queries that see no more, from number r on; returns the number of the next.
+/// load(first, last) puts the keys [first, last) into the tiles; before(ids, r, first) begins the rows of a tile, queries r, r + 1, ... of the
+/// staircase, with what they get from the keys before `first`; done(ids, first) ends the tile; absorb(first, last) makes the keys of the
+/// block ones of an earlier block.
 template <class Tiles, class Load, class Before, class Done, class Absorb>
-void walk_blocks(staircase const& stairs, index_t size, Tiles& tiles, Load const& load, Before const& before, Done const& done,
-                 Absorb const& absorb) {
-  index_t const rows = index_t(stairs.seen.size()), keys = stairs.seen.back();
+index_t walk_blocks(staircase const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles, Load const& load,
+                    Before const& before, Done const& done, Absorb const& absorb) {
+  index_t const rows = index_t(stairs.seen.size());
   std::vector<index_t> ids, count;
-  index_t r = 0;
-  for (index_t first = 0; first < keys; first += size) {
-    index_t const last = std::min(first + size, keys);
+  for (index_t first = from; first < to; first += size) {
+    index_t const last = std::min(first + size, to);
     tiles.begin_keys();
     load(first, last);
     while (r < rows && stairs.seen[std::size_t(r)] <= last) {
@@ -152,10 +153,11 @@ void walk_blocks(staircase const& stairs, index_t size, Tiles& tiles, Load const
       }
       before(std::span<index_t const>(ids), begin, first);
       tiles.add_pairs(ids, count);
-      done(std::span<index_t const>(ids), begin, first);
+      done(std::span<index_t const>(ids), first);
     }
-    if (last < keys) absorb(first, last);
+    if (last < stairs.seen.back()) absorb(first, last);
   }
+  return r;
 }
 
 }  // namespace attune::sorted::detail

@@ -12,7 +12,6 @@
 #include <span>
 #include <vector>
 
-#include <attune/exec/cpu/rows_ahead.hpp>
 #include <attune/sorted/blocks.hpp>
 
 namespace attune::sorted::detail {
@@ -89,6 +88,9 @@ class line_cells {
   std::vector<double> edge_;
   std::vector<index_t> of_key_, of_query_, in_blocks_;
 };
+
+/// Blocks whose queries meet their own cells at once: about as many queries of a cell as a tile has.
+inline constexpr index_t blocks_of_part = 64;
 
 /// Whether a staircase is long enough for blocks and cells, and has the queries that make them worth it; and short enough, so that
 /// n^(4/3) is less than what levels of rectangles take.
@@ -181,76 +183,77 @@ void walk_cells(staircase const& stairs, line_cells const& cells, pair_tiles<Arc
     index_t const j = stairs.key(n);
     tiles.load_key(s, j, v.row(b, h, j), v.steps().feature);
   };
-  // Keys of earlier blocks in the query's own cell, cell by cell.
-  std::size_t const rows = stairs.seen.size();
-  index_t const step = tiles.row_step();
-  exec_cpu::aligned_buffer<double> sums(index_t(rows) * step);  // as they come
-  std::vector<double> masses(rows, 0.0);
-  std::vector<index_t> ids, count, place(rows), block_of(rows);
-  for (std::size_t r = 0, first = 0; r < rows; ++r) {
-    while (stairs.seen[r] > index_t(first) + cells.size()) first += std::size_t(cells.size());
-    block_of[r] = index_t(first);
-  }
-  index_t done = 0;
+  // A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the others, block by block.
+  // What the first leaves for the second stays in cache.
+  index_t const keys = stairs.seen.back(), rows = index_t(stairs.seen.size()), part = blocks_of_part * cells.size(),
+                step = tiles.row_step();
   line_cells::members const keys_of = cells.keys(), queries_of = cells.queries();
-  for (index_t c = 0; c < cells.count(); ++c) {
-    auto const members = keys_of[c], seers = queries_of[c];
-    if (seers.empty()) continue;
-    tiles.begin_keys();
-    for (index_t s = 0; s < index_t(members.size()); ++s) load(s, members[std::size_t(s)]);
-    if (c + 1 < cells.count())
-      for (index_t const n : keys_of[c + 1]) exec_cpu::ask_for_rows(v, b, h, stairs.key(n), stairs.key(n) + 1);
-    index_t met = 0;
-    for (std::size_t at = 0; at < seers.size();) {
-      ids.clear();
-      count.clear();
-      for (; at < seers.size() && index_t(ids.size()) < tiles.queries; ++at) {
-        index_t const r = seers[at], first = block_of[std::size_t(r)];
-        while (met < index_t(members.size()) && members[std::size_t(met)] < first) ++met;
-        place[std::size_t(r)] = done + index_t(ids.size());
-        ids.push_back(stairs.query(r));
-        count.push_back(met);
-      }
-      tiles.begin_rows(sums.data() + done * step, index_t(ids.size()));
-      tiles.add_pairs(ids, count);
-      for (std::size_t t = 0; t < ids.size(); ++t) masses[std::size_t(done) + t] = tiles.mass(index_t(t));
-      done += index_t(ids.size());
+  std::vector<index_t> next(queries_of.begin.begin(), queries_of.begin.end() - 1);  // of each cell's queries
+  std::vector<index_t> ids, count, numbers, cell, place, block_of;
+  std::vector<double> masses;
+  exec_cpu::aligned_buffer<double> sums(0);
+  index_t room = 0;
+  for (index_t from = 0, begin = 0, end = 0; from < keys; from += part, begin = end) {
+    index_t const to = std::min(from + part, keys);
+    block_of.clear();
+    for (index_t block_first = from; end < rows && stairs.seen[std::size_t(end)] <= to; ++end) {
+      while (stairs.seen[std::size_t(end)] > block_first + cells.size()) block_first += cells.size();
+      block_of.push_back(block_first);
     }
+    if (end - begin > room) sums = exec_cpu::aligned_buffer<double>((room = end - begin) * step);
+    masses.assign(std::size_t(end - begin), 0.0);
+    place.assign(std::size_t(end - begin), 0);
+    index_t placed = 0;
+    for (index_t c = 0; c < cells.count(); ++c) {
+      auto const members = keys_of[c];
+      index_t& at = next[std::size_t(c)];
+      index_t const last = queries_of.begin[std::size_t(c + 1)];
+      index_t loaded = 0, met = 0;
+      while (at < last && queries_of.all[std::size_t(at)] < end) {
+        ids.clear();
+        count.clear();
+        for (; at < last && queries_of.all[std::size_t(at)] < end && index_t(ids.size()) < tiles.queries; ++at) {
+          index_t const r = queries_of.all[std::size_t(at)];
+          while (met < index_t(members.size()) && members[std::size_t(met)] < block_of[std::size_t(r - begin)]) ++met;
+          place[std::size_t(r - begin)] = placed + index_t(ids.size());
+          ids.push_back(stairs.query(r));
+          count.push_back(met);
+        }
+        if (loaded == 0) tiles.begin_keys();
+        for (; loaded < met; ++loaded) load(loaded, members[std::size_t(loaded)]);
+        tiles.begin_rows(sums.data() + placed * step, index_t(ids.size()));
+        tiles.add_pairs(ids, count);
+        for (std::size_t t = 0; t < ids.size(); ++t) masses[std::size_t(placed) + t] = tiles.mass(index_t(t));
+        placed += index_t(ids.size());
+      }
+    }
+    walk_blocks(
+        stairs, from, to, cells.size(), begin, tiles,
+        [&](index_t first, index_t last) {
+          for (index_t n = first; n < last; ++n) load(n - first, n);
+        },
+        [&](std::span<index_t const> queries, index_t r, index_t first) {
+          tiles.begin_rows();
+          for (index_t t = 0; t < index_t(queries.size()); ++t) {
+            index_t const slot = place[std::size_t(r + t - begin)];
+            std::copy_n(sums.data() + slot * step, step, tiles.row(t));
+            tiles.mass(t) = masses[std::size_t(slot)];
+            if (first > 0) far.add_to(tiles.row(t), tiles.mass(t), queries[std::size_t(t)], cells.of_query(r + t));
+          }
+        },
+        [&](std::span<index_t const> queries, index_t) {
+          for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles.row(t), tiles.mass(t));
+        },
+        [&](index_t first, index_t last) {
+          numbers.clear();
+          cell.clear();
+          for (index_t const n : cells.in_order(first, last)) {
+            numbers.push_back(n - first);
+            cell.push_back(cells.of_key(n));
+          }
+          far.absorb(block_keys{numbers, cell}, first, tiles.values());
+        });
   }
-  auto const ask = [&](std::size_t r) {
-    if (r < rows)
-      for (index_t f = 0; f < step; f += block)
-        ATTUNE_PREFETCH(reinterpret_cast<char const*>(sums.data() + place[r] * step + f));
-  };
-  // The others.
-  std::vector<index_t> keys, cell;
-  walk_blocks(
-      stairs, cells.size(), tiles,
-      [&](index_t first, index_t last) {
-        for (index_t n = first; n < last; ++n) load(n - first, n);
-      },
-      [&](std::span<index_t const> queries, index_t r, index_t first) {
-        tiles.begin_rows();
-        for (index_t t = 0; t < index_t(queries.size()); ++t) {
-          ask(std::size_t(r + t + tiles.queries));
-          index_t const at = place[std::size_t(r + t)];
-          std::copy_n(sums.data() + at * step, step, tiles.row(t));
-          tiles.mass(t) = masses[std::size_t(at)];
-          if (first > 0) far.add_to(tiles.row(t), tiles.mass(t), queries[std::size_t(t)], cells.of_query(r + t));
-        }
-      },
-      [&](std::span<index_t const> queries, index_t, index_t) {
-        for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles.row(t), tiles.mass(t));
-      },
-      [&](index_t first, index_t last) {
-        keys.clear();
-        cell.clear();
-        for (index_t const n : cells.in_order(first, last)) {
-          keys.push_back(n - first);
-          cell.push_back(cells.of_key(n));
-        }
-        far.absorb(block_keys{keys, cell}, first, tiles.values());
-      });
 }
 
 }  // namespace attune::sorted::detail

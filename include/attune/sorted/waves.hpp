@@ -199,7 +199,7 @@ bool walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, lin
   wave_table<Arch> table(*plan, size, e.width);
   bool finite = true;
   walk_blocks(
-      stairs, size, tiles,
+      stairs, 0, keys, size, 0, tiles,
       [&](index_t first, index_t last) {
         for (index_t n = first; n < last && finite; ++n) {
           index_t const j = stairs.key(n);
@@ -213,7 +213,7 @@ bool walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, lin
           table.add_to(tiles, index_t(queries.size()),
                        [&](index_t t) { return places.q[0][std::size_t(queries[std::size_t(t)])]; });
       },
-      [&](std::span<index_t const> queries, index_t, index_t first) {
+      [&](std::span<index_t const> queries, index_t first) {
         if (!finite) return;
         ++worst.boxes;
         ++worst.expanded;

@@ -115,6 +115,17 @@ TEST_CASE("long staircases: lse, every divisor, gradients") {
     CHECK(off(sorted::sliced_relu{by, visibility::causal}, by == divisor::sum) < 1e-13);
 }
 
+TEST_CASE("long staircases: more positions than are walked at once") {
+  for (lie const how : {lie::normal, lie::tied}) {
+    line_problem p = long_line(lie::normal, how, 7000, 7000, 2, 17);
+    REQUIRE(p.keys > sorted::detail::blocks_of_part * sorted::detail::block_size(p.keys));
+    sorted::laplacian const laplace{per_head(p.tau), visibility::causal};
+    CHECK(farthest(outputs_in<double>(laplace, p), outputs_in<long double>(laplace, p), {largest(p.v)}) < 1e-13);
+    sorted::sliced_relu const relu{divisor::count, visibility::causal};
+    CHECK(farthest(outputs_in<double>(relu, p), outputs_in<long double>(relu, p), {largest(p.v)}) < 1e-12);
+  }
+}
+
 TEST_CASE("long staircases: values at the ends of double") {
   for (double const size : {1e300, 1e-300}) {
     line_problem p = long_line(lie::normal, lie::normal, 600, 600, 5, 6);

@@ -35,7 +35,8 @@ class pair_tiles {
 
   pair_tiles(Weigh const& weigh, pair_numbers<numbers> const& of, index_t most_keys, index_t width)
       : weigh_(weigh), of_(of), values_(most_keys, width), row_step_(values_.count() * values_.columns),
-        rows_(queries * row_step_), weights_(most_keys * queries) {
+        rows_(queries * row_step_),
+        weights_(most_keys * queries + tile::rows) {  // products read whole groups of rows, beyond a narrow tile too
     for (auto& x : key_) x.resize(std::size_t(most_keys));
   }
   panels<Arch>& values() { return values_; }
@@ -132,7 +133,8 @@ inline index_t block_size(index_t keys) {
 
 /// Walks the keys [from, to) of a staircase in blocks, and the queries that see no more, from number r on; returns the number of the next.
 /// load(first, last) puts the keys [first, last) into the tiles; before(ids, r, first) begins the rows of a tile, queries r, r + 1, ... of the
-/// staircase, with what they get from the keys before `first`; done(ids, first) ends the tile; absorb(first, last) makes the keys of the
+/// staircase, with what they get from the keys before `first`; done(ids, count, first) ends the tile,
+/// whose queries see count[t] keys from `first` on; absorb(first, last) makes the keys of the
 /// block ones of an earlier block.
 template <class Tiles, class Load, class Before, class Done, class Absorb>
 index_t walk_blocks(staircase const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles, Load const& load,
@@ -153,7 +155,7 @@ index_t walk_blocks(staircase const& stairs, index_t from, index_t to, index_t s
       }
       before(std::span<index_t const>(ids), begin, first);
       tiles.add_pairs(ids, count);
-      done(std::span<index_t const>(ids), first);
+      done(std::span<index_t const>(ids), std::span<index_t const>(count), first);
     }
     if (last < stairs.seen.back()) absorb(first, last);
   }

@@ -241,7 +241,7 @@ void walk_cells(staircase const& stairs, line_cells const& cells, pair_tiles<Arc
             if (first > 0) far.add_to(tiles.row(t), tiles.mass(t), queries[std::size_t(t)], cells.of_query(r + t));
           }
         },
-        [&](std::span<index_t const> queries, index_t) {
+        [&](std::span<index_t const> queries, std::span<index_t const>, index_t) {
           for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles.row(t), tiles.mass(t));
         },
         [&](index_t first, index_t last) {

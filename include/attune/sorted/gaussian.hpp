@@ -365,13 +365,17 @@ std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<
   };
   gaussian_certificate worst;
   std::vector<index_t> late;
-  bool const served = walk_waves<T, Arch>(
+  index_t const rows_of_table = walk_waves<T, Arch>(
       in, e, b, h, on, tau, op.tolerance, {counts, {0, false}, {0, false}}, worst,
       [&](index_t i, double* row, double mass) { finish(i, 0, row, mass); }, [&](index_t i) { late.push_back(i); });
-  if (!served || index_t(late.size()) > e.queries / 16) return std::nullopt;
+  if (rows_of_table == 0) return std::nullopt;
+  // As long as they cost no more than the waves did; lone pairs are slow.
+  double work = double(e.queries) * double(rows_of_table) * double(e.width);
   rows<double> one(1, e.width);
   for (index_t const i : late) {
     lone_row<T> const row(in, e, b, h, on, tau, op.tolerance, i, counts[std::size_t(i)], one[0]);
+    work -= double(counts[std::size_t(i)]) + 4 * double(row.met) * double(e.width);
+    if (work < 0) return std::nullopt;
     worst.include(row.left_out);
     finish(i, row.reference, one[0], row.mass);
   }
@@ -399,8 +403,9 @@ gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T>
   });
 }
 
-/// The gradients of <by.out, out> + <by.lse, lse>, exact for the approximate weights, whose rows differ from the exact ones by at most
-/// certificate.output() in sum. Runs the forward pass again: nothing has to be saved.
+/// The gradients of <by.out, out> + <by.lse, lse>, exact for approximate weights whose rows differ from the exact ones by at most
+/// certificate.output() in sum. Runs a forward pass of its own, by series: nothing has to be saved. (A forward() that went by waves has other
+/// weights, within both certificates.)
 template <class T, class Arch = xsimd::default_arch>
 gaussian_certificate vjp(gaussian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d,
                          workers const& who = {}) {

@@ -17,10 +17,10 @@ namespace attune::sorted {
 struct gaussian_certificate {
   double discarded =
       0;  ///< keys outside the windows: (n_L e^(-d_L^2/tau) + n_R e^(-d_R^2/tau)) / Z, counts and nearest distances
-  double truncated = 0;  ///< terms of the series after the last one taken
+  double truncated = 0;  ///< terms of the series, or waves, after the last one taken
   double rounded = 0;    ///< first-order bound on the rounding of the sums
   index_t boxes = 0,
-          expanded = 0;  ///< runs of queries (in all rectangles), and how many of them took the series instead of single pairs
+          expanded = 0;  ///< runs or tiles of queries, and how many of them took series or waves instead of single pairs
 
   double share() const { return discarded + truncated + rounded; }
   /// |out - exact| <= output() max|v|, before rounding to the tensor's type: weights move by 2 share / (1 - share) in sum at most.

@@ -74,7 +74,7 @@ class laplacian_head {
 
   /// Two scans per rectangle, or a staircase by cells.
   void forward() {
-    laplacian_cells<T, Arch> const cells(in_, e_, b_, h_, on_, tau_);
+    laplacian_cells<T, Arch> cells(in_, e_, b_, h_, on_, tau_);
     for_each_visible(
         sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
@@ -217,7 +217,7 @@ bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e
   std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
   if (counts.empty()) return false;
   line<wide<T>> const on(in, e, b, h);
-  laplacian_cells<T, Arch> const cells(in, e, b, h, on, op.tau.template value<wide<T>>(b, h, 0));
+  laplacian_cells<T, Arch> cells(in, e, b, h, on, op.tau.template value<wide<T>>(b, h, 0));
   return cells.walk({counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
     auto const done = finish_masses<normalizer::softmax>(normalizer::softmax::bound<double>{}, 0.0, mass, 0.0, 1.0);
     store_row(to, b, h, i, row, done);

@@ -7,7 +7,10 @@
 // exponential per pair.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+#include <vector>
 
 #include <attune/sorted/cells.hpp>
 
@@ -77,7 +80,7 @@ class laplacian_cells {
   template <class... Any>
   explicit laplacian_cells(Any const&...) {}
   template <class Finish>
-  bool walk(staircase const&, Finish const&) const {
+  bool walk(staircase const&, Finish const&) {
     return false;
   }
 };
@@ -87,21 +90,11 @@ class laplacian_cells<T, Arch, double> {
 
  public:
   laplacian_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau)
-      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), tau_(tau) {
-    if (e.keys == 0 || e.queries == 0) return;
-    auto const [least_q, most_q] = std::minmax_element(on.q.begin(), on.q.end());
-    auto const [least_k, most_k] = std::minmax_element(on.k.begin(), on.k.end());
-    double const least = std::min(*least_q, *least_k), most = std::max(*most_q, *most_k);
-    fits_ = (most - least) / tau <= longest && values_fit();
-    if (!fits_) return;
-    double const center = least + (most - least) / 2;
-    put(on.q, center, -1, numbers_.q);
-    put(on.k, center, 1, numbers_.k);
-  }
+      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), tau_(tau) {}
   /// finish(i, row, mass) for the sums of a staircase, relative to e^0; or false.
   template <class Finish>
-  bool walk(staircase const& stairs, Finish const& finish) const {
-    if (!fits_ || !worth_cells(stairs)) return false;
+  bool walk(staircase const& stairs, Finish const& finish) {
+    if (!worth_cells(stairs) || !fits()) return false;
     index_t const width = v_.extents().feature;
     line_cells const cells(stairs, on_, block_size(stairs.seen.back()));
     pair_tiles<Arch, weigh_laplacian> tiles({}, numbers_, cells.size(), width);
@@ -111,16 +104,20 @@ class laplacian_cells<T, Arch, double> {
   }
 
  private:
-  /// Whether no sum of values times such numbers overflows, and none that counts underflows: always, if they are floats.
-  bool values_fit() const {
-    if constexpr (std::is_same_v<T, float>) return true;
-    double most = 0;
-    shape const e = v_.extents();
-    for (index_t j = 0; j < e.position; ++j)
-      for (index_t f = 0; f < e.feature; ++f)
-        if (double const x = std::fabs(double(v_(b_, h_, j, f))); x <= std::numeric_limits<double>::max())
-          most = std::max(most, x);
-    return most == 0 || (most >= 1e-220 && most <= 1e230);
+  /// Computes the numbers of the head, once. False if the line is too long for them, or values are so large or so small that sums of
+  /// values times such numbers overflow, or lose what counts.
+  bool fits() {
+    if (fits_) return *fits_;
+    auto const [least_q, most_q] = std::minmax_element(on_.q.begin(), on_.q.end());
+    auto const [least_k, most_k] = std::minmax_element(on_.k.begin(), on_.k.end());
+    double const least = std::min(*least_q, *least_k), most = std::max(*most_q, *most_k), value = largest_value(v_, b_, h_);
+    fits_ = (most - least) / tau_ <= longest && (value == 0 || (value >= 1e-150 && value <= 1e230));
+    if (*fits_) {
+      double const center = least + (most - least) / 2;
+      put(on_.q, center, -1, numbers_.q);
+      put(on_.k, center, 1, numbers_.k);
+    }
+    return *fits_;
   }
   /// e^x and e^-x of x = sign (at - center) / tau
   void put(std::vector<double> const& at, double center, double sign, std::array<std::vector<double>, 2>& to) const {
@@ -143,7 +140,7 @@ class laplacian_cells<T, Arch, double> {
   index_t b_, h_;
   line<double> const& on_;
   double tau_;
-  bool fits_ = false;
+  std::optional<bool> fits_;
   pair_numbers<2> numbers_;
 };
 

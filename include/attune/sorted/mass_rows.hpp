@@ -39,7 +39,8 @@ class mass_rows {
   void add_from_zero(index_t i, W const* values, W const& mass) {
     W& m = reference_[std::size_t(i)];
     if (W const zero(0); !(m == zero)) {
-      mix(sums_[i], normalizer::softmax::bound<W>{}.earned(m, zero), sums_[i], zero, sums_.step());
+      W const factor = normalizer::softmax::bound<W>{}.earned(m, zero);
+      for (index_t f = 0; f < sums_.step(); ++f) sums_[i][f] = sums_[i][f] * factor;
       m = zero;
     }
     for (index_t f = 0; f < width_; ++f) sums_[i][f] = sums_[i][f] + values[f];

@@ -15,20 +15,21 @@ namespace attune::sorted {
 
 /// Softmax attention with kernel::scalar_laplacian, exact up to rounding.
 /// tau: shared or per head; a value per query is refused in words.
-/// Rounding: sums run in double for float tensors. With u the unit roundoff of the sums and d_i the distance of a query to its nearest
+/// Rounding: sums run in double for float tensors. With u the unit roundoff of the sums, n = Lk and d_i the distance of a query to its nearest
 ///   key, |out - exact| <= u (8 n + 6 d_i / tau + 12 log(n + 1) + 64) max|v|, and one rounding to the tensor's type. The term d_i / tau is the
 ///   rounding of the scores, which the dense operator has too.
 /// NaN or infinite values reach every query that sees them, whatever their weight. NaN and infinite scalars throw.
 /// Cost: full: two sorts and two scans, O(n log n + n Dv). Causal, windows, documents: O(n^(4/3) Dv) in blocks and cells, with a small constant,
 ///   for float and double, from 512 keys to 4 million, on a line of at most 300 tau; else O(n log n Dv) by levels of rectangles. VJP: by
-///   levels. Memory: per thread a row of sums per query, 8 (Dv + 2) bytes each for float and double.
+///   levels. Memory: per thread a row of sums per query, 8 (Dv + 2) bytes each for float and double; by cells, 200 bytes per position and rows of Dv doubles
+///   for 64 blocks of queries and twice for each cell.
 struct laplacian {
   parameter tau = 1;
   visibility sees{};
 };
 
 /// Sliced ReLU attention: kernel::scalar_difference with normalizer::relu (divisor::one), mean_relu (count) or normalized_relu (sum).
-/// Rounding: sums run in double for float tensors; with their unit roundoff u, feature by feature,
+/// Rounding: sums run in double for float tensors; with their unit roundoff u and n = Lk, feature by feature,
 ///   |out - exact| <= 4 (n + 8) u sum_j w_ij |v_j|, and one rounding to the tensor's type: no scalar is too far from 0.
 /// lse exists with divisor::sum only. NaN or infinite values reach queries that see them, those on their right for certain.
 /// Cost: full: two sorts and one scan, O(n log n + n Dv); otherwise as `laplacian`, on a line of any length. Memory: as `laplacian`.

@@ -7,6 +7,7 @@
 // of Scalar Sort, where every head has an order of its own over the values that its group shares.
 #pragma once
 
+#include <limits>
 #include <numeric>
 #include <string>
 #include <type_traits>
@@ -110,6 +111,20 @@ void check_gradients(char const* function, extents const& e, cotangents<T> const
   require_shape(function, "d.v", d.v, e.value_side(), true);
   if (!d.tau.absent() && d.tau.extents().head != 1) require_shape(function, "d.tau", d.tau, {1, e.heads, 1, 1}, true);
   if (!d.tau.absent() && d.tau.extents().head == 1) require_shape(function, "d.tau", d.tau, {1, 1, 1, 1}, true);
+}
+
+/// The largest |x| among the finite numbers of a head; looked for in doubles alone: floats are far from the ends of a double.
+template <class T>
+double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h) {
+  double most = 0;
+  if constexpr (std::is_same_v<T, double>)
+    for (index_t j = 0; j < x.extents().position; ++j) {
+      double const* const row = x.row(b, h, j);
+      for (index_t f = 0; f < x.extents().feature; ++f)
+        if (double const a = math::abs(row[f * x.steps().feature]); a <= std::numeric_limits<double>::max())
+          most = a > most ? a : most;
+    }
+  return most;
 }
 
 /// A bandwidth per head at most: queries that share no bandwidth share no scan and no expansion.

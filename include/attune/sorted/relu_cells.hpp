@@ -6,6 +6,9 @@
 // Moments of each cell are about its own edge: nothing cancels, wherever on the line it lies.
 #pragma once
 
+#include <type_traits>
+#include <vector>
+
 #include <attune/sorted/cells.hpp>
 
 namespace attune::sorted::detail {
@@ -46,8 +49,10 @@ class relu_far {
     for (index_t p = 0; p < values.count(); ++p) add_panel(keys, values.panel(p), sums_.panel(p), moments_.panel(p));
   }
   void add_to(double* row, double& mass, index_t i, index_t c) const {
+    double const x = of_.q[0][std::size_t(i)] - cells_.edge(c);
+    if (!(x >= 0)) return;  // left of all keys
     moments_.add_to(row, mass, c, 1);
-    sums_.add_to(row, mass, c, of_.q[0][std::size_t(i)] - cells_.edge(c));
+    sums_.add_to(row, mass, c, x);
   }
 
  private:
@@ -79,20 +84,33 @@ class relu_far {
   std::vector<double> at_;
 };
 
-/// finish(i, row, mass) for the sums of a staircase; or false. In double.
-template <class T, class Arch, class W, class Finish>
-bool walk_relu_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<W> const& on, staircase const& stairs,
-                     Finish const& finish) {
-  if constexpr (std::is_same_v<W, double>) {
-    if (!worth_cells(stairs)) return false;
-    pair_numbers<1> const numbers{{on.q}, {on.k}};
-    line_cells const cells(stairs, on, block_size(stairs.seen.back()));
-    pair_tiles<Arch, weigh_relu> tiles({}, numbers, cells.size(), e.width);
-    relu_far<Arch> far(stairs, cells, numbers, e.width);
-    walk_cells<T>(stairs, cells, tiles, in.v, b, e.value_head(h), far, finish);
-    return true;
+/// Staircases of one head that are walked by cells: in double.
+template <class T, class Arch>
+class relu_cells {
+ public:
+  relu_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<wide<T>> const& on)
+      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on) {}
+  /// finish(i, row, mass) for the sums of a staircase; or false.
+  template <class Finish>
+  bool walk(staircase const& stairs, Finish const& finish) {
+    if constexpr (std::is_same_v<wide<T>, double>) {
+      if (!worth_cells(stairs)) return false;
+      if (numbers_.q[0].empty()) numbers_ = {{on_.q}, {on_.k}};
+      index_t const width = v_.extents().feature;
+      line_cells const cells(stairs, on_, block_size(stairs.seen.back()));
+      pair_tiles<Arch, weigh_relu> tiles({}, numbers_, cells.size(), width);
+      relu_far<Arch> far(stairs, cells, numbers_, width);
+      walk_cells<T>(stairs, cells, tiles, v_, b_, h_, far, finish);
+      return true;
+    }
+    return false;
   }
-  return false;
-}
+
+ private:
+  tensor<T const> v_;
+  index_t b_, h_;
+  line<wide<T>> const& on_;
+  pair_numbers<1> numbers_;
+};
 
 }  // namespace attune::sorted::detail

@@ -59,6 +59,7 @@ class sliced_relu_head {
 
   /// A scan per rectangle, or a staircase by cells.
   void forward() {
+    relu_cells<T, Arch> cells(in_, e_, b_, h_, on_);
     for_each_visible(
         op_.sees, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
@@ -74,7 +75,7 @@ class sliced_relu_head {
               add(sums_[i], value_.kept(j), e, sums_.step());
         },
         [&](staircase const& stairs) {
-          return walk_relu_cells<T, Arch>(in_, e_, b_, h_, on_, stairs, [&](index_t i, double const* row, double mass) {
+          return cells.walk(stairs, [&](index_t i, double const* row, double mass) {
             for (index_t f = 0; f < e_.width; ++f) sums_[i][f] = sums_[i][f] + row[f];
             sums_[i][e_.width] = sums_[i][e_.width] + mass;
           });
@@ -173,7 +174,8 @@ bool forward_by_cells(sliced_relu const& op, arrays<T> const& in, extents const&
   std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
   if (counts.empty()) return false;
   line<wide<T>> const on(in, e, b, h);
-  return walk_relu_cells<T, Arch>(in, e, b, h, on, {counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
+  relu_cells<T, Arch> cells(in, e, b, h, on);
+  return cells.walk({counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
     store_row(to, b, h, i, row, finish_relu(op.divided_by, mass, double(counts[std::size_t(i)])));
   });
 }

@@ -9,10 +9,15 @@
 // windows, no expansions to move: products of matrices alone, in the order of positions.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <optional>
+#include <vector>
 
+#include <attune/operators/row_state.hpp>
+#include <attune/policies/normalizer/softmax.hpp>
 #include <attune/sorted/blocks.hpp>
 #include <attune/sorted/gaussian_window.hpp>
 
@@ -62,7 +67,8 @@ class wave_table {
  public:
   wave_table(wave_plan const& plan, index_t most_keys, index_t width)
       : plan_(plan), rows_((plan.rows() + tile::rows - 1) / tile::rows * tile::rows), most_keys_(padded(most_keys)),
-        table_(rows_, width), mass_(std::size_t(rows_), 0.0), of_keys_(rows_ * most_keys_), of_queries_(rows_ * tile::queries) {
+        table_(rows_, width), mass_(std::size_t(rows_), 0.0), of_keys_(rows_ * most_keys_),
+        of_queries_(rows_ * tile::queries + tile::rows) {
     for (int m = 0; m <= plan.waves; ++m) coefficient_.push_back(plan.coefficient(m));
     std::fill_n(of_keys_.data(), rows_ * most_keys_, 0.0);
     std::fill_n(of_queries_.data(), rows_ * tile::queries, 0.0);
@@ -139,6 +145,7 @@ class wave_table {
 template <class T>
 struct lone_row {
   double reference, mass;
+  index_t met = 0;  ///< keys
   gaussian_certificate left_out;
 
   lone_row(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau, double tolerance,
@@ -150,10 +157,8 @@ struct lone_row {
     double const q = on.q[std::size_t(i)], unit = std::sqrt(tau);
     double away = std::numeric_limits<double>::infinity(), farthest = 0;
     for (index_t j = 0; j < count; ++j) away = std::min(away, std::fabs(q - on.k[std::size_t(j)]));
-    if (count == 0) return;
     reference = kernel.score(away, any);
     double const reach = window_reach(away / unit, double(count), std::log(tolerance / 4)) * unit;
-    index_t met = 0;
     for (index_t j = 0; j < count; ++j) {
       double const x = q - on.k[std::size_t(j)];
       if (!(std::fabs(x) <= reach)) continue;
@@ -172,23 +177,24 @@ struct lone_row {
 };
 
 /// A staircase by waves. finish(i, row, mass): the sums of query i, relative to e^0; late(i): it wants more than waves can
-/// promise. Returns false, having finished some or none of them, if waves do not serve: too long a line, too few pairs, values that are not
-/// finite.
+/// promise. Returns the rows of the table; or 0, having finished some or none of them, if waves do not serve: too long a line, too few
+/// pairs, values that are not finite, or whose sum may not be.
 template <class T, class Arch, class Finish, class Late>
-bool walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau,
-                double tolerance, staircase const& stairs, gaussian_certificate& worst, Finish const& finish,
-                Late const& late) {
+index_t walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau,
+                   double tolerance, staircase const& stairs, gaussian_certificate& worst, Finish const& finish,
+                   Late const& late) {
   constexpr index_t size = 32;  // of a block: what waves cost does not depend on it
   // A share of all keys' masses; rows that have less than 1e-4 of them in sum are late.
   constexpr double least_row = 1e-4, least_tolerance = 1e-10;
   index_t const keys = stairs.seen.back(), rows = index_t(stairs.seen.size());
-  if (keys < 1024 || rows < keys / 4 || tolerance < least_tolerance) return false;
+  if (keys < 1024 || rows < keys / 4 || tolerance < least_tolerance) return 0;
+  if (largest_value(in.v, b, e.value_head(h)) > 1e290 / double(keys)) return 0;
   auto const [least_q, most_q] = std::minmax_element(on.q.begin(), on.q.end());
   auto const [least_k, most_k] = std::minmax_element(on.k.begin(), on.k.end());
   double const least = std::min(*least_q, *least_k), most = std::max(*most_q, *most_k), unit = std::sqrt(tau);
   double const reach = (most - least) / unit * (1 + 1e-12);
   auto const plan = wave_plan::of(reach, tolerance / 2 * least_row);
-  if (!plan || plan->rows() > keys / 8) return false;
+  if (!plan || plan->rows() > keys / 8) return 0;
 
   pair_numbers<1> places;
   double const of_pairs = 0x1p-53 * double(size) * (64 + 4 * reach);  // a place is known to 2 units of its last place
@@ -213,12 +219,16 @@ bool walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, lin
           table.add_to(tiles, index_t(queries.size()),
                        [&](index_t t) { return places.q[0][std::size_t(queries[std::size_t(t)])]; });
       },
-      [&](std::span<index_t const> queries, index_t first) {
+      [&](std::span<index_t const> queries, std::span<index_t const> count, index_t first) {
         if (!finite) return;
         ++worst.boxes;
         ++worst.expanded;
         for (index_t t = 0; t < index_t(queries.size()); ++t) {
           double const mass = tiles.mass(t);
+          if (first + count[std::size_t(t)] == 0) {
+            finish(queries[std::size_t(t)], tiles.row(t), mass);  // sees nothing
+            continue;
+          }
           gaussian_certificate row;
           row.truncated = double(first) * plan->missing / mass;
           row.rounded = 0x1p-53 * 16 + (table.rounding(first) + of_pairs) / mass;
@@ -235,7 +245,7 @@ bool walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, lin
           table.absorb(
               last - first, [&](index_t s) { return places.k[0][std::size_t(stairs.key(first + s))]; }, tiles.values());
       });
-  return finite;
+  return finite ? plan->rows() : 0;
 }
 
 }  // namespace attune::sorted::detail

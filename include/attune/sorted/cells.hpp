@@ -4,8 +4,8 @@
 //   sum over the keys left of a cell + sum over the keys right of it + the pairs of the cell
 //
 // The line cut into cells of as many keys each. Where a kernel is a product on each side of a query, what all cells on one side give is one
-// row per cell, known for the keys of all earlier blocks by a running sum over cells; keys of the query's own cell are met in pairs,
-// once all blocks are through. With blocks and cells of n^(1/3) keys the whole is O(n^(4/3)) rows.
+// row per cell, known for the keys of all earlier blocks by a running sum over cells; keys of the query's own cell are met in
+// pairs. With blocks and cells of n^(1/3) keys the whole is O(n^(4/3)) rows.
 #pragma once
 
 #include <algorithm>
@@ -108,7 +108,6 @@ class cell_rows {
   using batch = typename tile::batch;
   static constexpr index_t columns = panels<Arch>::columns;
   cell_rows(index_t cells, index_t width) : sums_(cells, width), mass_(std::size_t(cells), 0.0) {}
-  index_t panel_count() const { return sums_.count(); }
   double* panel(index_t p) { return sums_.panel(p); }
   double& mass(index_t c) { return mass_[std::size_t(c)]; }
 
@@ -172,13 +171,18 @@ struct block_keys {
   }
 };
 
-/// Walks a staircase by blocks and cells. Far: what is known of earlier blocks,
+/// Walks a staircase by blocks and cells. Weigh: the weight of a pair, by the numbers `of` of its positions. Far: what is known of earlier
+/// blocks,
 ///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase;
 ///   add_to(row, mass, i, c): what query i of cell c gets from the keys of other cells.
 /// finish(i, row, mass): the sums of query i, of every query once.
-template <class T, class Arch, class Weigh, class Far, class Finish>
-void walk_cells(staircase const& stairs, line_cells const& cells, pair_tiles<Arch, Weigh>& tiles, tensor<T const> const& v,
-                index_t b, index_t h, Far& far, Finish const& finish) {
+template <template <class> class Far, class Weigh, class Arch, class T, class Finish>
+void walk_cells(staircase const& stairs, line<double> const& on, pair_numbers<Weigh::numbers> const& of,
+                tensor<T const> const& v, index_t b, index_t h, Finish const& finish) {
+  index_t const width = v.extents().feature;
+  line_cells const cells(stairs, on, block_size(stairs.seen.back()));
+  pair_tiles<Arch, Weigh> tiles({}, of, cells.size(), width);
+  Far<Arch> far(stairs, cells, of, width);
   auto const load = [&](index_t s, index_t n) {
     index_t const j = stairs.key(n);
     tiles.load_key(s, j, v.row(b, h, j), v.steps().feature);

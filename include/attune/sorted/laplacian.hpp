@@ -207,10 +207,6 @@ class laplacian_head {
   std::vector<W> lse_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// A head whose visible pairs are one staircase, straight to the outputs; or false.
 template <class T, class Arch>
 bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h, results<T> const& to) {

@@ -74,33 +74,22 @@ class laplacian_far {
 };
 
 /// Staircases of one head that are walked by cells: in double.
-template <class T, class Arch, class W = wide<T>>
-class laplacian_cells {
- public:
-  template <class... Any>
-  explicit laplacian_cells(Any const&...) {}
-  template <class Finish>
-  bool walk(staircase const&, Finish const&) {
-    return false;
-  }
-};
 template <class T, class Arch>
-class laplacian_cells<T, Arch, double> {
+class laplacian_cells {
   static constexpr double longest = 300;  ///< of a line, in tau: numbers of a position are within e^150 = 1.4e65 of 1
 
  public:
-  laplacian_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau)
+  laplacian_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<wide<T>> const& on, wide<T> tau)
       : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), tau_(tau) {}
   /// finish(i, row, mass) for the sums of a staircase, relative to e^0; or false.
   template <class Finish>
   bool walk(staircase const& stairs, Finish const& finish) {
-    if (!worth_cells(stairs) || !fits()) return false;
-    index_t const width = v_.extents().feature;
-    line_cells const cells(stairs, on_, block_size(stairs.seen.back()));
-    pair_tiles<Arch, weigh_laplacian> tiles({}, numbers_, cells.size(), width);
-    laplacian_far<Arch> far(stairs, cells, numbers_, width);
-    walk_cells<T>(stairs, cells, tiles, v_, b_, h_, far, finish);
-    return true;
+    if constexpr (std::is_same_v<wide<T>, double>) {
+      if (!worth_cells(stairs) || !fits()) return false;
+      walk_cells<laplacian_far, weigh_laplacian, Arch>(stairs, on_, numbers_, v_, b_, h_, finish);
+      return true;
+    }
+    return false;
   }
 
  private:
@@ -138,8 +127,8 @@ class laplacian_cells<T, Arch, double> {
 
   tensor<T const> v_;
   index_t b_, h_;
-  line<double> const& on_;
-  double tau_;
+  line<wide<T>> const& on_;
+  wide<T> tau_;
   std::optional<bool> fits_;
   pair_numbers<2> numbers_;
 };

@@ -96,11 +96,7 @@ class relu_cells {
     if constexpr (std::is_same_v<wide<T>, double>) {
       if (!worth_cells(stairs)) return false;
       if (numbers_.q[0].empty()) numbers_ = {{on_.q}, {on_.k}};
-      index_t const width = v_.extents().feature;
-      line_cells const cells(stairs, on_, block_size(stairs.seen.back()));
-      pair_tiles<Arch, weigh_relu> tiles({}, numbers_, cells.size(), width);
-      relu_far<Arch> far(stairs, cells, numbers_, width);
-      walk_cells<T>(stairs, cells, tiles, v_, b_, h_, far, finish);
+      walk_cells<relu_far, weigh_relu, Arch>(stairs, on_, numbers_, v_, b_, h_, finish);
       return true;
     }
     return false;

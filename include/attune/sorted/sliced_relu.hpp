@@ -163,10 +163,6 @@ class sliced_relu_head {
   std::vector<W> factor_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// A head whose visible pairs are one staircase, straight to the outputs; or false.
 template <class T, class Arch>
 bool forward_by_cells(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h,

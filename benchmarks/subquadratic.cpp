@@ -151,7 +151,7 @@ contender make_windows(std::string name, Op const& op, double tau, bool vectors,
   c.certificate = [=](problem& p) {
     auto const of = sorted::forward<float>(ours, sorted_in(p), {tensor(p.out, p.wide()), {}, {}}, who);
     char text[160];
-    std::snprintf(text, sizeof text, "  certificate %.1e: discarded %.1e, rounded %.1e; %.1f%% of visible pairs scored",
+    std::snprintf(text, sizeof text, "  certificate %.1e: discarded %.1e, rounded %.1e; %.1f%% of visible pairs scored%s",
                   of.output(), of.discarded, of.rounded, 100 * double(of.scored) / double(of.visible),
                   vectors ? "; no errors with vectors" : "");
     return std::string(text);

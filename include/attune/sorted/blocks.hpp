@@ -19,7 +19,7 @@ namespace attune::sorted::detail {
 /// Numbers of one head by which pairs are weighed: N of each position, of queries and of keys.
 template <std::size_t N>
 struct pair_numbers {
-  std::array<std::vector<double>, N> q, k;
+  std::array<std::span<double const>, N> q, k;
 };
 
 /// Pairs of few queries with the keys of a block.
@@ -54,13 +54,18 @@ class pair_tiles {
   /// Before a tile of queries: its rows begin at 0, here or in the caller's memory.
   void begin_rows() { begin_rows(rows_.data(), queries); }
   void begin_rows(double* to, index_t count) {
-    to_ = to;
+    for (index_t t = 0; t < count; ++t) row_[t] = to + t * row_step_;
     std::fill(to, to + count * row_step_, 0.0);
     std::fill(mass_, mass_ + queries, 0.0);
   }
+  /// Row t of the tile goes on from sums in the caller's memory.
+  void resume_row(index_t t, double* row, double mass) {
+    row_[t] = row;
+    mass_[t] = mass;
+  }
   index_t row_step() const { return row_step_; }
   /// Sums of row t of the tile: numbers up to a whole panel, and the mass.
-  double* row(index_t t) { return to_ + t * row_step_; }
+  double* row(index_t t) { return row_[t]; }
   double& mass(index_t t) { return mass_[t]; }
 
   /// Query ids[t] meets the first count[t] keys of the block; counts ascend.
@@ -110,7 +115,7 @@ class pair_tiles {
   void add_rows(double const* weights, panels<Arch> const& of, index_t n, index_t first, index_t some) {
     for (index_t p = 0; p < of.count(); ++p)
       add_products<Arch>(weights, 1, queries, some, of.panel(p), n,
-                         [to = row(first) + p * of.columns, step = row_step_](index_t t) { return to + t * step; });
+                         [to = row_ + first, column = p * of.columns](index_t t) { return to[t] + column; });
   }
 
  private:
@@ -119,7 +124,7 @@ class pair_tiles {
   panels<Arch> values_;
   index_t row_step_;
   exec_cpu::aligned_buffer<double> rows_, weights_;
-  double* to_ = nullptr;
+  double* row_[queries] = {};
   alignas(64) double mass_[queries];
   std::array<std::vector<double>, numbers> key_;
 };

@@ -9,12 +9,17 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <vector>
 
+#include <attune/exec/cpu/rows_ahead.hpp>
 #include <attune/sorted/blocks.hpp>
 
 namespace attune::sorted::detail {
+
+/// A number of a key, query or cell among those of one staircase, in half the memory: worth_cells sees to it that it fits.
+using number = std::int32_t;
 
 /// The cells of a staircase's keys, and where its queries lie among them.
 class line_cells {
@@ -22,6 +27,7 @@ class line_cells {
   line_cells(staircase const& stairs, line<double> const& on, index_t size) : size_(size) {
     index_t const keys = stairs.seen.back();
     std::vector<ranked> order, scratch;
+    order.reserve(std::size_t(keys));
     for (index_t n = 0; n < keys; ++n) order.push_back({ranked::digits_of(on.k[std::size_t(stairs.key(n))]), n});
     radix_sort(order, scratch);
     of_key_.resize(order.size());
@@ -30,8 +36,8 @@ class line_cells {
     for (index_t first = 0; first < keys; first += size) next.push_back(first);
     for (index_t rank = 0; rank < keys; ++rank) {
       index_t const n = order[std::size_t(rank)].index;
-      of_key_[std::size_t(n)] = rank / size;
-      in_blocks_[std::size_t(next[std::size_t(n / size)]++)] = n;
+      of_key_[std::size_t(n)] = number(rank / size);
+      in_blocks_[std::size_t(next[std::size_t(n / size)]++)] = number(n);
       if (rank % size == 0) edge_.push_back(on.k[std::size_t(stairs.key(n))]);
     }
     locate(stairs, on);
@@ -43,28 +49,30 @@ class line_cells {
   index_t of_key(index_t n) const { return of_key_[std::size_t(n)]; }
   index_t of_query(index_t r) const { return of_query_[std::size_t(r)]; }
   /// Keys [first, last), which are a block, as the line has them.
-  std::span<index_t const> in_order(index_t first, index_t last) const {
-    return std::span<index_t const>(in_blocks_).subspan(std::size_t(first), std::size_t(last - first));
+  std::span<number const> in_order(index_t first, index_t last) const {
+    return std::span<number const>(in_blocks_).subspan(std::size_t(first), std::size_t(last - first));
   }
 
   /// Members of each cell in the order of the staircase.
   struct members {
-    std::vector<index_t> begin, all;
-    std::span<index_t const> operator[](index_t c) const {
-      return std::span<index_t const>(all).subspan(std::size_t(begin[std::size_t(c)]),
-                                                   std::size_t(begin[std::size_t(c + 1)] - begin[std::size_t(c)]));
+    std::vector<index_t> begin;
+    std::vector<number> all;
+    std::span<number const> operator[](index_t c) const {
+      return std::span<number const>(all).subspan(std::size_t(begin[std::size_t(c)]),
+                                                  std::size_t(begin[std::size_t(c + 1)] - begin[std::size_t(c)]));
     }
   };
   members keys() const { return members_of(of_key_); }
   members queries() const { return members_of(of_query_); }
 
  private:
-  members members_of(std::vector<index_t> const& cell) const {
-    members m{std::vector<index_t>(std::size_t(count() + 1), 0), std::vector<index_t>(cell.size())};
-    for (index_t const c : cell) ++m.begin[std::size_t(c + 1)];
+  members members_of(std::vector<number> const& cell) const {
+    members m{std::vector<index_t>(std::size_t(count() + 1), 0), std::vector<number>(cell.size())};
+    for (number const c : cell) ++m.begin[std::size_t(c + 1)];
     for (index_t c = 0; c < count(); ++c) m.begin[std::size_t(c + 1)] += m.begin[std::size_t(c)];
     std::vector<index_t> next(m.begin.begin(), m.begin.end() - 1);
-    for (index_t n = 0; n < index_t(cell.size()); ++n) m.all[std::size_t(next[std::size_t(cell[std::size_t(n)])]++)] = n;
+    for (index_t n = 0; n < index_t(cell.size()); ++n)
+      m.all[std::size_t(next[std::size_t(cell[std::size_t(n)])]++)] = number(n);
     return m;
   }
 
@@ -80,13 +88,13 @@ class line_cells {
       for (index_t t = 0; t < n; ++t) x[t] = on.q[std::size_t(stairs.query(first + t))];
       for (index_t left = cells; left > 1; left -= left / 2)
         for (index_t t = 0; t < many; ++t) at[t] += edge_[std::size_t(at[t] + left / 2)] <= x[t] ? left / 2 : 0;
-      for (index_t t = 0; t < n; ++t) of_query_[std::size_t(first + t)] = at[t];
+      for (index_t t = 0; t < n; ++t) of_query_[std::size_t(first + t)] = number(at[t]);
     }
   }
 
   index_t size_;
   std::vector<double> edge_;
-  std::vector<index_t> of_key_, of_query_, in_blocks_;
+  std::vector<number> of_key_, of_query_, in_blocks_;
 };
 
 /// Blocks whose queries meet their own cells at once: about as many queries of a cell as a tile has.
@@ -175,89 +183,130 @@ struct block_keys {
 /// blocks,
 ///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase;
 ///   add_to(row, mass, i, c): what query i of cell c gets from the keys of other cells.
-/// finish(i, row, mass): the sums of query i, of every query once.
-template <template <class> class Far, class Weigh, class Arch, class T, class Finish>
-void walk_cells(staircase const& stairs, line<double> const& on, pair_numbers<Weigh::numbers> const& of,
-                tensor<T const> const& v, index_t b, index_t h, Finish const& finish) {
-  index_t const width = v.extents().feature;
-  line_cells const cells(stairs, on, block_size(stairs.seen.back()));
-  pair_tiles<Arch, Weigh> tiles({}, of, cells.size(), width);
-  Far<Arch> far(stairs, cells, of, width);
-  auto const load = [&](index_t s, index_t n) {
-    index_t const j = stairs.key(n);
-    tiles.load_key(s, j, v.row(b, h, j), v.steps().feature);
-  };
-  // A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the others, block by block.
-  // What the first leaves for the second stays in cache.
-  index_t const keys = stairs.seen.back(), rows = index_t(stairs.seen.size()), part = blocks_of_part * cells.size(),
-                step = tiles.row_step();
-  line_cells::members const keys_of = cells.keys(), queries_of = cells.queries();
-  std::vector<index_t> next(queries_of.begin.begin(), queries_of.begin.end() - 1);  // of each cell's queries
-  std::vector<index_t> ids, count, numbers, cell, place, block_of;
-  std::vector<double> masses;
-  exec_cpu::aligned_buffer<double> sums(0);
-  index_t room = 0;
-  for (index_t from = 0, begin = 0, end = 0; from < keys; from += part, begin = end) {
-    index_t const to = std::min(from + part, keys);
-    block_of.clear();
-    for (index_t block_first = from; end < rows && stairs.seen[std::size_t(end)] <= to; ++end) {
-      while (stairs.seen[std::size_t(end)] > block_first + cells.size()) block_first += cells.size();
-      block_of.push_back(block_first);
-    }
-    if (end - begin > room) sums = exec_cpu::aligned_buffer<double>((room = end - begin) * step);
-    masses.assign(std::size_t(end - begin), 0.0);
-    place.assign(std::size_t(end - begin), 0);
-    index_t placed = 0;
-    for (index_t c = 0; c < cells.count(); ++c) {
-      auto const members = keys_of[c];
-      index_t& at = next[std::size_t(c)];
-      index_t const last = queries_of.begin[std::size_t(c + 1)];
-      index_t loaded = 0, met = 0;
-      while (at < last && queries_of.all[std::size_t(at)] < end) {
-        ids.clear();
-        count.clear();
-        for (; at < last && queries_of.all[std::size_t(at)] < end && index_t(ids.size()) < tiles.queries; ++at) {
-          index_t const r = queries_of.all[std::size_t(at)];
-          while (met < index_t(members.size()) && members[std::size_t(met)] < block_of[std::size_t(r - begin)]) ++met;
-          place[std::size_t(r - begin)] = placed + index_t(ids.size());
-          ids.push_back(stairs.query(r));
-          count.push_back(met);
-        }
-        if (loaded == 0) tiles.begin_keys();
-        for (; loaded < met; ++loaded) load(loaded, members[std::size_t(loaded)]);
-        tiles.begin_rows(sums.data() + placed * step, index_t(ids.size()));
-        tiles.add_pairs(ids, count);
-        for (std::size_t t = 0; t < ids.size(); ++t) masses[std::size_t(placed) + t] = tiles.mass(index_t(t));
-        placed += index_t(ids.size());
+///
+/// A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the others, block by block.
+/// What the first leaves for the second stays in cache.
+template <template <class> class Far, class Weigh, class Arch, class T>
+class cell_walk {
+ public:
+  cell_walk(staircase const& stairs, line<double> const& on, pair_numbers<Weigh::numbers> const& of, tensor<T const> const& v,
+            index_t b, index_t h)
+      : stairs_(stairs), v_(v), b_(b), h_(h), width_(v.extents().feature), keys_(stairs.seen.back()),
+        rows_(index_t(stairs.seen.size())), cells_(stairs, on, block_size(keys_)), keys_of_(cells_.keys()),
+        queries_of_(cells_.queries()), next_(queries_of_.begin.begin(), queries_of_.begin.end() - 1),
+        tiles_({}, of, cells_.size(), width_), far_(stairs, cells_, of, width_) {}
+
+  /// finish(i, row, mass): the sums of query i, of every query once.
+  template <class Finish>
+  void operator()(Finish const& finish) {
+    index_t const part = blocks_of_part * cells_.size();
+    for (index_t from = 0; from < keys_; from += part, begin_ = end_) {
+      index_t const to = std::min(from + part, keys_);
+      enter(from, to);
+      for (index_t c = 0; c < cells_.count(); ++c) {
+        if (c + 1 < cells_.count()) ask(keys_of_[c + 1], to);
+        meet_cell(c);
       }
+      meet_blocks(from, to, finish);
     }
+  }
+
+ private:
+  /// The queries of a part, and the block of each.
+  void enter(index_t from, index_t to) {
+    block_of_.clear();
+    for (index_t block_first = from; end_ < rows_ && stairs_.seen[std::size_t(end_)] <= to; ++end_) {
+      while (stairs_.seen[std::size_t(end_)] > block_first + cells_.size()) block_first += cells_.size();
+      block_of_.push_back(block_first);
+    }
+    index_t const count = end_ - begin_;
+    if (count > room_) sums_ = exec_cpu::aligned_buffer<double>((room_ = count) * tiles_.row_step());
+    masses_.assign(std::size_t(count), 0.0);
+    place_.assign(std::size_t(count), 0);
+    placed_ = 0;
+  }
+  /// For the values of a cell that is met soon: they lie all over the sequence.
+  void ask(std::span<number const> members, index_t end) const {
+    for (number const n : members)
+      if (index_t const j = stairs_.key(n); n < end)
+        exec_cpu::rows_ahead(v_, b_, h_, j, j + 1).ask(0, 0, width_ * index_t(sizeof(T)));
+  }
+  void load(index_t s, index_t n) {
+    index_t const j = stairs_.key(n);
+    tiles_.load_key(s, j, v_.row(b_, h_, j), v_.steps().feature);
+  }
+
+  /// The queries of a cell with the keys of earlier blocks there.
+  void meet_cell(index_t c) {
+    auto const members = keys_of_[c];
+    index_t& at = next_[std::size_t(c)];
+    index_t const last = queries_of_.begin[std::size_t(c + 1)];
+    index_t loaded = 0, met = 0;
+    auto const more = [&] { return at < last && queries_of_.all[std::size_t(at)] < end_; };
+    while (more()) {
+      ids_.clear();
+      count_.clear();
+      for (; more() && index_t(ids_.size()) < tiles_.queries; ++at) {
+        index_t const r = queries_of_.all[std::size_t(at)];
+        while (met < index_t(members.size()) && members[std::size_t(met)] < block_of_[std::size_t(r - begin_)]) ++met;
+        place_[std::size_t(r - begin_)] = placed_ + index_t(ids_.size());
+        ids_.push_back(stairs_.query(r));
+        count_.push_back(met);
+      }
+      if (loaded == 0) tiles_.begin_keys();
+      for (; loaded < met; ++loaded) load(loaded, members[std::size_t(loaded)]);
+      tiles_.begin_rows(sums_.data() + placed_ * tiles_.row_step(), index_t(ids_.size()));
+      tiles_.add_pairs(ids_, count_);
+      for (std::size_t t = 0; t < ids_.size(); ++t) masses_[std::size_t(placed_) + t] = tiles_.mass(index_t(t));
+      placed_ += index_t(ids_.size());
+    }
+  }
+
+  /// The queries of a part with the keys of other cells, and with those of their own blocks.
+  template <class Finish>
+  void meet_blocks(index_t from, index_t to, Finish const& finish) {
     walk_blocks(
-        stairs, from, to, cells.size(), begin, tiles,
+        stairs_, from, to, cells_.size(), begin_, tiles_,
         [&](index_t first, index_t last) {
           for (index_t n = first; n < last; ++n) load(n - first, n);
         },
         [&](std::span<index_t const> queries, index_t r, index_t first) {
-          tiles.begin_rows();
           for (index_t t = 0; t < index_t(queries.size()); ++t) {
-            index_t const slot = place[std::size_t(r + t - begin)];
-            std::copy_n(sums.data() + slot * step, step, tiles.row(t));
-            tiles.mass(t) = masses[std::size_t(slot)];
-            if (first > 0) far.add_to(tiles.row(t), tiles.mass(t), queries[std::size_t(t)], cells.of_query(r + t));
+            index_t const place = place_[std::size_t(r + t - begin_)];
+            tiles_.resume_row(t, sums_.data() + place * tiles_.row_step(), masses_[std::size_t(place)]);
+            if (first > 0) far_.add_to(tiles_.row(t), tiles_.mass(t), queries[std::size_t(t)], cells_.of_query(r + t));
           }
         },
         [&](std::span<index_t const> queries, std::span<index_t const>, index_t) {
-          for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles.row(t), tiles.mass(t));
+          for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles_.row(t), tiles_.mass(t));
         },
         [&](index_t first, index_t last) {
-          numbers.clear();
-          cell.clear();
-          for (index_t const n : cells.in_order(first, last)) {
-            numbers.push_back(n - first);
-            cell.push_back(cells.of_key(n));
+          in_block_.clear();
+          cell_.clear();
+          for (number const n : cells_.in_order(first, last)) {
+            in_block_.push_back(n - first);
+            cell_.push_back(cells_.of_key(n));
           }
-          far.absorb(block_keys{numbers, cell}, first, tiles.values());
+          far_.absorb(block_keys{in_block_, cell_}, first, tiles_.values());
         });
   }
-}
+
+  staircase const& stairs_;
+  tensor<T const> v_;
+  index_t b_, h_, width_, keys_, rows_;
+  line_cells cells_;
+  line_cells::members keys_of_, queries_of_;
+  std::vector<index_t> next_;  ///< of each cell's queries
+  pair_tiles<Arch, Weigh> tiles_;
+  Far<Arch> far_;
+  // of a part
+  index_t begin_ = 0, end_ = 0;            ///< its queries
+  std::vector<index_t> block_of_, place_;  ///< of each: the first key of its block; where its sums are
+  exec_cpu::aligned_buffer<double> sums_{0};
+  std::vector<double> masses_;
+  index_t room_ = 0, placed_ = 0;
+  // of a tile, and of a block
+  std::vector<index_t> ids_, count_, in_block_, cell_;
+};
 
 }  // namespace attune::sorted::detail

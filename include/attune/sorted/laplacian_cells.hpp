@@ -86,7 +86,7 @@ class laplacian_cells {
   bool walk(staircase const& stairs, Finish const& finish) {
     if constexpr (std::is_same_v<wide<T>, double>) {
       if (!worth_cells(stairs) || !fits()) return false;
-      walk_cells<laplacian_far, weigh_laplacian, Arch>(stairs, on_, numbers_, v_, b_, h_, finish);
+      cell_walk<laplacian_far, weigh_laplacian, Arch, T>(stairs, on_, numbers_, v_, b_, h_)(finish);
       return true;
     }
     return false;
@@ -103,13 +103,14 @@ class laplacian_cells {
     fits_ = (most - least) / tau_ <= longest && (value == 0 || (value >= 1e-150 && value <= 1e230));
     if (*fits_) {
       double const center = least + (most - least) / 2;
-      put(on_.q, center, -1, numbers_.q);
-      put(on_.k, center, 1, numbers_.k);
+      put(on_.q, center, -1, of_q_, numbers_.q);
+      put(on_.k, center, 1, of_k_, numbers_.k);
     }
     return *fits_;
   }
   /// e^x and e^-x of x = sign (at - center) / tau
-  void put(std::vector<double> const& at, double center, double sign, std::array<std::vector<double>, 2>& to) const {
+  void put(std::vector<double> const& at, double center, double sign, std::array<std::vector<double>, 2>& to,
+           std::array<std::span<double const>, 2>& seen) const {
     using batch = xsimd::batch<double, Arch>;
     constexpr std::size_t lanes = batch::size;
     for (auto& x : to) x.resize(at.size());
@@ -123,6 +124,7 @@ class laplacian_cells {
         for (std::size_t l = 0; l < some; ++l) to[std::size_t(side)][n + l] = e[l];
       }
     }
+    for (std::size_t side = 0; side < 2; ++side) seen[side] = to[side];
   }
 
   tensor<T const> v_;
@@ -130,7 +132,8 @@ class laplacian_cells {
   line<wide<T>> const& on_;
   wide<T> tau_;
   std::optional<bool> fits_;
-  pair_numbers<2> numbers_;
+  std::array<std::vector<double>, 2> of_q_, of_k_;
+  pair_numbers<2> numbers_;  ///< views of them
 };
 
 }  // namespace attune::sorted::detail

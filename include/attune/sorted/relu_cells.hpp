@@ -89,14 +89,13 @@ template <class T, class Arch>
 class relu_cells {
  public:
   relu_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<wide<T>> const& on)
-      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on) {}
+      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), numbers_{{on.q}, {on.k}} {}
   /// finish(i, row, mass) for the sums of a staircase; or false.
   template <class Finish>
   bool walk(staircase const& stairs, Finish const& finish) {
     if constexpr (std::is_same_v<wide<T>, double>) {
       if (!worth_cells(stairs)) return false;
-      if (numbers_.q[0].empty()) numbers_ = {{on_.q}, {on_.k}};
-      walk_cells<relu_far, weigh_relu, Arch>(stairs, on_, numbers_, v_, b_, h_, finish);
+      cell_walk<relu_far, weigh_relu, Arch, T>(stairs, on_, numbers_, v_, b_, h_)(finish);
       return true;
     }
     return false;

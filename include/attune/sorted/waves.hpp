@@ -184,8 +184,8 @@ index_t walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, 
                    double tolerance, staircase const& stairs, gaussian_certificate& worst, Finish const& finish,
                    Late const& late) {
   constexpr index_t size = 32;  // of a block: what waves cost does not depend on it
-  // A share of all keys' masses; rows that have less than 1e-4 of them in sum are late.
-  constexpr double least_row = 1e-4, least_tolerance = 1e-10;
+  // A share of all keys' masses; rows that have less than 2e-4 of them in sum are late.
+  constexpr double least_row = 2e-4, least_tolerance = 1e-10;
   index_t const keys = stairs.seen.back(), rows = index_t(stairs.seen.size());
   if (keys < 1024 || rows < keys / 4 || tolerance < least_tolerance) return 0;
   if (largest_value(in.v, b, e.value_head(h)) > 1e290 / double(keys)) return 0;
@@ -196,11 +196,14 @@ index_t walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, 
   auto const plan = wave_plan::of(reach, tolerance / 2 * least_row);
   if (!plan || plan->rows() > keys / 8) return 0;
 
-  pair_numbers<1> places;
+  std::vector<double> of_q, of_k;
   double const of_pairs = 0x1p-53 * double(size) * (64 + 4 * reach);  // a place is known to 2 units of its last place
   double const center = least + (most - least) / 2;
-  for (auto const& [from, to] : {std::pair{&on.q, &places.q[0]}, std::pair{&on.k, &places.k[0]}})
+  for (auto const& [from, to] : {std::pair{&on.q, &of_q}, std::pair{&on.k, &of_k}}) {
+    to->reserve(from->size());
     for (double const x : *from) to->push_back((x - center) / unit);
+  }
+  pair_numbers<1> const places{{of_q}, {of_k}};
   pair_tiles<Arch, weigh_gaussian> tiles({}, places, size, e.width);
   wave_table<Arch> table(*plan, size, e.width);
   bool finite = true;

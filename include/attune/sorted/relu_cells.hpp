@@ -89,13 +89,14 @@ template <class T, class Arch>
 class relu_cells {
  public:
   relu_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<wide<T>> const& on)
-      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), numbers_{{on.q}, {on.k}} {}
+      : v_(in.v), b_(b), h_(e.value_head(h)), on_(on) {}
   /// finish(i, row, mass) for the sums of a staircase; or false.
   template <class Finish>
   bool walk(staircase const& stairs, Finish const& finish) {
     if constexpr (std::is_same_v<wide<T>, double>) {
       if (!worth_cells(stairs)) return false;
-      cell_walk<relu_far, weigh_relu, Arch, T>(stairs, on_, numbers_, v_, b_, h_)(finish);
+      pair_numbers<1> const scalars{{on_.q}, {on_.k}};
+      cell_walk<relu_far, weigh_relu, Arch, T>(stairs, on_, scalars, v_, b_, h_)(finish);
       return true;
     }
     return false;
@@ -105,7 +106,6 @@ class relu_cells {
   tensor<T const> v_;
   index_t b_, h_;
   line<wide<T>> const& on_;
-  pair_numbers<1> numbers_;
 };
 
 }  // namespace attune::sorted::detail

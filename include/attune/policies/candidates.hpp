@@ -82,6 +82,12 @@ struct deformed_terms {
   T p, slope, bend;
 };
 
+/// The first two of them.
+template <class T>
+struct deformed_rise {
+  T p, slope;
+};
+
 /// alpha known to be 2: expq(x) = [lead + k (x - level)]_+^(1 / k) with k = 1.
 struct linear_exponential {
   template <class T>
@@ -93,6 +99,15 @@ struct linear_exponential {
     T const zero(0);
     auto const inside = y > zero;
     return {math::select(inside, y, zero), math::select(inside, T(1), zero), zero};
+  }
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE deformed_rise<T> rise(T const& y) const {
+    return {math::larger(y, T(0)), math::select(y > T(0), T(1), T(0))};
+  }
+  /// Newton's step for sum p = 1.
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE T step(T const& sum, T const& slope) const {
+    return (sum - T(1)) / slope;
   }
 };
 
@@ -107,6 +122,16 @@ struct square_exponential {
     T const y = T(0.5) * x, zero(0);
     auto const inside = y > zero;
     return {math::select(inside, T(y * y), zero), math::select(inside, y, zero), math::select(inside, T(0.5), zero)};
+  }
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE deformed_rise<T> rise(T const& x) const {
+    T const y = math::larger(T(T(0.5) * x), T(0));
+    return {y * y, y};
+  }
+  /// Newton's step for sqrt(sum p) = 1.
+  template <class T>
+  ATTUNE_HD ATTUNE_INLINE T step(T const& sum, T const& slope) const {
+    return T(2) * (sum - math::sqrt(sum)) / slope;
   }
 };
 
@@ -149,6 +174,29 @@ ATTUNE_HD bracket<T> level_bracket(T const& lead, T const& k, index_t n) {
                        T(-(math::exp(T(-k * log_n)) / safe_k)))};
 }
 
+/// A level left of the root and near it, by Newton's iteration on (sum p)^k - 1, which is convex: it stays on the left and is close to
+/// linear. Plain sums do, for a third of the work of those that have to be exact. Drops keys that are out for good.
+template <class Exponential, class T, class Column>
+ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column& column, T level) {
+  T const zero(0), one(1);
+  constexpr int most = 8;
+  bool moving = true;
+  for (int iteration = 0; iteration < most && moving; ++iteration) {
+    T sum = zero, slope = zero;
+    for (index_t n = 0; n < column.size(); ++n) {
+      auto const t = exponential.rise(T((column.logit(n) - m) - level));
+      sum = sum + t.p;
+      slope = slope + t.slope;
+    }
+    sum = sum * (one - T(2 * double(column.size()) + 16) * scalar<T>::epsilon());  // no more than it is
+    T const step = math::select(sum > one, exponential.step(sum, slope), zero);
+    level = level + step;
+    moving = scalar<T>::any(step > T(0.02));
+    if (iteration < 3) column.keep([&](T const& a) { return T((a - m) - level); });
+  }
+  return level;
+}
+
 /// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. From the left
 /// the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key leaves the support, and a
 /// step can be tiny far from the root: there a tiny step is believed only if the sum changes sign right behind it, and progress
@@ -161,6 +209,8 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
   T const lead = exponential.lead(k);
   bracket<T> const within = level_bracket(lead, k, column.size());
   T low = within.low, high = within.high;
+  constexpr bool rises = requires { exponential.rise(m); };  // few operations for a p
+  if constexpr (rises) low = approached_level(exponential, m, column, low);
   T level = low, moving = one, probed = zero, last_f = math::infinity<T>();
   constexpr int most = 400, orders = scalar<T>::order;
   int polish = 0;
@@ -179,7 +229,7 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
     low = math::select(below, level, low);
     high = math::select(below, high, level);
     // Where the sum is convex a Newton step from the left end stays on the left: after it most keys are out for good.
-    bool const first = iteration == 0;
+    bool const first = !rises && iteration == 0;
     T const step = first ? T(f / slope) : T(two * f * slope / (two * slope * slope - f * bend));
     T next = level + step;
     if (!scalar<T>::any(moving > zero)) {  // converged: what is left is to carry derivatives through the last step

@@ -111,13 +111,14 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   static constexpr index_t tiles_of_task = 1;  // its logits are what is in cache
 
   static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + padded<T>(queries * p.value_width) + padded<T>(queries * p.keys);
+    return base::packed_scratch(p) + padded<T>(queries * p.value_width) + padded<T>(queries * p.keys) +
+           padded<T>(base::block * p.value_width);
   }
 
   candidate_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
                  T* resident)
       : base(op, in, p, b, h, first_query, resident), sum_(resident + base::packed_scratch(p)),
-        column_(sum_ + padded<T>(queries * p.value_width)) {
+        column_(sum_ + padded<T>(queries * p.value_width)), gathered_(column_ + padded<T>(queries * p.keys)) {
     std::fill_n(sum_, queries * p.value_width, T(0));
     for (int v = 0; v < vectors; ++v) {
       poison_[v] = batch(T(0));
@@ -146,13 +147,14 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
       std::uint64_t bits[base::block];
-      bool const any = weigh(row, keys.n, bits);
-      if (any) {
+      index_t const supported = weigh(row, keys.n, bits);
+      if (supported > 0) {
         this->gate_values(*op_, in, *p_, b_, h_, keys.first, keys.n, gated);
+        row_block<T> values = this->values(in, keys.first, keys.n, scratch, gated, keys.first);
+        index_t n = keys.n;
+        if (worth_gathering(supported, n)) values = gather(values, column_ + row * queries, bits, n);
         // A lane reads the keys of its own support only.
-        typename base::seen_block const some{keys.first, keys.n, 0, 0};
-        this->add_values(this->values(in, keys.first, keys.n, scratch, gated, keys.first), some, column_ + row * queries, bits,
-                         sum_);
+        this->add_values(values, {keys.first, n, 0, 0}, column_ + row * queries, bits, sum_);
       }
       row += keys.n;
     }
@@ -236,13 +238,28 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
-  /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its support. True
-  /// if anybody has any. What the search for the threshold dropped has no weight.
-  ATTUNE_NOINLINE bool weigh(index_t row, index_t n, std::uint64_t* bits) {
+  /// Whether a row of the product saved is worth what gathering takes: copies of a few rows are a tenth of it.
+  static bool worth_gathering(index_t supported, index_t n) { return supported < n - n / 8; }
+  /// Leaves out the keys of a block that nobody has in its support: their values, weights and bits.
+  ATTUNE_NOINLINE row_block<T> gather(row_block<T> const& values, T* weights, std::uint64_t* bits, index_t& n) const {
+    index_t const width = p_->value_width;
+    index_t kept = 0;
+    for (index_t j = 0; j < n; ++j) {
+      if (bits[j] == 0) continue;
+      std::copy_n(values.data + j * values.step, width, gathered_ + kept * width);
+      if (j > kept) std::copy_n(weights + j * queries, queries, weights + kept * queries);
+      bits[kept++] = bits[j];
+    }
+    n = kept;
+    return {gathered_, width};
+  }
+
+  /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its support. Returns
+  /// how many keys anybody has. What the search for the threshold dropped has no weight.
+  ATTUNE_NOINLINE index_t weigh(index_t row, index_t n, std::uint64_t* bits) {
     typename base::bound_lanes const f = bound_;
     batch const zero(T(0));
     std::fill_n(bits, n, std::uint64_t(0));
-    std::uint64_t any = 0;
     for (int v = 0; v < vectors; ++v) {
       batch sum = zero;
       std::size_t& next = next_[v];
@@ -259,11 +276,10 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
         sum = sum + w;
         std::uint64_t const has = bits_of<T, Arch>(w != zero);
         bits[j] |= has << (v * lanes);
-        any |= has;
       }
       total_[v] = total_[v] + sum;
     }
-    return any != 0;
+    return n - std::count(bits, bits + n, std::uint64_t(0));
   }
 
   T value_of(inputs_type const& in, index_t j, index_t d) const {
@@ -274,7 +290,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     return v;
   }
 
-  T *sum_, *column_;
+  T *sum_, *column_, *gathered_;
   batch poison_[std::size_t(vectors)], highest_[std::size_t(vectors)], total_[std::size_t(vectors)];
   std::vector<std::int32_t> kept_[std::size_t(vectors)];
   std::size_t next_[std::size_t(vectors)];

@@ -62,15 +62,25 @@ ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>)
          B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L + half : n + L - half)...));
 }
 
-/// Lane l: the sum of the lanes of x[l], by halves. x: [lanes][lanes], aligned.
-template <class B, int Half = 1>
+/// Lane l: the sum of the lanes of vector l, by halves: lanes Last / 2 apart first. x: vectors First, First + Apart, ...
+template <int Half, int Last, int Apart = 1, int First = 0, class B, std::size_t N>
+ATTUNE_INLINE B sums_of_vectors(B const (&x)[N]) {
+  if constexpr (Half == Last)
+    return x[First / Apart];
+  else
+    return joined_halves<Half>(sums_of_vectors<2 * Half, Last, Apart, First>(x),
+                               sums_of_vectors<2 * Half, Last, Apart, First + Half>(x),
+                               std::make_index_sequence<std::size_t(B::size)>{});
+}
+
+/// The same for vectors in memory, [Last][lanes], aligned.
+template <class B, int Last, int Half = 1>
 ATTUNE_INLINE B sums_of_rows(typename B::value_type const* x) {
-  constexpr int lanes = int(B::size);
-  if constexpr (Half == lanes)
+  if constexpr (Half == Last)
     return B::load_aligned(x);
   else
-    return joined_halves<Half>(sums_of_rows<B, 2 * Half>(x), sums_of_rows<B, 2 * Half>(x + Half * lanes),
-                               std::make_index_sequence<std::size_t(lanes)>{});
+    return joined_halves<Half>(sums_of_rows<B, Last, 2 * Half>(x), sums_of_rows<B, Last, 2 * Half>(x + Half * int(B::size)),
+                               std::make_index_sequence<std::size_t(B::size)>{});
 }
 
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
@@ -79,13 +89,14 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
                                                index_t key_step, index_t n, rows_ahead const& ahead, Step const& step) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
-  constexpr int lanes = tile::lanes, together = tile::keys;
-  alignas(64) T partial[Rows][lanes][lanes];
+  // Keys that stand `groups` apart are multiplied together: their sums are the first to be joined, before they leave their registers.
+  constexpr int lanes = tile::lanes, together = tile::keys, groups = lanes / together;
+  alignas(64) T partial[Rows][groups][lanes];
   for (index_t j = 0; j < n; j += lanes) {
-    for (int g = 0; g < lanes; g += together) {
+    for (int g = 0; g < groups; ++g) {
       E const* at[together];
-      for (int k = 0; k < together; ++k) at[k] = keys + std::min(j + g + k, n - 1) * key_step;
-      for (int k = 0; k < together; ++k) ahead.ask(j + g + k, 0, ahead.bytes);
+      for (int k = 0; k < together; ++k) at[k] = keys + std::min<index_t>(j + g + k * groups, n - 1) * key_step;
+      for (int k = 0; k < together; ++k) ahead.ask(j + g + k * groups, 0, ahead.bytes);
       batch acc[Rows][together];
       clear(acc);
       for (index_t d = 0; d < width; d += lanes) {
@@ -104,11 +115,9 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
         }
       }
 #pragma GCC unroll 8
-      for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-        for (int k = 0; k < together; ++k) acc[r][k].store_aligned(partial[r][g + k]);
+      for (int r = 0; r < Rows; ++r) sums_of_vectors<groups, lanes, groups>(acc[r]).store_aligned(partial[r][g]);
     }
-    for (int r = 0; r < Rows; ++r) sums_of_rows<batch>(partial[r][0]).store_aligned(out + r * tile::block + j);
+    for (int r = 0; r < Rows; ++r) sums_of_rows<batch, groups>(partial[r][0]).store_aligned(out + r * tile::block + j);
   }
 }
 

@@ -188,10 +188,10 @@ ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column&
       sum = sum + t.p;
       slope = slope + t.slope;
     }
-    sum = sum * (one - T(2 * double(column.size()) + 16) * scalar<T>::epsilon());  // no more than it is
+    sum = sum * (one - lift<T>::constant(double(2 * column.size() + 16)) * scalar<T>::epsilon());  // no more than it is
     T const step = math::select(sum > one, exponential.step(sum, slope), zero);
     level = level + step;
-    moving = scalar<T>::any(step > T(0.02));
+    moving = scalar<T>::any(step > T(0.015625));
     if (iteration < 3) column.keep([&](T const& a) { return T((a - m) - level); });
   }
   return level;

@@ -174,11 +174,17 @@ ATTUNE_HD bracket<T> level_bracket(T const& lead, T const& k, index_t n) {
                        T(-(math::exp(T(-k * log_n)) / safe_k)))};
 }
 
+/// What plain sums of n numbers may be too large by, as a share.
+template <class T>
+ATTUNE_HD T rounding_of_sums(index_t n) {
+  return lift<T>::constant(double(2 * n + 16)) * scalar<T>::epsilon();
+}
+
 /// A level left of the root and near it, by Newton's iteration on (sum p)^k - 1, which is convex: it stays on the left and is close to
 /// linear. Plain sums do, for a third of the work of those that have to be exact. Drops keys that are out for good.
 template <class Exponential, class T, class Column>
 ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column& column, T level) {
-  T const zero(0), one(1);
+  T const zero(0), one(1), least = one - rounding_of_sums<T>(column.size());
   constexpr int most = 8;
   bool moving = true;
   for (int iteration = 0; iteration < most && moving; ++iteration) {
@@ -188,7 +194,7 @@ ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column&
       sum = sum + t.p;
       slope = slope + t.slope;
     }
-    sum = sum * (one - lift<T>::constant(double(2 * column.size() + 16)) * scalar<T>::epsilon());  // no more than it is
+    sum = sum * least;
     T const step = math::select(sum > one, exponential.step(sum, slope), zero);
     level = level + step;
     moving = scalar<T>::any(step > T(0.015625));
@@ -209,8 +215,11 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
   T const lead = exponential.lead(k);
   bracket<T> const within = level_bracket(lead, k, column.size());
   T low = within.low, high = within.high;
-  constexpr bool rises = requires { exponential.rise(m); };  // few operations for a p
-  if constexpr (rises) low = approached_level(exponential, m, column, low);
+  bool approached = false;
+  if constexpr (requires { exponential.rise(m); }) {  // few operations for a p
+    approached = !scalar<T>::any(rounding_of_sums<T>(column.size()) > T(0.015625));
+    if (approached) low = approached_level(exponential, m, column, low);
+  }
   T level = low, moving = one, probed = zero, last_f = math::infinity<T>();
   constexpr int most = 400, orders = scalar<T>::order;
   int polish = 0;
@@ -229,7 +238,7 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
     low = math::select(below, level, low);
     high = math::select(below, high, level);
     // Where the sum is convex a Newton step from the left end stays on the left: after it most keys are out for good.
-    bool const first = !rises && iteration == 0;
+    bool const first = !approached && iteration == 0;
     T const step = first ? T(f / slope) : T(two * f * slope / (two * slope * slope - f * bend));
     T next = level + step;
     if (!scalar<T>::any(moving > zero)) {  // converged: what is left is to carry derivatives through the last step

@@ -18,7 +18,7 @@
 
 namespace attune::sorted::detail {
 
-/// A number of a key, query or cell among those of one staircase, in half the memory: worth_cells sees to it that it fits.
+/// A number of a key, query or cell among those of one staircase, in half the memory: worth_cells sees to it that keys fit.
 using number = std::int32_t;
 
 /// The cells of a staircase's keys, and where its queries lie among them.
@@ -196,6 +196,8 @@ class cell_walk {
         queries_of_(cells_.queries()), next_(queries_of_.begin.begin(), queries_of_.begin.end() - 1),
         tiles_({}, of, cells_.size(), width_), far_(stairs, cells_, of, width_) {}
 
+  cell_walk(cell_walk const&) = delete;  // far_ refers to cells_
+
   /// finish(i, row, mass): the sums of query i, of every query once.
   template <class Finish>
   void operator()(Finish const& finish) {
@@ -227,9 +229,11 @@ class cell_walk {
   }
   /// For the values of a cell that is met soon: they lie all over the sequence.
   void ask(std::span<number const> members, index_t end) const {
-    for (number const n : members)
-      if (index_t const j = stairs_.key(n); n < end)
-        exec_cpu::rows_ahead(v_, b_, h_, j, j + 1).ask(0, 0, width_ * index_t(sizeof(T)));
+    for (number const n : members) {
+      if (n >= end) break;
+      index_t const j = stairs_.key(n);
+      exec_cpu::rows_ahead(v_, b_, h_, j, j + 1).ask(0, 0, width_ * index_t(sizeof(T)));
+    }
   }
   void load(index_t s, index_t n) {
     index_t const j = stairs_.key(n);

@@ -81,6 +81,7 @@ class laplacian_cells {
  public:
   laplacian_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, line<wide<T>> const& on, wide<T> tau)
       : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), tau_(tau) {}
+  laplacian_cells(laplacian_cells const&) = delete;  // numbers_ are views of its own
   /// finish(i, row, mass) for the sums of a staircase, relative to e^0; or false.
   template <class Finish>
   bool walk(staircase const& stairs, Finish const& finish) {

@@ -186,8 +186,8 @@ template <class Exponential, class T, class Column>
 ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column& column, T level) {
   T const zero(0), one(1), least = one - rounding_of_sums<T>(column.size());
   constexpr int most = 8;
-  bool moving = true;
-  for (int iteration = 0; iteration < most && moving; ++iteration) {
+  T moving = one;  // a lane that has arrived stays where it is, whatever its neighbours do
+  for (int iteration = 0; iteration < most && scalar<T>::any(moving > zero); ++iteration) {
     T sum = zero, slope = zero;
     for (index_t n = 0; n < column.size(); ++n) {
       auto const t = exponential.rise(T((column.logit(n) - m) - level));
@@ -195,9 +195,9 @@ ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column&
       slope = slope + t.slope;
     }
     sum = sum * least;
-    T const step = math::select(sum > one, exponential.step(sum, slope), zero);
+    T const step = math::select(moving > zero, math::select(sum > one, exponential.step(sum, slope), zero), zero);
     level = level + step;
-    moving = scalar<T>::any(step > T(0.015625));
+    moving = math::select(step > T(0.015625), one, zero);
     if (iteration < 3) column.keep([&](T const& a) { return T((a - m) - level); });
   }
   return level;

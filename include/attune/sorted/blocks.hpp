@@ -36,7 +36,7 @@ class pair_tiles {
   pair_tiles(Weigh const& weigh, pair_numbers<numbers> const& of, index_t most_keys, index_t width)
       : weigh_(weigh), of_(of), values_(most_keys, width), row_step_(values_.count() * values_.columns),
         rows_(queries * row_step_),
-        weights_(most_keys * queries + tile::rows) {  // products read whole groups of rows, beyond a narrow tile too
+        weights_(most_keys * queries + tile::rows) {  // products read whole tiles of rows, beyond a narrow one too
     for (auto& x : key_) x.resize(std::size_t(most_keys));
   }
   panels<Arch>& values() { return values_; }
@@ -51,17 +51,26 @@ class pair_tiles {
     for (std::size_t n = 0; n < numbers; ++n) key_[n][std::size_t(s)] = of_.k[n][std::size_t(j)];
   }
 
-  /// Before a tile of queries: its rows begin at 0, here or in the caller's memory.
-  void begin_rows() { begin_rows(rows_.data(), queries); }
+  /// Before a tile of queries: its rows begin at 0, in the caller's memory.
   void begin_rows(double* to, index_t count) {
     for (index_t t = 0; t < count; ++t) row_[t] = to + t * row_step_;
     std::fill(to, to + count * row_step_, 0.0);
     std::fill(mass_, mass_ + queries, 0.0);
+    known_ = nullptr;
+  }
+  /// Its rows begin, here, as row t = sum over s in [0, n) of weights[s][t] known_s. That is summed together with its pairs.
+  void begin_rows(double const* weights, panels<Arch> const& known, index_t n) {
+    for (index_t t = 0; t < queries; ++t) row_[t] = rows_.data() + t * row_step_;
+    std::fill(mass_, mass_ + queries, 0.0);
+    known_ = &known;
+    known_weights_ = weights;
+    known_count_ = n;
   }
   /// Row t of the tile goes on from sums in the caller's memory.
   void resume_row(index_t t, double* row, double mass) {
     row_[t] = row;
     mass_[t] = mass;
+    known_ = nullptr;
   }
   index_t row_step() const { return row_step_; }
   /// Sums of row t of the tile: numbers up to a whole panel, and the mass.
@@ -70,8 +79,22 @@ class pair_tiles {
 
   /// Query ids[t] meets the first count[t] keys of the block; counts ascend.
   void add_pairs(std::span<index_t const> ids, std::span<index_t const> count) {
-    index_t const n = count.back();
-    if (n == 0) return;
+    if (count.back() > 0) weigh(ids, count);
+    for (index_t t = 0; t < index_t(ids.size()); t += tile::rows) {
+      index_t const some = std::min<index_t>(tile::rows, index_t(ids.size()) - t);
+      add_to_rows(t, some, values_.finite() ? count[std::size_t(t + some - 1)] : 0);
+    }
+    if (values_.finite()) return;
+    // 0 times a value that is not finite is not 0: only pairs that are visible.
+    for (std::size_t t = 0; t < ids.size(); ++t)
+      for (index_t s = 0; s < count[t]; ++s)
+        for (index_t f = 0; f < values_.width(); ++f)
+          row(index_t(t))[f] += weights_.data()[s * queries + index_t(t)] * values_.at(s, f);
+  }
+
+ private:
+  /// Weights of all pairs of a tile, 0 where a query does not see a key, and their sums.
+  void weigh(std::span<index_t const> ids, std::span<index_t const> count) {
     batch q[tile::vectors][numbers], end[tile::vectors], mass[tile::vectors];
     alignas(64) double lanes[queries];
     auto const gather = [&](auto const& number_of, auto const& put) {
@@ -85,7 +108,7 @@ class pair_tiles {
     index_t const whole = index_t(ids.size()) < queries ? 0 : count.front();  // keys that all queries of the tile meet
     for (int v = 0; v < tile::vectors; ++v) mass[v] = batch(0.0);
     double* const weights = weights_.data();
-    for (index_t s = 0; s < n; ++s) {
+    for (index_t s = 0; s < count.back(); ++s) {
       batch k[numbers];
       for (std::size_t m = 0; m < numbers; ++m) k[m] = batch(key_[m][std::size_t(s)]);
       for (int v = 0; v < tile::vectors; ++v) {
@@ -95,32 +118,28 @@ class pair_tiles {
         w.store_aligned(weights + s * queries + v * tile::lanes);
       }
     }
-    for (int v = 0; v < tile::vectors; ++v) {
+    for (int v = 0; v < tile::vectors; ++v)
       (batch::load_aligned(mass_ + v * tile::lanes) + mass[v]).store_aligned(mass_ + v * tile::lanes);
-    }
-    if (values_.finite()) {
-      for (index_t t = 0; t < index_t(ids.size()); t += tile::rows) {
-        index_t const some = std::min<index_t>(tile::rows, index_t(ids.size()) - t);
-        add_rows(weights + t, values_, count[std::size_t(t + some - 1)], t, some);
-      }
-      return;
-    }
-    // 0 times a value that is not finite is not 0: only pairs that are visible.
-    for (std::size_t t = 0; t < ids.size(); ++t)
-      for (index_t s = 0; s < count[t]; ++s)
-        for (index_t f = 0; f < values_.width(); ++f)
-          row(index_t(t))[f] += weights[s * queries + index_t(t)] * values_.at(s, f);
   }
-  /// row(first + t) += sum over s in [0, n) of weights[s][t] rows_s, t in [0, some)
-  void add_rows(double const* weights, panels<Arch> const& of, index_t n, index_t first, index_t some) {
-    for (index_t p = 0; p < of.count(); ++p)
-      add_products<Arch>(weights, 1, queries, some, of.panel(p), n,
-                         [to = row_ + first, column = p * of.columns](index_t t) { return to[t] + column; });
+  /// Rows [first, first + some) of the tile, of one tile of products: adds the first n keys of the block, and what is known.
+  void add_to_rows(index_t first, index_t some, index_t n) {
+    if (n == 0 && known_ == nullptr) return;
+    for (index_t p = 0; p < values_.count(); ++p) {
+      panel_product const pairs{weights_.data() + first, 1, queries, values_.panel(p), n};
+      index_t const column = p * values_.columns;
+      if (known_ != nullptr)
+        put_products<Arch>({known_weights_ + first, 1, queries, known_->panel(p), known_count_}, pairs, some,
+                           row_[first] + column, row_step_);
+      else
+        add_products<Arch>(pairs, some, [to = row_ + first, column](index_t t) { return to[t] + column; });
+    }
   }
 
- private:
   Weigh weigh_;
   pair_numbers<numbers> const& of_;
+  panels<Arch> const* known_ = nullptr;
+  double const* known_weights_ = nullptr;
+  index_t known_count_ = 0;
   panels<Arch> values_;
   index_t row_step_;
   exec_cpu::aligned_buffer<double> rows_, weights_;
@@ -137,16 +156,16 @@ inline index_t block_size(index_t keys) {
 }
 
 /// Walks the keys [from, to) of a staircase in blocks, and the queries that see no more, from number r on; returns the number of the next.
-/// load(first, last) puts the keys [first, last) into the tiles; before(ids, r, first) begins the rows of a tile, queries r, r + 1, ... of the
-/// staircase, with what they get from the keys before `first`; done(ids, count, first) ends the tile,
-/// whose queries see count[t] keys from `first` on; absorb(first, last) makes the keys of the
-/// block ones of an earlier block.
-template <class Tiles, class Load, class Before, class Done, class Absorb>
-index_t walk_blocks(staircase const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles, Load const& load,
+/// Stairs: `seen` and query(r), as a staircase. load(first, last) puts the keys [first, last) into the tiles; before(ids, r, first)
+/// begins the rows of a tile, queries r, r + 1, ... of the staircase, with what they get from the keys before `first`; done(count, r, first)
+/// ends the tile, whose queries see count[t] keys from `first` on; absorb(first, last) makes the keys of the block ones of an earlier block.
+/// Queries that see no key are met in the first block; without a key there is none, and they are met together before it.
+template <class Stairs, class Tiles, class Load, class Before, class Done, class Absorb>
+index_t walk_blocks(Stairs const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles, Load const& load,
                     Before const& before, Done const& done, Absorb const& absorb) {
   index_t const rows = index_t(stairs.seen.size());
   std::vector<index_t> ids, count;
-  for (index_t first = from; first < to; first += size) {
+  for (index_t first = from; first < to || first == 0; first += size) {
     index_t const last = std::min(first + size, to);
     tiles.begin_keys();
     load(first, last);
@@ -160,7 +179,7 @@ index_t walk_blocks(staircase const& stairs, index_t from, index_t to, index_t s
       }
       before(std::span<index_t const>(ids), begin, first);
       tiles.add_pairs(ids, count);
-      done(std::span<index_t const>(ids), std::span<index_t const>(count), first);
+      done(std::span<index_t const>(count), begin, first);
     }
     if (last < stairs.seen.back()) absorb(first, last);
   }

@@ -281,8 +281,8 @@ class cell_walk {
             if (first > 0) far_.add_to(tiles_.row(t), tiles_.mass(t), queries[std::size_t(t)], cells_.of_query(r + t));
           }
         },
-        [&](std::span<index_t const> queries, std::span<index_t const>, index_t) {
-          for (index_t t = 0; t < index_t(queries.size()); ++t) finish(queries[std::size_t(t)], tiles_.row(t), tiles_.mass(t));
+        [&](std::span<index_t const> count, index_t r, index_t) {
+          for (index_t t = 0; t < index_t(count.size()); ++t) finish(stairs_.query(r + t), tiles_.row(t), tiles_.mass(t));
         },
         [&](index_t first, index_t last) {
           in_block_.clear();

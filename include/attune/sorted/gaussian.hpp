@@ -26,7 +26,6 @@ namespace detail {
 template <class Arch>
 class gaussian_rectangle {
   using W = double;
-  static constexpr W rounding_ = 0x1p-53;
 
  public:
   /// value(j): the row (v_j, 1).
@@ -61,7 +60,7 @@ class gaussian_rectangle {
               gaussian_certificate row;
               W const mass = one[0][features_ - 1];
               row.truncated = box.missing / mass;
-              row.rounded = rounding_ * (W(box.hi - box.lo) + 64 * (box.order + 4)) * box.size / mass;
+              row.rounded = box.rounding(box.order) / mass;
               row.discarded = discarded(box, q_[std::size_t(r)], 0) / mass;
               worst.include(row);
               rows_of_queries.join(query_[std::size_t(r)], W(0), one[0]);
@@ -365,12 +364,12 @@ std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<
   };
   gaussian_certificate worst;
   std::vector<index_t> late;
-  index_t const rows_of_table = walk_waves<T, Arch>(
+  double const rows_of_tables = walk_waves<T, Arch>(
       in, e, b, h, on, tau, op.tolerance, {counts, {0, false}, {0, false}}, worst,
       [&](index_t i, double* row, double mass) { finish(i, 0, row, mass); }, [&](index_t i) { late.push_back(i); });
-  if (rows_of_table == 0) return std::nullopt;
-  // As long as they cost no more than the waves did; lone pairs are slow.
-  double work = double(e.queries) * double(rows_of_table) * double(e.width);
+  if (rows_of_tables == 0) return std::nullopt;
+  // As long as they cost half of what the waves did; lone pairs are slow.
+  double work = rows_of_tables / 2 * double(e.width);
   rows<double> one(1, e.width);
   for (index_t const i : late) {
     lone_row<T> const row(in, e, b, h, on, tau, op.tolerance, i, counts[std::size_t(i)], one[0]);

@@ -38,6 +38,9 @@ struct gaussian_box {
   double center;
   double missing;  ///< bound on the mass that the series leaves out of a row
   double size;     ///< bound on the sum of the absolute terms of a row: what rounding is relative to
+
+  /// Bound on the rounding of a row's mass by a series of so many terms.
+  double rounding(int terms) const { return 0x1p-53 * (double(hi - lo) + 64 * (terms + 4)) * size; }
 };
 struct gaussian_plan {
   std::vector<gaussian_box> boxes;
@@ -147,9 +150,12 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
     for (int p = 1; p <= most_terms; ++p) {
       if (bounds.left_out(p) * near > share / 2 * mass) continue;
       if (1.5 * p * (double(last - first) + cells * p) >= pairs) break;
-      box.order = p;
       box.missing = bounds.left_out(p) * near;
       box.size = bounds.taken(p) * near;
+      // Far from its keys a series is a small difference of large terms; farther still both are 0.
+      bool const cancels = box.size > 1e4 * mass && box.rounding(p) > share / 4 * mass;
+      if (cancels || mass < 1e-250) break;
+      box.order = p;
       box.lo = plan.cells[std::size_t(box.first_cell)].first;
       box.hi = plan.cells[std::size_t(box.last_cell - 1)].last;
       plan.most_terms = std::max(plan.most_terms, p);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include <attune/exec/cpu/aligned_buffer.hpp>
 #include <attune/exec/cpu/microkernel.hpp>
@@ -70,27 +71,94 @@ class panels {
   exec_cpu::aligned_buffer<double> data_;
 };
 
-/// to(r)[columns] += sum over s in [0, n) of a[r * row_step + s * step] panel_s, for r in [0, rows); a has whole tiles of rows.
-template <class Arch, class To>
-ATTUNE_NOINLINE void add_products(double const* a, index_t row_step, index_t step, index_t rows, double const* panel, index_t n,
-                                  To const& to) {
+/// A product with a panel: row r of it is the sum over s in [0, n) of a[r * row_step + s * step] panel_s.
+struct panel_product {
+  double const* a;
+  index_t row_step, step;
+  double const* panel;
+  index_t n;
+};
+
+/// acc = rows [first, first + Rows) of x + ...
+template <class Arch, int Rows, class B, int Vectors, class... More>
+ATTUNE_INLINE void sum_products(B (&acc)[Rows][Vectors], index_t first, More const&... x) {
+  exec_cpu::clear(acc);
+  (..., exec_cpu::multiply<double, Arch, Rows, Vectors>(acc, x.a + first * x.row_step, x.row_step, x.step, x.panel, x.n));
+}
+
+/// add_products for rows [first, first + Rows) that are before `rows`.
+template <class Arch, int Rows, class To>
+ATTUNE_NOINLINE void add_rows_of_products(panel_product const& x, index_t first, index_t rows, To const& to) {
   using tile = exec_cpu::tiling<double, Arch>;
   using batch = typename tile::batch;
-  for (index_t first = 0; first < rows; first += tile::rows) {
-    batch acc[tile::rows][tile::vectors];
-    exec_cpu::clear(acc);
-    exec_cpu::multiply<double, Arch, tile::rows, tile::vectors>(acc, a + first * row_step, row_step, step, panel, n);
-    alignas(64) double sums[tile::rows][tile::queries];
+  batch acc[Rows][tile::vectors];
+  sum_products<Arch>(acc, first, x);
+  alignas(64) double sums[Rows][tile::queries];
 #pragma GCC unroll 16
-    for (int r = 0; r < tile::rows; ++r)
+  for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
-      for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(sums[r] + v * tile::lanes);
-    for (index_t r = 0; r < std::min<index_t>(tile::rows, rows - first); ++r)
-      for (int v = 0; v < tile::vectors; ++v) {
-        double* const at = to(first + r) + v * tile::lanes;
-        (batch::load_aligned(at) + batch::load_aligned(sums[r] + v * tile::lanes)).store_aligned(at);
-      }
-  }
+    for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(sums[r] + v * tile::lanes);
+  for (index_t r = 0; r < std::min<index_t>(Rows, rows - first); ++r)
+    for (int v = 0; v < tile::vectors; ++v) {
+      double* const at = to(first + r) + v * tile::lanes;
+      (batch::load_aligned(at) + batch::load_aligned(sums[r] + v * tile::lanes)).store_aligned(at);
+    }
+}
+/// The same for whole tiles of rows that lie in a panel.
+template <class Arch, int Rows>
+ATTUNE_NOINLINE void add_panel_of_products(panel_product const& x, index_t first, double* to) {
+  using tile = exec_cpu::tiling<double, Arch>;
+  using batch = typename tile::batch;
+  batch acc[Rows][tile::vectors];
+  sum_products<Arch>(acc, first, x);
+  double* const out = to + first * tile::queries;
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < tile::vectors; ++v) {
+      double* const at = out + r * tile::queries + v * tile::lanes;
+      (batch::load_aligned(at) + acc[r][v]).store_aligned(at);
+    }
+}
+/// to[r * to_step] = row r of x + y, for rows [first, first + Rows).
+template <class Arch, int Rows>
+ATTUNE_NOINLINE void put_rows_of_products(panel_product const& x, panel_product const& y, index_t first, double* to,
+                                          index_t to_step) {
+  using tile = exec_cpu::tiling<double, Arch>;
+  typename tile::batch acc[Rows][tile::vectors];
+  sum_products<Arch>(acc, first, x, y);
+  double* const out = to + first * to_step;
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(out + r * to_step + v * tile::lanes);
+}
+
+/// Calls part(first, count) with std::integral_constant<int, count> for tiles of rows, the last of them half a tile if that does.
+template <class Arch, class Part>
+void in_tiles_of_rows(index_t rows, Part const& part) {
+  constexpr int whole = exec_cpu::tiling<double, Arch>::rows, few = 4;
+  for (index_t first = 0; first < rows; first += whole)
+    if (whole > few && rows - first <= few)
+      part(first, std::integral_constant<int, few>{});
+    else
+      part(first, std::integral_constant<int, whole>{});
+}
+
+/// to(r)[columns] += row r of x, for r in [0, rows); x.a has whole tiles of rows.
+template <class Arch, class To>
+void add_products(panel_product const& x, index_t rows, To const& to) {
+  in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { add_rows_of_products<Arch, some()>(x, first, rows, to); });
+}
+/// The same for a panel of rows; it has whole tiles of rows too.
+template <class Arch>
+void add_products(panel_product const& x, index_t rows, double* panel) {
+  in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { add_panel_of_products<Arch, some()>(x, first, panel); });
+}
+/// to[r * to_step] = row r of x + y, for r in [0, rows); x.a, y.a and `to` have whole tiles of rows.
+template <class Arch>
+void put_products(panel_product const& x, panel_product const& y, index_t rows, double* to, index_t to_step) {
+  in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { put_rows_of_products<Arch, some()>(x, y, first, to, to_step); });
 }
 
 }  // namespace attune::sorted::detail

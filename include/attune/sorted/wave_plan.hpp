@@ -67,15 +67,20 @@ struct wave_box {
 class wave_boxes {
  public:
   static constexpr index_t most_cells = 64;
+  static constexpr double longest = 1e4;  ///< a line, in units of sqrt(tau): cells of a longer one would take too many waves
   /// Rows that have a smaller share of their keys' masses than this are not planned for.
   static constexpr double least_share = 2e-4;
 
-  /// q, k: finite, in units of sqrt(tau); `tolerance`: the share of its mass that a row may miss, half of it by waves.
+  /// Of a tolerance, what waves may miss, keys far from a box, and rounding.
+  static constexpr double by_waves = 0.6, by_distance = 0.25, by_rounding = 0.15;
+
+  /// q, k: finite, in units of sqrt(tau); `tolerance`: the share of its mass that a row may miss.
   wave_boxes(std::span<double const> q, std::span<double const> k, double tolerance) : tolerance_(tolerance) {
     auto const [least_q, most_q] = std::minmax_element(q.begin(), q.end());
     auto const [least_k, most_k] = std::minmax_element(k.begin(), k.end());
     least_ = std::min(*least_q, *least_k);
     range_ = (std::max(*most_q, *most_k) - least_) * (1 + 1e-12);
+    if (!(range_ <= longest)) return;
     cells_ = std::clamp<index_t>(index_t(std::min(2 * range_, double(most_cells))), 1, most_cells);
     width_ = range_ > 0 ? range_ / double(cells_) : 1;
     queries_ = sort(q, cell_of_query_);
@@ -89,7 +94,7 @@ class wave_boxes {
   std::size_t cell_of_query(index_t i) const { return cell_of_query_[std::size_t(i)]; }
   std::size_t cell_of_key(index_t j) const { return cell_of_key_[std::size_t(j)]; }
   double center(wave_box const& box) const { return least_ + double(box.first + box.last) / 2 * width_; }
-  /// In the order of the line; empty if some box would take more waves than there may be.
+  /// In the order of the line; none if the line is too long, or some box would take more waves than there may be.
   std::span<wave_box const> boxes() const { return boxes_; }
   /// Rows of tables that queries read and keys are added to, all together.
   double work() const { return work_; }
@@ -106,7 +111,7 @@ class wave_boxes {
     for (std::size_t c = 1; c < before.size(); ++c) before[c] += before[c - 1];
     return before;
   }
-  /// The share of all keys' masses that a row has at either end of a cell, the lesser of the two; a quarter of it, since rows of few keys
+  /// The share of all keys' masses that a row has at either end of a cell, the lesser of the two; half of it, since rows of few keys
   /// have more or less than that.
   void find_shares() {
     std::vector<double> at_end;
@@ -119,7 +124,7 @@ class wave_boxes {
       at_end.push_back(mass / double(keys_.back()));
     }
     for (std::size_t c = 0; c < std::size_t(cells_); ++c)
-      share_.push_back(std::max(least_share, std::min(at_end[c], at_end[c + 1]) / 4));
+      share_.push_back(std::max(least_share, std::min(at_end[c], at_end[c + 1]) / 2));
   }
 
   struct estimate {
@@ -131,13 +136,14 @@ class wave_boxes {
   estimate estimate_of(index_t first, index_t last, double share) const {
     // In rows: what a query costs besides, mostly its pairs in its block, and a key, mostly its way into the block; and a block has
     // a tile of queries, however few.
-    constexpr double by_query = 24, by_key = 40, least_queries = 0.12;
-    double const by_row = tolerance_ / 4 * share, near = std::sqrt(-std::log(by_row));
+    constexpr double by_query = 24, by_key = 30, least_queries = 0.12;
+    double const by_row = by_waves * tolerance_ * share, near = std::sqrt(-std::log(by_distance * tolerance_ * share));
     index_t const beyond = index_t(std::ceil(near / width_));
-    estimate e{{first, last, std::max<index_t>(0, first - beyond), std::min(cells_, last + beyond), near * (1 - 1e-9), {}}, 0, 0, 0};
+    estimate e{
+        {first, last, std::max<index_t>(0, first - beyond), std::min(cells_, last + beyond), near * (1 - 1e-9), {}}, 0, 0, 0};
     double const keys = double(keys_[std::size_t(e.box.last_key)] - keys_[std::size_t(e.box.first_key)]);
     e.reach = double(std::max(last - e.box.first_key, e.box.last_key - first)) * width_ * (1 + 1e-9);
-    e.missing = std::min(by_row * double(keys_.back()) / std::max(keys, 1.0), tolerance_ / 4);
+    e.missing = std::min(by_row * double(keys_.back()) / std::max(keys, 1.0), by_waves * tolerance_);
     double const rows = 2 * wave_plan::enough(e.reach, e.missing) + 1;
     e.work = (rows + by_query) * std::max(double(queries(first, last)), least_queries * keys) + (rows + by_key) * keys;
     return e;
@@ -156,8 +162,7 @@ class wave_boxes {
       double share = 1;
       for (index_t first = last; first-- > 0;) {
         if (queries(first, first + 1) > 0) share = std::min(share, share_[std::size_t(first)]);
-        double const work =
-            of[std::size_t(first)].work + (queries(first, last) > 0 ? estimate_of(first, last, share).work : 0);
+        double const work = of[std::size_t(first)].work + (queries(first, last) > 0 ? estimate_of(first, last, share).work : 0);
         if (work < least.work) least = {first, share, work};
       }
     }
@@ -174,8 +179,8 @@ class wave_boxes {
     std::reverse(boxes_.begin(), boxes_.end());
   }
 
-  double tolerance_, least_, range_, width_, work_ = 0;
-  index_t cells_;
+  double tolerance_, least_, range_, width_ = 1, work_ = 0;
+  index_t cells_ = 1;
   std::vector<index_t> queries_, keys_;  ///< before each cell
   std::vector<unsigned char> cell_of_query_, cell_of_key_;
   std::vector<double> share_;

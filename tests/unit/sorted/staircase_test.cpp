@@ -269,6 +269,90 @@ TEST_CASE("waves: what they miss of a Gaussian is what the plan says") {
   CHECK(!sorted::detail::wave_plan::of(1e4, 1e-6));
 }
 
+TEST_CASE("waves: boxes have every query, and every key that is near one of theirs") {
+  std::mt19937 random(8);
+  for (double const unit : {10.0, 1.0, 0.2, 0.02, 0.004})
+    for (lie const how : {lie::normal, lie::tied, lie::equal})
+      for (double const tolerance : {1e-2, 1e-6, 1e-10}) {
+        INFO("unit ", unit, " lie ", int(how), " tolerance ", tolerance);
+        numbers q, k;
+        for (int n = 0; n < 400; ++n)
+          q.push_back(draw_scalar(how, random) / unit), k.push_back(draw_scalar(lie::normal, random) / unit);
+        sorted::detail::wave_boxes const line(q, k, tolerance);
+        REQUIRE(!line.boxes().empty());
+        double most_off = 0;
+        index_t homeless = 0, missed = 0;
+        for (index_t i = 0; i < index_t(q.size()); ++i) {
+          index_t homes = 0;
+          for (auto const& box : line.boxes()) {
+            if (index_t const c = index_t(line.cell_of_query(i)); c < box.first || c >= box.last) continue;
+            ++homes;
+            for (index_t j = 0; j < index_t(k.size()); ++j) {
+              index_t const c = index_t(line.cell_of_key(j));
+              double const x = q[std::size_t(i)] - k[std::size_t(j)];
+              if (c < box.first_key || c >= box.last_key) {
+                missed += std::fabs(x) < box.near;
+                continue;
+              }
+              if ((i + j) % 19 != 0) continue;
+              double sum = 0;
+              for (int m = 0; m <= box.waves.waves; ++m) sum += box.waves.coefficient(m) * std::cos(m * box.waves.step * x);
+              most_off = std::max(most_off, std::fabs(sum - std::exp(-x * x)) - box.waves.missing);
+            }
+          }
+          homeless += homes != 1;
+        }
+        CHECK(homeless == 0);
+        CHECK(missed == 0);
+        CHECK(most_off <= 1e-14);
+      }
+  // A long line takes more boxes, not more waves.
+  numbers even, heavy{0, 1e300};
+  for (int n = 0; n < 4000; ++n) even.push_back(n * 0.1);
+  sorted::detail::wave_boxes const line(even, even, 1e-6);
+  CHECK(line.boxes().size() >= 8);
+  for (auto const& box : line.boxes()) CHECK(box.waves.waves < 80);
+  CHECK(line.work() < 400.0 * double(even.size()));
+  CHECK(sorted::detail::wave_boxes(heavy, even, 1e-6).boxes().empty());
+}
+
+TEST_CASE("long staircases: the gaussian on long lines, by waves or not, near its keys or not") {
+  index_t by_waves = 0;
+  for (double const tau : {0.3, 3e-3, 3e-5})
+    for (lie const how : {lie::normal, lie::clustered})
+      for (double const tolerance : {1e-6, 1e-11}) {
+        INFO("tau ", tau, " lie ", int(how), " tolerance ", tolerance);
+        line_problem const p = long_line(lie::normal, how, 2500, 2500, 1, 15);
+        sorted::gaussian const op{tau, tolerance, visibility::causal};
+        numbers out(p.q.size()), lse(p.q.size());
+        auto const c = sorted::forward<double>(op, p.arrays(), {tensor(out, p.query_side()), tensor(lse, p.query_side())});
+        CHECK(c.share() <= 1.1 * tolerance + 1e-8);
+        by_waves += goes_by_waves(op, p);
+        double worst = 0, worst_lse = 0;
+        for (index_t r = 0; r < index_t(p.q.size()); r += r % p.queries < 300 ? 1 : 7) {
+          index_t const h = r / p.queries, head = h * p.keys, sees = r % p.queries + 1;
+          index_t const values = h * p.value_heads / p.heads * p.keys;
+          auto const score = [&](index_t j) {
+            long double const e = static_cast<long double>(p.q[std::size_t(r)]) - p.k[std::size_t(head + j)];
+            return -e * e / tau;
+          };
+          long double most = score(0), mass = 0, sum = 0;
+          for (index_t j = 1; j < sees; ++j) most = std::max(most, score(j));
+          for (index_t j = 0; j < sees; ++j) {
+            long double const w = std::exp(score(j) - most);
+            mass += w;
+            sum += w * p.v[std::size_t(values + j)];
+          }
+          long double const exact = most + std::log(mass);
+          worst = std::max(worst, double(std::fabs(out[std::size_t(r)] - sum / mass)));
+          worst_lse = std::max(worst_lse, double(std::fabs(lse[std::size_t(r)] - exact) / (1 + std::fabs(exact))));
+        }
+        CHECK(worst <= c.output() * largest(p.v));
+        CHECK(worst_lse <= c.lse() + 1e-15);
+      }
+  CHECK(by_waves >= 2);
+}
+
 TEST_CASE("digits: the order of numbers by value and place") {
   std::mt19937 random(3);
   using sorted::detail::ranked;

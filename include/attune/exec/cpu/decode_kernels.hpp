@@ -13,8 +13,8 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
+#include <attune/exec/cpu/lane_sums.hpp>
 #include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/rows_ahead.hpp>
 #include <attune/exec/cpu/widened.hpp>
@@ -52,36 +52,6 @@ void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t fir
 }
 
 namespace detail {
-
-/// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: what two vectors that are to be summed have left is kept
-/// in one. The compiler's own shuffle: libraries of vectors do not agree about the lanes that theirs take.
-template <int Half, class B, std::size_t... L>
-ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>) {
-  constexpr std::size_t half = Half, n = sizeof...(L);
-  return B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L : n + L)...)) +
-         B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L + half : n + L - half)...));
-}
-
-/// Lane l: the sum of the lanes of vector l, by halves: lanes Last / 2 apart first. x: vectors First, First + Apart, ...
-template <int Half, int Last, int Apart = 1, int First = 0, class B, std::size_t N>
-ATTUNE_INLINE B sums_of_vectors(B const (&x)[N]) {
-  if constexpr (Half == Last)
-    return x[First / Apart];
-  else
-    return joined_halves<Half>(sums_of_vectors<2 * Half, Last, Apart, First>(x),
-                               sums_of_vectors<2 * Half, Last, Apart, First + Half>(x),
-                               std::make_index_sequence<std::size_t(B::size)>{});
-}
-
-/// The same for vectors in memory, [Last][lanes], aligned.
-template <class B, int Last, int Half = 1>
-ATTUNE_INLINE B sums_of_rows(typename B::value_type const* x) {
-  if constexpr (Half == Last)
-    return B::load_aligned(x);
-  else
-    return joined_halves<Half>(sums_of_rows<B, Last, 2 * Half>(x), sums_of_rows<B, Last, 2 * Half>(x + Half * int(B::size)),
-                               std::make_index_sequence<std::size_t(B::size)>{});
-}
 
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
 template <class T, class Arch, int Rows, class E, class Step>

@@ -31,6 +31,7 @@ class Target(typing.NamedTuple):
     register: str  # what every lane of the loop lives in
 
 
+PARTS = ["PRODUCTS", "POINTWISE", "PREFETCHES"]
 TARGETS = [Target("x86-64-v3", "ymm"), Target("x86-64-v4", "zmm")]
 # It is the cost model of Zen (-march=native there) by which g++ 12 folds loads into FMAs: with Intel's or the generic one
 # keep() could be taken away and nothing would change. By that of Zen clang unrolls pointwise loops until they spill: for clang
@@ -76,6 +77,11 @@ POINTWISE = {
 }
 
 
+# Rows asked for ahead of their use: prefetch(...) of hot_loops.cpp calls ask_for_rows of exec/cpu/rows_ahead.hpp, which asks. g++
+# takes a function that does nothing but prefetch for one without effects, and leaves the call out.
+PREFETCH, ASK = "prefetch", "ask_for_rows"
+
+
 # What --self-test plants: in a copy of a header, `pattern` becomes `replacement`; a finding must then name `where` and `what`.
 class Defect(typing.NamedTuple):
     name: str
@@ -94,6 +100,8 @@ DEFECTS = [
            "PRODUCTS", "accumulate_rows<double, 16 rows>", "on the stack"),
     Defect("an exponential that is a function of its own", "attune/core/simd_math.hpp",
            r"ATTUNE_INLINE( static batch exp_nonpositive\()", r"ATTUNE_NOINLINE\1", "POINTWISE", "masses<false>", "a call"),
+    Defect("a prefetch that g++ takes for nothing", "attune/config.hpp", r"\(__builtin_prefetch\((.*?)\), .*\)\n",
+           r"__builtin_prefetch(\1)\n", "PREFETCHES", PREFETCH, "nothing is asked for"),
 ]
 
 
@@ -279,6 +287,13 @@ def check_pointwise(where, function, target, expected):
         yield Finding(where, f"{len(vector)} vector instructions for {steps} batches, expected at most {most}", loop)
 
 
+def check_prefetch(functions, target):
+    asks = any(f"::{ASK}<" in f.name and any(i.mnemonic.startswith("prefetch") for i in f.code) for f in functions)
+    callers = [f for f in functions if f"::{PREFETCH}(" in f.name and any(ASK in i.calls for i in f.code)]
+    if not (asks and callers):
+        yield Finding(f"{PREFETCH} for {target.march}", "nothing is asked for")
+
+
 class Product(typing.NamedTuple):
     name: str
     scalar: str
@@ -327,6 +342,8 @@ def check(functions, target, parts):
                 findings += check_pointwise(where, found[name, scalar], target, expected)
             else:
                 findings.append(Finding(where, "there is no such function"))
+    if "PREFETCHES" in parts:
+        findings += check_prefetch(functions, target)
     return findings
 
 
@@ -426,10 +443,10 @@ def main():
             return self_test(args)
         findings = []
         for target in TARGETS:
-            functions = compiled(args, target, ["PRODUCTS", "POINTWISE"])
+            functions = compiled(args, target, PARTS)
             if args.show:
                 show(functions, target)
-            findings += check(functions, target, ["PRODUCTS", "POINTWISE"])
+            findings += check(functions, target, PARTS)
     except Problem as problem:
         sys.exit(str(problem))
     if findings:

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // The hot functions of the CPU executor, for check_hot_loops.py to read in the object code. Nothing here ever runs.
-// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_POINTWISE the pointwise loops.
+// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_POINTWISE the pointwise loops, HOT_LOOPS_PREFETCHES a call that asks for rows.
 #ifdef HOT_LOOPS_POINTWISE
 #include <attune/exec/cpu/mass_gradients.hpp>
 #include <attune/exec/cpu/masses.hpp>
@@ -12,6 +12,7 @@
 #endif
 #include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/outer.hpp>
+#include <attune/exec/cpu/rows_ahead.hpp>
 
 namespace attune::exec_cpu {
 
@@ -30,6 +31,10 @@ template void accumulate<float, arch>(float*, float const*, index_t, float const
 template void accumulate<double, arch>(double*, double const*, index_t, double const*, index_t, index_t);
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
 template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
+#endif
+
+#ifdef HOT_LOOPS_PREFETCHES
+void prefetch(tensor<float const> const& x, index_t first, index_t last) { ask_for_rows(x, 0, 0, first, last); }
 #endif
 
 #ifdef HOT_LOOPS_POINTWISE

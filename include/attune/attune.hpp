@@ -5,6 +5,7 @@
 #pragma once
 
 #include <attune/exec/cpu/backward.hpp>
+#include <attune/exec/cpu/bf16_decode.hpp>
 #include <attune/exec/cpu/directional.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/mixture.hpp>

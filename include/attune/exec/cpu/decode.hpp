@@ -85,9 +85,9 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
 }
 
 /// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::enough_tasks chunks.
-template <class T, class Arch, class Op, class Source>
+template <class Products = float_products, class T, class Arch, class Op, class Source>
 void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p, outputs<Op, T> const& out) {
-  using rows = decode_rows<T, Arch, Op, Source>;
+  using rows = decode_rows<T, Arch, Op, Source, Products>;
   using sums = typename rows::sums;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   attune::detail::frozen<Op> const fixed(given);

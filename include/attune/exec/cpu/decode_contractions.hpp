@@ -293,4 +293,26 @@ struct decode_contractor<contraction::given_gates, T, Arch> : detail::decode_giv
 template <class T, class Arch>
 struct decode_contractor<contraction::given_bias, T, Arch> : detail::decode_given_pairs<T, Arch, field::bias> {};
 
+/// How the decode path multiplies features, and weights with values: in T. The other way: bf16_kernels.hpp.
+struct float_products {
+  template <class C, class T, class Arch>
+  using contractor = decode_contractor<C, T, Arch>;
+
+  /// Calls use(data, step) with rows [first, first + n) of one head as the functions below read them; `scratch`: room for whole rows.
+  template <class T, class Arch, class E, class Use>
+  static void with_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch, Use const& use) {
+    with_whole_rows<T, Arch>(x, b, h, first, n, scratch, use);
+  }
+  template <class T, class Arch, class E>
+  static void accumulate(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
+                         rows_ahead const& ahead) {
+    accumulate_features<T, Arch>(sum, rows, decode_tiling<T, Arch>::whole(width), weights, values, value_step, n, ahead);
+  }
+  template <class T, class Arch, class E>
+  static void accumulate_seen(T* sum, index_t width, T const* weights, E const* values, index_t value_step, index_t,
+                              std::uint64_t seen) {
+    accumulate_seen_features<T, Arch>(sum, decode_tiling<T, Arch>::whole(width), weights, values, value_step, seen);
+  }
+};
+
 }  // namespace attune::exec_cpu

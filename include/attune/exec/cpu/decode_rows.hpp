@@ -40,13 +40,13 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
 }
 
 /// A worker's memory and the rows of its current task. Rows of an operator of family masses or adjusted without a value gate
-/// whose contractions all have a decode_contractor. Source: see key_sources.hpp.
-template <class T, class Arch, class Op, class Source>
-class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>> {
+/// whose contractions all have a decode_contractor. Source: see key_sources.hpp. Products: float_products or another.
+template <class T, class Arch, class Op, class Source, class Products>
+class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>, Products> {
  public:
   using normalizer = typename Op::normalizer_policy;
   using sums = sums_of<normalizer>;
-  using base = decode_sums<T, Arch, sums>;
+  using base = decode_sums<T, Arch, sums, Products>;
   using base::adjusted;
   using base::block;
   using base::lanes;
@@ -73,6 +73,8 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   }
 
  private:
+  template <class C>
+  using contractor = typename Products::template contractor<C, T, Arch>;
   using bound = decltype(std::declval<Op const&>().bind(std::declval<row<batch> const&>()));
   static_assert(std::is_trivially_destructible_v<bound>);
   using base::at_;
@@ -87,7 +89,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   /// Elements of a contraction's packed rows.
   template <class C>
   static index_t packed_elements_of(problem_shape const& p, index_t most_rows) {
-    return most_rows * padded<T>(decode_contractor<C, T, Arch>::packed(p));
+    return most_rows * padded<T>(contractor<C>::packed(p));
   }
   static index_t packed_elements(problem_shape const& p, index_t most_rows) {
     return [&]<class... C>(contraction::list<C...>) {
@@ -97,7 +99,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   /// A block of keys that must be copied; one contraction at a time.
   static index_t copied_elements(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return block * std::max({index_t(0), decode_contractor<C, T, Arch>::copied(p)...});
+      return block * std::max({index_t(0), contractor<C>::copied(p)...});
     }(contractions{});
   }
 
@@ -121,9 +123,8 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
         masses_[std::size_t(r)].reference = initial_reference<normalizer, decltype(f.normalizer), batch>(f.normalizer);
       sees_.emplace_back(op_->mask, p_->row(at.b, h, i), first);
     }
-    each_contraction([&](auto c, auto const& owner, T* own) {
-      decode_contractor<decltype(c), T, Arch>::pack(own, source_.resident(), owner, at);
-    });
+    each_contraction(
+        [&](auto c, auto const& owner, T* own) { contractor<decltype(c)>::pack(own, source_.resident(), owner, at); });
   }
 
   /// No row sees a key from j up to this one.
@@ -144,7 +145,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     at_.values = source_.template ahead<field::v>(at_.b, p_->group(at_.head, p_->value_heads), keys.first, end);
     T* pairs = pairs_.data();
     each_contraction([&](auto c, auto const& owner, T* own) {
-      decode_contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, at_, keys, copy_.data());
+      contractor<decltype(c)>::run(pairs, own, in, owner, at_, keys, copy_.data());
       pairs += plane_;
     });
     weigh(keys);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include <attune/core/simd_lift.hpp>
@@ -50,8 +51,8 @@ struct decode_masses {
   xsimd::batch<T, Arch> reference, earned, ground, lowest;
 };
 
-/// The rows of a worker's current task. Sums: a sums_like.
-template <class T, class Arch, class Sums>
+/// The rows of a worker's current task. Sums: a sums_like. Products: float_products or another.
+template <class T, class Arch, class Sums, class Products>
 class decode_sums {
  public:
   using tile = decode_tiling<T, Arch>;
@@ -61,6 +62,8 @@ class decode_sums {
   static constexpr bool has_second = row_state<T>::template has_second<Sums>;
   static constexpr int lanes = tile::lanes;
   static constexpr index_t block = tile::block;
+  /// Self-adjusted rows subtract sums of values: floats, whatever else is multiplied how.
+  using products = std::conditional_t<adjusted, float_products, Products>;
 
   /// `buffers`: planes of pairs. `packed`, `copied`: elements of the packed queries, and of a block of keys or values.
   ATTUNE_NOINLINE decode_sums(problem_shape const& p, index_t most_rows, index_t buffers, index_t packed, index_t copied)
@@ -88,18 +91,20 @@ class decode_sums {
   ATTUNE_NOINLINE void add_values(tensor<E const> const& v, key_block_place const& keys, rows_ahead const& next) {
     bool const by_all = std::all_of(seen_.begin(), seen_.end(), [&](std::uint64_t x) { return x == lowest_bits(keys.n); });
     index_t const head = p_->group(at_.head, p_->value_heads);
-    with_whole_rows<T, Arch>(v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
-      add(values, step, keys.n, by_all, pairs_.data(), sum_.data(), next);
-      if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
-      if constexpr (uniform_share) {
-        if (by_all)
-          accumulate_features<T, Arch>(common_.data(), 1, width_, ones_.data(), values, step, keys.n);
-        else
-          for (std::size_t r = 0; r < seen_.size(); ++r)
-            accumulate_seen_features<T, Arch>(second_.data() + index_t(r) * width_, width_, ones_.data(), values, step,
-                                              seen_[r]);
-      }
-    });
+    products::template with_rows<T, Arch>(
+        v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
+          add(values, step, keys.n, by_all, pairs_.data(), sum_.data(), next);
+          if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
+          if constexpr (uniform_share) {
+            if (by_all)
+              products::template accumulate<T, Arch>(common_.data(), 1, p_->value_width, ones_.data(), values, step, keys.n,
+                                                     {});
+            else
+              for (std::size_t r = 0; r < seen_.size(); ++r)
+                products::template accumulate_seen<T, Arch>(second_.data() + index_t(r) * width_, p_->value_width, ones_.data(),
+                                                            values, step, keys.n, seen_[r]);
+          }
+        });
   }
 
   /// Expresses all masses and value sums of a row relative to a higher reference.
@@ -150,10 +155,11 @@ class decode_sums {
   template <class E>
   void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum, rows_ahead const& next) const {
     if (by_all)
-      accumulate_features<T, Arch>(sum, at_.rows, width_, weights, values, step, n, next);
+      products::template accumulate<T, Arch>(sum, at_.rows, p_->value_width, weights, values, step, n, next);
     else
       for (index_t r = 0; r < at_.rows; ++r)
-        accumulate_seen_features<T, Arch>(sum + r * width_, width_, weights + r * block, values, step, seen_[std::size_t(r)]);
+        products::template accumulate_seen<T, Arch>(sum + r * width_, p_->value_width, weights + r * block, values, step, n,
+                                                    seen_[std::size_t(r)]);
   }
 
   aligned_buffer<T> sum_, second_, common_, ones_;

@@ -56,6 +56,18 @@ ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_tab
     }
 }
 
+/// Checks a call and gives its keys and shape to `run`.
+template <class Op, class E, class Run>
+void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_table const& pages, outputs<Op, E> const& out,
+                  Run const& run) {
+  auto const one_piece = in_one_piece<Op, E>(in, pages);
+  attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch, "the batch of out");
+  problem_shape const p = attune::detail::checked_problem("decode", op, one_piece, out.out.extents());
+  attune::detail::check_outputs("decode", out, p);
+  check_pages(op.mask, p, pages, in.v.extents().position, in.v.extents().batch);
+  run(paged_keys<Op, E>(in, one_piece, pages), p);
+}
+
 }  // namespace exec_cpu
 
 /// decode() from a cache in pages. Tensors with a row per key (k, v, gate_k, sort_k, position_k, place, key_bias) are
@@ -72,16 +84,12 @@ template <class T, class Arch, class Op>
 void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, page_table const& pages,
             outputs<Op, T> const& out) {
   exec_cpu::require_decodable<arithmetic_t<T>, Arch, Op>();
-  auto const one_piece = exec_cpu::in_one_piece<Op, T>(in, pages);
-  detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch, "the batch of out");
-  problem_shape const p = detail::checked_problem("decode", op, one_piece, out.out.extents());
-  detail::check_outputs("decode", out, p);
-  exec_cpu::check_pages(op.mask, p, pages, in.v.extents().position, in.v.extents().batch);
-  exec_cpu::paged_keys<Op, T> const keys(in, one_piece, pages);
-  if constexpr (storage_only<T>)
-    exec_cpu::decode_stored(exec, op, keys, p, out);
-  else
-    exec_cpu::decode(exec, op, keys, p, out);
+  exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
+    if constexpr (storage_only<T>)
+      exec_cpu::decode_stored(exec, op, keys, p, out);
+    else
+      exec_cpu::decode(exec, op, keys, p, out);
+  });
 }
 
 }  // namespace attune

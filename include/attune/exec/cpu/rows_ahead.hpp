@@ -23,6 +23,34 @@ struct rows_ahead {
     first = reinterpret_cast<char const*>(x.row(b, h, from));
     step = x.steps().position * index_t(sizeof(T)), rows = to - from, bytes = x.extents().feature * index_t(sizeof(T));
   }
+  /// The bytes from `from` on of each row.
+  rows_ahead part(index_t from) const {
+    rows_ahead to = *this;
+    if (from >= bytes) return {};
+    to.first += from;
+    to.bytes -= from;
+    return to;
+  }
+  /// Asks for the first `Lines` lines of the first row, and drops it.
+  template <int Lines>
+  ATTUNE_INLINE void ask_next() {
+    if (rows-- > 0)
+      for (int l = 0; l < Lines; ++l) ATTUNE_PREFETCH(first + l * line);
+    first += step;
+  }
+  /// Asks for rows [from, to), or as many of them as there are.
+  ATTUNE_INLINE void ask_rows(index_t from, index_t to) const {
+    to = to < rows ? to : rows;
+    if (from >= to) return;
+    if (step == bytes) {  // one piece
+      char const *at = first + from * step, *last = first + to * step;
+      for (; last - at >= 4 * line; at += 4 * line)
+        ATTUNE_PREFETCH(at), ATTUNE_PREFETCH(at + line), ATTUNE_PREFETCH(at + 2 * line), ATTUNE_PREFETCH(at + 3 * line);
+      for (; at < last; at += line) ATTUNE_PREFETCH(at);
+    } else {
+      for (index_t j = from; j < to; ++j) ask(j, 0, bytes);
+    }
+  }
   /// Asks for bytes [from, to) of row j.
   ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
     if (j < rows)

@@ -34,11 +34,13 @@ class widened_resident {
  private:
   static tensor<float const> whole(tensor<S const> const& x, std::vector<float>& to) {
     shape const e = x.extents();
-    to.reserve(std::size_t(e.size()) + 1);
+    to.resize(std::size_t(e.size()) + 1);
+    float* row = to.data();
     for (index_t b = 0; b < e.batch; ++b)
-      for (index_t h = 0; h < e.head; ++h)
-        for (index_t i = 0; i < e.position; ++i)
-          for (index_t d = 0; d < e.feature; ++d) to.push_back(float(x(b, h, i, d)));
+      for (index_t h = 0; h < e.head; ++h) {
+        widened(row, x, b, h, h, 0, e.position);
+        row += e.position * e.feature;
+      }
     return {to.data(), e};
   }
 
@@ -46,7 +48,7 @@ class widened_resident {
   inputs<Op, tensor<float const>> in_;
 };
 
-template <class S, class Arch, class Op, class Source>
+template <class Products = float_products, class S, class Arch, class Op, class Source>
 void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
                    outputs<Op, S> const& out) {
   static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
@@ -60,11 +62,18 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
   if constexpr (Op::has_lse) wide.lse = out.lse;
   if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
   widened_resident<Op, S> const resident(keys.resident());
-  decode(wide_exec, op, stored_keys<Op, S, Source>(keys, resident(), p, decode_tiling<float, Arch>::block), p, wide);
+  decode<Products>(wide_exec, op, stored_keys<Op, S, Source>(keys, resident(), p, decode_tiling<float, Arch>::block), p, wide);
+  index_t const step = out.out.steps().feature;
+  float const* row = rows.data();
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
-      for (index_t i = 0; i < e.position; ++i)
-        for (index_t d = 0; d < e.feature; ++d) out.out(b, h, i, d) = S(wide.out(b, h, i, d));
+      for (index_t i = 0; i < e.position; ++i, row += e.feature) {
+        S* const to = out.out.row(b, h, i);
+        if (step == 1)
+          attune::detail::narrow(row, to, e.feature);
+        else
+          for (index_t d = 0; d < e.feature; ++d) to[d * step] = S(row[d]);
+      }
 }
 
 }  // namespace exec_cpu

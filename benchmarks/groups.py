@@ -278,6 +278,7 @@ def decode(bench):
             symbol = "attune_softmax" + ("" if dtype == torch.float32 else "_bf16")
             some.append(Implementation("attune", bench.library.forward(symbol, q, k, v, False)))
             if dtype != torch.float32:
+                some.append(Implementation("attune bf16 products", bench.library.forward("attune_softmax_bf16_products", q, k, v, False)))
                 some.append(Implementation("attune f32", bench.library.forward("attune_softmax", *single, False), same=False))
             with torch.no_grad():
                 bench.rounds.run(Case("decode", "softmax", shape, 4.0 * b * h * keys * d, dtype_name,

@@ -7,6 +7,8 @@
 // the values.
 #pragma once
 
+#include <type_traits>
+
 #include <attune/exec/cpu/bf16_kernels.hpp>
 #include <attune/exec/cpu/paged_decode.hpp>
 
@@ -14,7 +16,6 @@ namespace attune {
 
 /// decode() on bf16 tensors by the dot products of AVX-512 BF16: Zen 4 and later, Cooper Lake, Sapphire Rapids and later. Opted into
 /// by naming it; wants -mavx512bf16 or a -march that has it, and does not compile without.
-/// Exact as with cpu<bfloat16>:  nothing; the same within the bound below.
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k as they are stored, sums in fp32. Distances,
 ///                               elementwise kernels and dot products with a metric or a bias are computed in float.
 /// Products of weights, values:  weights are rounded to bf16, sums in fp32. Masses (and lse, ground weight) are sums of weights

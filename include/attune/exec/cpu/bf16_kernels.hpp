@@ -2,14 +2,16 @@
 // Copyright (c) 2026 The attune authors
 //
 //   S[row][key]    = sum_d K[key][d] Q[row][d]                  K, Q as they are stored
-//   O[row][dv]    += sum_key P[row][key] V[key][dv]             V as it is stored, P in two parts of bf16
+//   O[row][dv]    += sum_key P[row][key] V[key][dv]             V as it is stored, P rounded to bf16
 //
 // decode_kernels.hpp on pairs of bf16: nothing is widened. Two keys share a vector, so that half the sums over lanes are left;
-// the rows of V of two neighbouring keys are interleaved once for all rows of P.
+// the rows of V of two neighbouring keys are interleaved once for all rows of P. Weights in two parts, rounded and rest, would be
+// off by 2^-17 instead of 2^-8 and take a quarter longer in all (docs/performance.md).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include <attune/exec/cpu/bf16_products.hpp>
 #include <attune/exec/cpu/decode_contractions.hpp>
@@ -30,7 +32,7 @@ ATTUNE_INLINE void multiply_pairs(xsimd::batch<float, Arch> (&acc)[Rows][Vectors
   for (int k = 0; k < Vectors; ++k) keep(x[k]);
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
-    bf16_pairs q{_mm512_load_si512(queries + r * row_step)};
+    bf16_pairs q = bf16_pairs::packed(queries + r * row_step);
     keep(q);
 #pragma GCC unroll 8
     for (int k = 0; k < Vectors; ++k) acc[r][k] = add_products(acc[r][k], x[k], q);
@@ -45,7 +47,7 @@ ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arc
   return even_lanes(halves_added(a, b), halves_added(c, d));
 }
 
-/// Where the 16 keys from j on stand, in numbers from the first of them; keys behind the last are the last.
+/// Where 16 keys stand, in numbers from the first of them; keys behind the last are the last.
 struct key_places {
   index_t at[16];
   ATTUNE_INLINE key_places(index_t key_step, index_t keys) {
@@ -53,7 +55,8 @@ struct key_places {
   }
 };
 
-/// First[r], second[r]: of eight keys, summed to quarters. Vectors hold 16 features of a key and of the one four behind.
+/// Of eight keys, those of `at` 0, 1, 4, 5, 8, 9, 12 and 13, what is left to sum over quarters of vectors: sums[r][0] has the even
+/// ones, sums[r][1] the odd ones. A vector holds 16 features of a key and of the one four behind.
 template <class Arch, int Rows>
 ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], float const* queries, index_t packed,
                                   index_t width, bfloat16 const* keys, index_t const* at) {
@@ -98,13 +101,13 @@ ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float co
   constexpr index_t lanes = tile::lanes;
   index_t const packed = tile::whole(width);
   key_places places(key_step, n);
-  for (index_t j = 0; j < n; j += lanes, keys += lanes * key_step) {
+  for (index_t j = 0; j < n; j += lanes) {
     if (n - j < lanes) places = key_places(key_step, n - j);
     batch first[Rows][2], second[Rows][2];
     ahead.ask_rows(j, j + lanes / 2);
-    contract_eight<Arch, Rows>(first, queries, packed, width, keys, places.at);
+    contract_eight<Arch, Rows>(first, queries, packed, width, keys + j * key_step, places.at);
     ahead.ask_rows(j + lanes / 2, j + lanes);
-    contract_eight<Arch, Rows>(second, queries, packed, width, keys, places.at + 2);
+    contract_eight<Arch, Rows>(second, queries, packed, width, keys + j * key_step, places.at + 2);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r)
       sums_of_quarters(first[r][0], first[r][1], second[r][0], second[r][1]).store_aligned(out + r * tile::block + j);
@@ -134,10 +137,10 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
   for (; Vectors == 1 ? d < width : d + features <= width; d += features) {
     batch acc[Rows][2 * Vectors];
     clear(acc);
-    bfloat16 const* at = values + d;
     index_t const some = std::min(features, width - d);  // of one vector
     rows_ahead next = ahead.part(d * index_t(sizeof(bfloat16)));
-    for (index_t j = 0; j < n; j += 2, at += 2 * value_step) {
+    for (index_t j = 0; j < n; j += 2) {
+      bfloat16 const* const at = values + d + j * value_step;
       if constexpr (Vectors > 1) next.ask_next<Vectors>(), next.ask_next<Vectors>();
       bf16_pairs x[2 * Vectors];
       bool const first = All || (seen >> j & 1) != 0, second = j + 1 < n && (All || (seen >> (j + 1) & 1) != 0);
@@ -186,7 +189,8 @@ void accumulate_pairs(float* sum, index_t width, float const* weights, bfloat16 
   if (d < width) accumulate_rows_of_pairs<Arch, Rows, 1, All>(sum, width, pairs, values, value_step, n, seen, ahead, d);
 }
 
-/// to[r]: the query, each 16 numbers twice, padded with 0; they came from 16 bits and go back unchanged.
+/// to[r]: the query, each 16 numbers twice, padded with 0; they came from 16 bits and go back as they
+/// were, subnormal ones as 0.
 template <class Arch>
 void pack_pairs(float* to, tensor<float const> const& x, decode_place const& at) {
   using tile = decode_tiling<float, Arch>;

@@ -56,6 +56,8 @@ struct bf16_pairs {
     return {_mm512_inserti64x4(_mm512_maskz_loadu_epi16(some, first),
                                _mm512_castsi512_si256(_mm512_maskz_loadu_epi16(some, second)), 1)};
   }
+  /// 32 numbers where pack_pairs has put them.
+  static ATTUNE_INLINE bf16_pairs packed(float const* from) { return {_mm512_load_si512(from)}; }
   /// One pair in all places.
   static ATTUNE_INLINE bf16_pairs everywhere(std::uint32_t const* pair) { return {_mm512_set1_epi32(int(*pair))}; }
 

@@ -82,7 +82,7 @@ class wave_boxes {
     range_ = (std::max(*most_q, *most_k) - least_) * (1 + 1e-12);
     if (!(range_ <= longest)) return;
     cells_ = std::clamp<index_t>(index_t(std::min(2 * range_, double(most_cells))), 1, most_cells);
-    width_ = range_ > 0 ? range_ / double(cells_) : 1;
+    if (range_ > 1e-200) width_ = range_ / double(cells_);
     queries_ = sort(q, cell_of_query_);
     keys_ = sort(k, cell_of_key_);
     find_shares();

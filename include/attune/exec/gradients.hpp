@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -91,12 +90,14 @@ class dense_gradients {
     to = to + x;
   }
   void add(attune::table const& which, index_t b, index_t h, index_t i, index_t d, T const& x) {
-    T& to = tables[places_.at(&which)].values(b, h, i, d);
+    std::size_t place = 0;
+    while (places_[place] != &which) ++place;
+    T& to = tables[place].values(b, h, i, d);
     to = to + x;
   }
   /// Makes room for a table of the operator.
   void make_room(attune::table const& which, std::string const& path) {
-    places_.emplace(&which, tables.size());
+    places_.push_back(&which);
     tables.push_back({path, gradient_array<T>(which.extents())});
   }
 
@@ -127,7 +128,7 @@ class dense_gradients {
     return detail::text(parts...);
   }
 
-  std::map<attune::table const*, std::size_t> places_;
+  std::vector<attune::table const*> places_;  ///< of each of `tables`
 };
 
 namespace detail {

@@ -21,8 +21,8 @@ class gradient_run {
  public:
   gradient_run(executor const& exec, Op const& original, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                cotangents<Op, tensor<T const>> const& d, heads_served serves)
-      : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d), records_(p.batch * p.heads * p.queries),
-        row_parameters_(p.batch * p.heads * p.queries * parameters),
+      : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d), records_(exec, p.batch * p.heads * p.queries),
+        row_parameters_(exec, p.batch * p.heads * p.queries * parameters),
         call_{{op_.op, in, p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data(), {}} {
     if constexpr (Op::has_lse) call_.by_lse = d.lse;
     if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
@@ -35,7 +35,7 @@ class gradient_run {
   dense_gradients<T> operator()() {
     dense_gradients<T> to = attune::detail::blank_gradients<T>(original_, call_.at.in);
     index_t const rows = row_task::count(p_, 1);
-    memory opened(Op::has_output_gate ? rows * p_.value_width : 0);
+    memory opened(exec_, Op::has_output_gate ? rows * p_.value_width : 0);
     if constexpr (Op::has_output_gate)
       if (given()) {
         tensor<T> const behind(opened.data(), rows_of(p_.value_width));
@@ -62,7 +62,7 @@ class gradient_run {
           for_each_task(exec_, rows, output_gate_program<T, Op>{call_, d_.out, g});
         });
     if constexpr (Op::uses(field::v0)) {
-      memory parts(rows * p_.value_width);
+      memory parts(exec_, rows * p_.value_width);
       tensor<T> const of_rows(parts.data(), rows_of(p_.value_width));
       for_each_task(exec_, rows, ground_value_program<T, Op>{call_, of_rows});
       with(to.of(field::v0), [&](tensor<T> const& g) { sum(of_rows, g); });
@@ -94,7 +94,7 @@ class gradient_run {
     if constexpr (executor::memory == memory_kind::host) {
       run(tensor<T>(to.values.data(), to.extents));
     } else {
-      memory there(to.extents.size());
+      memory there(exec_, to.extents.size());
       run(tensor<T>(there.data(), to.extents));
       to.values = there.copied();
     }
@@ -102,7 +102,7 @@ class gradient_run {
   /// In two steps, over queries and over heads and batches: a number shared by all rows is no single long loop.
   void sum(tensor<T> const& of_rows, tensor<T> const& to) const {
     shape const e = to.extents(), some{of_rows.extents().batch, of_rows.extents().head, e.position, e.feature};
-    memory between(some.size());
+    memory between(exec_, some.size());
     tensor<T> const half(between.data(), some);
     for_each_task(exec_, some.size(), sum_program<T>{of_rows, half});
     for_each_task(exec_, e.size(), sum_program<T>{half, to});
@@ -151,13 +151,13 @@ class gradient_run {
         if constexpr (x::place == table_place::of_distance) {
           shape const e{p_.batch, p_.heads, p_.queries + p_.keys - 1, width};
           if (p_.queries == 0 || p_.keys == 0) return;
-          memory parts(e.size());
+          memory parts(exec_, e.size());
           tensor<T> const of_distances(parts.data(), e);
           launch(distance_program<T, Op, wanted, I>{call_, of_distances});
           for_each_task(exec_, total.extents().size(),
                         gather_program<T, Op, typename x::table_of, I>{call_.at, of_distances, total});
         } else {
-          memory parts(rows_of(width).size());
+          memory parts(exec_, rows_of(width).size());
           tensor<T> const of_rows(parts.data(), rows_of(width));
           launch(query_program<T, Op, wanted, I>{call_, of_rows});
           shape const e = total.extents();

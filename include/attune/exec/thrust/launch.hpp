@@ -25,11 +25,16 @@ __global__ void __launch_bounds__(threads_of_block, 1) program_kernel(Program co
   if (n < tasks) program(n);
 }
 
+template <class Policy>
+cudaStream_t stream_of(Policy policy) {
+  return ::thrust::cuda_cub::stream(policy);
+}
+
 /// Waits for the kernel where for_each_n would: not for policies that say `nosync`.
 template <class Policy, class Program>
 void launch(Policy policy, index_t tasks, Program const& program) {
   auto const blocks = static_cast<unsigned>((tasks + threads_of_block - 1) / threads_of_block);
-  program_kernel<<<blocks, threads_of_block, 0, ::thrust::cuda_cub::stream(policy)>>>(program, tasks);
+  program_kernel<<<blocks, threads_of_block, 0, stream_of(policy)>>>(program, tasks);
   ::thrust::cuda_cub::throw_on_error(cudaGetLastError(), "attune: the launch of a program failed");
   ::thrust::cuda_cub::throw_on_error(::thrust::cuda_cub::synchronize_optional(policy), "attune: a program failed");
 }

@@ -7,79 +7,122 @@
 // are computed by the row that they belong to.
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <memory>
+#include <new>
 #include <type_traits>
+#include <utility>
 #include <vector>
-
-#include <thrust/copy.h>
-#include <thrust/device_vector.h>
 
 #include <attune/exec/frozen.hpp>
 #include <attune/exec/thrust/rows.hpp>
 
 namespace attune::exec_thrust {
 
-/// Numbers that programs of a policy read and write, 0 at first. On a device they are bytes: a device_vector has kernels of its own for
-/// every type that it holds, and each operator has types of its own.
-template <class T, class Policy>
+/// Numbers that programs of a policy read and write, 0 at first. Moving them leaves them where they are.
+template <class T, class Policy, memory_kind = memory_of_policy<Policy>>
 class numbers {
+ public:
+  template <class Exec>
+  numbers(Exec const&, index_t n) : values_(std::size_t(n)) {}
+  template <class Exec>
+  numbers(Exec const&, std::vector<T> const& from) : values_(from) {}
+  T* data() { return values_.data(); }
+  /// All of them, to the host.
+  void copy_to(T* host) const { std::copy(values_.begin(), values_.end(), host); }
+  std::vector<T> copied() const { return values_; }
+
+ private:
+  std::vector<T> values_;
+};
+
+#if defined(__CUDACC__)
+/// Bytes of a CUDA device, 0 at first, in the order of a stream. Of CUDA's own: a device_vector brings kernels for every type that it
+/// holds, and fills and copies on a stream of its own.
+class device_bytes {
+ public:
+  device_bytes(cudaStream_t stream, std::size_t size) : stream_(stream), size_(size) {
+    if (size == 0) return;
+    void* there = nullptr;
+    if (cudaMalloc(&there, size) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // told by the exception, not by the next launch
+      throw std::bad_alloc();
+    }
+    there_.reset(there);
+    ::thrust::cuda_cub::throw_on_error(cudaMemsetAsync(there, 0, size, stream), "attune: memory was not set to 0");
+  }
+  void* data() const { return there_.get(); }
+  void copy_from(void const* host) { copy(there_.get(), host, cudaMemcpyHostToDevice); }
+  void copy_to(void* host) const { copy(host, there_.get(), cudaMemcpyDeviceToHost); }
+
+ private:
+  /// Waits: what lies on the host may be read, or gone, when this returns.
+  void copy(void* to, void const* from, cudaMemcpyKind direction) const {
+    if (size_ == 0) return;
+    ::thrust::cuda_cub::throw_on_error(cudaMemcpyAsync(to, from, size_, direction, stream_), "attune: a copy failed");
+    ::thrust::cuda_cub::throw_on_error(cudaStreamSynchronize(stream_), "attune: a copy failed");
+  }
+  struct release {
+    void operator()(void* there) const { static_cast<void>(cudaFree(there)); }
+  };
+
+  std::unique_ptr<void, release> there_;
+  cudaStream_t stream_;
+  std::size_t size_;
+};
+
+template <class T, class Policy>
+class numbers<T, Policy, memory_kind::device> {
   static_assert(std::is_trivially_copyable_v<T>);
-  static constexpr bool on_device = memory_of_policy<Policy> == memory_kind::device;
 
  public:
-  numbers() = default;
-  explicit numbers(index_t n) : values_(bytes_of(n)) {}
-  explicit numbers(std::vector<T> const& from) : numbers(index_t(from.size())) {
-    if constexpr (on_device) {
-      auto const first = reinterpret_cast<unsigned char const*>(from.data());
-      ::thrust::copy(first, first + values_.size(), values_.begin());
-    } else {
-      values_ = from;
-    }
+  template <class Exec>
+  numbers(Exec const& exec, index_t n) : bytes_(stream_of(exec.policy), std::size_t(n) * sizeof(T)), size_(std::size_t(n)) {}
+  template <class Exec>
+  numbers(Exec const& exec, std::vector<T> const& from) : numbers(exec, index_t(from.size())) {
+    bytes_.copy_from(from.data());
   }
-  T* data() {
-    if constexpr (on_device)
-      return reinterpret_cast<T*>(::thrust::raw_pointer_cast(values_.data()));
-    else
-      return values_.data();
-  }
-  /// A copy on the host.
+  T* data() { return static_cast<T*>(bytes_.data()); }
+  void copy_to(T* host) const { bytes_.copy_to(host); }
   std::vector<T> copied() const {
-    if constexpr (on_device) {
-      std::vector<T> to(values_.size() / sizeof(T));
-      ::thrust::copy(values_.begin(), values_.end(), reinterpret_cast<unsigned char*>(to.data()));
-      return to;
-    } else {
-      return values_;
-    }
+    std::vector<T> to(size_);
+    copy_to(to.data());
+    return to;
   }
 
  private:
-  static std::size_t bytes_of(index_t n) { return std::size_t(n) * (on_device ? sizeof(T) : 1); }
-  std::conditional_t<on_device, ::thrust::device_vector<unsigned char>, std::vector<T>> values_;
+  device_bytes bytes_;
+  std::size_t size_;
 };
+#endif
 
-/// Arrays of the host that programs of a policy write: themselves where programs can, else copies that fetch() brings back.
-template <class Policy>
+/// Arrays of the host that programs of an executor write: themselves where programs can, else copies that fetch() brings back.
+template <class T, class Policy>
 class written {
  public:
-  template <class T>
-  T* of(std::vector<T>& array) {
+  explicit written(thrust_executor<T, Policy> const& exec) : exec_(exec) {}
+  template <class E>
+  E* of(std::vector<E>& array) {
     if constexpr (memory_of_policy<Policy> == memory_kind::host) {
       return array.data();
     } else {
-      auto const there = std::make_shared<numbers<T, Policy>>(index_t(array.size()));
-      back_.push_back([&array, there] { array = there->copied(); });
-      return there->data();
+      auto& copy = copies_.emplace_back(bytes_of(array), bytes(exec_, index_t(array.size() * sizeof(E))));
+      return reinterpret_cast<E*>(copy.second.data());
     }
   }
   void fetch() const {
-    for (auto const& bring : back_) bring();
+    for (auto const& [array, copy] : copies_) copy.copy_to(array);
   }
 
  private:
-  std::vector<std::function<void()>> back_;
+  using bytes = numbers<unsigned char, Policy>;
+  template <class E>
+  static unsigned char* bytes_of(std::vector<E>& array) {
+    return reinterpret_cast<unsigned char*>(array.data());
+  }
+
+  thrust_executor<T, Policy> exec_;
+  std::vector<std::pair<unsigned char*, bytes>> copies_;
 };
 
 /// The values of a computed parameter, one task each.
@@ -113,11 +156,11 @@ class settled {
   void settle(thrust_executor<T, Policy> const& exec, parameter& p) {
     if (!p.is_average()) return;
     shape const e = p.extents();
-    double* const to = values_.emplace_back(e.size()).data();
+    double* const to = values_.emplace_back(exec, e.size()).data();
     for_each_task(exec, e.size(), parameter_program<T>{p, to});
     p = parameter(tensor<double const>(to, e));
   }
-  std::vector<numbers<double, Policy>> values_;  // moving one leaves its numbers where they are
+  std::vector<numbers<double, Policy>> values_;
 };
 
 }  // namespace attune::exec_thrust

@@ -7,7 +7,7 @@
 // that it is what every other executor saves.
 #pragma once
 
-#include <deque>
+#include <vector>
 
 #include <attune/exec/saved.hpp>
 #include <attune/exec/thrust/forward.hpp>
@@ -67,9 +67,8 @@ void for_each_saved(Rows& rows, View& view, F const& f) {
 }
 
 /// Saved rows as programs of the policy write them; `to` brings them back.
-template <class Op, class Policy, class Rows>
-auto view_to_write(Rows& rows, index_t width, written<Policy>& to) {
-  using T = typename decltype(rows.reference)::value_type;
+template <class Op, class Rows, class T, class Policy>
+saved_view<T> view_to_write(Rows& rows, index_t width, written<T, Policy>& to) {
   saved_view<T> view;
   view.width = width;
   for_each_saved<Op>(rows, view, [&](std::vector<T>& array, T*& pointer) {
@@ -82,10 +81,10 @@ auto view_to_write(Rows& rows, index_t width, written<Policy>& to) {
 template <class T, class Policy, class Op>
 class readable_rows {
  public:
-  explicit readable_rows(saved_rows<T, Op> const& rows) {
+  readable_rows(thrust_executor<T, Policy> const& exec, saved_rows<T, Op> const& rows) {
     for_each_saved<Op>(rows, view, [&](std::vector<T> const& array, T const*& pointer) {
       if constexpr (memory_of_policy<Policy> == memory_kind::device)
-        pointer = copies_.emplace_back(array).data();
+        pointer = copies_.emplace_back(exec, array).data();
       else
         pointer = array.data();
     });
@@ -93,7 +92,7 @@ class readable_rows {
   saved_view<T const> view;
 
  private:
-  std::deque<numbers<T, Policy>> copies_;
+  std::vector<numbers<T, Policy>> copies_;
 };
 
 }  // namespace exec_thrust
@@ -107,7 +106,7 @@ saved_rows<T, Op> forward_and_save(thrust_executor<T, Policy> const& exec, Op co
   problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents(), exec.memory);
   detail::check_outputs("forward_and_save", out, p);
   saved_rows<T, Op> rows(op, p);
-  exec_thrust::written<Policy> to;
+  exec_thrust::written to(exec);
   exec_thrust::forward_rows(exec, op, in, p, out, {}, exec_thrust::view_to_write<Op>(rows, p.value_width, to));
   to.fetch();
   return rows;

@@ -71,7 +71,7 @@ void scan(Exec const& exec, State* x, index_t n, Product const& product, State* 
 /// The product of `first` and all of x, on the host.
 template <class T, class Policy, class State, class Product>
 State product_of(thrust_executor<T, Policy> const& exec, State const* x, index_t n, Product const& product, State first) {
-  numbers<State, Policy> chunks(scan_chunks(n));
+  numbers<State, Policy> chunks(exec, scan_chunks(n));
   for_each_task(exec, scan_chunks(n), chunk_product_program<State, Product>{x, n, product, chunks.data()});
   for (State const& s : chunks.copied()) first = product(first, s);
   return first;

@@ -139,10 +139,10 @@ row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& o
   index_t const rows = exec_thrust::row_task::count(p, 1);
   if (rows == 0) return to;
   exec_thrust::settled<T, Policy, Op> const fixed(exec, op);
-  exec_thrust::readable_rows<T, Policy, Op> const rows_there(saved);
+  exec_thrust::readable_rows<T, Policy, Op> const rows_there(exec, saved);
   exec_thrust::statistics_call<T, Op> const call{{fixed.op, in, p}, rows_there.view,           keys,
                                                  request.entropy,   request.above.has_value(), T(request.above.value_or(0))};
-  exec_thrust::written<Policy> results;
+  exec_thrust::written results(exec);
   exec_thrust::row_statistics_program<T, Op> const program{call,
                                                            results.of(to.highest_logit),
                                                            results.of(to.mean_logit),

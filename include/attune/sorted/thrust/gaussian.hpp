@@ -85,7 +85,7 @@ gaussian_certificate forward(thrust_executor<T, Policy> const& exec, gaussian co
   detail::sorted_scalars<double, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
   index_t const rows = detail::query_task::count(e), pieces = (e.width + detail::line_stretch - 1) / detail::line_stretch;
-  attune::exec_thrust::numbers<double, Policy> discarded(rows), rounded(rows);
+  attune::exec_thrust::numbers<double, Policy> discarded(exec, rows), rounded(exec, rows);
   double *const left_out = discarded.data(), *const rounding = rounded.data();
   attune::exec_thrust::for_each_task(
       exec, rows * (pieces < 1 ? 1 : pieces),

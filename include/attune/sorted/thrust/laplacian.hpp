@@ -99,7 +99,9 @@ struct line_sides {
 template <class W, class Policy>
 class line_scans {
  public:
-  explicit line_scans(index_t states) : left_(states), right_(states), scratch_(attune::exec_thrust::scan_scratch(states)) {}
+  template <class Exec>
+  line_scans(Exec const& exec, index_t states)
+      : left_(exec, states), right_(exec, states), scratch_(exec, attune::exec_thrust::scan_scratch(states)) {}
   template <class Exec, class Lines, class Source>
   line_sides<W, Lines> of(Exec const& exec, Lines const& lines, parameter const& tau, Source const& source) {
     line_product<W, Lines> const product{lines, tau};
@@ -151,7 +153,7 @@ void forward(thrust_executor<T, Policy> const& exec, laplacian const& op, std::t
   detail::require_full(name, op.sees);
   detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v, in.sort_q};
-  detail::line_scans<W, Policy> scans(lines.states());
+  detail::line_scans<W, Policy> scans(exec, lines.states());
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
     auto const sides = scans.of(exec, lines, op.tau, detail::line_source<W>{first});
     attune::exec_thrust::for_each_task(exec, detail::query_task::count(e),

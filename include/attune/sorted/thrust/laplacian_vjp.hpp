@@ -194,12 +194,12 @@ void vjp(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_
   detail::check_gradients(name, e, by, d);
   detail::require_full(name, op.sees);
   index_t const rows = detail::query_task::count(e);
-  memory lse(rows), gain(rows), pull(rows), weight(rows), by_key(e.batch * e.heads * e.keys);
+  memory lse(exec, rows), gain(exec, rows), pull(exec, rows), weight(exec, rows), by_key(exec, e.batch * e.heads * e.keys);
   detail::query_numbers<W> const numbers{lse.data(), gain.data(), pull.data(), weight.data()};
   {
     detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
     lines_type const lines{e, lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v, in.sort_q};
-    detail::line_scans<W, Policy> scans(lines.states());
+    detail::line_scans<W, Policy> scans(exec, lines.states());
     for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch)
       for_each_task(exec, rows,
                     detail::query_gradient_program<W, T, lines_type>{
@@ -210,7 +210,7 @@ void vjp(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_
   detail::sorted_scalars<W, Policy> queries(exec, in.sort_q);
   detail::extents const turned{e.batch, e.heads, e.heads, e.heads, e.keys, e.queries, e.width};
   lines_type const lines{turned, e.heads, queries.values(), queries.places(), by.out, in.sort_k};
-  detail::line_scans<W, Policy> scans(lines.states());
+  detail::line_scans<W, Policy> scans(exec, lines.states());
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
     auto const sides = scans.of(exec, lines, op.tau, detail::pull_source<W>{lse.data(), gain.data(), first});
     for_each_task(exec, e.batch * e.heads * e.keys,
@@ -222,7 +222,7 @@ void vjp(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_
   if (!d.sort_k.absent())
     for_each_task(exec, e.batch * e.key_heads * e.keys, detail::shared_key_program<W, T>{e, op.tau, by_key.data(), d.sort_k});
   if (d.tau.absent()) return;
-  memory of_heads(e.batch * e.heads);
+  memory of_heads(exec, e.batch * e.heads);
   for_each_task(exec, e.batch * e.heads,
                 detail::bandwidth_program<W, T>{e, op.tau, in.sort_q, in.sort_k, pull.data(), by_key.data(), of_heads.data()});
   for_each_task(exec, d.tau.extents().head, detail::shared_bandwidth_program<W, T>{e, of_heads.data(), d.tau});

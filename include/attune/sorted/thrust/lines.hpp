@@ -62,9 +62,9 @@ class sorted_scalars {
  public:
   template <class T>
   sorted_scalars(thrust_executor<T, Policy> const& exec, tensor<T const> const& k)
-      : values_(k.extents().size()), places_(k.extents().size()) {
+      : values_(exec, k.extents().size()), places_(exec, k.extents().size()) {
     index_t const n = k.extents().size();
-    attune::exec_thrust::numbers<sorted_entry<W>, Policy> memory(n);
+    attune::exec_thrust::numbers<sorted_entry<W>, Policy> memory(exec, n);
     sorted_entry<W>* const entries = memory.data();
     attune::exec_thrust::for_each_task(exec, n, entry_program<W, T>{k, entries});
     ::thrust::stable_sort(exec.policy, entries, entries + n, earlier_entry{});

@@ -95,8 +95,8 @@ void forward(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std:
   detail::require_full(name, op.sees);
   detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
-  attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(lines.states()),
-      scratch(attune::exec_thrust::scan_scratch(lines.states()));
+  attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(exec, lines.states()),
+      scratch(exec, attune::exec_thrust::scan_scratch(lines.states()));
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
     detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
                        left.data(), scratch.data());

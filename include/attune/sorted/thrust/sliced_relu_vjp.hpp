@@ -155,12 +155,12 @@ void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::typ
   detail::check_no_bandwidth(name, d);
   detail::require_full(name, op.sees);
   index_t const rows = detail::query_task::count(e);
-  memory factor(rows), gain(rows), pull(rows), count(rows), by_key(e.batch * e.heads * e.keys);
+  memory factor(exec, rows), gain(exec, rows), pull(exec, rows), count(exec, rows), by_key(exec, e.batch * e.heads * e.keys);
   detail::relu_numbers<W> const numbers{factor.data(), gain.data(), pull.data(), count.data()};
   {
     detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
     lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
-    states left(lines.states()), scratch(attune::exec_thrust::scan_scratch(lines.states()));
+    states left(exec, lines.states()), scratch(exec, attune::exec_thrust::scan_scratch(lines.states()));
     for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
       detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
                          left.data(), scratch.data());
@@ -173,7 +173,7 @@ void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::typ
   detail::sorted_scalars<W, Policy> queries(exec, in.sort_q);
   detail::extents const turned{e.batch, e.heads, e.heads, e.heads, e.keys, e.queries, e.width};
   lines_type const lines{turned, e.heads, queries.values(), queries.places(), by.out, in.sort_k};
-  states right(lines.states()), scratch(attune::exec_thrust::scan_scratch(lines.states()));
+  states right(exec, lines.states()), scratch(exec, attune::exec_thrust::scan_scratch(lines.states()));
   detail::relu_right<W, T, lines_type> const of{lines, e, in.sort_k, right.data()};
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
     detail::scan_lines(detail::scan_end::highest, exec, lines, detail::relu_pull_source<W>{factor.data(), gain.data(), first},

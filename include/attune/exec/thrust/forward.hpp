@@ -19,10 +19,13 @@ struct row_result {
   T ground_weight = T(0), lse = T(0), threshold = T(0);
 };
 
-/// v_jd behind its gate for the features that there are, 0 behind the last.
+/// v_j behind its gate for the features that there are from `first` on, 0 behind the last.
 template <class T, class Op>
-ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j, index_t d) {
-  return d < pairs.at.p.value_width ? pairs.value(f, j, d) : T(0);
+ATTUNE_HD auto values_or_zeros(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j,
+                               index_t first) {
+  return [value = pairs.values(f, j, first), count = pairs.at.p.value_width - first](index_t d) {
+    return d < count ? value(d) : T(0);
+  };
 }
 
 /// What a row's state, or its threshold and the sum of its weights, is handed to before it is finished: here to nobody.
@@ -49,7 +52,8 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       sum = sum + w;
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] + w * value_or_zero(pairs, f, j, from + d);
+      auto const value = values_or_zeros(pairs, f, j, from);
+      for (int d = 0; d < stretch; ++d) r.out.x[d] = r.out.x[d] + w * value(d);
     });
     keep(n, first, level, T(sum + poison));
     auto const done = finish_candidates(f.normalizer, level, sum, poison);
@@ -60,8 +64,7 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
     pairs.for_each_key([&](index_t j) {
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j),
-                                        [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
+      state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j), values_or_zeros(pairs, f, j, from));
     });
     keep(n, first, state);
     auto const done = finish_state<normalizer>(state, f.normalizer, visible);
@@ -89,9 +92,10 @@ struct forward_program {
     auto const f = at.op.bind(r);
     index_t const first = t.piece * stretch;
     auto const done = result_of_row(pairs, f, r.visible, first, at.row_number(t.b, t.h, t.i), keep);
+    features const out(to.out, t.b, t.h, t.i, first);
     for (int d = 0; d < stretch; ++d)
       if (first + d < at.p.value_width)
-        to.out(t.b, t.h, t.i, first + d) =
+        out[d] =
             attune::detail::finished_element<T>(at.in, at.p, f, done.out.x[d], done.ground_weight, t.b, t.h, t.i, first + d);
     if (t.piece == 0) attune::detail::write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, t.b, t.h, t.i);
   }

@@ -121,9 +121,11 @@ ATTUNE_HD void pull_operands(Row const& row, Owner const& owner, T const& dx, in
   auto const pull = [&](auto n) {
     constexpr int number = decltype(n)::value;
     if constexpr (Wanted::template wants<C, operand_of<C, number>>) {
+      auto const slope = row.view.template slopes<C, number>(owner, j, first);
+      index_t const count = width - first;
       ATTUNE_UNROLL
       for (int d = 0; d < Count; ++d)
-        if (first + d < width) acc.x[d] = acc.x[d] + dx * row.view.template slope<C, number>(owner, j, first + d);
+        if (d < count) acc.x[d] = acc.x[d] + dx * slope(d);
     }
   };
   pull(std::integral_constant<int, 0>{});
@@ -174,8 +176,7 @@ struct query_program {
           pull_operands<Wanted, decltype(c)>(row, owner, pair.by_contraction[at], j, first, width, acc);
       });
     });
-    for (int d = 0; d < stretch; ++d)
-      if (first + d < width) to(t.b, t.h, t.i, first + d) = acc.x[d];
+    acc.write(features(to, t.b, t.h, t.i, first), width - first);
   }
 };
 
@@ -221,8 +222,7 @@ struct key_program {
                                                                        t.j, first, width, acc);
       });
     });
-    for (int d = 0; d < key_stretch; ++d)
-      if (first + d < width) to(t.b, t.g, t.j, first + d) = acc.x[d];
+    acc.write(features(to, t.b, t.g, t.j, first), width - first);
   }
 };
 
@@ -243,12 +243,14 @@ struct value_program {
     for_each_query(call, t.b, t.g, p.value_heads, t.j, [&](auto const& row, index_t h, index_t i) {
       T const weight = row(t.j).weight;
       if (Op::has_threshold && weight == T(0)) return;
+      if (call.by_out.absent()) return;
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
+      features const by_out(call.by_out, t.b, h, i, from);
       for (int d = 0; d < key_stretch; ++d) {
-        index_t const at = from + d;
-        if (at >= p.value_width || call.by_out.absent()) continue;
-        T const move = weight * call.by_out(t.b, h, i, at);
+        [[maybe_unused]] index_t const at = from + d;
+        if (d >= p.value_width - from) continue;
+        T const move = weight * by_out[d];
         if constexpr (Op::has_value_gate) {
           using D = dual<T, 1>;
           auto const moving = call.at.op.value_gate.bind(lifted(attune::detail::row_of_count<T>(p, 0, t.b, h, i), lift<D>{}));
@@ -260,11 +262,8 @@ struct value_program {
         }
       }
     });
-    for (int d = 0; d < key_stretch; ++d) {
-      if (first + d >= p.value_width) continue;
-      values(t.b, t.g, t.j, first + d) = by_value.x[d];
-      if constexpr (Op::has_value_gate) gate(t.b, t.g, t.j, first + d) = by_gate.x[d];
-    }
+    by_value.write(features(values, t.b, t.g, t.j, first), p.value_width - first);
+    if constexpr (Op::has_value_gate) by_gate.write(features(gate, t.b, t.g, t.j, first), p.value_width - first);
   }
 };
 
@@ -296,8 +295,7 @@ struct distance_program {
           pull_operands<Wanted, decltype(c)>(row, owner, pair.by_contraction[at], j, first, e.feature, acc);
       });
     }
-    for (int d = 0; d < stretch; ++d)
-      if (first + d < e.feature) to(b, h, distance, first + d) = acc.x[d];
+    acc.write(features(to, b, h, distance, first), e.feature - first);
   }
 };
 /// Adds the parts of all distances that read a row of the table.

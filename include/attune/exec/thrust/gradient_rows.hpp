@@ -64,8 +64,9 @@ ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_p
                                          typename row_pairs<T, Op>::bound const& f, index_t j) {
   T sum(0);
   if (call.by_out.absent()) return sum;
-  for (index_t d = 0; d < call.at.p.value_width; ++d)
-    sum = sum + call.by_out(pairs.b, pairs.h, pairs.i, d) * pairs.value(f, j, d);
+  features const by_out(call.by_out, pairs.b, pairs.h, pairs.i, 0);
+  auto const value = pairs.values(f, j, 0);
+  for (index_t d = 0; d < call.at.p.value_width; ++d) sum = sum + by_out[d] * value(d);
   return sum;
 }
 

@@ -26,6 +26,20 @@ ATTUNE_HD constexpr index_t stretches(index_t width) {
   return (width + N - 1) / N;
 }
 
+/// The features of one row of a tensor from `first` on, their address found once: found in each copy of an unrolled loop it would be
+/// most of what a program is compiled into.
+template <class E>
+class features {
+ public:
+  ATTUNE_HD features(tensor<E> const& x, index_t b, index_t h, index_t i, index_t first)
+      : first_(x.row(b, h, i) + first * x.steps().feature), step_(x.steps().feature) {}
+  ATTUNE_HD E& operator[](index_t d) const { return first_[d * step_]; }
+
+ private:
+  E* first_;
+  index_t step_;
+};
+
 /// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature are 0.
 template <class T, int N = stretch>
 struct accumulators {
@@ -38,6 +52,11 @@ struct accumulators {
   ATTUNE_HD T const& operator[](std::size_t n) const { return x[n]; }
   ATTUNE_HD T* begin() { return x; }
   ATTUNE_HD T* end() { return x + N; }
+  /// The first `count` of them, or all.
+  ATTUNE_HD void write(features<T> const& to, index_t count) const {
+    for (int n = 0; n < N; ++n)
+      if (n < count) to[n] = x[n];
+  }
 };
 
 /// Which heads of a mixture an operator runs; all of them without one.
@@ -75,20 +94,25 @@ struct row_pairs {
   /// The facts that policies bind to.
   ATTUNE_HD row<T> facts() const { return attune::detail::scalar_row<T>(at.p, at.op.mask, b, h, i); }
 
-  /// One operand of contraction C, named by policy `owner`, at key j and feature d.
+  /// One operand of a contraction that policy `owner` names, at key j: a function of the feature, counted from `first`.
   template <class Operand, class Owner>
-  ATTUNE_HD T read([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j, [[maybe_unused]] index_t d) const {
-    if constexpr (Operand::side == operand_side::query)
-      return T(member<Operand::of>(at.in)(b, h, i, d));
-    else if constexpr (Operand::side == operand_side::key)
-      return T(member<Operand::of>(at.in)(b, at.p.group(h, at.p.heads_of(Operand::of)), j, d));
-    else if constexpr (Operand::side == operand_side::pair)
-      return T(member<Operand::of>(at.in)(b, h, i, j));
-    else if constexpr (Operand::side == operand_side::table)
-      return lift<T>{}.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, j, d),
-                             Operand::place == table_place::row ? 0 : d);
-    else
-      return T(0);
+  ATTUNE_HD auto operand([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j,
+                         [[maybe_unused]] index_t first) const {
+    if constexpr (Operand::side == operand_side::query) {
+      return [x = features(member<Operand::of>(at.in), b, h, i, first)](index_t d) { return T(x[d]); };
+    } else if constexpr (Operand::side == operand_side::key) {
+      index_t const head = at.p.group(h, at.p.heads_of(Operand::of));
+      return [x = features(member<Operand::of>(at.in), b, head, j, first)](index_t d) { return T(x[d]); };
+    } else if constexpr (Operand::side == operand_side::pair) {
+      return [x = T(member<Operand::of>(at.in)(b, h, i, j))](index_t) { return x; };
+    } else if constexpr (Operand::side == operand_side::table) {
+      return [this, &owner, j, first](index_t d) {
+        return lift<T>{}.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, j, first + d),
+                               Operand::place == table_place::row ? 0 : first + d);
+      };
+    } else {
+      return [](index_t) { return T(0); };
+    }
   }
   template <class Operand, class Owner>
   ATTUNE_HD index_t table_row([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j,
@@ -106,20 +130,24 @@ struct row_pairs {
     using t = terms<C>;
     index_t const width = t::width(at.p, owner);
     T const n = distance(j);
+    auto const x = operand<typename t::x>(owner, j, 0);
+    auto const y = operand<typename t::y>(owner, j, 0);
+    auto const z = operand<typename t::z>(owner, j, 0);
     T sum(0);
-    for (index_t d = 0; d < width; ++d)
-      sum = sum +
-            t::term(read<typename t::x>(owner, j, d), read<typename t::y>(owner, j, d), read<typename t::z>(owner, j, d), n);
+    for (index_t d = 0; d < width; ++d) sum = sum + t::term(x(d), y(d), z(d), n);
     return sum;
   }
-  /// d term / d operand N at feature d.
+  /// d term / d operand N, a function of the feature, counted from `first`.
   template <class C, int N, class Owner>
-  ATTUNE_HD T slope(Owner const& owner, index_t j, index_t d) const {
+  ATTUNE_HD auto slopes(Owner const& owner, index_t j, index_t first) const {
     using t = terms<C>;
-    using D = dual<T, 1>;
-    D x[3] = {read<typename t::x>(owner, j, d), read<typename t::y>(owner, j, d), read<typename t::z>(owner, j, d)};
-    x[N].tangent[0] = T(1);
-    return t::term(x[0], x[1], x[2], D(distance(j))).tangent[0];
+    return [x = operand<typename t::x>(owner, j, first), y = operand<typename t::y>(owner, j, first),
+            z = operand<typename t::z>(owner, j, first), n = distance(j)](index_t d) {
+      using D = dual<T, 1>;
+      D of[3] = {x(d), y(d), z(d)};
+      of[N].tangent[0] = T(1);
+      return t::term(of[0], of[1], of[2], D(n)).tangent[0];
+    };
   }
   /// Visits (contraction, its policy, its number) in the operator's order.
   template <class Visit>
@@ -136,14 +164,16 @@ struct row_pairs {
     return f.logit(x, key<T>{T(double(j))});
   }
 
-  /// v_jd behind the value gate.
-  ATTUNE_HD T value([[maybe_unused]] bound const& f, index_t j, index_t d) const {
+  /// v_j behind the value gate, a function of the feature, counted from `first`.
+  ATTUNE_HD auto values([[maybe_unused]] bound const& f, index_t j, index_t first) const {
     index_t const head = at.p.group(h, at.p.value_heads);
-    T const v = at.in.v(b, head, j, d);
+    features const v(at.in.v, b, head, j, first);
     if constexpr (Op::has_value_gate)
-      return v * f.value_gate.factor(T(at.in.value_gate(b, head, j, d)));
+      return [v, gate = features(at.in.value_gate, b, head, j, first), &f](index_t d) {
+        return v[d] * f.value_gate.factor(T(gate[d]));
+      };
     else
-      return v;
+      return [v](index_t d) { return v[d]; };
   }
 
   /// Calls visit(j) for every visible key, in ascending order.

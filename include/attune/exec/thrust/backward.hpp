@@ -49,10 +49,10 @@ class gradient_run {
       if constexpr (Op::uses(F)) {
         if constexpr (side_of(F) == input_side::query && F != field::output_gate)
           with(to.of(F), [&](tensor<T> const& g) {
-            launch(query_program<T, Op, wanted_field<operand_side::query, F>>{call_, g});
+            launch(query_program<T, Op, wanted_field<operand_side::query>>{call_, g, {F}});
           });
         if constexpr (side_of(F) == input_side::key && F != field::v && F != field::value_gate)
-          with(to.of(F), [&](tensor<T> const& g) { launch(key_program<T, Op, F>{call_, g}); });
+          with(to.of(F), [&](tensor<T> const& g) { launch(key_program<T, Op>{call_, g, {F}}); });
       }
     });
     values(to);
@@ -153,13 +153,13 @@ class gradient_run {
           if (p_.queries == 0 || p_.keys == 0) return;
           memory parts(exec_, e.size());
           tensor<T> const of_distances(parts.data(), e);
-          launch(distance_program<T, Op, wanted, I>{call_, of_distances});
+          launch(distance_program<T, Op, wanted, I>{call_, of_distances, {}});
           for_each_task(exec_, total.extents().size(),
                         gather_program<T, Op, typename x::table_of, I>{call_.at, of_distances, total});
         } else {
           memory parts(exec_, rows_of(width).size());
           tensor<T> const of_rows(parts.data(), rows_of(width));
-          launch(query_program<T, Op, wanted, I>{call_, of_rows});
+          launch(query_program<T, Op, wanted, I>{call_, of_rows, {}});
           shape const e = total.extents();
           sum(of_rows, tensor<T>(total.data(), {e.batch, e.head, 1, width}));
         }

@@ -112,15 +112,16 @@ struct pairs_program {
   }
 };
 
-/// acc[d] += dx d x / d operand, for the operands of a contraction that Wanted names.
-template <class Wanted, class C, class T, int Count, class Row, class Owner>
-ATTUNE_HD void pull_operands(Row const& row, Owner const& owner, T const& dx, index_t j, index_t first, index_t width,
-                             accumulators<T, Count>& acc) {
+/// acc[d] += dx d x / d operand, for the operands of contraction C that are wanted.
+template <class C, class Wanted, class T, int Count, class Row, class Owner>
+ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& owner, T const& dx, index_t j, index_t first,
+                             index_t width, accumulators<T, Count>& acc) {
   if (scalar<T>::vanishes(dx)) return;
   ATTUNE_KEEP_HERE(first);
   auto const pull = [&](auto n) {
     constexpr int number = decltype(n)::value;
-    if constexpr (Wanted::template wants<C, operand_of<C, number>>) {
+    if constexpr (Wanted::template may_want<C, operand_of<C, number>>) {
+      if (!wanted.template wants<operand_of<C, number>>()) return;
       auto const slope = row.view.template slopes<C, number>(owner, j, first);
       index_t const count = width - first;
       ATTUNE_UNROLL
@@ -132,33 +133,39 @@ ATTUNE_HD void pull_operands(Row const& row, Owner const& owner, T const& dx, in
   pull(std::integral_constant<int, 1>{});
   pull(std::integral_constant<int, 2>{});
 }
-template <operand_side Side, field F>
+/// One of the inputs of a side. Which one is a number: they share what is compiled for the pair, nearly all of a program.
+template <operand_side Side>
 struct wanted_field {
+  field which;
   template <class C, class Operand>
-  static constexpr bool wants = [] {
-    if constexpr (Operand::side == Side)
-      return Operand::of == F;
-    else
-      return false;
-  }();
+  static constexpr bool may_want = Operand::side == Side;
+  template <class Operand>
+  ATTUNE_HD bool wants() const {
+    return Operand::of == which;
+  }
 };
 template <class Contraction, class Table>
 struct wanted_table {
   template <class C, class Operand>
-  static constexpr bool wants = [] {
+  static constexpr bool may_want = [] {
     if constexpr (std::is_same_v<C, Contraction> && Operand::side == operand_side::table)
       return std::is_same_v<typename Operand::table_of, Table>;
     else
       return false;
   }();
+  template <class Operand>
+  ATTUNE_HD static constexpr bool wants() {
+    return true;
+  }
 };
 
-/// A row's sums over its keys of what `Wanted` names, of contraction number Only or, where that is -1, of all: the gradient of an
+/// A row's sums over its keys of what is wanted, of contraction number Only or, where that is -1, of all: the gradient of an
 /// input with queries, or a row's part of the gradient of a table.
 template <class T, class Op, class Wanted, int Only = -1>
 struct query_program {
   gradient_call<T, Op> call;
   tensor<T> to;
+  Wanted wanted;
 
   ATTUNE_HD index_t tasks() const { return row_task::count(call.at.p, stretches(to.extents().feature)); }
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
@@ -173,7 +180,7 @@ struct query_program {
       row.view.each_contraction([&](auto c, auto const& owner, auto number) {
         constexpr int at = decltype(number)::value;
         if constexpr (Only < 0 || Only == at)
-          pull_operands<Wanted, decltype(c)>(row, owner, pair.by_contraction[at], j, first, width, acc);
+          pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], j, first, width, acc);
       });
     });
     acc.write(features(to, t.b, t.h, t.i, first), width - first);
@@ -202,10 +209,11 @@ struct key_task {
 };
 
 /// The gradient of an input with keys.
-template <class T, class Op, field F>
+template <class T, class Op>
 struct key_program {
   gradient_call<T, Op> call;
   tensor<T> to;
+  wanted_field<operand_side::key> wanted;
 
   ATTUNE_HD index_t tasks() const {
     return key_task::count(call.at.p, to.extents().head, stretches<key_stretch>(to.extents().feature));
@@ -218,8 +226,7 @@ struct key_program {
     for_each_query(call, t.b, t.g, to.extents().head, t.j, [&](auto const& row, index_t, index_t) {
       auto const pair = row(t.j);
       row.view.each_contraction([&](auto c, auto const& owner, auto number) {
-        pull_operands<wanted_field<operand_side::key, F>, decltype(c)>(row, owner, pair.by_contraction[decltype(number)::value],
-                                                                       t.j, first, width, acc);
+        pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[decltype(number)::value], t.j, first, width, acc);
       });
     });
     acc.write(features(to, t.b, t.g, t.j, first), width - first);
@@ -272,6 +279,7 @@ template <class T, class Op, class Wanted, int Only>
 struct distance_program {
   gradient_call<T, Op> call;
   tensor<T> to;
+  Wanted wanted;
 
   ATTUNE_HD index_t tasks() const {
     shape const e = to.extents();
@@ -292,7 +300,7 @@ struct distance_program {
       row.view.each_contraction([&](auto c, auto const& owner, auto number) {
         constexpr int at = decltype(number)::value;
         if constexpr (Only == at)
-          pull_operands<Wanted, decltype(c)>(row, owner, pair.by_contraction[at], j, first, e.feature, acc);
+          pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], j, first, e.feature, acc);
       });
     }
     acc.write(features(to, b, h, distance, first), e.feature - first);

@@ -157,16 +157,19 @@ struct row_state {
       if (!off) lowest = math::smaller(lowest, a);
       earned = earned + mass;
       for (std::size_t d = 0; d < acc.size(); ++d) {
-        acc[d] = acc[d] + mass * value(index_t(d));
-        if (!off) second[d] = second[d] + mass * (a - reference) * value(index_t(d));
+        T const v = value(index_t(d));
+        acc[d] = acc[d] + mass * v;
+        if (!off) second[d] = second[d] + mass * (a - reference) * v;
       }
     } else {
       T const mass = normalizer.earned(a, reference);
       earned = earned + mass;
       if constexpr (Normalizer::traits.ground_mass) ground = ground + normalizer.ground(a, reference);
-      for (std::size_t d = 0; d < acc.size(); ++d) acc[d] = acc[d] + mass * value(index_t(d));
-      if constexpr (Normalizer::traits.uniform_share)
-        for (std::size_t d = 0; d < acc.size(); ++d) second[d] = second[d] + value(index_t(d));
+      for (std::size_t d = 0; d < acc.size(); ++d) {
+        T const v = value(index_t(d));
+        acc[d] = acc[d] + mass * v;
+        if constexpr (Normalizer::traits.uniform_share) second[d] = second[d] + v;
+      }
     }
   }
 

@@ -125,8 +125,10 @@ ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& 
       auto const slope = row.view.template slopes<C, number>(owner, j, first);
       index_t const count = width - first;
       ATTUNE_UNROLL
-      for (int d = 0; d < Count; ++d)
-        if (d < count) acc.x[d] = acc.x[d] + dx * slope(d);
+      for (int d = 0; d < Count; ++d) {
+        if (d >= count) break;
+        acc.x[d] = acc.x[d] + dx * slope(d);
+      }
     }
   };
   pull(std::integral_constant<int, 0>{});
@@ -254,9 +256,10 @@ struct value_program {
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
       features const by_out(call.by_out, t.b, h, i, from);
+      ATTUNE_UNROLL
       for (int d = 0; d < key_stretch; ++d) {
-        [[maybe_unused]] index_t const at = from + d;
-        if (d >= p.value_width - from) continue;
+        index_t const at = from + d;
+        if (at >= p.value_width) break;
         T const move = weight * by_out[d];
         if constexpr (Op::has_value_gate) {
           using D = dual<T, 1>;

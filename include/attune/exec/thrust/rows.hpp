@@ -54,8 +54,11 @@ struct accumulators {
   ATTUNE_HD T* end() { return x + N; }
   /// The first `count` of them, or all.
   ATTUNE_HD void write(features<T> const& to, index_t count) const {
-    for (int n = 0; n < N; ++n)
-      if (n < count) to[n] = x[n];
+    ATTUNE_UNROLL
+    for (int n = 0; n < N; ++n) {
+      if (n >= count) break;
+      to[n] = x[n];
+    }
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 #include <thrust/device_vector.h>
+#include <thrust/execution_policy.h>
 
 #include <attune/thrust.hpp>
 

@@ -3,6 +3,8 @@
 //
 // What the tests of the registry do not reach: mixtures, values wider than a task, k beyond what a column keeps, projected
 // parameters, errors.
+#include <thrust/execution_policy.h>
+
 #include <attune/thrust.hpp>
 
 #if defined(XSIMD_VERSION_MAJOR) || defined(EIGEN_WORLD_VERSION) || defined(BOOST_LIB_VERSION)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <thrust/execution_policy.h>
 
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>

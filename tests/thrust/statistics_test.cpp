@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <thrust/execution_policy.h>
 
 #include <attune/reference.hpp>
 #include <attune/thrust.hpp>

@@ -6,7 +6,8 @@
 
 #include <type_traits>
 
-#include <thrust/execution_policy.h>
+// Not thrust/execution_policy.h, which brings every algorithm of two systems, some 3 s of nvcc: who names a policy includes it.
+#include <thrust/for_each.h>
 
 #include <attune/core/tensor.hpp>
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include <attune/policies/kernel/scalar.hpp>
 #include <attune/sorted/operators.hpp>
@@ -24,9 +25,9 @@ struct gaussian_certificate {
 
   double share() const { return discarded + truncated + rounded; }
   /// |out - exact| <= output() max|v|, before rounding to the tensor's type: weights move by 2 share / (1 - share) in sum at most.
-  double output() const { return 2 * share() / (1 - share()); }
-  /// |lse - exact| <= lse(), before rounding to the tensor's type.
-  double lse() const { return share() / (1 - share()); }
+  double output() const { return 2 * lse(); }
+  /// |lse - exact| <= lse(), before rounding to the tensor's type. Infinite where nothing is promised.
+  double lse() const { return share() < 1 ? share() / (1 - share()) : std::numeric_limits<double>::infinity(); }
   void include(gaussian_certificate const& other) {
     discarded = std::max(discarded, other.discarded);
     truncated = std::max(truncated, other.truncated);

@@ -138,7 +138,7 @@ class wave_boxes {
     // a tile of queries, however few.
     constexpr double by_query = 24, by_key = 30, least_queries = 0.12;
     double const by_row = by_waves * tolerance_ * share, near = std::sqrt(-std::log(by_distance * tolerance_ * share));
-    index_t const beyond = index_t(std::ceil(near / width_));
+    index_t const beyond = index_t(std::min(std::ceil(near / width_), double(cells_)));
     estimate e{
         {first, last, std::max<index_t>(0, first - beyond), std::min(cells_, last + beyond), near * (1 - 1e-9), {}}, 0, 0, 0};
     double const keys = double(keys_[std::size_t(e.box.last_key)] - keys_[std::size_t(e.box.first_key)]);

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -172,25 +171,25 @@ struct lone_row {
            index_t i, index_t count, double* row)
       : reference(unseen_reference<double>()), mass(0) {
     std::fill_n(row, e.width, 0.0);
-    kernel::scalar_sort::bound<double> const kernel{tau};
-    key<double> const any{0.0};
-    double const q = on.q[std::size_t(i)], unit = std::sqrt(tau);
+    // In units of sqrt(tau): squares of what is left neither overflow nor lose digits where the row has mass.
+    double const unit = std::sqrt(tau), q = on.q[std::size_t(i)];
+    auto const apart = [&](index_t j) { return (q - on.k[std::size_t(j)]) / unit; };
     double away = std::numeric_limits<double>::infinity(), farthest = 0;
-    for (index_t j = 0; j < count; ++j) away = std::min(away, std::fabs(q - on.k[std::size_t(j)]));
-    reference = kernel.score(away, any);
-    double const reach = window_reach(away / unit, double(count), std::log(tolerance / 4)) * unit;
+    for (index_t j = 0; j < count; ++j) away = std::min(away, std::fabs(apart(j)));
+    reference = -away * away;
+    double const reach = window_reach(away, double(count), std::log(tolerance / 4));
     for (index_t j = 0; j < count; ++j) {
-      double const x = q - on.k[std::size_t(j)];
+      double const x = apart(j);
       if (!(std::fabs(x) <= reach)) continue;
-      double const s = kernel.score(x, any), w = normalizer::softmax::bound<double>{}.earned(s, reference);
-      farthest = std::max(farthest, -s);
+      double const w = normalizer::softmax::bound<double>{}.earned(-x * x, reference);
+      farthest = std::max(farthest, x * x);
       mass += w;
       ++met;
       index_t const step = in.v.steps().feature;
       T const* const v = in.v.row(b, e.value_head(h), j);
       for (index_t f = 0; f < e.width; ++f) row[f] += w * double(v[f * step]);
     }
-    left_out.discarded = double(count - met) * std::exp(kernel.score(reach, any) - reference) / mass;
+    left_out.discarded = double(count - met) * std::exp(-reach * reach - reference) / mass;
     left_out.rounded = rounding_of_pairs(met, farthest);
     left_out.boxes = 1;
   }
@@ -207,28 +206,23 @@ struct box_stairs {
 /// One for each box; every query is in one of them.
 inline std::vector<box_stairs> stairs_of_boxes(staircase const& all, wave_boxes const& line) {
   std::vector<box_stairs> of(line.boxes().size());
-  struct cell {
-    std::size_t home, first, last;  ///< the box of its queries, and those that want its keys
-  };
-  std::array<cell, wave_boxes::most_cells> cells;
-  cells.fill({0, of.size(), 0});
+  // By cell: the box of its queries, and the boxes that want its keys. Those need not be neighbours: one whose rows are heavy looks less
+  // far than the boxes on either side of it.
+  std::vector<std::size_t> home(std::size_t(line.cells()));
+  std::vector<std::vector<box_stairs*>> takers(home.size());
   for (std::size_t b = 0; b < of.size(); ++b) {
     wave_box const& box = line.boxes()[b];
-    for (index_t c = box.first; c < box.last; ++c) cells[std::size_t(c)].home = b;
-    for (index_t c = box.first_key; c < box.last_key; ++c) {
-      cell& at = cells[std::size_t(c)];
-      at.first = std::min(at.first, b), at.last = b + 1;
-    }
+    for (index_t c = box.first; c < box.last; ++c) home[std::size_t(c)] = b;
+    for (index_t c = box.first_key; c < box.last_key; ++c) takers[std::size_t(c)].push_back(&of[b]);
   }
   index_t n = 0;
   for (index_t r = 0; r < index_t(all.seen.size()); ++r) {
     for (; n < all.seen[std::size_t(r)]; ++n) {
       index_t const j = all.key(n);
-      cell const& at = cells[line.cell_of_key(j)];
-      for (std::size_t b = at.first; b < at.last; ++b) of[b].keys.push_back(j);
+      for (box_stairs* const taker : takers[line.cell_of_key(j)]) taker->keys.push_back(j);
     }
     index_t const i = all.query(r);
-    box_stairs& own = of[cells[line.cell_of_query(i)].home];
+    box_stairs& own = of[home[line.cell_of_query(i)]];
     own.queries.push_back(i);
     own.seen.push_back(index_t(own.keys.size()));
     own.hidden.push_back(n - index_t(own.keys.size()));

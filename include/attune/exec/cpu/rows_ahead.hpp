@@ -34,9 +34,9 @@ struct rows_ahead {
   /// Asks for the first `Lines` lines of the first row, and drops it.
   template <int Lines>
   ATTUNE_INLINE void ask_next() {
-    if (rows-- > 0)
-      for (int l = 0; l < Lines; ++l) ATTUNE_PREFETCH(first + l * line);
-    first += step;
+    if (rows <= 0) return;
+    for (int l = 0; l < Lines; ++l) ATTUNE_PREFETCH(first + l * line);
+    if (--rows > 0) first += step;
   }
   /// Asks for rows [from, to), or as many of them as there are.
   ATTUNE_INLINE void ask_rows(index_t from, index_t to) const {

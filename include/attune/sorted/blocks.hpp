@@ -32,6 +32,7 @@ class pair_tiles {
 
  public:
   static constexpr index_t queries = tile::queries;  ///< of a tile
+  static_assert(queries % tile::rows == 0 || queries == 4, "rows are put by whole tiles of products, or by 4");
 
   pair_tiles(Weigh const& weigh, pair_numbers<numbers> const& of, index_t most_keys, index_t width)
       : weigh_(weigh), of_(of), values_(most_keys, width), row_step_(values_.count() * values_.columns),
@@ -51,30 +52,26 @@ class pair_tiles {
     for (std::size_t n = 0; n < numbers; ++n) key_[n][std::size_t(s)] = of_.k[n][std::size_t(j)];
   }
 
-  /// Before a tile of queries: its rows begin at 0, in the caller's memory.
-  void begin_rows(double* to, index_t count) {
-    for (index_t t = 0; t < count; ++t) row_[t] = to + t * row_step_;
-    std::fill(to, to + count * row_step_, 0.0);
+  /// For the numbers of a key that is loaded soon.
+  void ask_for_key(index_t j) const {
+    for (auto const& x : of_.k) ATTUNE_PREFETCH(&x[std::size_t(j)]);
+  }
+
+  /// Before a tile of queries: its rows begin at 0, here or in the caller's memory, which has `queries` rows.
+  void begin_rows() { begin_rows(rows_.data()); }
+  void begin_rows(double* to) {
+    to_ = to;
+    known_ = {};
     std::fill(mass_, mass_ + queries, 0.0);
-    known_ = nullptr;
   }
   /// Its rows begin, here, as row t = sum over s in [0, n) of weights[s][t] known_s. That is summed together with its pairs.
   void begin_rows(double const* weights, panels<Arch> const& known, index_t n) {
-    for (index_t t = 0; t < queries; ++t) row_[t] = rows_.data() + t * row_step_;
-    std::fill(mass_, mass_ + queries, 0.0);
-    known_ = &known;
-    known_weights_ = weights;
-    known_count_ = n;
-  }
-  /// Row t of the tile goes on from sums in the caller's memory.
-  void resume_row(index_t t, double* row, double mass) {
-    row_[t] = row;
-    mass_[t] = mass;
-    known_ = nullptr;
+    begin_rows();
+    known_ = {weights, &known, n};
   }
   index_t row_step() const { return row_step_; }
   /// Sums of row t of the tile: numbers up to a whole panel, and the mass.
-  double* row(index_t t) { return row_[t]; }
+  double* row(index_t t) { return to_ + t * row_step_; }
   double& mass(index_t t) { return mass_[t]; }
 
   /// Query ids[t] meets the first count[t] keys of the block; counts ascend.
@@ -82,7 +79,7 @@ class pair_tiles {
     if (count.back() > 0) weigh(ids, count);
     for (index_t t = 0; t < index_t(ids.size()); t += tile::rows) {
       index_t const some = std::min<index_t>(tile::rows, index_t(ids.size()) - t);
-      add_to_rows(t, some, values_.finite() ? count[std::size_t(t + some - 1)] : 0);
+      put_rows(t, some, values_.finite() ? count[std::size_t(t + some - 1)] : 0);
     }
     if (values_.finite()) return;
     // 0 times a value that is not finite is not 0: only pairs that are visible.
@@ -121,29 +118,27 @@ class pair_tiles {
     for (int v = 0; v < tile::vectors; ++v)
       (batch::load_aligned(mass_ + v * tile::lanes) + mass[v]).store_aligned(mass_ + v * tile::lanes);
   }
-  /// Rows [first, first + some) of the tile, of one tile of products: adds the first n keys of the block, and what is known.
-  void add_to_rows(index_t first, index_t some, index_t n) {
-    if (n == 0 && known_ == nullptr) return;
+  /// Rows [first, first + some) of the tile, of one tile of products: what is known, and the first n keys of the block.
+  void put_rows(index_t first, index_t some, index_t n) {
     for (index_t p = 0; p < values_.count(); ++p) {
-      panel_product const pairs{weights_.data() + first, 1, queries, values_.panel(p), n};
-      index_t const column = p * values_.columns;
-      if (known_ != nullptr)
-        put_products<Arch>({known_weights_ + first, 1, queries, known_->panel(p), known_count_}, pairs, some,
-                           row_[first] + column, row_step_);
-      else
-        add_products<Arch>(pairs, some, [to = row_ + first, column](index_t t) { return to[t] + column; });
+      panel_product known{};
+      if (known_.n > 0) known = {known_.weights + first, 1, queries, known_.rows->panel(p), known_.n};
+      put_products<Arch>(known, {weights_.data() + first, 1, queries, values_.panel(p), n}, some,
+                         row(first) + p * values_.columns, row_step_);
     }
   }
 
   Weigh weigh_;
   pair_numbers<numbers> const& of_;
-  panels<Arch> const* known_ = nullptr;
-  double const* known_weights_ = nullptr;
-  index_t known_count_ = 0;
+  struct {
+    double const* weights = nullptr;
+    panels<Arch> const* rows = nullptr;
+    index_t n = 0;
+  } known_;
   panels<Arch> values_;
   index_t row_step_;
   exec_cpu::aligned_buffer<double> rows_, weights_;
-  double* row_[queries] = {};
+  double* to_ = nullptr;
   alignas(64) double mass_[queries];
   std::array<std::vector<double>, numbers> key_;
 };

@@ -118,17 +118,19 @@ class cell_rows {
   cell_rows(index_t cells, index_t width) : sums_(cells, width), mass_(std::size_t(cells), 0.0) {}
   double* panel(index_t p) { return sums_.panel(p); }
   double& mass(index_t c) { return mass_[std::size_t(c)]; }
+  double mass(index_t c) const { return mass_[std::size_t(c)]; }
 
-  /// row += factor * sums of cell c; mass likewise.
-  void add_to(double* row, double& mass, index_t c, double factor) const {
-    for (index_t p = 0; p < sums_.count(); ++p)
+  /// row += earlier + a * sums of cell c in x + b * those in y
+  static void add_to(double* row, double const* earlier, index_t c, cell_rows const& x, double a, cell_rows const& y,
+                     double b) {
+    for (index_t p = 0; p < x.sums_.count(); ++p)
       for (int v = 0; v < tile::vectors; ++v) {
-        double* const at = row + p * columns + v * tile::lanes;
-        simd::multiply_add(batch(factor), batch::load_aligned(sums_.panel(p) + c * columns + v * tile::lanes),
-                           batch::load_aligned(at))
-            .store_aligned(at);
+        index_t const at = p * columns + v * tile::lanes, of_cell = c * columns + v * tile::lanes;
+        batch const sum = batch::load_aligned(row + at) + batch::load_aligned(earlier + at);
+        simd::multiply_add(batch(a), batch::load_aligned(x.sums_.panel(p) + of_cell),
+                           simd::multiply_add(batch(b), batch::load_aligned(y.sums_.panel(p) + of_cell), sum))
+            .store_aligned(row + at);
       }
-    mass += factor * mass_[std::size_t(c)];
   }
 
  private:
@@ -182,7 +184,7 @@ struct block_keys {
 /// Walks a staircase by blocks and cells. Weigh: the weight of a pair, by the numbers `of` of its positions. Far: what is known of earlier
 /// blocks,
 ///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase;
-///   add_to(row, mass, i, c): what query i of cell c gets from the keys of other cells.
+///   add_to(row, mass, earlier, i, c): what query i of cell c gets from the keys of other cells, and a row of earlier sums.
 ///
 /// A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the others, block by block.
 /// What the first leaves for the second stays in cache.
@@ -219,21 +221,32 @@ class cell_walk {
     block_of_.clear();
     for (index_t block_first = from; end_ < rows_ && stairs_.seen[std::size_t(end_)] <= to; ++end_) {
       while (stairs_.seen[std::size_t(end_)] > block_first + cells_.size()) block_first += cells_.size();
-      block_of_.push_back(block_first);
+      block_of_.push_back(number(block_first));
     }
     index_t const count = end_ - begin_;
-    if (count > room_) sums_ = exec_cpu::aligned_buffer<double>((room_ = count) * tiles_.row_step());
+    if (count > room_)  // and a tile: the last of a cell is put whole
+      sums_ = exec_cpu::aligned_buffer<double>(((room_ = count) + tiles_.queries) * tiles_.row_step());
     masses_.assign(std::size_t(count), 0.0);
     place_.assign(std::size_t(count), 0);
     placed_ = 0;
   }
-  /// For the values of a cell that is met soon: they lie all over the sequence.
+  /// For keys of a cell that is met soon: they lie all over the sequence.
   void ask(std::span<number const> members, index_t end) const {
     for (number const n : members) {
       if (n >= end) break;
-      index_t const j = stairs_.key(n);
-      exec_cpu::rows_ahead(v_, b_, h_, j, j + 1).ask(0, 0, width_ * index_t(sizeof(T)));
+      ask_for_key(n);
     }
+  }
+  void ask_for_key(index_t n) const {
+    index_t const j = stairs_.key(n);
+    exec_cpu::rows_ahead(v_, b_, h_, j, j + 1).ask_alone(0);
+    tiles_.ask_for_key(j);
+  }
+  /// Where a query's keys of earlier blocks in its own cell are summed.
+  double* sums(index_t place) { return sums_.data() + place * tiles_.row_step(); }
+  void ask_for_sums(index_t r) {
+    char const* const row = reinterpret_cast<char const*>(sums(place_[std::size_t(r - begin_)]));
+    for (index_t at = 0; at < tiles_.row_step() * index_t(sizeof(double)); at += 64) ATTUNE_PREFETCH(row + at);
   }
   void load(index_t s, index_t n) {
     index_t const j = stairs_.key(n);
@@ -253,13 +266,13 @@ class cell_walk {
       for (; more() && index_t(ids_.size()) < tiles_.queries; ++at) {
         index_t const r = queries_of_.all[std::size_t(at)];
         while (met < index_t(members.size()) && members[std::size_t(met)] < block_of_[std::size_t(r - begin_)]) ++met;
-        place_[std::size_t(r - begin_)] = placed_ + index_t(ids_.size());
+        place_[std::size_t(r - begin_)] = number(placed_ + index_t(ids_.size()));
         ids_.push_back(stairs_.query(r));
         count_.push_back(met);
       }
       if (loaded == 0) tiles_.begin_keys();
       for (; loaded < met; ++loaded) load(loaded, members[std::size_t(loaded)]);
-      tiles_.begin_rows(sums_.data() + placed_ * tiles_.row_step(), index_t(ids_.size()));
+      tiles_.begin_rows(sums(placed_));
       tiles_.add_pairs(ids_, count_);
       for (std::size_t t = 0; t < ids_.size(); ++t) masses_[std::size_t(placed_) + t] = tiles_.mass(index_t(t));
       placed_ += index_t(ids_.size());
@@ -272,17 +285,24 @@ class cell_walk {
     walk_blocks(
         stairs_, from, to, cells_.size(), begin_, tiles_,
         [&](index_t first, index_t last) {
-          for (index_t n = first; n < last; ++n) load(n - first, n);
-        },
-        [&](std::span<index_t const> queries, index_t r, index_t first) {
-          for (index_t t = 0; t < index_t(queries.size()); ++t) {
-            index_t const place = place_[std::size_t(r + t - begin_)];
-            tiles_.resume_row(t, sums_.data() + place * tiles_.row_step(), masses_[std::size_t(place)]);
-            if (first > 0) far_.add_to(tiles_.row(t), tiles_.mass(t), queries[std::size_t(t)], cells_.of_query(r + t));
+          for (index_t n = first; n < last; ++n) {
+            load(n - first, n);
+            if (n + cells_.size() < keys_) ask_for_key(n + cells_.size());
           }
         },
-        [&](std::span<index_t const> count, index_t r, index_t) {
-          for (index_t t = 0; t < index_t(count.size()); ++t) finish(stairs_.query(r + t), tiles_.row(t), tiles_.mass(t));
+        [&](std::span<index_t const> queries, index_t r, index_t) {
+          tiles_.begin_rows();
+          for (index_t t = 0; t < index_t(queries.size()); ++t) ask_for_sums(r + t);
+        },
+        [&](std::span<index_t const> count, index_t r, index_t first) {
+          for (index_t t = 0; t < index_t(count.size()); ++t) {
+            index_t const i = stairs_.query(r + t), place = place_[std::size_t(r + t - begin_)];
+            if (first > 0) {
+              tiles_.mass(t) += masses_[std::size_t(place)];
+              far_.add_to(tiles_.row(t), tiles_.mass(t), sums(place), i, cells_.of_query(r + t));
+            }
+            finish(i, tiles_.row(t), tiles_.mass(t));
+          }
         },
         [&](index_t first, index_t last) {
           in_block_.clear();
@@ -304,8 +324,8 @@ class cell_walk {
   pair_tiles<Arch, Weigh> tiles_;
   Far<Arch> far_;
   // of a part
-  index_t begin_ = 0, end_ = 0;            ///< its queries
-  std::vector<index_t> block_of_, place_;  ///< of each: the first key of its block; where its sums are
+  index_t begin_ = 0, end_ = 0;           ///< its queries
+  std::vector<number> block_of_, place_;  ///< of each: the first key of its block; where its sums are
   exec_cpu::aligned_buffer<double> sums_{0};
   std::vector<double> masses_;
   index_t room_ = 0, placed_ = 0;

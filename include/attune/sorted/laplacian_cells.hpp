@@ -48,9 +48,10 @@ class laplacian_far {
       }
     }
   }
-  void add_to(double* row, double& mass, index_t i, index_t c) const {
-    left_.add_to(row, mass, c, of_.q[0][std::size_t(i)]);
-    right_.add_to(row, mass, c, of_.q[1][std::size_t(i)]);
+  void add_to(double* row, double& mass, double const* earlier, index_t i, index_t c) const {
+    double const a = of_.q[0][std::size_t(i)], b = of_.q[1][std::size_t(i)];
+    cell_rows<Arch>::add_to(row, earlier, c, left_, a, right_, b);
+    mass += a * left_.mass(c) + b * right_.mass(c);
   }
 
  private:

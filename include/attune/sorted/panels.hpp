@@ -86,25 +86,7 @@ ATTUNE_INLINE void sum_products(B (&acc)[Rows][Vectors], index_t first, More con
   (..., exec_cpu::multiply<double, Arch, Rows, Vectors>(acc, x.a + first * x.row_step, x.row_step, x.step, x.panel, x.n));
 }
 
-/// add_products for rows [first, first + Rows) that are before `rows`.
-template <class Arch, int Rows, class To>
-ATTUNE_NOINLINE void add_rows_of_products(panel_product const& x, index_t first, index_t rows, To const& to) {
-  using tile = exec_cpu::tiling<double, Arch>;
-  using batch = typename tile::batch;
-  batch acc[Rows][tile::vectors];
-  sum_products<Arch>(acc, first, x);
-  alignas(64) double sums[Rows][tile::queries];
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-    for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(sums[r] + v * tile::lanes);
-  for (index_t r = 0; r < std::min<index_t>(Rows, rows - first); ++r)
-    for (int v = 0; v < tile::vectors; ++v) {
-      double* const at = to(first + r) + v * tile::lanes;
-      (batch::load_aligned(at) + batch::load_aligned(sums[r] + v * tile::lanes)).store_aligned(at);
-    }
-}
-/// The same for whole tiles of rows that lie in a panel.
+/// Rows [first, first + Rows) of add_products.
 template <class Arch, int Rows>
 ATTUNE_NOINLINE void add_panel_of_products(panel_product const& x, index_t first, double* to) {
   using tile = exec_cpu::tiling<double, Arch>;
@@ -145,12 +127,7 @@ void in_tiles_of_rows(index_t rows, Part const& part) {
       part(first, std::integral_constant<int, whole>{});
 }
 
-/// to(r)[columns] += row r of x, for r in [0, rows); x.a has whole tiles of rows.
-template <class Arch, class To>
-void add_products(panel_product const& x, index_t rows, To const& to) {
-  in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { add_rows_of_products<Arch, some()>(x, first, rows, to); });
-}
-/// The same for a panel of rows; it has whole tiles of rows too.
+/// Row r of the panel += row r of x, for r in [0, rows); x.a and the panel have whole tiles of rows.
 template <class Arch>
 void add_products(panel_product const& x, index_t rows, double* panel) {
   in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { add_panel_of_products<Arch, some()>(x, first, panel); });

@@ -6,6 +6,7 @@
 // Moments of each cell are about its own edge: nothing cancels, wherever on the line it lies.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 #include <vector>
 
@@ -48,11 +49,10 @@ class relu_far {
         });
     for (index_t p = 0; p < values.count(); ++p) add_panel(keys, values.panel(p), sums_.panel(p), moments_.panel(p));
   }
-  void add_to(double* row, double& mass, index_t i, index_t c) const {
-    double const x = of_.q[0][std::size_t(i)] - cells_.edge(c);
-    if (!(x >= 0)) return;  // left of all keys
-    moments_.add_to(row, mass, c, 1);
-    sums_.add_to(row, mass, c, x);
+  void add_to(double* row, double& mass, double const* earlier, index_t i, index_t c) const {
+    double const x = std::max(of_.q[0][std::size_t(i)] - cells_.edge(c), 0.0);  // below 0: left of all keys
+    cell_rows<Arch>::add_to(row, earlier, c, moments_, 1, sums_, x);
+    mass += moments_.mass(c) + x * sums_.mass(c);
   }
 
  private:

@@ -74,21 +74,20 @@ inline void load(W* ATTUNE_RESTRICT to, tensor<T> const& from, index_t b, index_
   for (index_t d = whole; d < width; ++d) to[d] = W(x[d * step]);
   to[width] = last;
 }
-/// The features of a row, back into a tensor.
+/// The features of a row times a factor, back into a tensor.
 template <class T, class W>
-inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const* ATTUNE_RESTRICT from) {
+inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const* ATTUNE_RESTRICT from, W const& factor = W(1)) {
   index_t const width = to.extents().feature, step = to.steps().feature, whole = step == 1 ? width / block * block : 0;
   T* ATTUNE_RESTRICT const x = to.row(b, h, i);
   for (index_t d = 0; d < whole; d += block)
-    for (index_t e = 0; e < block; ++e) x[d + e] = T(from[d + e]);
-  for (index_t d = whole; d < width; ++d) x[d * step] = T(from[d]);
+    for (index_t e = 0; e < block; ++e) x[d + e] = T(from[d + e] * factor);
+  for (index_t d = whole; d < width; ++d) x[d * step] = T(from[d] * factor);
 }
 
 /// A row of sums as its normalizer finishes it.
 template <class T, class W>
-void store_row(results<T> const& to, index_t b, index_t h, index_t i, W* row, finished_row<W> const& done) {
-  for (index_t f = 0; f < to.out.extents().feature; ++f) row[f] = row[f] * done.value_factor;
-  store(to.out, b, h, i, row);
+void store_row(results<T> const& to, index_t b, index_t h, index_t i, W const* row, finished_row<W> const& done) {
+  store(to.out, b, h, i, row, done.value_factor);
   if (!to.lse.absent()) to.lse(b, h, i, 0) = T(done.lse);
 }
 /// The outputs of a head, a row and an lse per query: finish(i) makes row i of the sums an output and returns its lse.

@@ -254,9 +254,7 @@ double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, l
   double const of_pairs = 0x1p-53 * double(size) * (64 + 4 * line.range());
   pair_numbers<1> const places{{of_q}, {of_k}};
   pair_tiles<Arch, weigh_gaussian> tiles({}, places, size, e.width);
-  auto const ask_for_row = [&](index_t j) {
-    exec_cpu::rows_ahead(in.v, b, group, j, j + 1).ask(0, 0, e.width * index_t(sizeof(T)));
-  };
+  auto const ask_for_row = [&](index_t j) { exec_cpu::rows_ahead(in.v, b, group, j, j + 1).ask_alone(0); };
   bool finite = true;
   for (std::size_t n = 0; n < stairs_of.size() && finite; ++n) {
     wave_box const& box = line.boxes()[n];

@@ -56,6 +56,12 @@ struct rows_ahead {
     if (j < rows)
       for (char const *at = first + j * step + from, *last = at + (to - from); at < last; at += line) ATTUNE_PREFETCH(at);
   }
+  /// Asks for a row whose neighbours are not wanted: for the line too that it ends in, if it does not begin one.
+  ATTUNE_INLINE void ask_alone(index_t j) const {
+    if (j >= rows || bytes == 0) return;
+    ask(j, 0, bytes);
+    ATTUNE_PREFETCH(first + j * step + bytes - 1);
+  }
 };
 
 /// Asks for rows [from, to) of a head.

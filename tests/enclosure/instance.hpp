@@ -7,6 +7,7 @@
 // ATTUNE_INSTANCES_ENCLOSURE is defined.
 #pragma once
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -172,13 +173,20 @@ gradients vjp_enclosed(Op const& op, problem const& p, cotangent const& by, slot
   return places;
 }
 
+inline std::string in_full(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", x);
+  return text;
+}
+
 /// Throws where one of the numbers is farther from the exact ones than is promised; absent outputs and promises hold.
 inline void hold(array const& computed, std::vector<enclosed_number> const& exact,
                  std::vector<testing::bounded_number> const& promised, std::string const& what) {
   for (std::size_t n = 0; n < promised.size() && !computed.empty(); ++n)
     if (double const share = testing::used_share(computed.data.at(n), exact.at(n), promised[n]); share > 1)
-      throw std::runtime_error(what + " " + std::to_string(n) + " is " + std::to_string(computed.data[n]) + ", off by " +
-                               std::to_string(share) + " times its bound");
+      throw std::runtime_error(what + " " + std::to_string(n) + " is " + in_full(computed.data[n]) + ", off by " +
+                               in_full(share) + " times its bound of " + in_full(promised[n].bound) + " from " +
+                               in_full(exact.at(n).lower));
 }
 
 /// What an executor computed in this format, unless it breaks a bound.

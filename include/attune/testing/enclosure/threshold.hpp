@@ -88,6 +88,10 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
   bracket<interval> at = level_bracket(exponential.lead(k), k, column.size());
   at = {point(at.low.lower()), point(at.high.upper())};
   guess_level(exponential, k, column, sum, at);
+  // Scores are differences to the level: where it is counted from the maximum nothing is gained by knowing a level next to 0, or 0 itself
+  // (the end of the bracket, where no key has a weight), to more bits than these.
+  interval const finest =
+      exponential.lead(k) * interval(std::ldexp(1.0, -int(std::min(testing::detail::interval_bits(), 1000L))));
   for (bool shrinks = true; shrinks;) {
     interval const levels = interval::hull(at.low, at.high), width = at.high - at.low, middle = levels.middle();
     interval const f = sum.excess(middle);
@@ -97,7 +101,7 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
       at.low = interval::larger(at.low, point(next.lower()));
       at.high = interval::smaller(at.high, point(next.upper()));
     }
-    shrinks = ((at.high - at.low) * interval(1.25) < width).holds();
+    shrinks = ((at.high - at.low) * interval(1.25) < width).holds() && !(width <= finest).holds();
   }
   // Where a number of few bits is the very level, scores on the threshold and ties of rounding are known for what they are.
   interval const levels = interval::hull(at.low, at.high), simple = levels.simplest();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -98,6 +100,25 @@ TEST_CASE("equal keys share the weight exactly, in every format") {
     CHECK(e.at_weight(0, 0, 0, 0).rounded == 0.5);
     CHECK(e.at_out(0, 0, 0, 0).rounded == 2.5);
     CHECK(e.at_lse(0, 0, 0).rounded == testing::rounded_to(s, 3 + std::log(2.)));
+  }
+}
+
+TEST_CASE("a level at the end of its bracket is found: rows of -inf, and of one key that has all the weight") {
+  float const off = -std::numeric_limits<float>::infinity();
+  std::vector<float> const q{1}, v{1, 4};
+  for (double const alpha : {1.0, 1.125, 1.75}) {
+    auto const weights = [&](std::vector<float> const& k) {
+      auto const e = enclose(attention(kernel::dot_product{}, normalizer::entmax{alpha}),
+                             {.q = tensor<float const>(q, shape{1, 1, 1, 1}),
+                              .k = tensor<float const>(k, shape{1, 1, 2, 1}),
+                              .v = tensor<float const>(v, shape{1, 1, 2, 1})},
+                             {}, testing::enclosed_weights::all);
+      CHECK(e.undecided() == 0);
+      return std::pair{e.at_weight(0, 0, 0, 0).rounded, e.at_weight(0, 0, 0, 1).rounded};
+    };
+    CHECK(weights({off, off}) == std::pair{0.0, 0.0});
+    CHECK(weights({0, off}) == std::pair{1.0, 0.0});
+    CHECK(weights({0, -1e6f}) == std::pair{1.0, 0.0});  // where alpha is 1 the level is 1e-434294
   }
 }
 

@@ -82,6 +82,7 @@ class row_bounds {
     weighed_ = attune::detail::weigh<normalizer>(f.normalizer, seen_, exact.visible);
     out_error_.assign(width, {});
     lse_error_ = ground_error_ = {};
+    mass_factor_ = 1;
     spread_.assign(width, 0);
     squares_.assign(width, 0);
     if constexpr (is.family == row_family::masses)
@@ -154,6 +155,7 @@ class row_bounds {
     auto const by = finish_masses<normalizer>(op_.bind(moving).normalizer, D(m), earned, ground, D(visible));
     auto const done = finish_masses<normalizer>(loose.normalizer, rounded(m), rounded(E), rounded(G), rounded(visible));
     double const A = done.value_factor.value;
+    if (std::isfinite(A)) mass_factor_ = std::fmax(1, std::fabs(A));
 
     struct change {
       double up_e, up_g, down_e, down_g, own_e, own_g;
@@ -337,8 +339,10 @@ class row_bounds {
     // A double reference judges doubles: its own error counts as much as theirs.
     double const own = how_.arithmetic == storage::fp64 ? 2 : 1;
     double const n = double(seen_.keys.size());
+    double const lost = mass_factor_ * number.least;  // with a mass that underflows, of each key
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
+      double const underflow = 16 * number.least + lost * plain_size(x);
       bounded_number r;
       for (std::size_t k = 0; k < seen_.keys.size(); ++k)
         if (!(Op::has_threshold && weighed_.weights[k] == 0)) r.value += weighed_.weights[k] * value(k, x);
@@ -359,12 +363,12 @@ class row_bounds {
         scatter *= factor;
         r.value *= attune::detail::output_factor<double>(in_, p_, f, b_, h_, i_, d);
       }
-      double const all = worst + rough + 16 * number.least;
+      double const all = worst + rough + underflow;
       double const stored = out_format.unit * (magnitude(r.value) + all) + out_format.step / 2;
       // fp64 and fp32 outputs are rounded by the last operation, which is charged already.
       bool const narrow = out_format.unit > number.unit;
       r.bound = all + (narrow ? stored : 0);
-      r.drift = walk + 16 * number.least;
+      r.drift = walk + underflow;
       // Over a binade the spacing halves: a rounding error has at most the deviation unit |x| / sqrt 3.
       r.scatter = std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.);
       if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
@@ -372,7 +376,7 @@ class row_bounds {
       to.out.push_back(r);
     }
     auto const number_of_row = [&](double value, row_error const& e) {
-      double const tiny = 16 * number.least;
+      double const tiny = 16 * number.least + n * lost;
       return std::isfinite(value) ? bounded_number{value, own * e.worst + tiny, own * e.walk + tiny, 0}
                                   : bounded_number{value, 0, 0, 0};
     };
@@ -400,6 +404,7 @@ class row_bounds {
   std::vector<double> delta_, values_, value_errors_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;
+  double mass_factor_ = 1;       ///< of an earned mass in the weight that it becomes, or 1 if that is more
   std::vector<double> spread_;   ///< sum |w v|
   std::vector<double> squares_;  ///< sum (w v)^2
 };

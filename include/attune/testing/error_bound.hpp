@@ -342,15 +342,16 @@ class row_bounds {
     double const lost = mass_factor_ * number.least;  // with a mass that underflows, of each key
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
-      double const underflow = 16 * number.least + lost * plain_size(x);
+      double const plain = plain_size(x);
       bounded_number r;
       for (std::size_t k = 0; k < seen_.keys.size(); ++k)
         if (!(Op::has_threshold && weighed_.weights[k] == 0)) r.value += weighed_.weights[k] * value(k, x);
       if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground_value(d);
-      double worst = own * out_error_[x].worst, walk = own * out_error_[x].walk, rough = 0, scatter = 0;
+      double worst = own * out_error_[x].worst + lost * plain, walk = own * out_error_[x].walk + lost * plain;
+      double rough = 0, scatter = 0;
       if (coarse) {
         // Rounded before or after the division, in the numerator alone or in both places.
-        double const tiny = weights.step / 2 * plain_size(x);
+        double const tiny = weights.step / 2 * plain;
         rough = weights.unit * (spread_[x] + magnitude(r.value)) + tiny;
         scatter = weights.unit * (std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1))) + tiny;
       }
@@ -363,12 +364,12 @@ class row_bounds {
         scatter *= factor;
         r.value *= attune::detail::output_factor<double>(in_, p_, f, b_, h_, i_, d);
       }
-      double const all = worst + rough + underflow;
+      double const all = worst + rough + 16 * number.least;
       double const stored = out_format.unit * (magnitude(r.value) + all) + out_format.step / 2;
       // fp64 and fp32 outputs are rounded by the last operation, which is charged already.
       bool const narrow = out_format.unit > number.unit;
       r.bound = all + (narrow ? stored : 0);
-      r.drift = walk + underflow;
+      r.drift = walk + 16 * number.least;
       // Over a binade the spacing halves: a rounding error has at most the deviation unit |x| / sqrt 3.
       r.scatter = std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.);
       if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;

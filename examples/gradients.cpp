@@ -18,7 +18,7 @@ struct linear_tail {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.reference = mass_reference::none};
   parameter threshold = 0;
-  static constexpr auto parameters() { return std::tuple{listed("threshold", &linear_tail::threshold)}; }
+  static constexpr auto parameters() { return std::array{listed("threshold", &linear_tail::threshold)}; }
 
   template <class T>
   struct bound {

@@ -37,7 +37,7 @@ struct log_distance {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::none;
   parameter rate = 1;
-  static constexpr auto parameters() { return std::tuple{listed("rate", &log_distance::rate)}; }
+  static constexpr auto parameters() { return std::array{listed("rate", &log_distance::rate)}; }
   template <class T>
   struct bound {
     T rate, position;
@@ -56,7 +56,7 @@ struct tanh_gate {
   static constexpr auto role = policy_role::gate;
   using contraction = contraction::gate_dot;
   parameter strength = 1;
-  static constexpr auto parameters() { return std::tuple{listed("strength", &tanh_gate::strength)}; }
+  static constexpr auto parameters() { return std::array{listed("strength", &tanh_gate::strength)}; }
   template <class T>
   struct bound {
     T strength;

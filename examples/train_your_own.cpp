@@ -26,7 +26,7 @@ struct root_distance {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::none;
   parameter rate = 1;
-  static constexpr auto parameters() { return std::tuple{listed("rate", &root_distance::rate)}; }
+  static constexpr auto parameters() { return std::array{listed("rate", &root_distance::rate)}; }
   template <class T>
   struct bound {
     T rate, position;
@@ -43,7 +43,7 @@ struct power_of_log {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};
   parameter exponent = 1;
-  static constexpr auto parameters() { return std::tuple{listed("exponent", &power_of_log::exponent)}; }
+  static constexpr auto parameters() { return std::array{listed("exponent", &power_of_log::exponent)}; }
   template <class T>
   struct bound {
     T factor;
@@ -60,7 +60,7 @@ struct veto {
   static constexpr auto role = policy_role::gate;
   using contraction = contraction::gate_dot;
   parameter strength = 1;
-  static constexpr auto parameters() { return std::tuple{listed("strength", &veto::strength)}; }
+  static constexpr auto parameters() { return std::array{listed("strength", &veto::strength)}; }
   template <class T>
   struct bound {
     T strength;
@@ -77,7 +77,7 @@ struct squared_tail {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.reference = mass_reference::none, .constant_mass = true};
   parameter threshold = 0;
-  static constexpr auto parameters() { return std::tuple{listed("threshold", &squared_tail::threshold)}; }
+  static constexpr auto parameters() { return std::array{listed("threshold", &squared_tail::threshold)}; }
   template <class T>
   struct bound {
     T threshold;

@@ -9,7 +9,7 @@ struct mine {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::none;
   parameter rate = 1, other = 2;
-  static constexpr auto parameters() { return std::tuple{listed("rate", &mine::rate)}; }
+  static constexpr auto parameters() { return std::array{listed("rate", &mine::rate)}; }
   template <class T>
   struct bound {
     T rate, other;

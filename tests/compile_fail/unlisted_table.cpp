@@ -6,7 +6,7 @@ struct mine {
   using contraction = contraction::metric_dot;
   table metric, other;
   static constexpr auto parameters() { return std::tuple<>{}; }
-  static constexpr auto tables() { return std::tuple{listed("metric", &mine::metric, table_width::query)}; }
+  static constexpr auto tables() { return std::array{listed("metric", &mine::metric, table_width::query)}; }
   template <class T>
   struct bound {
     T score(T const& dot, key<T> const&) const { return dot; }

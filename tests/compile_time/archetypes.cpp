@@ -68,7 +68,7 @@ struct unlisted : minimal {
 };
 struct listed_one : minimal {
   parameter scale;
-  static constexpr auto parameters() { return std::tuple{listed("scale", &listed_one::scale)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &listed_one::scale)}; }
 };
 static_assert(!KernelPolicy<no_role> && !KernelPolicy<other_role> && !KernelPolicy<no_contraction> && !KernelPolicy<no_bind>);
 static_assert(!KernelPolicy<owner> && !KernelPolicy<unlisted> && KernelPolicy<listed_one>);

@@ -85,12 +85,10 @@ cotangents<Op, any_tensor> cotangents_of(problem const& p) {
 template <class Op>
 policy_direction policy_direction_of(Op const& op, problem const& p, direction const& t) {
   policy_direction d;
-  for_each_parameter(op, [&](auto const&, auto const&, std::string const& path) {
-    if (std::string const name = p.block_of(path); !name.empty()) d.parameters.push_back({path, t.numbers.at(name).view()});
-  });
-  for_each_table(op, [&](auto const&, auto const&, std::string const& path) {
-    d.tables.push_back({path, t.numbers.at(path).view()});
-  });
+  for (operator_parameter const& x : listed_parameters(op))
+    if (std::string const name = p.block_of(x.path()); !name.empty())
+      d.parameters.push_back({x.path(), t.numbers.at(name).view()});
+  for (operator_table const& x : listed_tables(op)) d.tables.push_back({x.path(), t.numbers.at(x.path()).view()});
   return d;
 }
 

@@ -48,9 +48,8 @@ struct results {
 /// Calls visit(parameter) for each moving average among the parameters of an operator.
 template <class Op, class Visit>
 void for_each_average(Op const& op, Visit const& visit) {
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const&) {
-    if (parameter const& p = policy.*listed.member; p.is_average()) visit(p);
-  });
+  for (operator_parameter const& p : listed_parameters(op))
+    if (p.at->is_average()) visit(*p.at);
 }
 /// The moving average among the parameters of an operator.
 template <class T, class Op>
@@ -76,15 +75,13 @@ slot_names names_of_slots(Op const& made, problem const& recorded) {
       if (a.data.front() == value) return name;
     return std::string();
   };
-  for_each_parameter(made, [&](auto const& listed, auto const& policy, std::string const&) {
-    parameter const& p = policy.*listed.member;
+  for (operator_parameter const& listed : listed_parameters(made)) {
+    parameter const& p = *listed.at;
     auto const source = p.source().x;
     bool const stopped = p.is_average() && !p.passes_gradient();
     names.parameters.push_back(stopped ? "" : named(recorded.parameters, source.absent() ? p.at(0, 0, 0) : source(0, 0, 0, 0)));
-  });
-  for_each_table(made, [&](auto const& listed, auto const& policy, std::string const&) {
-    names.tables.push_back(named(recorded.tables, (policy.*listed.member)(0, 0, 0, 0)));
-  });
+  }
+  for (operator_table const& x : listed_tables(made)) names.tables.push_back(named(recorded.tables, (*x.at)(0, 0, 0, 0)));
   return names;
 }
 

@@ -131,13 +131,9 @@ template <class Make, class SetParameter, class SetTable>
 auto cooked(recipe<Make> const& from, constants const& c, aligned_mask const& m, SetParameter const& parameter_of,
             SetTable const& table_of) {
   auto op = from.make(c, m);
-  // for_each_parameter shows members of `op`, which is no constant: to write through them is what it is for here.
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-    parameter_of(path, listed, const_cast<parameter&>(policy.*listed.member));
-  });
-  for_each_table(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-    table_of(path, listed, const_cast<table&>(policy.*listed.member));
-  });
+  // the lists show members of `op`, which is no constant: to write through them is what it is for here.
+  for (operator_parameter const& p : listed_parameters(op)) parameter_of(p.path(), p, const_cast<parameter&>(*p.at));
+  for (operator_table const& x : listed_tables(op)) table_of(x.path(), x, const_cast<table&>(*x.at));
   return op;
 }
 

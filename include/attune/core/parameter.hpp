@@ -8,9 +8,9 @@
 // are not templates on it, and it is read only when a row is bound.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <attune/config.hpp>
@@ -192,7 +192,7 @@ enum class domain {
   one_to_four,        ///< in [1, 4]
 };
 
-/// How a policy lists one of its parameters: `static constexpr auto parameters() { return std::tuple{listed("alpha", &P::alpha)}; }`
+/// How a policy lists one of its parameters: `static constexpr auto parameters() { return std::array{listed("alpha", &P::alpha)}; }`
 template <class Policy>
 struct listed_parameter {
   char const* name;

@@ -39,7 +39,7 @@ enum class table_width {
   query_row,  ///< the same, and a single row
 };
 
-/// How a policy lists one of its tables: `static constexpr auto tables() { return std::tuple{listed("metric", &P::metric)}; }`
+/// How a policy lists one of its tables: `static constexpr auto tables() { return std::array{listed("metric", &P::metric)}; }`
 template <class Policy>
 struct listed_table {
   char const* name;

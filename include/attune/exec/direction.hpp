@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <attune/core/dual.hpp>
-#include <attune/operators/attention.hpp>
+#include <attune/operators/listing.hpp>
 
 namespace attune {
 
@@ -48,29 +48,27 @@ struct moving_numbers {
   template <class Op>
   moving_numbers(Op const& op, policy_direction const& direction) {
     std::vector<bool> used_parameters(direction.parameters.size()), used_tables(direction.tables.size());
-    for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+    for (operator_parameter const& p : listed_parameters(op))
       for (std::size_t n = 0; n < direction.parameters.size(); ++n)
-        if (is_called(path, direction.parameters[n].name)) {
-          shape const wanted = (policy.*listed.member).extents(), got = direction.parameters[n].along.extents();
+        if (is_called(p.path(), direction.parameters[n].name)) {
+          shape const wanted = p.at->extents(), got = direction.parameters[n].along.extents();
           if (!(got == wanted) && got.size() != 1)
-            throw error("jvp", "the direction of parameter " + path, "shape " + to_string(got),
+            throw error("jvp", "the direction of parameter " + p.path(), "shape " + to_string(got),
                         to_string(wanted) + ", that of the parameter, or one number");
-          slots.push_back(&(policy.*listed.member));
+          slots.push_back(p.at);
           along.push_back(direction.parameters[n].along);
           used_parameters[n] = true;
         }
-    });
-    for_each_table(op, [&](auto const& listed, auto const& policy, std::string const& path) {
+    for (operator_table const& x : listed_tables(op))
       for (std::size_t n = 0; n < direction.tables.size(); ++n)
-        if (is_called(path, direction.tables[n].name)) {
-          shape const wanted = (policy.*listed.member).extents(), got = direction.tables[n].along.extents();
+        if (is_called(x.path(), direction.tables[n].name)) {
+          shape const wanted = x.at->extents(), got = direction.tables[n].along.extents();
           if (!(got == wanted))
-            throw error("jvp", "the direction of table " + path, "shape " + to_string(got), to_string(wanted));
-          tables.push_back(&(policy.*listed.member));
+            throw error("jvp", "the direction of table " + x.path(), "shape " + to_string(got), to_string(wanted));
+          tables.push_back(x.at);
           tables_along.push_back(direction.tables[n].along);
           used_tables[n] = true;
         }
-    });
     for (std::size_t n = 0; n < used_parameters.size(); ++n)
       if (!used_parameters[n])
         throw error("jvp", "direction.parameters", "the name " + direction.parameters[n].name, "a parameter of the operator");

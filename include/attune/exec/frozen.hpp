@@ -7,11 +7,9 @@
 // executors bind a row more than once, so they compute such values once per call.
 #pragma once
 
-#include <tuple>
-#include <type_traits>
 #include <vector>
 
-#include <attune/operators/attention.hpp>
+#include <attune/operators/listing.hpp>
 
 namespace attune::detail {
 
@@ -39,11 +37,7 @@ template <class Op>
 class frozen {
  public:
   ATTUNE_NOINLINE explicit frozen(Op const& original) : op(original) {
-    for_each_part(op, no_path{}, [&](auto const& policy, no_path) {
-      using policy_type = std::remove_cvref_t<decltype(policy)>;
-      auto& own = const_cast<policy_type&>(policy);  // a part of our own copy
-      std::apply([&](auto const&... p) { (values_.freeze(own.*p.member), ...); }, parameters_of<policy_type>());
-    });
+    for (operator_parameter const& p : listed_parameters(op)) values_.freeze(const_cast<parameter&>(*p.at));  // of our own copy
   }
   frozen(frozen const&) = delete;
   frozen& operator=(frozen const&) = delete;

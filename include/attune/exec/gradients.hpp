@@ -13,8 +13,8 @@
 #include <attune/core/dual.hpp>
 #include <attune/core/table.hpp>
 #include <attune/exec/problem.hpp>
-#include <attune/operators/attention.hpp>
 #include <attune/operators/inputs.hpp>
+#include <attune/operators/listing.hpp>
 
 namespace attune {
 
@@ -133,12 +133,11 @@ class dense_gradients {
 
 namespace detail {
 
-/// The addresses of an operator's parameters, in the order in which for_each_parameter visits them.
+/// The addresses of an operator's parameters, in the order of listed_parameters.
 template <class Op>
 std::vector<parameter const*> parameter_slots(Op const& op) {
   std::vector<parameter const*> slots;
-  for_each_parameter(
-      op, [&](auto const& listed, auto const& policy, std::string const&) { slots.push_back(&(policy.*listed.member)); });
+  for (operator_parameter const& p : listed_parameters(op)) slots.push_back(p.at);
   return slots;
 }
 
@@ -153,11 +152,9 @@ dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, den
       to.of(F).values = std::move(old.of(F).values);
     }
   });
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-    to.parameters.push_back({path, gradient_array<T>((policy.*listed.member).extents()), {}, {}, {}});
-  });
-  for_each_table(
-      op, [&](auto const& listed, auto const& policy, std::string const& path) { to.make_room(policy.*listed.member, path); });
+  for (operator_parameter const& p : listed_parameters(op))
+    to.parameters.push_back({p.path(), gradient_array<T>(p.at->extents()), {}, {}, {}});
+  for (operator_table const& x : listed_tables(op)) to.make_room(*x.at, x.path());
   return to;
 }
 

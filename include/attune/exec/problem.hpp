@@ -12,8 +12,8 @@
 #include <string>
 
 #include <attune/core/storage.hpp>
-#include <attune/operators/attention.hpp>
 #include <attune/operators/inputs.hpp>
+#include <attune/operators/listing.hpp>
 
 namespace attune {
 
@@ -250,16 +250,14 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
   using number = typename element_of<View>::type;
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-    parameter const& x = policy.*listed.member;
-    check_parameter<number>(function, listed.name, x, listed.values, p.batch, p.heads, p.queries, where);
-    if (path.starts_with("value_gate.") && x.is_set() && x.extents().position != 1)
-      throw error(function, std::string("parameter ") + listed.name, "one value per query",
+  for (operator_parameter const& x : listed_parameters(op)) {
+    check_parameter<number>(function, x.name, *x.at, x.values, p.batch, p.heads, p.queries, where);
+    if (x.policy == "value_gate." && x.at->is_set() && x.at->extents().position != 1)
+      throw error(function, std::string("parameter ") + x.name, "one value per query",
                   "values shared by queries: a value gate acts on keys, for all queries alike");
-  });
-  for_each_table(op, [&](auto const& listed, auto const& policy, std::string const&) {
-    check_table(function, listed.name, policy.*listed.member, listed.width, p.batch, p.heads, p.width, where);
-  });
+  }
+  for (operator_table const& x : listed_tables(op))
+    check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
   [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
     (..., check_contraction(function, C{}, op.template owner<I>(), p));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});

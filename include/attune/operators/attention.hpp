@@ -8,8 +8,6 @@
 // visible.
 #pragma once
 
-#include <string>
-
 #include <attune/core/lse.hpp>
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/diagnostics.hpp>
@@ -103,90 +101,6 @@ struct attention_operator {
                  output_gate.bind(r), r.logit_shift};
   }
 };
-
-namespace detail {
-
-/// Stands for paths that nobody reads.
-struct no_path {
-  constexpr no_path operator+(char const*) const { return {}; }
-};
-
-/// Calls visit(policy, path) for every simple policy: path is "kernel.", "kernel.1." (terms of a composite), "gate.", ...
-template <class P, class Path, class Visit>
-void for_each_part(P const& policy, Path const& path, Visit const& visit) {
-  visit(policy, path);
-}
-template <class A, class B, class Path, class Visit>
-void for_each_part(kernel::sum<A, B> const& policy, Path const& path, Visit const& visit) {
-  for_each_part(policy.first, path + "0.", visit);
-  for_each_part(policy.second, path + "1.", visit);
-}
-template <class K, class M, class Path, class Visit>
-void for_each_part(kernel::mapped<K, M> const& policy, Path const& path, Visit const& visit) {
-  constexpr bool nested = requires { policy.inner.map; };  // a map of a map: each has a path of its own
-  for_each_part(policy.inner, nested ? Path(path + "inner.") : path, visit);
-  for_each_part(policy.map, path + "map.", visit);
-}
-template <class K, class L, class G, class N, class V, class O, class M, class Path, class Visit>
-void for_each_part(attention_operator<K, L, G, N, V, O, M> const& op, Path const& path, Visit const& visit) {
-  for_each_part(op.kernel, path + "kernel.", visit);
-  for_each_part(op.length_scale, path + "length_scale.", visit);
-  for_each_part(op.gate, path + "gate.", visit);
-  for_each_part(op.normalizer, path + "normalizer.", visit);
-  for_each_part(op.value_gate, path + "value_gate.", visit);
-  for_each_part(op.output_gate, path + "output_gate.", visit);
-}
-
-/// How many numbers an operator or a policy lists.
-template <class P>
-struct count_of {
-  static constexpr int parameters = int(std::tuple_size_v<decltype(parameters_of<P>())>);
-  static constexpr int tables = int(std::tuple_size_v<decltype(tables_of<P>())>);
-};
-template <class... P>
-struct count_of_all {
-  static constexpr int parameters = (0 + ... + count_of<P>::parameters), tables = (0 + ... + count_of<P>::tables);
-};
-template <class A, class B>
-struct count_of<kernel::sum<A, B>> : count_of_all<A, B> {};
-template <class K, class M>
-struct count_of<kernel::mapped<K, M>> : count_of_all<K, M> {};
-template <class K, class L, class G, class N, class V, class O, class M>
-struct count_of<attention_operator<K, L, G, N, V, O, M>> : count_of_all<K, L, G, N, V, O> {};
-
-}  // namespace detail
-
-namespace detail {
-
-/// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a dot.
-inline bool is_called(std::string const& path, std::string const& name) {
-  return path.ends_with(name) && (path.size() == name.size() || path[path.size() - name.size() - 1] == '.');
-}
-
-}  // namespace detail
-
-/// Calls visit(listed, policy, path) for every parameter of an operator, parts of composites included. The path tells equal
-/// names of several policies apart: "length_scale.gamma", "normalizer.gamma", "kernel.1.slope".
-template <class Op, class Visit>
-void for_each_parameter(Op const& op, Visit const& visit) {
-  detail::for_each_part(op, std::string(), [&](auto const& policy, std::string const& path) {
-    using policy_type = std::remove_cvref_t<decltype(policy)>;
-    std::apply([&](auto const&... p) { (visit(p, policy, path + p.name), ...); }, parameters_of<policy_type>());
-  });
-}
-/// The same for tables.
-template <class Op, class Visit>
-void for_each_table(Op const& op, Visit const& visit) {
-  detail::for_each_part(op, std::string(), [&](auto const& policy, std::string const& path) {
-    using policy_type = std::remove_cvref_t<decltype(policy)>;
-    std::apply([&](auto const&... p) { (visit(p, policy, path + p.name), ...); }, tables_of<policy_type>());
-  });
-}
-/// Numbers of parameters and of tables that an operator lists.
-template <class Op>
-inline constexpr int parameter_count = detail::count_of<std::remove_const_t<Op>>::parameters;
-template <class Op>
-inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::tables;
 
 namespace detail {
 

@@ -48,7 +48,7 @@ constexpr bool complete() {
       static_assert(
           ListsParameters<P>,
           "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
-          "std::tuple{attune::listed(\"alpha\", &my_policy::alpha)}; } (an empty tuple if it has none). See docs/policies.md");
+          "std::array{attune::listed(\"alpha\", &my_policy::alpha)}; } (std::tuple<>{} if it has none). See docs/policies.md");
       if constexpr (ListsParameters<P> && !requires { typename P::contractions; })
         static_assert(
             std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +

@@ -53,14 +53,13 @@ class movable_operator {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) numbers_.push_back({&p.of(F).doubles, domain::real, {}});
     });
-    for_each_parameter(op_, [&](auto const& listed, auto const& policy, std::string const&) {
-      // op_ is no const object, and this is one of its members
-      move_parameter(const_cast<parameter&>(policy.*listed.member), listed.values);
-    });
-    for_each_table(op_, [&](auto const& listed, auto const& policy, std::string const&) {
-      table& x = const_cast<table&>(policy.*listed.member);
+    // op_ is no const object, and these are its members
+    for (operator_parameter const& listed : listed_parameters(op_))
+      move_parameter(const_cast<parameter&>(*listed.at), listed.values);
+    for (operator_table const& t : listed_tables(op_)) {
+      table& x = const_cast<table&>(*t.at);
       x = stored(x, domain::real);
-    });
+    }
     if constexpr (Op::normalizer_is.detached_ends)
       for (auto& n : numbers_) n.still = "the ends of the normalizer are detached";
   }

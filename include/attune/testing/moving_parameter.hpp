@@ -20,33 +20,34 @@ namespace attune::testing::detail {
 /// then, and those at infinity stand still and are left out.
 template <class Op, class Visit>
 void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit const& visit) {
-  for_each_parameter(original, [&](auto const& listed, auto const& policy, std::string const& path) {
+  for (operator_parameter const& listed : listed_parameters(original)) {
     finding f;
-    f.name = path;
+    std::string const path = f.name = listed.path();
     f.parameter = true;
-    bool const is_scale = path.ends_with("scale"), set = (policy.*listed.member).is_set();
-    if (!set && (path.substr(path.rfind('.') + 1) != "scale" || p.width == 0)) return;
+    bool const is_scale = path.ends_with("scale"), set = listed.at->is_set();
+    if (!set && (path.substr(path.rfind('.') + 1) != "scale" || p.width == 0)) continue;
     f.relative = is_scale || listed.values == domain::positive;
     Op op = original;
     parameter* moved = nullptr;
-    for_each_parameter(op, [&](auto const& other, auto const& of, std::string const& name) {
-      if (name == path) moved = &const_cast<parameter&>(of.*other.member);  // op is no const object
-    });
+    for (operator_parameter const& other : listed_parameters(op))
+      if (other.path() == path) moved = &const_cast<parameter&>(*other.at);  // op is no const object
     if (!set) *moved = parameter(1 / std::sqrt(double(p.width)));
     shape const e = moved->extents();
     std::vector<double> along;
+    bool movable = true;  // at a limit nothing moves
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t h = 0; h < e.head; ++h)
         for (index_t i = 0; i < e.position; ++i) {
           double const x = lift<double>{}.value(*moved, {b, h, i, p.queries});
           along.push_back(f.relative ? x : 1);
-          if (!std::isfinite(x)) return;  // at a limit nothing moves
+          movable = movable && std::isfinite(x);
         }
+    if (!movable) continue;
     policy_direction to;
     to.parameters.push_back({path, parameter(tensor<double const>(along.data(), e))});
     attune::detail::moving_numbers<double> const moving(op, to);
     visit(std::move(f), op, moving.numbers());
-  });
+  }
 }
 
 }  // namespace attune::testing::detail

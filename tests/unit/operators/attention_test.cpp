@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <attune/operators/attention.hpp>
+#include <attune/operators/listing.hpp>
 #include <attune/policies.hpp>
 
 #include "../check.hpp"
@@ -36,16 +37,16 @@ TEST_CASE("row constant: the normalizer hears of it") {
   CHECK(near(f.normalizer.lowest_reference(), 300));   // 100 in the units of the shifted logits
 }
 
-TEST_CASE("for_each_parameter: every part, in the order of the pipeline") {
+TEST_CASE("listed_parameters: every part, in the order of the pipeline") {
   auto const op = attention(normalizer::grounded{1.0}, gate::softplus{2.0}, length_scale::margin{3.0, 1.0},
                             (kernel::dot_product{4.0} + kernel::alibi{5.0} + kernel::given_scores{}) | kernel::softcap{6.0});
   std::string names, paths;
   std::vector<double> values;
-  for_each_parameter(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-    names += std::string(listed.name) + ' ';
-    paths += path + ' ';
-    values.push_back((policy.*listed.member).at(0, 0, 0));
-  });
+  for (operator_parameter const& p : listed_parameters(op)) {
+    names += std::string(p.name) + ' ';
+    paths += p.path() + ' ';
+    values.push_back(p.at->at(0, 0, 0));
+  }
   CHECK(names == "scale slope cap alpha gamma beta gamma ");
   CHECK(paths ==
         "kernel.0.0.scale kernel.0.1.slope kernel.map.cap length_scale.alpha length_scale.gamma gate.beta normalizer.gamma ");

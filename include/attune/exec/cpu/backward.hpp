@@ -55,8 +55,7 @@ class gradient_run {
  public:
   gradient_run(cpu<T, Arch> exec, gradient_call<T, Op> const& c, dense_gradients<T>& to)
       : exec_(exec), c_(c), to_(to), sides_(key_sides<Op>(c.p)) {
-    for_each_table(
-        c.op, [&](auto const& listed, auto const& policy, std::string const&) { tables_.push_back(&(policy.*listed.member)); });
+    for (operator_table const& x : listed_tables(c.op)) tables_.push_back(x.at);
     divide();
     for (key_side& side : sides_) {
       side.in_place =

@@ -26,7 +26,7 @@ struct gradient_call {
   problem_shape const& p;
   saved_rows<T, Op> const& saved;
   cotangents<Op, tensor<T const>> const& d;
-  std::vector<parameter const*> slots;  ///< in the order of for_each_parameter
+  std::vector<parameter const*> slots;  ///< in the order of listed_parameters
 };
 
 /// The slots of an operator, by what they move.

@@ -27,9 +27,8 @@ class gradient_run {
     if constexpr (Op::has_lse) call_.by_lse = d.lse;
     if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
     int s = 0;
-    for_each_parameter(op_.op, [&](auto const& listed, auto const& policy, std::string const&) {
-      call_.places[s++] = reinterpret_cast<char const*>(&(policy.*listed.member)) - reinterpret_cast<char const*>(&op_.op);
-    });
+    for (operator_parameter const& p : listed_parameters(op_.op))
+      call_.places[s++] = reinterpret_cast<char const*>(p.at) - reinterpret_cast<char const*>(&op_.op);
   }
 
   dense_gradients<T> operator()() {
@@ -69,14 +68,14 @@ class gradient_run {
     }
     tables(to);
     int s = 0;
-    for_each_parameter(original_, [&](auto const& listed, auto const& policy, std::string const&) {
+    for (operator_parameter const& p : listed_parameters(original_)) {
       tensor<T> const of_rows(row_parameters_.data() + s, {p_.batch, p_.heads, p_.queries, 1},
                               {p_.heads * p_.queries * parameters, p_.queries * parameters, parameters, 1});
       with(to.parameters[std::size_t(s)].values, [&](tensor<T> const& g) { sum(of_rows, g); });
       if constexpr (executor::memory == memory_kind::host)  // of a device, sources cannot be read here
-        attune::detail::pull_projection(policy.*listed.member, to.parameters[std::size_t(s)]);
+        attune::detail::pull_projection(*p.at, to.parameters[std::size_t(s)]);
       ++s;
-    });
+    }
     return to;
   }
 
@@ -167,12 +166,10 @@ class gradient_run {
     }
   }
   gradient_array<T>& gradient_of(dense_gradients<T>& to, table const& wanted) const {
-    std::size_t n = 0, found = 0;
-    for_each_table(op_.op, [&](auto const& listed, auto const& policy, std::string const&) {
-      if (&(policy.*listed.member) == &wanted) found = n;
-      ++n;
-    });
-    return to.tables[found].values;
+    auto const tables = listed_tables(op_.op);
+    std::size_t n = 0;
+    while (tables[n].at != &wanted) ++n;
+    return to.tables[n].values;
   }
 
   executor exec_;

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/frozen.hpp>
 #include <attune/exec/thrust/rows.hpp>
+#include <attune/operators/listing.hpp>
 
 namespace attune::exec_thrust {
 
@@ -141,11 +141,7 @@ template <class T, class Policy, class Op>
 class settled {
  public:
   settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
-    attune::detail::for_each_part(op, attune::detail::no_path{}, [&](auto const& policy, attune::detail::no_path) {
-      using policy_type = std::remove_cvref_t<decltype(policy)>;
-      auto& own = const_cast<policy_type&>(policy);  // a part of our own copy
-      std::apply([&](auto const&... p) { (settle(exec, own.*p.member), ...); }, parameters_of<policy_type>());
-    });
+    for (operator_parameter const& p : listed_parameters(op)) settle(exec, const_cast<parameter&>(*p.at));  // of our own copy
   }
   settled(settled const&) = delete;
   settled& operator=(settled const&) = delete;

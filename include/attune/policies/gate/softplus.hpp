@@ -4,7 +4,7 @@
 //   a_ij = s_ij - softplus(beta) softplus(-g_ij),   g_ij = <gate_q_i, gate_k_j> or given
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/strength.hpp>
@@ -29,7 +29,7 @@ struct basic_softplus {
 
   constexpr basic_softplus() = default;
   constexpr basic_softplus(parameter b) : beta(b) {}
-  static constexpr auto parameters() { return std::tuple{listed("beta", &basic_softplus::beta, domain::real_or_minus_inf)}; }
+  static constexpr auto parameters() { return std::array{listed("beta", &basic_softplus::beta, domain::real_or_minus_inf)}; }
 
   template <class T>
   struct bound {

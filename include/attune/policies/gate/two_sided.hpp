@@ -4,7 +4,7 @@
 //   a_ij = s_ij + softplus(beta) tanh(g_ij / 2)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/strength.hpp>
@@ -28,7 +28,7 @@ struct basic_two_sided {
 
   constexpr basic_two_sided() = default;
   constexpr basic_two_sided(parameter b) : beta(b) {}
-  static constexpr auto parameters() { return std::tuple{listed("beta", &basic_two_sided::beta, domain::real_or_minus_inf)}; }
+  static constexpr auto parameters() { return std::array{listed("beta", &basic_two_sided::beta, domain::real_or_minus_inf)}; }
 
   template <class T>
   struct bound {

@@ -4,7 +4,7 @@
 //   s_ij = -slope |i + offset - j|
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct alibi {
 
   constexpr alibi() = default;
   constexpr alibi(parameter m) : slope(m) {}
-  static constexpr auto parameters() { return std::tuple{listed("slope", &alibi::slope)}; }
+  static constexpr auto parameters() { return std::array{listed("slope", &alibi::slope)}; }
 
   template <class T>
   struct bound {

@@ -4,8 +4,6 @@
 //   s_ij = b_ij      s_ij = b_j      s_ij = log pi_ij
 #pragma once
 
-#include <tuple>
-
 #include <attune/policies/kernel/bound.hpp>
 
 namespace attune::kernel {

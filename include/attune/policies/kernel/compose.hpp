@@ -39,7 +39,7 @@ struct sum {
   [[no_unique_address]] B second;
 
   constexpr sum(A a, B b) : first(a), second(b) {}
-  static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/attention.hpp
+  static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/listing.hpp
 
   /// Without [[no_unique_address]]: nvcc 13 takes all the memory there is where parts of parts are empty and of one type.
   template <class BoundA, class BoundB>

@@ -4,7 +4,7 @@
 //   s_ij = c <q_i, k_j>,   c = scale, by default 1 / sqrt(D)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/kernel/bound.hpp>
 
@@ -24,7 +24,7 @@ struct dot_product {
   using contraction = contraction::dot;
   parameter scale;
 
-  static constexpr auto parameters() { return std::tuple{listed("scale", &dot_product::scale)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &dot_product::scale)}; }
 
   template <class T>
   ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
@@ -48,7 +48,7 @@ struct tempered_dot {
 
   constexpr tempered_dot() = default;
   constexpr tempered_dot(parameter t) : tau(t) {}
-  static constexpr auto parameters() { return std::tuple{listed("tau", &tempered_dot::tau, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("tau", &tempered_dot::tau, domain::positive)}; }
 
   template <class T>
   struct bound {

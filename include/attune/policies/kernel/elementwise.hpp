@@ -4,7 +4,7 @@
 //   s_ij = sum_d f(q_id, k_jd)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/kernel/bound.hpp>
 
@@ -28,7 +28,7 @@ struct elementwise {
 
   constexpr elementwise() = default;
   constexpr elementwise(parameter s) : scale(s) {}
-  static constexpr auto parameters() { return std::tuple{listed("scale", &elementwise::scale)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &elementwise::scale)}; }
 
   template <class T>
   ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {

@@ -4,7 +4,7 @@
 //   s_ij = c sum_d m_d q_id k_jd      s_ij = -c/2 sum_d m_d (q_id - k_jd)^2
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/kernel/bound.hpp>
 
@@ -27,8 +27,8 @@ struct bilinear {
 
   constexpr bilinear() = default;
   constexpr bilinear(table m, parameter c = {}) : metric(m), scale(c) {}
-  static constexpr auto parameters() { return std::tuple{listed("scale", &bilinear::scale)}; }
-  static constexpr auto tables() { return std::tuple{listed("metric", &bilinear::metric, table_width::query_row)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &bilinear::scale)}; }
+  static constexpr auto tables() { return std::array{listed("metric", &bilinear::metric, table_width::query_row)}; }
 
   template <class T>
   ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
@@ -53,8 +53,8 @@ struct elliptical {
 
   constexpr elliptical() = default;
   constexpr elliptical(table m, parameter c = {}) : metric(m), scale(c) {}
-  static constexpr auto parameters() { return std::tuple{listed("scale", &elliptical::scale)}; }
-  static constexpr auto tables() { return std::tuple{listed("metric", &elliptical::metric, table_width::query_row)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &elliptical::scale)}; }
+  static constexpr auto tables() { return std::array{listed("metric", &elliptical::metric, table_width::query_row)}; }
 
   template <class T>
   ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {

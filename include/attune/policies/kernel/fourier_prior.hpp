@@ -4,6 +4,7 @@
 //   s_ij = sum_r a_r cos(w_r n) + b_r sin(w_r n),   n = i + offset - j
 #pragma once
 
+#include <array>
 #include <tuple>
 
 #include <attune/policies/kernel/bound.hpp>
@@ -28,7 +29,7 @@ struct fourier_prior {
   constexpr fourier_prior(table a, table b, table w) : cosine(a), sine(b), frequency(w) {}
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() {
-    return std::tuple{listed("cosine", &fourier_prior::cosine, table_width::one),
+    return std::array{listed("cosine", &fourier_prior::cosine, table_width::one),
                       listed("sine", &fourier_prior::sine, table_width::one),
                       listed("frequency", &fourier_prior::frequency, table_width::one)};
   }

@@ -4,7 +4,7 @@
 //   s_ij = -log(eps + |q_i - k_j|^2)      so that softmax weights are proportional to 1 / (eps + |q_i - k_j|^2)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct inverse_distance {
 
   constexpr inverse_distance() = default;
   constexpr inverse_distance(parameter e) : eps(e) {}
-  static constexpr auto parameters() { return std::tuple{listed("eps", &inverse_distance::eps, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("eps", &inverse_distance::eps, domain::positive)}; }
 
   template <class T>
   struct bound {

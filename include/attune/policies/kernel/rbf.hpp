@@ -4,7 +4,7 @@
 //   s_ij = -|q_i - k_j|^2 / tau      s_ij = -c |q_i - k_j|^2
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct rbf {
 
   constexpr rbf() = default;
   constexpr rbf(parameter t) : tau(t) {}
-  static constexpr auto parameters() { return std::tuple{listed("tau", &rbf::tau, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("tau", &rbf::tau, domain::positive)}; }
 
   template <class T>
   struct bound {
@@ -53,7 +53,7 @@ struct l2 {
   using contraction = contraction::squared_distance;
   parameter scale;
 
-  static constexpr auto parameters() { return std::tuple{listed("scale", &l2::scale)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &l2::scale)}; }
 
   template <class T>
   struct bound {

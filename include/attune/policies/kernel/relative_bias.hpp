@@ -4,6 +4,7 @@
 //   s_ij = table[index(i + offset - j)]
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <tuple>
 
@@ -28,7 +29,7 @@ struct relative_bias {
   constexpr relative_bias() = default;
   constexpr relative_bias(table v) : values(v) {}
   static constexpr auto parameters() { return std::tuple<>{}; }
-  static constexpr auto tables() { return std::tuple{listed("values", &relative_bias::values, table_width::one)}; }
+  static constexpr auto tables() { return std::array{listed("values", &relative_bias::values, table_width::one)}; }
 
   void check(char const* function) const {
     if (values.rows() % 2 == 0)
@@ -65,7 +66,7 @@ struct t5_bias {
   constexpr t5_bias(table v, int farthest = 128, bool both_ways = true)
       : values(v), max_distance(farthest), bidirectional(both_ways) {}
   static constexpr auto parameters() { return std::tuple<>{}; }
-  static constexpr auto tables() { return std::tuple{listed("values", &t5_bias::values, table_width::one)}; }
+  static constexpr auto tables() { return std::array{listed("values", &t5_bias::values, table_width::one)}; }
 
   void check(char const* function) const {
     index_t const buckets = bidirectional ? values.rows() / 2 : values.rows();

@@ -4,7 +4,7 @@
 //   s_ij = -(q_i - k_j)^2 / tau      s_ij = -|q_i - k_j| / tau      s_ij = q_i - k_j      with one number per position
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/kernel/bound.hpp>
 
@@ -26,7 +26,7 @@ struct scalar_sort {
 
   constexpr scalar_sort() = default;
   constexpr scalar_sort(parameter t) : tau(t) {}
-  static constexpr auto parameters() { return std::tuple{listed("tau", &scalar_sort::tau, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("tau", &scalar_sort::tau, domain::positive)}; }
 
   template <class T>
   struct bound {
@@ -55,7 +55,7 @@ struct scalar_laplacian {
 
   constexpr scalar_laplacian() = default;
   constexpr scalar_laplacian(parameter t) : tau(t) {}
-  static constexpr auto parameters() { return std::tuple{listed("tau", &scalar_laplacian::tau, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("tau", &scalar_laplacian::tau, domain::positive)}; }
 
   template <class T>
   struct bound {

@@ -4,7 +4,7 @@
 //   s_ij = 2 g <q_i, k_j> - g |k_j|^2 = -g |q_i - k_j|^2 + g |q_i|^2
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -33,7 +33,7 @@ struct scaled_rbf {
 
   constexpr scaled_rbf() = default;
   constexpr scaled_rbf(parameter g) : gamma(g) {}
-  static constexpr auto parameters() { return std::tuple{listed("gamma", &scaled_rbf::gamma)}; }
+  static constexpr auto parameters() { return std::array{listed("gamma", &scaled_rbf::gamma)}; }
 
   template <class T>
   struct bound {

@@ -4,7 +4,7 @@
 //   s' = cap tanh(s / cap)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct softcap {
 
   constexpr softcap() = default;
   constexpr softcap(parameter c) : cap(c) {}
-  static constexpr auto parameters() { return std::tuple{listed("cap", &softcap::cap, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("cap", &softcap::cap, domain::positive)}; }
 
   template <class T>
   struct bound {

@@ -4,7 +4,7 @@
 //   s_ij = -sum_x ((place_jx - center_ix) / spread_ix)^2 / beta
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct spatial_prior {
 
   constexpr spatial_prior() = default;
   constexpr spatial_prior(parameter b) : beta(b) {}
-  static constexpr auto parameters() { return std::tuple{listed("beta", &spatial_prior::beta, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("beta", &spatial_prior::beta, domain::positive)}; }
 
   template <class T>
   struct bound {

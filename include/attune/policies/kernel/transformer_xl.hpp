@@ -4,7 +4,7 @@
 //   s_ij = c (<q_i + u, k_j> + <q_i + w, r_{i + offset - j}>)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/kernel/bound.hpp>
 #include <attune/policies/kernel/compose.hpp>
@@ -17,8 +17,8 @@ struct xl_content {
   using contraction = contraction::biased_dot;
   table bias;
   parameter scale;
-  static constexpr auto parameters() { return std::tuple{listed("scale", &xl_content::scale)}; }
-  static constexpr auto tables() { return std::tuple{listed("bias", &xl_content::bias, table_width::query_row)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &xl_content::scale)}; }
+  static constexpr auto tables() { return std::array{listed("bias", &xl_content::bias, table_width::query_row)}; }
   template <class T>
   ATTUNE_HD bound_multiple<T> bind(row<T> const& r) const {
     return {r(scale, r.inverse_sqrt_width)};
@@ -31,9 +31,9 @@ struct xl_position {
   using contraction = contraction::relative_dot;
   table bias, relative;
   parameter scale;
-  static constexpr auto parameters() { return std::tuple{listed("scale", &xl_position::scale)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &xl_position::scale)}; }
   static constexpr auto tables() {
-    return std::tuple{listed("bias", &xl_position::bias, table_width::query_row),
+    return std::array{listed("bias", &xl_position::bias, table_width::query_row),
                       listed("relative", &xl_position::relative, table_width::query)};
   }
   template <class T>

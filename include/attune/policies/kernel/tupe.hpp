@@ -4,8 +4,6 @@
 //   s_ij = (<q_i, k_j> + <p^q_i, p^k_j>) / sqrt(2 D)
 #pragma once
 
-#include <tuple>
-
 #include <attune/policies/kernel/bound.hpp>
 #include <attune/policies/kernel/compose.hpp>
 

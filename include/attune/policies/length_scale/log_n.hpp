@@ -4,7 +4,7 @@
 //   a = s log K / log n0
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -27,7 +27,7 @@ struct log_n {
   constexpr log_n() = default;
   constexpr log_n(parameter length) : training_length(length) {}
   static constexpr auto parameters() {
-    return std::tuple{listed("training_length", &log_n::training_length, domain::above_one)};
+    return std::array{listed("training_length", &log_n::training_length, domain::above_one)};
   }
 
   template <class T>

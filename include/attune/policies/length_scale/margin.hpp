@@ -4,7 +4,7 @@
 //   a = s + kappa (s - gamma),   kappa = softplus(alpha) log K
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/strength.hpp>
@@ -29,7 +29,7 @@ struct margin {
   parameter alpha = 0, gamma = 0;
 
   static constexpr auto parameters() {
-    return std::tuple{listed("alpha", &margin::alpha, domain::real_or_minus_inf),
+    return std::array{listed("alpha", &margin::alpha, domain::real_or_minus_inf),
                       listed("gamma", &margin::gamma, domain::extended)};
   }
 

@@ -4,7 +4,7 @@
 //   a = (scale log K + bias) s
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -24,7 +24,7 @@ struct ssmax {
   static constexpr length_scale_traits traits{};
   parameter scale = 1, bias = 0;
 
-  static constexpr auto parameters() { return std::tuple{listed("scale", &ssmax::scale), listed("bias", &ssmax::bias)}; }
+  static constexpr auto parameters() { return std::array{listed("scale", &ssmax::scale), listed("bias", &ssmax::bias)}; }
 
   template <class T>
   struct bound {

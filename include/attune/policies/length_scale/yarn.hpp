@@ -4,7 +4,7 @@
 //   a = s (0.1 log(extension) + 1)^2
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct yarn {
 
   constexpr yarn() = default;
   constexpr yarn(parameter e) : extension(e) {}
-  static constexpr auto parameters() { return std::tuple{listed("extension", &yarn::extension, domain::positive)}; }
+  static constexpr auto parameters() { return std::array{listed("extension", &yarn::extension, domain::positive)}; }
 
   template <class T>
   struct bound {

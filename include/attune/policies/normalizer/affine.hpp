@@ -4,7 +4,7 @@
 //   w_j = alpha p_j + (average - alpha) / N,   p = softmax(a)
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -34,7 +34,7 @@ struct affine {
   parameter alpha = 1, average = 1;
 
   static constexpr auto parameters() {
-    return std::tuple{listed("alpha", &affine::alpha), listed("average", &affine::average)};
+    return std::array{listed("alpha", &affine::alpha), listed("average", &affine::average)};
   }
 
   template <class T>
@@ -68,7 +68,7 @@ struct free_affine {
   parameter alpha = 1, beta = 0;
 
   static constexpr auto parameters() {
-    return std::tuple{listed("alpha", &free_affine::alpha), listed("beta", &free_affine::beta)};
+    return std::array{listed("alpha", &free_affine::alpha), listed("beta", &free_affine::beta)};
   }
 
   template <class T>

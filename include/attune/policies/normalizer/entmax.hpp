@@ -4,7 +4,7 @@
 //   w_j = [(alpha - 1) a_j - tau]_+^(1 / (alpha - 1)),   tau such that sum w = 1
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/candidates.hpp>
 
@@ -71,7 +71,7 @@ struct entmax {
 
   constexpr entmax() = default;
   constexpr entmax(parameter a) : alpha(a) {}
-  static constexpr auto parameters() { return std::tuple{listed("alpha", &entmax::alpha, domain::one_to_four)}; }
+  static constexpr auto parameters() { return std::array{listed("alpha", &entmax::alpha, domain::one_to_four)}; }
 
   template <class T>
   ATTUNE_HD attune::detail::bound_deformed<attune::detail::deformed_exponential, T> bind(row<T> const& r) const {

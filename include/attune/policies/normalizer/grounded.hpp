@@ -4,7 +4,7 @@
 //   w_j = e^{a_j} / z,   w0 = sum_{a_j < gamma} (e^gamma - e^{a_j}) / z,   z = sum_j e^{max(gamma, a_j)}
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -29,7 +29,7 @@ struct grounded {
 
   constexpr grounded() = default;
   constexpr grounded(parameter g) : gamma(g) {}
-  static constexpr auto parameters() { return std::tuple{listed("gamma", &grounded::gamma, domain::extended)}; }
+  static constexpr auto parameters() { return std::array{listed("gamma", &grounded::gamma, domain::extended)}; }
 
   template <class T>
   struct bound {

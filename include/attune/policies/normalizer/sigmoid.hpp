@@ -4,7 +4,7 @@
 //   w_j = sigma(a_j + b),   b = -log K by default
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -26,7 +26,7 @@ struct sigmoid {
 
   constexpr sigmoid() = default;
   constexpr sigmoid(parameter b) : bias(b) {}
-  static constexpr auto parameters() { return std::tuple{listed("bias", &sigmoid::bias)}; }
+  static constexpr auto parameters() { return std::array{listed("bias", &sigmoid::bias)}; }
 
   template <class T>
   struct bound {

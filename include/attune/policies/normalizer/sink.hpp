@@ -4,7 +4,7 @@
 //   w_j = e^{a_j} / z,   w0 = e^t / z,   z = e^t + sum_j e^{a_j}
 #pragma once
 
-#include <tuple>
+#include <array>
 
 #include <attune/policies/concepts.hpp>
 
@@ -46,7 +46,7 @@ struct basic_sink {
 
   constexpr basic_sink() = default;
   constexpr basic_sink(parameter t) : logit(t) {}
-  static constexpr auto parameters() { return std::tuple{listed("logit", &basic_sink::logit, domain::extended)}; }
+  static constexpr auto parameters() { return std::array{listed("logit", &basic_sink::logit, domain::extended)}; }
 
   template <class T>
   ATTUNE_HD detail::bound_sink<T> bind(row<T> const& r) const {

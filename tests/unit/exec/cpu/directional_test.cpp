@@ -103,12 +103,10 @@ void compare(Op const& op) {
       return x.along.absent() ? tangent_tensor(any_tensor(x.value)) : tangent_tensor(any_tensor(x.value), any_tensor(x.along));
     });
     policy_direction direction;
-    for_each_parameter(op, [&](auto const&, auto const&, std::string const& path) {
-      direction.parameters.push_back({path, 0.5 - 0.2 * static_cast<double>(direction.parameters.size())});
-    });
-    for_each_table(op, [&](auto const& listed, auto const& policy, std::string const& path) {
-      if (!some) direction.tables.push_back({path, table(m.draw((policy.*listed.member).extents()))});
-    });
+    for (operator_parameter const& p : listed_parameters(op))
+      direction.parameters.push_back({p.path(), 0.5 - 0.2 * static_cast<double>(direction.parameters.size())});
+    for (operator_table const& x : listed_tables(op))
+      if (!some) direction.tables.push_back({x.path(), table(m.draw(x.at->extents()))});
     auto const got = jvp(cpu<double>(1), op, moving, direction);
     CHECK(same_bits(got, jvp(cpu<double>(3), op, moving, direction)));
     auto const expected = jvp(reference<double>{}, op, dense, direction);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for (operator_parameter const& p : listed_parameters(op)) ... *p.at, p.path() ...
+//
+// The parameters and tables of all policies of an operator, parts of composites included, in the order of the pipeline. One list per
+// operator type, of values that do not name it: what is done with them is compiled once, not once per policy.
+#pragma once
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <attune/operators/attention.hpp>
+
+namespace attune {
+
+/// A parameter of an operator, and what its policy says of it.
+struct operator_parameter {
+  parameter const* at = nullptr;  ///< a member of the operator that was asked, or of a part of it
+  char const* name = "";          ///< "gamma"
+  domain values = domain::real;
+  std::string policy;  ///< "normalizer.", "kernel.1." (terms of a composite)
+
+  /// Tells equal names of several policies apart: "length_scale.gamma", "normalizer.gamma", "kernel.1.slope".
+  std::string path() const { return policy + name; }
+};
+
+/// The same of a table.
+struct operator_table {
+  table const* at = nullptr;
+  char const* name = "";
+  table_width width = table_width::any;
+  std::string policy;
+
+  std::string path() const { return policy + name; }
+};
+
+namespace detail {
+
+/// How many numbers an operator or a policy lists.
+template <class P>
+struct count_of {
+  static constexpr int parameters = int(std::tuple_size_v<decltype(parameters_of<P>())>);
+  static constexpr int tables = int(std::tuple_size_v<decltype(tables_of<P>())>);
+};
+template <class... P>
+struct count_of_all {
+  static constexpr int parameters = (0 + ... + count_of<P>::parameters), tables = (0 + ... + count_of<P>::tables);
+};
+template <class A, class B>
+struct count_of<kernel::sum<A, B>> : count_of_all<A, B> {};
+template <class K, class M>
+struct count_of<kernel::mapped<K, M>> : count_of_all<K, M> {};
+template <class K, class L, class G, class N, class V, class O, class M>
+struct count_of<attention_operator<K, L, G, N, V, O, M>> : count_of_all<K, L, G, N, V, O> {};
+
+}  // namespace detail
+
+/// Numbers of parameters and of tables that an operator lists.
+template <class Op>
+inline constexpr int parameter_count = detail::count_of<std::remove_const_t<Op>>::parameters;
+template <class Op>
+inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::tables;
+
+namespace detail {
+
+/// Walks through an operator once.
+template <class Op>
+class listing {
+ public:
+  explicit listing(Op const& op) {
+    add(op.kernel, "kernel.");
+    add(op.length_scale, "length_scale.");
+    add(op.gate, "gate.");
+    add(op.normalizer, "normalizer.");
+    add(op.value_gate, "value_gate.");
+    add(op.output_gate, "output_gate.");
+  }
+  std::array<operator_parameter, std::size_t(parameter_count<Op>)> parameters;
+  std::array<operator_table, std::size_t(table_count<Op>)> tables;
+
+ private:
+  template <class P>
+  void add(P const& policy, std::string const& path) {
+    if constexpr (count_of<P>::parameters > 0)
+      std::apply(
+          [&](auto const&... x) {
+            ((parameters[parameter_++] = {&(policy.*x.member), x.name, x.values, path}), ...);
+          },
+          parameters_of<P>());
+    if constexpr (count_of<P>::tables > 0)
+      std::apply(
+          [&](auto const&... x) {
+            ((tables[table_++] = {&(policy.*x.member), x.name, x.width, path}), ...);
+          },
+          tables_of<P>());
+  }
+  template <class A, class B>
+  void add(kernel::sum<A, B> const& policy, std::string const& path) {
+    add(policy.first, path + "0.");
+    add(policy.second, path + "1.");
+  }
+  template <class K, class M>
+  void add(kernel::mapped<K, M> const& policy, std::string const& path) {
+    constexpr bool nested = requires { policy.inner.map; };  // a map of a map: each has a path of its own
+    add(policy.inner, nested ? path + "inner." : path);
+    add(policy.map, path + "map.");
+  }
+
+  std::size_t parameter_ = 0, table_ = 0;
+};
+
+/// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a dot.
+inline bool is_called(std::string const& path, std::string const& name) {
+  return path.ends_with(name) && (path.size() == name.size() || path[path.size() - name.size() - 1] == '.');
+}
+
+}  // namespace detail
+
+/// The parameters of an operator, as a std::array.
+template <class Op>
+auto listed_parameters(Op const& op) {
+  if constexpr (parameter_count<Op> != 0)
+    return detail::listing<Op>(op).parameters;
+  else
+    return std::array<operator_parameter, 0>{};
+}
+/// Its tables.
+template <class Op>
+auto listed_tables(Op const& op) {
+  if constexpr (table_count<Op> != 0)
+    return detail::listing<Op>(op).tables;
+  else
+    return std::array<operator_table, 0>{};
+}
+
+}  // namespace attune

@@ -11,6 +11,13 @@
 
 namespace attune::exec_cpu {
 
+/// Elements of scratch, rounded so that each part stays aligned.
+template <class T>
+constexpr index_t padded(index_t elements) {
+  constexpr index_t unit = 64 / index_t(sizeof(T));
+  return (elements + unit - 1) / unit * unit;
+}
+
 /// Uninitialised elements on a cache line's boundary.
 template <class T>
 class aligned_buffer {

@@ -10,19 +10,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <attune/exec/cpu/aligned_buffer.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/pack.hpp>
 #include <attune/exec/problem.hpp>
 
 namespace attune::exec_cpu {
-
-/// Elements of scratch, rounded so that each part stays aligned.
-template <class T>
-constexpr index_t padded(index_t elements) {
-  constexpr index_t unit = 64 / index_t(sizeof(T));
-  return (elements + unit - 1) / unit * unit;
-}
 
 /// A tile of queries: lane l is query min(first + l, Lq - 1) of (b, h).
 struct tile_place {

@@ -27,8 +27,8 @@ class gradient_run {
     if constexpr (Op::has_lse) call_.by_lse = d.lse;
     if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
     int s = 0;
-    for (operator_parameter const& p : listed_parameters(op_.op))
-      call_.places[s++] = reinterpret_cast<char const*>(p.at) - reinterpret_cast<char const*>(&op_.op);
+    for (operator_parameter const& x : listed_parameters(op_.op))
+      call_.places[s++] = reinterpret_cast<char const*>(x.at) - reinterpret_cast<char const*>(&op_.op);
   }
 
   dense_gradients<T> operator()() {

@@ -67,7 +67,7 @@ inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::ta
 
 namespace detail {
 
-/// Walks through an operator once.
+/// What all parts of an operator list.
 template <class Op>
 class listing {
  public:
@@ -128,6 +128,8 @@ auto listed_parameters(Op const& op) {
   else
     return std::array<operator_parameter, 0>{};
 }
+template <class Op>
+auto listed_parameters(Op const&&) = delete;  // the addresses would dangle
 /// Its tables.
 template <class Op>
 auto listed_tables(Op const& op) {
@@ -136,5 +138,7 @@ auto listed_tables(Op const& op) {
   else
     return std::array<operator_table, 0>{};
 }
+template <class Op>
+auto listed_tables(Op const&&) = delete;
 
 }  // namespace attune

@@ -113,6 +113,7 @@ class row_bounds {
   /// v behind its gate, and the error that the gate makes; values outside every support are not read.
   template <class Bound>
   void read_values(Bound const& f) {
+    [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;
     index_t const head = p_.group(h_, p_.value_heads);
     values_.clear();
     value_errors_.clear();
@@ -120,7 +121,7 @@ class row_bounds {
       for (index_t d = 0; d < p_.value_width; ++d) {
         rounded const v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, d);
         values_.push_back(v.value);
-        if constexpr (Op::has_value_gate) value_errors_.push_back(eps_ * v.total());
+        if constexpr (Op::has_value_gate) value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)));
       }
   }
   double value(std::size_t n, std::size_t d) const { return values_[n * std::size_t(p_.value_width) + d]; }
@@ -339,7 +340,7 @@ class row_bounds {
     // A double reference judges doubles: its own error counts as much as theirs.
     double const own = how_.arithmetic == storage::fp64 ? 2 : 1;
     double const n = double(seen_.keys.size());
-    double const lost = mass_factor_ * number.least;  // with a mass that underflows, of each key
+    double const lost = flushed * mass_factor_ * number.least;  // with a mass that underflows, of each key
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
       double const plain = plain_size(x);
@@ -357,7 +358,8 @@ class row_bounds {
       }
       if constexpr (Op::has_output_gate) {
         rounded const gate = attune::detail::output_factor<rounded>(in_, p_, loose, b_, h_, i_, d);
-        double const factor = magnitude(gate.value), extra = own * eps_ * weighed(r.value, gate.total() + 2 * factor);
+        double const factor = magnitude(gate.value),
+                     extra = own * weighed(r.value, eps_ * (gate.total() + 2 * factor) + flushed * number.least);
         worst = worst * factor + extra;
         walk = walk * factor + extra;
         rough *= factor;
@@ -393,6 +395,9 @@ class row_bounds {
       if (weighed_.weights[n] != 0) sum += magnitude(value(n, d));
     return sum;
   }
+
+  /// Masses and gates below this many least normal numbers may be 0: the CPU's exponential is from sqrt 2 of them down.
+  static constexpr double flushed = 2;
 
   Op const& op_;
   inputs<Op, view> const& in_;

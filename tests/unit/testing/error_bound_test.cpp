@@ -124,6 +124,34 @@ TEST_CASE("the CPU in float keeps within the bound, and not by chance of a bound
   check("a user's policies", attention(cubic{}, soft_relu{}));
 }
 
+/// Four keys behind gates that float's exponential takes to 0, or just not.
+struct shut_gates {
+  std::vector<float> q{0.5f}, k{0.1f, 0.2f, 0.3f, 0.4f}, v{1000, 900, 1100, 1000}, gates;
+  explicit shut_gates(float x) : gates(4, x) {}
+  static tensor<float const> view(std::vector<float> const& numbers, index_t positions) {
+    return {numbers.data(), {1, 1, positions, 1}};
+  }
+  /// error / bound of the CPU's output.
+  template <class Op>
+  static double share(Op const& op, inputs<Op, any_tensor> const& in, inputs<Op, tensor<float const>> const& same) {
+    float out = 0;
+    forward(cpu<float>(1), op, same, {.out = tensor<float>(&out, {1, 1, 1, 1})});
+    auto const b = error_bound(op, in, storage::fp32).at_out(0, 0, 0, 0);
+    return std::abs(double(out) - b.value) / b.bound;
+  }
+};
+
+TEST_CASE("gates that underflow take with them what they were to multiply") {
+  for (float x : {-86.5f, -87.1f, -87.3f, -88.f, -90.f, -104.f}) {
+    shut_gates const g(x);
+    auto const q = g.view(g.q, 1), k = g.view(g.k, 4), v = g.view(g.v, 4), row = g.view(g.gates, 1), keys = g.view(g.gates, 4);
+    auto const of_output = attention(kernel::dot_product{}, gate::sigmoid_output{});
+    CHECK(g.share(of_output, {.q = q, .k = k, .v = v, .output_gate = row}, {.q = q, .k = k, .v = v, .output_gate = row}) < 1);
+    auto const of_values = attention(kernel::dot_product{}, gate::sigmoid_value{});
+    CHECK(g.share(of_values, {.q = q, .k = k, .v = v, .value_gate = keys}, {.q = q, .k = k, .v = v, .value_gate = keys}) < 1);
+  }
+}
+
 TEST_CASE("top-k: nothing jumps unless two logits are within reach of each other") {
   std::vector<double> q{1}, k{3, 2, 1}, v{1, 10, 100};
   auto const op = attention(kernel::dot_product{1.0}, normalizer::top_k{2});

@@ -116,7 +116,8 @@ ATTUNE_NOINLINE index_t add_seen_values(T* sum, index_t step, row_block<T> const
 
 /// sum[dv] += the values of keys [from, to), `Vectors` vectors of features at once: one alone waits for its own last sum.
 template <class T, class Arch, int Vectors>
-ATTUNE_NOINLINE index_t add_all_values(T* sum, row_block<T> const& values, index_t from, index_t to, index_t d, index_t width) {
+ATTUNE_NOINLINE index_t add_all_vectors(T* sum, row_block<T> const& values, index_t from, index_t to, index_t d,
+                                        index_t width) {
   using batch = xsimd::batch<T, Arch>;
   constexpr index_t lanes = index_t(batch::size);
   for (; d + Vectors * lanes <= width; d += Vectors * lanes) {
@@ -137,8 +138,8 @@ ATTUNE_NOINLINE index_t add_all_values(T* sum, row_block<T> const& values, index
 }
 template <class T, class Arch>
 void add_all_values(T* sum, row_block<T> const& values, index_t width, index_t from, index_t to) {
-  index_t d = add_all_values<T, Arch, 4>(sum, values, from, to, 0, width);
-  d = add_all_values<T, Arch, 1>(sum, values, from, to, d, width);
+  index_t d = add_all_vectors<T, Arch, 4>(sum, values, from, to, 0, width);
+  d = add_all_vectors<T, Arch, 1>(sum, values, from, to, d, width);
   for (; d < width; ++d) {
     T all(0);
     for (index_t j = from; j < to; ++j) all += values.data[j * values.step + d];
@@ -176,7 +177,8 @@ class plain_sums {
     std::fill_n(memory, size(width), T(0));
   }
   T operator()(index_t query, index_t d) const { return own_[query * step_ + d] + common_[d]; }
-  /// Keys outside [full_first, full_last) count for the lanes in their bits; what nobody sees may be anything.
+  /// Keys outside [full_first, full_last) count for the lanes in their bits, of which there are `queries`; what nobody sees may be
+  /// anything.
   void add(row_block<T> const& values, index_t n, index_t full_first, index_t full_last, std::uint64_t const* bits) {
     if (full_first < full_last) detail::add_all_values<T, Arch>(common_, values, width_, full_first, full_last);
     add_seen(values, 0, full_first, bits);

@@ -168,7 +168,7 @@ class gradient_run {
   gradient_array<T>& gradient_of(dense_gradients<T>& to, table const& wanted) const {
     auto const tables = listed_tables(op_.op);
     std::size_t n = 0;
-    while (tables[n].at != &wanted) ++n;
+    while (n + 1 < tables.size() && tables[n].at != &wanted) ++n;
     return to.tables[n].values;
   }
 

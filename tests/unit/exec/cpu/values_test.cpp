@@ -53,7 +53,7 @@ std::vector<sight> sights(index_t queries, index_t n) {
           made("the far end of a window", 0, 0, earlier),
           made("both ends of a window", n / 4, n / 2, [&](index_t j) { return j < n / 4 ? earlier(j) : later(j - n / 2); }),
           made("a window within the block", 0, 0, [&](index_t j) { return earlier(j) & ~earlier(j - 3 < 0 ? 0 : j - 3); }),
-          made("nobody", 0, 0, [](index_t) { return 0; }),
+          made("nobody", 0, 0, [](index_t) { return std::uint64_t(0); }),
           made("some", n / 2, n - 1, [&](index_t) { return random(); })};
 }
 

@@ -3,174 +3,71 @@
 //
 //   rows = forward_and_save(cpu{}, op, in, {.out = O});   g = vjp(cpu{}, op, in, rows, {.out = dO})
 //
-// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key sides it
-// shares with other tasks: the first of these writes where they belong too, the others to memory of their own, which is then
-// added in the order of the tasks, so that the result does not depend on who ran when.
+// The rows of each task; how they are divided into tasks, and what these share: gradient_tasks.hpp.
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <attune/exec/cpu/candidate_gradients.hpp>
+#include <attune/exec/cpu/gradient_tasks.hpp>
 #include <attune/exec/cpu/mass_gradients.hpp>
 #include <attune/exec/cpu/stream.hpp>
-#include <attune/exec/cpu/threads.hpp>
 #include <attune/exec/frozen.hpp>
 
 namespace attune {
 
 namespace exec_cpu {
 
-/// A tensor of which all queries read the rows of the same keys: its heads and width. `in_place`: its rows are such that a task
-/// can add to the result itself.
-struct key_side {
-  field of;
-  index_t heads, width;
-  bool in_place = false;
-};
-template <class Op>
-std::vector<key_side> key_sides(problem_shape const& p) {
-  std::vector<key_side> used;
+/// What the backward pass of an operator asks of its tasks.
+template <class Tile, class Op, class Call>
+gradient_needs needs_of(Call const& c) {
+  gradient_needs needs{.p = c.p, .sides = {}, .slots = c.slots, .tables = {}};
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F) && side_of(F) == input_side::key) used.push_back({F, p.heads_of(F), p.width_of(F)});
+    if constexpr (Op::uses(F) && side_of(F) == input_side::key) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
   });
-  return used;
+  for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at);
+  if constexpr (Op::uses(field::v0)) needs.ground_value = c.in.v0.extents();
+  needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
+  needs.resident = Tile::tiles_of_task * Tile::resident_scratch(c.p);
+  needs.scratch = Tile::block_scratch(c.p);
+  needs.distance_sums = Tile::pairs;
+  return needs;
 }
 
-/// What one task leaves for the others.
-template <class T>
-struct task_results {
-  std::unique_ptr<aligned_buffer<T>> keys;
-  shared_sums sums;
-};
-
-/// The gradients of one call.
+/// The rows of one task.
 template <class T, class Arch, class Op>
-class gradient_run {
-  using tile = std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op>>;
-  static constexpr index_t step_of(index_t width) { return panels<T, Arch>::padded_width(width); }
-
+class gradient_rows {
  public:
-  gradient_run(cpu<T, Arch> exec, gradient_call<T, Op> const& c, dense_gradients<T>& to)
-      : exec_(exec), c_(c), to_(to), sides_(key_sides<Op>(c.p)) {
-    for (operator_table const& x : listed_tables(c.op)) tables_.push_back(x.at);
-    divide();
-    for (key_side& side : sides_) {
-      side.in_place =
-          side.width == step_of(side.width) && to.of(side.of).extents == shape{c.p.batch, side.heads, c.p.keys, side.width};
-      keys_size_ += c.p.keys * step_of(side.width);
-    }
-    parameters_of_call();
-  }
+  using tile = std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op>>;
+  explicit gradient_rows(gradient_call<T, Op> const& c) : c_(c) {}
 
-  template <class Runs>
-  void operator()(Runs const& runs) {
+  void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch, gradient_sinks<T>& sinks) const {
     problem_shape const& p = c_.p;
-    if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-    index_t const chunk = chunk_, chunks = chunks_;
-    std::vector<index_t> tasks;
-    for (index_t n = 0; n < p.batch * p.heads * chunks; ++n)
-      if (runs(n / chunks % p.heads)) tasks.push_back(n);
-    std::vector<task_results<T>> results(std::size_t(std::min(wave, index_t(tasks.size()))));
-    for (index_t begin = 0; begin < index_t(tasks.size()); begin += wave) {
-      index_t const some = std::min(wave, index_t(tasks.size()) - begin);
-      parallel(exec_, some, [&] {
-        auto const scratch = std::make_shared<aligned_buffer<T>>(tile::block_scratch(p));
-        auto const resident = std::make_shared<aligned_buffer<T>>(tile::tiles_of_task * tile::resident_scratch(p));
-        return [&, scratch, resident](index_t n) {
-          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks, first = task % chunks * chunk;
-          run(results[std::size_t(n)], head / p.heads, head % p.heads, first, std::min(first + chunk, p.queries),
-              resident->data(), scratch->data());
-        };
-      });
-      for (index_t n = 0; n < some; ++n) {
-        index_t const task = tasks[std::size_t(begin + n)], head = task / chunks;
-        add_sums(results[std::size_t(n)].sums, head / p.heads, head % p.heads, task % chunks * chunk);
-      }
-      add_keys(results, tasks, begin, some, chunks);
-    }
-    for (std::size_t n = 0; n < total_.parameters.size(); ++n) round_to(total_.parameters[n], to_.parameters[n].values);
-    for (std::size_t n = 0; n < total_.tables.size(); ++n) round_to(total_.tables[n], to_.tables[n].values);
-    if constexpr (Op::uses(field::v0)) round_to(total_.ground_value, to_.of(field::v0));
-  }
-
- private:
-  static constexpr index_t wave = 32;  ///< tasks whose key sides are held at a time
-
-  /// Chunks of queries depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512 queries.
-  void divide() {
-    problem_shape const& p = c_.p;
-    if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-    constexpr index_t tiles = tile::tiles_of_task * tile::queries;
-    index_t const rows = p.batch * p.heads, wanted = std::min((2 * wave + rows - 1) / rows, (p.queries + 1023) / 1024);
-    chunk_ = ((p.queries + wanted - 1) / wanted + tiles - 1) / tiles * tiles;
-    chunks_ = (p.queries + chunk_ - 1) / chunk_;
-  }
-  void parameters_of_call() {
-    for (auto const* slot : c_.slots) total_.parameters.emplace_back(slot->extents());
-    for (auto const* x : tables_) total_.tables.emplace_back(x->extents());
-    if constexpr (Op::uses(field::v0)) total_.ground_value = gradient_array<double>(c_.in.v0.extents());
-  }
-  /// Sums of one head and `rows` queries: one number for all queries where they share it.
-  shared_sums blank_sums(index_t rows) const {
-    auto const own = [&](shape const& e, index_t positions) {
-      return gradient_array<double>(shape{1, 1, e.position == 1 ? 1 : positions, e.feature});
-    };
-    shared_sums s;
-    for (auto const* slot : c_.slots) s.parameters.push_back(own(slot->extents(), rows));
-    for (auto const* x : tables_) s.tables.push_back(own(x->extents(), x->rows()));
-    if constexpr (Op::uses(field::v0)) s.ground_value = own(c_.in.v0.extents(), rows);
-    return s;
-  }
-
-  /// Whether the task of head h that begins with this query (or chunk) is the first to touch its rows of a key side.
-  bool writes_in_place(key_side const& side, index_t h, index_t first) const {
-    return side.in_place && first == 0 && h * side.heads % c_.p.heads == 0;
-  }
-
-  void run(task_results<T>& result, index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch) {
-    problem_shape const& p = c_.p;
-    result.sums = blank_sums(last - first);
-    gradient_sinks<T> sinks{&to_, {}, &result.sums, &tables_, {}};
-    index_t own = 0;
-    for (key_side const& side : sides_) {
-      index_t const step = step_of(side.width), size = p.keys * step;
-      T* rows;
-      if (writes_in_place(side, h, first)) {
-        rows = to_.of(side.of).values.data() + (b * side.heads + p.group(h, side.heads)) * size;
-      } else {
-        if (!result.keys) result.keys = std::make_unique<aligned_buffer<T>>(keys_size_);
-        rows = result.keys->data() + own;
-        std::fill_n(rows, size, T(0));
-      }
-      sinks.keys[std::size_t(side.of)] = {rows, step};
-      own += size;
-    }
-    sinks.distances.assign(std::size_t(tile::pairs * (p.queries + p.keys)), 0.0);
-    std::vector<tile> tiles;
+    std::array<std::optional<tile>, std::size_t(tile::tiles_of_task)> tiles;
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
-      tiles.clear();
-      tiles.reserve(std::size_t(tile::tiles_of_task));
       key_interval hull{p.keys, 0};
-      for (index_t t = 0; t < tile::tiles_of_task && begin + t * tile::queries < last; ++t) {
-        auto const& made =
-            tiles.emplace_back(c_, b, h, begin + t * tile::queries, resident + t * tile::resident_scratch(p), scratch);
+      std::size_t count = 0;
+      for (index_t i = begin; i < last && count < tiles.size(); i += tile::queries, ++count) {
+        tile const& made = tiles[count].emplace(c_, b, h, i, resident + index_t(count) * tile::resident_scratch(p), scratch);
         hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
       }
       T* const gated = tile::gated_values(scratch, p);
       for (index_t j = hull.first; j < hull.last; j += tile::block) {
         index_t const end = std::min(j + tile::block, hull.last);
         tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, gated);
-        for (tile& t : tiles) t.absorb(j, end, scratch, gated, sinks);
+        for (std::size_t t = 0; t < count; ++t) tiles[t]->absorb(j, end, scratch, gated, sinks);
       }
-      for (tile& t : tiles) t.finish(first, scratch, sinks);
+      for (std::size_t t = 0; t < count; ++t) tiles[t]->finish(first, scratch, sinks);
     }
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);
   }
 
+ private:
   /// What grew as the gradient of gated values becomes that of values and gates.
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
     using slots = slots_of<Op>;
@@ -208,52 +105,7 @@ class gradient_run {
     }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});
   }
 
-  void add_sums(shared_sums const& s, index_t b, index_t h, index_t first) {
-    auto const add = [&](gradient_array<double> const& from, gradient_array<double>& to, bool by_query) {
-      for (index_t i = 0; i < from.extents.position; ++i)
-        for (index_t d = 0; d < from.extents.feature; ++d)
-          to(b, h, by_query && from.extents.position > 1 ? first + i : i, d) += from(0, 0, i, d);
-    };
-    for (std::size_t n = 0; n < s.parameters.size(); ++n) add(s.parameters[n], total_.parameters[n], true);
-    for (std::size_t n = 0; n < s.tables.size(); ++n) add(s.tables[n], total_.tables[n], false);
-    if constexpr (Op::uses(field::v0)) add(s.ground_value, total_.ground_value, true);
-  }
-  /// Adds the key sides of some tasks in their order; threads share the keys.
-  void add_keys(std::vector<task_results<T>> const& results, std::vector<index_t> const& tasks, index_t begin, index_t some,
-                index_t chunks) {
-    problem_shape const& p = c_.p;
-    constexpr index_t keys_of_task = 256;
-    parallel(exec_, (p.keys + keys_of_task - 1) / keys_of_task, [&] {
-      return [&](index_t part) {
-        index_t const first = part * keys_of_task, last = std::min(first + keys_of_task, p.keys);
-        for (index_t n = 0; n < some; ++n) {
-          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks, b = head / p.heads, h = head % p.heads;
-          index_t own = 0;
-          for (key_side const& side : sides_) {
-            index_t const step = step_of(side.width);
-            if (!writes_in_place(side, h, task % chunks)) {
-              T const* const from = results[std::size_t(n)].keys->data() + own;
-              T* const to = &to_.of(side.of)(b, p.group(h, side.heads), first, 0);
-              for (index_t j = first; j < last; ++j)
-                for (index_t d = 0; d < side.width; ++d) to[(j - first) * side.width + d] += from[j * step + d];
-            }
-            own += p.keys * step;
-          }
-        }
-      };
-    });
-  }
-  static void round_to(gradient_array<double> const& from, gradient_array<T>& to) {
-    for (std::size_t n = 0; n < from.values.size(); ++n) to.values[n] = T(from.values[n]);
-  }
-
-  cpu<T, Arch> exec_;
   gradient_call<T, Op> const& c_;
-  dense_gradients<T>& to_;
-  std::vector<key_side> sides_;
-  std::vector<table const*> tables_;
-  index_t keys_size_ = 0, chunk_ = 1, chunks_ = 0;
-  shared_sums total_;
 };
 
 /// What a tile of rows leaves for the backward pass, once it has seen all keys. `finished`: its outputs are written.
@@ -280,7 +132,8 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
   attune::detail::frozen<Op> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, attune::detail::parameter_slots(fixed.op)};
-  gradient_run<T, Arch, Op>(exec, call, to)(runs);
+  gradient_rows<T, Arch, Op> const rows_of_task(call);
+  gradient_tasks<T, Arch>(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to)(runs, rows_of_task);
   auto const slots = attune::detail::parameter_slots(op);
   for (std::size_t n = 0; n < slots.size(); ++n) attune::detail::pull_projection(*slots[n], to.parameters[n]);
   return to;

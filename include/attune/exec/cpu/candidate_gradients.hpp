@@ -47,7 +47,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   }
 
   /// Keeps contractions, logits and weights of the keys [first, last); h where any key has weight.
-  void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>&) {
+  ATTUNE_NOINLINE void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>&) {
     std::uint64_t bits[base::block];
     auto s = this->seen(first, last, bits);
     if (s.n == 0) return;
@@ -72,7 +72,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     rows_ += s.n;
   }
 
-  void finish(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void finish(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // xsimd's != of AVX is false for NaN

@@ -127,7 +127,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Keeps the logits of the keys [first, last).
-  void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const*) {
+  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const*) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
@@ -141,7 +141,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Solves, sums and writes the rows.
-  void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
+  ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
     solve();
     T* const gated = base::gated_values(scratch, *p_);
     index_t row = 0;

@@ -35,7 +35,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     return padded<T>(base::block_scratch(p)) + (1 + int(adjusted)) * base::pair_buffer + base::pull_scratch(p);
   }
 
-  mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
+  ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
       : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, resident, scratch) {
     batch value_sum[vectors], second_sum[vectors];
     inner(c.saved.acc, scratch, value_sum);
@@ -56,7 +56,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   }
 
   /// Streams the keys [first, last) of one block through the rows.
-  void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>& to) {
     std::uint64_t bits[base::block];
     auto s = this->seen(first, last, bits);
     if (s.n == 0) return;
@@ -85,7 +85,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         spare + int(adjusted) * base::pair_buffer, to);
   }
 
-  void finish(index_t first_of_task, [[maybe_unused]] T* scratch, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void finish(index_t first_of_task, [[maybe_unused]] T* scratch, gradient_sinks<T>& to) {
     this->leave(first_of_task, to);
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {

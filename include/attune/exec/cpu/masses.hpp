@@ -50,7 +50,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Streams the keys [first, last) of one block through the rows; `gated` holds its values behind the value gate.
-  void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const* gated) {
+  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const* gated) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
@@ -69,7 +69,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Divides and writes the rows.
-  void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
+  ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
     alignas(64) T weight[queries], lse[queries], factor[queries], second[queries];
     for (int v = 0; v < vectors; ++v) {
       batch const zero(T(0));

@@ -7,8 +7,11 @@
 #include <atomic>
 #include <cfenv>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <attune/core/tensor.hpp>
 #include <attune/exec/cpu/executor.hpp>
@@ -36,11 +39,18 @@ class floating_point_mode {
   std::thread::id caller_ = std::this_thread::get_id();
 };
 
-/// Runs tasks 0..count-1 in ascending order of start, on `threads` workers (0: as many as the executor runs at once). Each worker
-/// that gets a task calls make_worker() once (its scratch) and the result for every task it takes; tasks must not depend on who
-/// runs them. The first exception is rethrown when all workers are done. Called from inside a task it runs serially.
-template <class MakeWorker>
-void parallel(thread_executor_ref executor, int threads, index_t count, MakeWorker const& make_worker) {
+/// What runs tasks, one after the other, with memory of its own.
+struct task_runner {
+  task_runner() = default;
+  task_runner(task_runner const&) = delete;
+  task_runner& operator=(task_runner const&) = delete;
+  virtual ~task_runner() = default;
+  virtual void run(index_t task) = 0;
+};
+
+/// parallel() of workers whose type it does not know: compiled once.
+inline void run_tasks(thread_executor_ref executor, int threads, index_t count,
+                      std::function<std::unique_ptr<task_runner>()> const& make_runner) {
   std::atomic<index_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_guard;
@@ -48,8 +58,8 @@ void parallel(thread_executor_ref executor, int threads, index_t count, MakeWork
     index_t task = next.fetch_add(1, std::memory_order_relaxed);
     if (task >= count) return;
     try {
-      auto worker = make_worker();
-      for (; task < count; task = next.fetch_add(1, std::memory_order_relaxed)) worker(task);
+      auto const runner = make_runner();
+      for (; task < count; task = next.fetch_add(1, std::memory_order_relaxed)) runner->run(task);
     } catch (...) {
       next.store(count);
       std::lock_guard const lock(failure_guard);
@@ -69,6 +79,19 @@ void parallel(thread_executor_ref executor, int threads, index_t count, MakeWork
   }
   work();  // all tasks of a serial call; those of workers that an executor has left out
   if (failure) std::rethrow_exception(failure);
+}
+
+/// Runs tasks 0..count-1 in ascending order of start, on `threads` workers (0: as many as the executor runs at once). Each worker
+/// that gets a task calls make_worker() once (its scratch) and the result for every task it takes; tasks must not depend on who
+/// runs them. The first exception is rethrown when all workers are done. Called from inside a task it runs serially.
+template <class MakeWorker>
+void parallel(thread_executor_ref executor, int threads, index_t count, MakeWorker const& make_worker) {
+  struct runner final : task_runner {
+    decltype(std::declval<MakeWorker const&>()()) worker;
+    explicit runner(MakeWorker const& make) : worker(make()) {}
+    void run(index_t task) override { worker(task); }
+  };
+  run_tasks(executor, threads, count, [&] { return std::make_unique<runner>(make_worker); });
 }
 template <class T, class Arch, class MakeWorker>
 void parallel(cpu<T, Arch> const& exec, index_t count, MakeWorker const& make_worker) {

@@ -120,24 +120,17 @@ inline bool is_called(std::string const& path, std::string const& name) {
 
 }  // namespace detail
 
-/// The parameters of an operator, as a std::array.
+/// The parameters of an operator, and its tables, as a std::array. They lie in the operator, which must outlive the list.
 template <class Op>
 auto listed_parameters(Op const& op) {
-  if constexpr (parameter_count<Op> != 0)
-    return detail::listing<Op>(op).parameters;
-  else
-    return std::array<operator_parameter, 0>{};
+  return detail::listing<Op>(op).parameters;
+}
+template <class Op>
+auto listed_tables(Op const& op) {
+  return detail::listing<Op>(op).tables;
 }
 template <class Op>
 auto listed_parameters(Op const&&) = delete;  // the addresses would dangle
-/// Its tables.
-template <class Op>
-auto listed_tables(Op const& op) {
-  if constexpr (table_count<Op> != 0)
-    return detail::listing<Op>(op).tables;
-  else
-    return std::array<operator_table, 0>{};
-}
 template <class Op>
 auto listed_tables(Op const&&) = delete;
 

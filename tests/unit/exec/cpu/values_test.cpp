@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Small integers, so that any order of summation is exact; what a query does not see is NaN where no other sees it, and once more
-// where others do.
+// Small integers, so that any order of summation is exact. What no query sees is NaN; a NaN that some see must not reach the others.
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -6,32 +6,61 @@
 // Bad input fails at the host boundary, before any output is written, with a text that says what to do.
 #pragma once
 
+#include <concepts>
 #include <cstdio>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+
+#include <attune/config.hpp>
 
 namespace attune {
 
 namespace detail {
 
-inline void append(std::string& to, char const* part) { to += part; }
-inline void append(std::string& to, std::string const& part) { to += part; }
-inline void append(std::string& to, double part) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.9g", part);
-  to += digits;
-}
-template <class Integer>
-void append(std::string& to, Integer part) {
-  to += std::to_string(part);
+/// A part of a text, words or a number. It refers to the words.
+class text_part {
+ public:
+  text_part(char const* words) : words_(words) {}
+  text_part(std::string const& words) : words_(words) {}
+  text_part(std::string_view words) : words_(words) {}
+  text_part(double number) : real_(number), kind_(kind::real) {}
+  template <std::integral I>
+  text_part(I number) : integer_(static_cast<long long>(number)), kind_(kind::integer) {}
+
+  void append_to(std::string& text) const {
+    if (kind_ == kind::words) {
+      text += words_;
+      return;
+    }
+    char digits[32];
+    if (kind_ == kind::integer)
+      std::snprintf(digits, sizeof digits, "%lld", integer_);
+    else
+      std::snprintf(digits, sizeof digits, "%.9g", real_);
+    text += digits;
+  }
+
+ private:
+  enum class kind { words, integer, real };
+  std::string_view words_;
+  long long integer_ = 0;
+  double real_ = 0;
+  kind kind_ = kind::words;
+};
+
+ATTUNE_NOINLINE inline std::string joined(std::initializer_list<text_part> parts) {
+  std::string all;
+  for (text_part const& part : parts) part.append_to(all);
+  return all;
 }
 
-/// The parts, one after the other: text("shape ", 3) is "shape 3".
+/// The parts, one after the other: text("shape ", 3) is "shape 3". Texts of errors stand in every operator's code, so what writes
+/// them is compiled once and not where they stand.
 template <class... Parts>
 std::string text(Parts const&... parts) {
-  std::string all;
-  (append(all, parts), ...);
-  return all;
+  return joined({text_part(parts)...});
 }
 
 }  // namespace detail
@@ -40,7 +69,7 @@ std::string text(Parts const&... parts) {
 class error : public std::invalid_argument {
  public:
   /// "attune::<function>: <argument> has <found>; expected <expected>"
-  error(std::string const& function, std::string const& argument, std::string const& found, std::string const& expected)
+  ATTUNE_NOINLINE error(std::string_view function, std::string_view argument, std::string_view found, std::string_view expected)
       : std::invalid_argument(detail::text("attune::", function, ": ", argument, " has ", found, "; expected ", expected)) {}
 };
 

@@ -10,7 +10,7 @@
 
 #include <array>
 #include <limits>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <attune/config.hpp>
@@ -54,9 +54,10 @@ struct parameter {
     if (from.x.absent()) throw error("parameter", "projection.x", "no data", "a view (1 or B, 1 or H, 1 or Lq, C)");
     shape const x = from.x.extents(), w = from.weight.extents(), b = from.bias.extents();
     if (from.weight.absent() ? x.feature != 1 : w.feature != x.feature || w.batch != 1 || w.position != 1)
-      throw error("parameter", "projection.weight", "shape " + to_string(w), detail::text("(1, 1 or H, 1, ", x.feature, ")"));
+      throw error("parameter", "projection.weight", detail::text("shape ", to_string(w)),
+                  detail::text("(1, 1 or H, 1, ", x.feature, ")"));
     if (!from.bias.absent() && (b.batch != 1 || b.position != 1 || b.feature != 1))
-      throw error("parameter", "projection.bias", "shape " + to_string(b), "(1, 1 or H, 1, 1)");
+      throw error("parameter", "projection.bias", detail::text("shape ", to_string(b)), "(1, 1 or H, 1, 1)");
   }
 
   /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 - momentum) mean,
@@ -73,7 +74,7 @@ struct parameter {
     if (previous.kind_ != kind::value && previous.kind_ != kind::view)
       throw error("parameter::moving_average", "previous", "no stored value", "a number or a view (1, 1 or H, 1, 1)");
     if (shape const e = previous.extents(); e.batch != 1 || e.position != 1)
-      throw error("parameter::moving_average", "previous", "shape " + to_string(e), "(1, 1 or H, 1, 1)");
+      throw error("parameter::moving_average", "previous", detail::text("shape ", to_string(e)), "(1, 1 or H, 1, 1)");
     parameter p = of;
     p.kind_ = of.kind_ == kind::view ? kind::averaged_view : kind::averaged_projection;
     p.value_ = previous.value_;
@@ -111,7 +112,7 @@ struct parameter {
   ATTUNE_HD constexpr double momentum() const { return momentum_; }
   ATTUNE_HD constexpr bool passes_gradient() const { return passes_gradient_; }
 
-  ATTUNE_HD constexpr double at(index_t batch, index_t head, index_t query) const {
+  ATTUNE_HD ATTUNE_NOINLINE constexpr double at(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::view) return view_(batch, head, query, 0);
     return kind_ == kind::value ? value_ : value<double>(batch, head, query);
   }
@@ -125,7 +126,7 @@ struct parameter {
   }
   /// <weight_h, x_i> + bias_h of a projected parameter.
   template <class T>
-  ATTUNE_HD constexpr T pre_activation(index_t batch, index_t head, index_t query) const {
+  ATTUNE_HD ATTUNE_NOINLINE constexpr T pre_activation(index_t batch, index_t head, index_t query) const {
     T sum(0);
     if (weight_.absent())
       sum = T(view_(batch, head, query, 0));
@@ -136,9 +137,9 @@ struct parameter {
   }
 
  private:
-  /// A projection or a moving average.
+  /// A projection or a moving average: rarely there, and long where it is, so that it melts into nothing.
   template <class T>
-  ATTUNE_HD ATTUNE_DEVICE_CALL constexpr T computed(index_t batch, index_t head, index_t query) const {
+  ATTUNE_HD ATTUNE_NOINLINE constexpr T computed(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));
     T sum(0);
     shape const e = view_.extents();
@@ -174,7 +175,7 @@ parameter per_head(std::vector<E>&&) = delete;  // it would dangle
 template <class E>
 parameter per_query(std::vector<E> const& values, index_t heads) {
   if (heads <= 0 || index_t(values.size()) % heads != 0)
-    throw error("per_query", "values", std::to_string(values.size()) + " numbers for " + std::to_string(heads) + " heads",
+    throw error("per_query", "values", detail::text(values.size(), " numbers for ", heads, " heads"),
                 "a positive multiple of the number of heads");
   return tensor<E const>(values, shape{1, heads, index_t(values.size()) / heads, 1});
 }
@@ -247,23 +248,21 @@ constexpr char const* words(domain d) {
 /// T is what the executor computes in: 1e-50 is no positive float, 1e300 no finite one. Values in the memory of a device are
 /// not looked at.
 template <class T = double>
-void check_parameter(char const* function, std::string const& name, parameter const& p, domain d, index_t batch, index_t heads,
+void check_parameter(char const* function, std::string_view name, parameter const& p, domain d, index_t batch, index_t heads,
                      index_t queries, memory_kind where = memory_kind::host) {
   if (!p.is_set()) return;
   shape const e = p.extents();
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || (e.position != 1 && e.position != queries))
-    throw error(
-        function, "parameter " + name, "shape " + to_string(e),
-        "(1 or " + std::to_string(batch) + ", 1 or " + std::to_string(heads) + ", 1 or " + std::to_string(queries) + ", 1)");
+    throw error(function, text("parameter ", name), text("shape ", to_string(e)),
+                text("(1 or ", batch, ", 1 or ", heads, ", 1 or ", queries, ", 1)"));
   if (where == memory_kind::device && !p.is_number()) return;
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)
         if (double const x = p.at(b, h, i); !in_domain(double(T(x)), d))
-          throw error(function, "parameter " + name,
-                      text("the value ", x) + " at (batch, head, query) = (" + std::to_string(b) + ", " + std::to_string(h) +
-                          ", " + std::to_string(i) + ")",
-                      std::string(words(d)) + (in_domain(x, d) ? ", in the precision of the executor" : ""));
+          throw error(function, text("parameter ", name),
+                      text("the value ", x, " at (batch, head, query) = (", b, ", ", h, ", ", i, ")"),
+                      text(words(d), in_domain(x, d) ? ", in the precision of the executor" : ""));
 }
 
 }  // namespace detail

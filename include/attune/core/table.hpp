@@ -6,7 +6,7 @@
 // What a policy holds beside single numbers: a bias table, a metric, relative position vectors.
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include <attune/core/stored_view.hpp>
 
@@ -54,16 +54,16 @@ constexpr listed_table<Policy> listed(char const* name, table Policy::*member, t
 namespace detail {
 
 /// Throws unless the table fits the problem. Entries in the memory of a device are not looked at.
-inline void check_table(char const* function, std::string const& name, table const& x, table_width width, index_t batch,
+inline void check_table(char const* function, std::string_view name, table const& x, table_width width, index_t batch,
                         index_t heads, index_t query_width, memory_kind where = memory_kind::host) {
-  if (!x.is_set()) throw error(function, "table " + name, "no data", "a view (1 or B, 1 or H, rows, columns)");
+  if (!x.is_set()) throw error(function, text("table ", name), "no data", "a view (1 or B, 1 or H, rows, columns)");
   shape const e = x.extents();
   bool const as_query = width == table_width::query || width == table_width::query_row;
   index_t const columns = width == table_width::one ? 1 : as_query ? query_width : e.feature;
   if (width == table_width::query_row && e.position != 1)
-    throw error(function, "table " + name, text(e.position, " rows"), "1");
+    throw error(function, text("table ", name), text(e.position, " rows"), "1");
   if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || e.feature != columns || e.position < 1)
-    throw error(function, "table " + name, "shape " + to_string(e),
+    throw error(function, text("table ", name), text("shape ", to_string(e)),
                 text("(1 or ", batch, ", 1 or ", heads, ", at least 1, ", columns, ")"));
   if (where == memory_kind::device) return;
   for (index_t b = 0; b < e.batch; ++b)
@@ -71,7 +71,7 @@ inline void check_table(char const* function, std::string const& name, table con
       for (index_t i = 0; i < e.position; ++i)
         for (index_t d = 0; d < e.feature; ++d)
           if (double const v = x(b, h, i, d); !(v - v == 0))
-            throw error(function, "table " + name, text("the value ", v, " at (", b, ", ", h, ", ", i, ", ", d, ")"),
+            throw error(function, text("table ", name), text("the value ", v, " at (", b, ", ", h, ", ", i, ", ", d, ")"),
                         "finite numbers");
 }
 

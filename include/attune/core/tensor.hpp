@@ -38,9 +38,19 @@ struct strides {
   }
 };
 
-inline std::string to_string(shape const& s) {
+ATTUNE_NOINLINE inline std::string to_string(shape const& s) {
   return detail::text("(", s.batch, ", ", s.head, ", ", s.position, ", ", s.feature, ")");
 }
+
+namespace detail {
+/// Throws unless extents and data make a tensor.
+ATTUNE_NOINLINE constexpr void check_tensor(shape const& extents, bool without_data) {
+  if (extents.batch < 0 || extents.head < 0 || extents.position < 0 || extents.feature < 0)
+    throw error("tensor", "shape", text("the value ", to_string(extents)), "extents >= 0 for (batch, head, position, feature)");
+  if (without_data && extents.size() > 0)
+    throw error("tensor", "data", "a null pointer", text("memory for the shape ", to_string(extents)));
+}
+}  // namespace detail
 
 /// The view. `tensor<float const>` is read-only; a `tensor<float>` converts to it. A default-made tensor is absent
 /// (an optional argument that was not given).
@@ -56,10 +66,7 @@ class tensor {
   constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(extents)) {}
 
   constexpr tensor(E* data, shape const& extents, strides const& steps) : data_(data), shape_(extents), strides_(steps) {
-    if (extents.batch < 0 || extents.head < 0 || extents.position < 0 || extents.feature < 0)
-      throw error("tensor", "shape", "the value " + to_string(extents), "extents >= 0 for (batch, head, position, feature)");
-    if (data == nullptr && extents.size() > 0)
-      throw error("tensor", "data", "a null pointer", "memory for the shape " + to_string(extents));
+    detail::check_tensor(extents, data == nullptr);
   }
 
   /// A whole vector, dense. Throws attune::error unless the vector has exactly as many elements as the shape.
@@ -100,8 +107,8 @@ class tensor {
   template <class P>
   static constexpr P* checked(P* data, std::size_t count, shape const& extents) {
     if (index_t(count) != extents.size())
-      throw error("tensor", "the vector", std::to_string(count) + " elements",
-                  std::to_string(extents.size()) + ", the size of the shape " + to_string(extents));
+      throw error("tensor", "the vector", detail::text(count, " elements"),
+                  detail::text(extents.size(), ", the size of the shape ", to_string(extents)));
     return data;
   }
 

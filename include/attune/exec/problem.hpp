@@ -9,7 +9,8 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
+#include <span>
+#include <string_view>
 
 #include <attune/core/storage.hpp>
 #include <attune/operators/inputs.hpp>
@@ -101,49 +102,43 @@ struct problem_shape {
 namespace detail {
 
 inline void require_extent(char const* function, char const* argument, char const* axis, index_t got, index_t expected,
-                           std::string const& because) {
-  if (got != expected)
-    throw error(function, argument, std::string(axis) + " extent " + std::to_string(got),
-                std::to_string(expected) + ", " + because);
+                           std::string_view because) {
+  if (got != expected) throw error(function, argument, text(axis, " extent ", got), text(expected, ", ", because));
 }
 inline void require_group(char const* function, char const* argument, index_t got, index_t heads) {
   if (heads == 0) return;  // nothing will be read
   if (got < 1 || heads % got != 0)
-    throw error(function, argument, "head extent " + std::to_string(got),
-                "a divisor of " + std::to_string(heads) + ", the number of query heads");
+    throw error(function, argument, text("head extent ", got), text("a divisor of ", heads, ", the number of query heads"));
 }
 inline void require_at_least_one(char const* function, char const* argument, char const* axis, index_t got) {
-  if (got < 1) throw error(function, argument, std::string(axis) + " extent " + std::to_string(got), "at least 1");
+  if (got < 1) throw error(function, argument, text(axis, " extent ", got), "at least 1");
 }
-template <class View>
-void require_pairs(char const* function, char const* argument, View const& x, problem_shape const& p) {
-  shape const expected{p.batch, p.heads, p.queries, p.keys};
-  if (!(x.extents() == expected))
-    throw error(function, argument, "shape " + to_string(x.extents()), to_string(expected) + ": (batch, head, query, key)");
+/// Throws unless the extents are those expected; `because` says what they are.
+inline void require_shape(char const* function, char const* argument, shape const& got, shape const& expected,
+                          std::string_view because) {
+  if (!(got == expected)) throw error(function, argument, text("shape ", to_string(got)), text(to_string(expected), because));
 }
-template <class View>
-void require_queries(char const* function, char const* name, View const& x, problem_shape const& p) {
-  shape const e = x.extents();
+inline void require_pairs(char const* function, char const* argument, shape const& e, problem_shape const& p) {
+  require_shape(function, argument, e, {p.batch, p.heads, p.queries, p.keys}, ": (batch, head, query, key)");
+}
+inline void require_queries(char const* function, char const* name, shape const& e, problem_shape const& p) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_extent(function, name, "head", e.head, p.heads, "the heads of out");
   require_extent(function, name, "position", e.position, p.queries, "the queries of out");
   require_at_least_one(function, name, "feature", e.feature);
 }
-template <class View>
-void require_keys(char const* function, char const* name, View const& x, problem_shape const& p, index_t width,
-                  std::string const& because, index_t& heads) {
-  shape const e = x.extents();
+inline void require_keys(char const* function, char const* name, shape const& e, problem_shape const& p, index_t width,
+                         std::string_view because, index_t& heads) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_group(function, name, e.head, p.heads);
   require_extent(function, name, "position", e.position, p.keys, "the keys of v");
   require_extent(function, name, "feature", e.feature, width, because);
   heads = e.head;
 }
-template <class View>
-void require_projections(char const* function, char const* q_name, char const* k_name, View const& q, View const& k,
-                         problem_shape const& p, index_t& width, index_t& key_heads) {
+inline void require_projections(char const* function, char const* q_name, char const* k_name, shape const& q, shape const& k,
+                                problem_shape const& p, index_t& width, index_t& key_heads) {
   require_queries(function, q_name, q, p);
-  width = q.extents().feature;
+  width = q.feature;
   require_keys(function, k_name, k, p, width, text("the width of ", q_name), key_heads);
 }
 
@@ -185,6 +180,19 @@ struct element_of<tensor<S const>> {
   using type = float;
 };
 
+/// Throws unless parameters and tables fit the problem.
+template <class Number>
+ATTUNE_NOINLINE void check_listed(char const* function, std::span<operator_parameter const> parameters,
+                                  std::span<operator_table const> tables, problem_shape const& p, memory_kind where) {
+  for (operator_parameter const& x : parameters) {
+    check_parameter<Number>(function, x.name, *x.at, x.values, p.batch, p.heads, p.queries, where);
+    if (x.policy == "value_gate." && x.at->is_set() && x.at->extents().position != 1)
+      throw error(function, text("parameter ", x.name), "one value per query",
+                  "values shared by queries: a value gate acts on keys, for all queries alike");
+  }
+  for (operator_table const& x : tables) check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
+}
+
 /// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents. `where`:
 /// what lies in the memory of a device is checked by its shape alone.
 template <class Op, class View>
@@ -203,35 +211,35 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;
   if constexpr (Op::uses(field::q)) {
-    require_queries(function, "q", in.q, p);
+    require_queries(function, "q", in.q.extents(), p);
     p.width = in.q.extents().feature;
   }
-  if constexpr (Op::uses(field::k)) require_keys(function, "k", in.k, p, p.width, "the width of q", p.key_heads);
+  if constexpr (Op::uses(field::k)) require_keys(function, "k", in.k.extents(), p, p.width, "the width of q", p.key_heads);
   if constexpr (Op::uses(field::gate_q))
-    require_projections(function, "gate_q", "gate_k", in.gate_q, in.gate_k, p, p.gate_width, p.gate_key_heads);
-  if constexpr (Op::uses(field::scores)) require_pairs(function, "scores", in.scores, p);
-  if constexpr (Op::uses(field::gates)) require_pairs(function, "gates", in.gates, p);
-  if constexpr (Op::uses(field::bias)) require_pairs(function, "bias", in.bias, p);
+    require_projections(function, "gate_q", "gate_k", in.gate_q.extents(), in.gate_k.extents(), p, p.gate_width,
+                        p.gate_key_heads);
+  if constexpr (Op::uses(field::scores)) require_pairs(function, "scores", in.scores.extents(), p);
+  if constexpr (Op::uses(field::gates)) require_pairs(function, "gates", in.gates.extents(), p);
+  if constexpr (Op::uses(field::bias)) require_pairs(function, "bias", in.bias.extents(), p);
   if constexpr (Op::uses(field::sort_q)) {
-    require_queries(function, "sort_q", in.sort_q, p);
+    require_queries(function, "sort_q", in.sort_q.extents(), p);
     require_extent(function, "sort_q", "feature", in.sort_q.extents().feature, 1, "one number per query");
-    require_keys(function, "sort_k", in.sort_k, p, 1, "one number per key", p.sort_key_heads);
+    require_keys(function, "sort_k", in.sort_k.extents(), p, 1, "one number per key", p.sort_key_heads);
   }
   if constexpr (Op::uses(field::position_q))
-    require_projections(function, "position_q", "position_k", in.position_q, in.position_k, p, p.position_width,
-                        p.position_key_heads);
+    require_projections(function, "position_q", "position_k", in.position_q.extents(), in.position_k.extents(), p,
+                        p.position_width, p.position_key_heads);
   if constexpr (Op::uses(field::center)) {
-    require_projections(function, "center", "place", in.center, in.place, p, p.axes, p.place_heads);
-    require_queries(function, "spread", in.spread, p);
+    require_projections(function, "center", "place", in.center.extents(), in.place.extents(), p, p.axes, p.place_heads);
+    require_queries(function, "spread", in.spread.extents(), p);
     require_extent(function, "spread", "feature", in.spread.extents().feature, p.axes, "the axes of center");
   }
   if constexpr (Op::uses(field::key_bias))
-    require_keys(function, "key_bias", in.key_bias, p, 1, "one number per key", p.key_bias_heads);
+    require_keys(function, "key_bias", in.key_bias.extents(), p, 1, "one number per key", p.key_bias_heads);
   if constexpr (Op::uses(field::value_gate))
-    if (!(in.value_gate.extents() == v))
-      throw error(function, "value_gate", "shape " + to_string(in.value_gate.extents()), to_string(v) + ", the shape of v");
+    require_shape(function, "value_gate", in.value_gate.extents(), v, ", the shape of v");
   if constexpr (Op::uses(field::output_gate)) {
-    require_queries(function, "output_gate", in.output_gate, p);
+    require_queries(function, "output_gate", in.output_gate.extents(), p);
     p.output_gate_width = in.output_gate.extents().feature;
     if (p.output_gate_width != 1)
       require_extent(function, "output_gate", "feature", p.output_gate_width, p.value_width,
@@ -241,23 +249,14 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
     shape const g = in.v0.extents();
     if ((g.batch != 1 && g.batch != p.batch) || (g.head != 1 && g.head != p.heads) ||
         (g.position != 1 && g.position != p.queries) || g.feature != p.value_width)
-      throw error(function, "v0", "shape " + to_string(g),
-                  "(1 or " + std::to_string(p.batch) + ", 1 or " + std::to_string(p.heads) + ", 1 or " +
-                      std::to_string(p.queries) + ", " + std::to_string(p.value_width) + ")");
+      throw error(function, "v0", text("shape ", to_string(g)),
+                  text("(1 or ", p.batch, ", 1 or ", p.heads, ", 1 or ", p.queries, ", ", p.value_width, ")"));
   }
   p.offset = in.offset.value_or(p.keys - p.queries);
   constexpr index_t farthest = index_t(1) << 52;  // positions stay exact as doubles, and their sums stay integers
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
-  using number = typename element_of<View>::type;
-  for (operator_parameter const& x : listed_parameters(op)) {
-    check_parameter<number>(function, x.name, *x.at, x.values, p.batch, p.heads, p.queries, where);
-    if (x.policy == "value_gate." && x.at->is_set() && x.at->extents().position != 1)
-      throw error(function, std::string("parameter ") + x.name, "one value per query",
-                  "values shared by queries: a value gate acts on keys, for all queries alike");
-  }
-  for (operator_table const& x : listed_tables(op))
-    check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
+  check_listed<typename element_of<View>::type>(function, listed_parameters(op), listed_tables(op), p, where);
   [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
     (..., check_contraction(function, C{}, op.template owner<I>(), p));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
@@ -304,9 +303,7 @@ inline void require_interval(char const* function, key_interval keys, problem_sh
 template <class T>
 void require_row_output(char const* function, char const* argument, tensor<T> const& x, problem_shape const& p) {
   if (x.absent()) return;
-  shape const expected{p.batch, p.heads, p.queries, 1};
-  if (!(x.extents() == expected))
-    throw error(function, argument, "shape " + to_string(x.extents()), to_string(expected) + ": one number per row");
+  require_shape(function, argument, x.extents(), {p.batch, p.heads, p.queries, 1}, ": one number per row");
 }
 
 template <class Op, class T>

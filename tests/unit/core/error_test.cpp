@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <attune/core/error.hpp>
 
@@ -22,6 +24,9 @@ TEST_CASE("error: caught as std::invalid_argument") {
 TEST_CASE("text: the parts one after the other") {
   CHECK(detail::text() == "");
   CHECK(detail::text("shape ", 3, std::string(" x "), -4) == "shape 3 x -4");
+  CHECK(detail::text(std::string_view("of the view").substr(0, 7), std::size_t(7)) == "of the 7");
+  CHECK(detail::text(0.5, ", ", 1e300, ", ", std::numeric_limits<double>::infinity()) == "0.5, 1e+300, inf");
+  CHECK(detail::text(std::numeric_limits<long long>::min()) == "-9223372036854775808");
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/core/dual.hpp>
@@ -141,21 +144,41 @@ std::vector<parameter const*> parameter_slots(Op const& op) {
   return slots;
 }
 
+/// Zeros of these extents, in the memory of `old` as far as it reaches.
+template <class T>
+ATTUNE_NOINLINE gradient_array<T> blank_array(shape const& extents, gradient_array<T>&& old) {
+  old.extents = extents;
+  old.values.assign(std::size_t(extents.size()), T(0));
+  return std::move(old);
+}
+/// Makes room for what an operator lists.
+template <class T>
+ATTUNE_NOINLINE void make_room(dense_gradients<T>& to, std::span<operator_parameter const> parameters,
+                               std::span<operator_table const> tables) {
+  to.parameters = std::vector<parameter_gradient<T>>(parameters.size());
+  for (std::size_t n = 0; n < parameters.size(); ++n) {
+    to.parameters[n].path = parameters[n].path();
+    to.parameters[n].values = gradient_array<T>(parameters[n].at->extents());
+  }
+  for (operator_table const& x : tables) to.make_room(*x.at, x.path());
+}
+
 /// Zero gradients of everything an operator reads, in the memory of `old` as far as it reaches.
 template <class T, class Op, class View>
 dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, dense_gradients<T> old = {}) {
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) {
-      to.of(F).extents = member<F>(in).extents();
-      old.of(F).values.assign(std::size_t(to.of(F).extents.size()), T(0));
-      to.of(F).values = std::move(old.of(F).values);
-    }
+    if constexpr (Op::uses(F)) to.of(F) = blank_array(member<F>(in).extents(), std::move(old.of(F)));
   });
-  for (operator_parameter const& p : listed_parameters(op))
-    to.parameters.push_back({p.path(), gradient_array<T>(p.at->extents()), {}, {}, {}});
-  for (operator_table const& x : listed_tables(op)) to.make_room(*x.at, x.path());
+  make_room(to, listed_parameters(op), listed_tables(op));
   return to;
+}
+
+/// to(b, h, i, d) += by. A call, for in loops over inlined places compilers write a loop for every combination of shared axes.
+template <class T>
+ATTUNE_NOINLINE void add_at(gradient_array<T>& to, index_t b, index_t h, index_t i, index_t d, T const& by) {
+  T& sum = to(b, h, i, d);
+  sum = sum + by;
 }
 
 /// The gradients of projected parameters by their sources.
@@ -167,22 +190,20 @@ void pull_projection(parameter const& p, parameter_gradient<T>& g) {
   g.x = gradient_array<T>(x);
   if (!from.weight.absent()) g.weight = gradient_array<T>(from.weight.extents());
   if (!from.bias.absent()) g.bias = gradient_array<T>(from.bias.extents());
-  auto const add = [](gradient_array<T>& to, index_t b, index_t h, index_t i, index_t c, T const& by) {
-    to(b, h, i, c) = to(b, h, i, c) + by;
-  };
+  using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;  // what the value itself was computed in
   auto const pull = [&](T const& by, index_t b, index_t h, index_t i) {
     T slope(1);
     if (p.is_projected())
-      slope = activate(from.activation, dual<T, 1>::variable(p.template pre_activation<T>(b, h, i), 0)).tangent[0];
+      slope = T(activate(from.activation, dual<wide, 1>::variable(p.template pre_activation<wide>(b, h, i), 0)).tangent[0]);
     T const by_pre = by * slope;
     if (from.weight.absent())
-      add(g.x, b, h, i, 0, by_pre);
+      add_at(g.x, b, h, i, 0, by_pre);
     else
       for (index_t c = 0; c < x.feature; ++c) {
-        add(g.x, b, h, i, c, T(by_pre * T(from.weight(0, h, 0, c))));
-        add(g.weight, 0, h, 0, c, T(by_pre * T(from.x(b, h, i, c))));
+        add_at(g.x, b, h, i, c, T(by_pre * T(from.weight(0, h, 0, c))));
+        add_at(g.weight, 0, h, 0, c, T(by_pre * T(from.x(b, h, i, c))));
       }
-    if (!from.bias.absent()) add(g.bias, 0, h, 0, 0, by_pre);
+    if (!from.bias.absent()) add_at(g.bias, 0, h, 0, 0, by_pre);
   };
   shape const e = g.values.extents;
   if (!p.is_average()) {
@@ -201,8 +222,7 @@ void pull_projection(parameter const& p, parameter_gradient<T>& g) {
 template <class Op, class View>
 void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
   auto const check = [&](char const* name, View const& x, shape const& expected) {
-    if (x.extents().size() != 0 && !(x.extents() == expected))
-      throw error(function, name, "shape " + to_string(x.extents()), to_string(expected) + ", the shape of the output");
+    if (x.extents().size() != 0) require_shape(function, name, x.extents(), expected, ", the shape of the output");
   };
   check("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
   if constexpr (Op::has_lse) check("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});

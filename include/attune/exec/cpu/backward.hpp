@@ -127,15 +127,16 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   attune::detail::check_cotangents("vjp", d, p);
   shape const rows{p.batch, p.heads, p.queries, p.value_width};
   if (!(attune::detail::rows_of(saved) == rows))
-    throw error("vjp", "saved", "rows of shape " + to_string(attune::detail::rows_of(saved)),
-                to_string(rows) + ", those of the inputs");
+    throw error("vjp", "saved", attune::detail::text("rows of shape ", to_string(attune::detail::rows_of(saved))),
+                attune::detail::text(to_string(rows), ", those of the inputs"));
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
   attune::detail::frozen<Op> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, attune::detail::parameter_slots(fixed.op)};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
-  gradient_tasks<T, Arch>(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to)(runs, rows_of_task);
-  auto const slots = attune::detail::parameter_slots(op);
-  for (std::size_t n = 0; n < slots.size(); ++n) attune::detail::pull_projection(*slots[n], to.parameters[n]);
+  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to, runs, rows_of_task);
+  int s = 0;
+  for (operator_parameter const& x : listed_parameters(op))
+    attune::detail::pull_projection(*x.at, to.parameters[std::size_t(s++)]);
   return to;
 }
 /// The same with a forward pass of their own.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   gradient_tasks(exec, what_a_call_has, to)(runs, run_rows)
+//   run_gradient_tasks(exec, what_a_call_has, to, runs, run_rows)
 //
 // Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key sides it
 // shares with other tasks: the first of these writes where they belong too, the others to memory of their own, which is then
@@ -66,7 +66,7 @@ class gradient_tasks {
   }
 
   /// All tasks of the heads for which runs(h).
-  ATTUNE_NOINLINE void operator()(std::function<bool(index_t)> const& runs, run_rows const& rows) {
+  void operator()(std::function<bool(index_t)> const& runs, run_rows const& rows) {
     if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
     std::vector<index_t> tasks;
     for (index_t n = 0; n < p_.batch * p_.heads * chunks_; ++n)
@@ -150,14 +150,15 @@ class gradient_tasks {
   }
 
   void add_sums(shared_sums const& s, index_t b, index_t h, index_t first) {
-    auto const add = [&](gradient_array<double> const& from, gradient_array<double>& to, bool by_query) {
-      for (index_t i = 0; i < from.extents.position; ++i)
-        for (index_t d = 0; d < from.extents.feature; ++d)
-          to(b, h, by_query && from.extents.position > 1 ? first + i : i, d) += from(0, 0, i, d);
-    };
-    for (std::size_t n = 0; n < s.parameters.size(); ++n) add(s.parameters[n], total_.parameters[n], true);
-    for (std::size_t n = 0; n < s.tables.size(); ++n) add(s.tables[n], total_.tables[n], false);
-    add(s.ground_value, total_.ground_value, true);
+    for (std::size_t n = 0; n < s.parameters.size(); ++n) add_rows(s.parameters[n], total_.parameters[n], b, h, first);
+    for (std::size_t n = 0; n < s.tables.size(); ++n) add_rows(s.tables[n], total_.tables[n], b, h, 0);
+    add_rows(s.ground_value, total_.ground_value, b, h, first);
+  }
+  ATTUNE_NOINLINE static void add_rows(gradient_array<double> const& from, gradient_array<double>& to, index_t b, index_t h,
+                                       index_t first) {
+    for (index_t i = 0; i < from.extents.position; ++i)
+      for (index_t d = 0; d < from.extents.feature; ++d)
+        attune::detail::add_at(to, b, h, from.extents.position > 1 ? first + i : i, d, from(0, 0, i, d));
   }
   /// Adds the key sides of some tasks in their order; threads share the keys.
   void add_keys(std::vector<task_results> const& results, std::vector<index_t> const& tasks, index_t begin, index_t some) {
@@ -193,5 +194,13 @@ class gradient_tasks {
   index_t keys_size_ = 0, chunk_ = 1, chunks_ = 0;
   shared_sums total_;
 };
+
+/// The tasks of a call, from first to last: what they hold is made and let go in here, not in the code of every operator.
+template <class T, class Arch>
+ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to,
+                                        std::function<bool(index_t)> const& runs,
+                                        typename gradient_tasks<T, Arch>::run_rows const& rows) {
+  gradient_tasks<T, Arch>(exec, std::move(needs), to)(runs, rows);
+}
 
 }  // namespace attune::exec_cpu

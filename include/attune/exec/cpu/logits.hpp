@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,6 +20,30 @@
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_cpu {
+
+/// What policies bind to in a batch of rows from query `first` on, `count` keys visible to each; past the end the last query is
+/// repeated. Knows no operator, and is compiled once.
+template <class T, class Arch>
+ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p, index_t b, index_t h, index_t first,
+                                                          index_t const* count) {
+  using batch = xsimd::batch<T, Arch>;
+  constexpr index_t lanes = tiling<T, Arch>::lanes;
+  alignas(64) T position[lanes], visible[lanes], log_visible[lanes];
+  for (index_t l = 0; l < lanes; ++l) {
+    position[l] = T(std::min(first + l, p.queries - 1) + p.offset);
+    visible[l] = T(count[l]);
+    log_visible[l] = count[l] > 0 ? T(std::log(double(count[l]))) : T(0);
+  }
+  T const inverse_sqrt_width = p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0);
+  return {{b, h, first, p.queries},
+          batch::load_aligned(position),
+          batch::load_aligned(visible),
+          batch::load_aligned(log_visible),
+          batch(inverse_sqrt_width),
+          batch(T(0)),
+          batch(T(p.keys)),
+          {}};
+}
 
 /// One tile of `tiling::queries` rows of one head.
 template <class T, class Arch, class Op>
@@ -123,23 +148,9 @@ class logit_tile {
 
   /// The facts of lanes [v * lanes, (v + 1) * lanes).
   row<batch> lane_row(problem_shape const& p, index_t v) {
-    alignas(64) T position[lanes], count[lanes], log_count[lanes];
-    for (index_t l = 0; l < lanes; ++l) {
-      index_t const n = sees.count[v * lanes + l];
-      position[l] = T(std::min(first_query_ + v * lanes + l, p.queries - 1) + p.offset);
-      count[l] = T(n);
-      log_count[l] = n > 0 ? T(std::log(double(n))) : T(0);
-    }
-    visible_[v] = batch::load_aligned(count);
-    T const inverse_sqrt_width = p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0);
-    return {{b_, h_, first_query_ + v * lanes, p.queries},
-            batch::load_aligned(position),
-            visible_[v],
-            batch::load_aligned(log_count),
-            batch(inverse_sqrt_width),
-            batch(T(0)),
-            batch(T(p.keys)),
-            {}};
+    row<batch> const facts = facts_of_lanes<T, Arch>(p, b_, h_, first_query_ + v * lanes, sees.count + v * lanes);
+    visible_[v] = facts.visible;
+    return facts;
   }
 
   /// Keys of a block that somebody sees. A block on the edge of a mask may still hold a stretch [full_first, full_last) that

@@ -26,7 +26,7 @@ struct panels {
 
   /// From packed[d][row] with `Lanes` rows, of which the first n count.
   template <int Lanes>
-  static void from_packed(T* to, T const* packed, index_t features, index_t n) {
+  ATTUNE_NOINLINE static void from_packed(T* to, T const* packed, index_t features, index_t n) {
     std::fill_n(to, size(features, n), T(0));
     for (index_t d = 0; d < features; ++d) {
       T* const column = to + d / width * n * width + d % width;
@@ -34,7 +34,7 @@ struct panels {
     }
   }
   /// From rows [first, first + n) of one head of a tensor.
-  static void from_tensor(T* to, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n) {
+  ATTUNE_NOINLINE static void from_tensor(T* to, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n) {
     index_t const features = x.extents().feature, step = x.steps().feature;
     for (index_t d = 0; d < features; d += width) {
       index_t const some = std::min(width, features - d);
@@ -46,7 +46,7 @@ struct panels {
     }
   }
   /// From rows in memory.
-  static void from_rows(T* to, row_block<T> const& rows, index_t features, index_t n) {
+  ATTUNE_NOINLINE static void from_rows(T* to, row_block<T> const& rows, index_t features, index_t n) {
     for (index_t first = 0; first < features; first += width) {
       index_t const some = std::min(width, features - first);
       for (index_t j = 0; j < n; ++j, to += width) {

@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 //   packed[d][query] = x[query][d]
+//
+// Copies know no operator: as calls they are compiled once, not into the tile of each.
 #pragma once
 
 #include <attune/exec/cpu/tiling.hpp>
@@ -10,7 +12,7 @@ namespace attune::exec_cpu {
 
 /// Queries [first, first + Lanes) of one head, feature-major; lanes past the end repeat the last query.
 template <int Lanes, class T>
-void pack_queries(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first) {
+ATTUNE_NOINLINE void pack_queries(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first) {
   index_t const width = x.extents().feature, queries = x.extents().position, step = x.steps().feature;
   for (index_t l = 0; l < Lanes; ++l) {
     T const* const from = x.row(b, h, first + l < queries ? first + l : queries - 1);
@@ -20,7 +22,8 @@ void pack_queries(T* packed, tensor<T const> const& x, index_t b, index_t h, ind
 
 /// Pairs (query, key) for keys [j0, j0 + n), key-major.
 template <int Lanes, class T>
-void pack_pairs(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t j0, index_t n) {
+ATTUNE_NOINLINE void pack_pairs(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t j0,
+                                index_t n) {
   index_t const queries = x.extents().position, step = x.steps().feature;
   for (index_t l = 0; l < Lanes; ++l) {
     T const* const from = x.row(b, h, first + l < queries ? first + l : queries - 1) + j0 * step;

@@ -4,7 +4,9 @@
 //   tasks = (batch, head, block of queries);  each streams its keys and hands over its finished tiles
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include <attune/exec/cpu/aligned_buffer.hpp>
@@ -79,10 +81,12 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
   });
 }
 
-/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, scratch).
-template <class T, class Arch, class Op, class Runs, class Deliver>
+/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, scratch). What a call
+/// makes of its tiles is no parameter of the template: forward and backward pass share the code.
+template <class T, class Arch, class Op>
 void stream(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-            key_interval range, Runs const& runs, Deliver const& deliver) {
+            key_interval range, std::function<bool(index_t)> const& runs,
+            std::type_identity_t<std::function<void(row_tile<T, Arch, Op>&, T*)>> const& deliver) {
   using tile = row_tile<T, Arch, Op>;
   attune::detail::frozen<Op> const fixed(given);
   Op const& op = fixed.op;

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <attune/operators/attention.hpp>
+#include <attune/operators/listing.hpp>
 
 #include "commands.hpp"
 #include "files.hpp"

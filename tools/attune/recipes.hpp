@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include <attune/operators/listing.hpp>
 #include <attune/operators/presets.hpp>
 
 #include "aligned_mask.hpp"

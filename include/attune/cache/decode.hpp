@@ -44,7 +44,8 @@ namespace detail {
 
 template <class T>
 void check_tensor(char const* name, tensor<T> const& x, shape const& wanted) {
-  if (!(x.extents() == wanted)) throw error("decode", name, "shape " + to_string(x.extents()), to_string(wanted));
+  if (!(x.extents() == wanted))
+    throw error("decode", name, attune::detail::text("shape ", to_string(x.extents())), to_string(wanted));
 }
 template <class T>
 void check_numbers(char const* name, tensor<T const> const& x) {
@@ -75,7 +76,7 @@ std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in
   check_tensor("out", to.out, {1, l.heads, e.position, l.value_width});
   if (!to.lse.values.absent()) check_tensor("lse", to.lse.values, rows);
   if (!to.rows.empty() && index_t(to.rows.size()) != l.heads * e.position)
-    throw error("decode", "rows", std::to_string(to.rows.size()) + " reports", std::to_string(l.heads * e.position));
+    throw error("decode", "rows", attune::detail::text(to.rows.size(), " reports"), attune::detail::text(l.heads * e.position));
   if (!in.tau.is_set()) throw error("decode", "tau", "no value", "a finite number > 0");
   attune::detail::check_parameter("decode", "tau", in.tau, domain::positive, 1, l.heads, e.position);
   attune::detail::check_parameter("decode", "scale", in.scale, domain::real, 1, l.heads, e.position);

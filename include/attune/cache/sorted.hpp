@@ -83,7 +83,8 @@ class sorted {
     check_length("insert", "vector_keys", index_t(vector_keys.size()), vectors_.width());
     check_finite("insert", "keys", keys);
     check_finite("insert", "vector_keys", vector_keys);
-    if (size_ >= most_tokens) throw error("cache::sorted::insert", "the cache", std::to_string(size_) + " tokens", "fewer");
+    if (size_ >= most_tokens)
+      throw error("cache::sorted::insert", "the cache", attune::detail::text(size_, " tokens"), "fewer");
 
     // Everything that may fail comes first.
     token const id = unused_ == none ? token(tokens_) : unused_;
@@ -211,10 +212,10 @@ class sorted {
     positive("key_heads", l.key_heads);
     for (auto [name, x] : {std::pair{"value_groups", l.value_groups}, std::pair{"key_heads", l.key_heads}})
       if (l.heads % x != 0)
-        throw error("cache::sorted", name, detail_text(x), "a divisor of " + std::to_string(l.heads) + " heads");
+        throw error("cache::sorted", name, detail_text(x), attune::detail::text("a divisor of ", l.heads, " heads"));
     return l;
   }
-  static std::string detail_text(index_t x) { return "the value " + std::to_string(x); }
+  static std::string detail_text(index_t x) { return attune::detail::text("the value ", x); }
 
   void make_stores() {
     keys_ = detail::row_store<T>(orders());
@@ -253,25 +254,25 @@ class sorted {
 
   static void check_length(char const* function, char const* argument, index_t got, index_t wanted) {
     if (got != wanted)
-      throw error(std::string("cache::sorted::") + function, argument, std::to_string(got) + " numbers",
-                  std::to_string(wanted));
+      throw error(attune::detail::text("cache::sorted::", function), argument, attune::detail::text(got, " numbers"),
+                  attune::detail::text(wanted));
   }
   static void check_finite(char const* function, char const* argument, std::span<T const> x) {
     for (std::size_t i = 0; i < x.size(); ++i)
       if (!(std::fabs(double(x[i])) <= largest_key))
-        throw error(std::string("cache::sorted::") + function, argument,
+        throw error(attune::detail::text("cache::sorted::", function), argument,
                     attune::detail::text("the value ", double(x[i]), " at ", i),
                     attune::detail::text("finite numbers up to ", largest_key));
   }
   void check_token(char const* function, token id) const {
     if (!holds(id))
-      throw error(std::string("cache::sorted::") + function, "token", "the value " + std::to_string(id),
+      throw error(attune::detail::text("cache::sorted::", function), "token", attune::detail::text("the value ", id),
                   "a token in the cache");
   }
   void check_order(char const* function, index_t order) const {
     if (order < 0 || order >= orders())
-      throw error(std::string("cache::sorted::") + function, "order", detail_text(order),
-                  "0 .. " + std::to_string(orders() - 1));
+      throw error(attune::detail::text("cache::sorted::", function), "order", detail_text(order),
+                  attune::detail::text("0 .. ", orders() - 1));
   }
 
   sorted_layout layout_;

@@ -71,7 +71,7 @@ class moving_average {
   /// Text that from_string reads back bit for bit, whatever the locale: "attune.moving_average 1 <momentum> <initial> <value>
   /// <count>", numbers in hexadecimal floating point without "0x". The 1 is the version of the format.
   std::string to_string() const requires std::is_floating_point_v<T> {
-    return std::string(format) + " " + hex(momentum_) + " " + hex(initial_) + " " + hex(value_) + " " + std::to_string(count_);
+    return detail::text(format, " ", hex(momentum_), " ", hex(initial_), " ", hex(value_), " ", count_);
   }
   static moving_average from_string(std::string const& text) requires std::is_floating_point_v<T> {
     auto const require = [&](bool ok, char const* what) {

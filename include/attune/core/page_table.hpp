@@ -29,8 +29,8 @@ class page_table {
   page_table(std::vector<std::int32_t> const& entries, index_t batch)
       : page_table(entries.data(), batch, batch > 0 ? index_t(entries.size()) / batch : 0) {
     if (batch_ * per_sequence_ != index_t(entries.size()))
-      throw error("page_table", "entries", std::to_string(entries.size()) + " numbers",
-                  "a multiple of " + std::to_string(batch) + ", the number of sequences");
+      throw error("page_table", "entries", detail::text(entries.size(), " numbers"),
+                  detail::text("a multiple of ", batch, ", the number of sequences"));
   }
   page_table(std::vector<std::int32_t>&&, index_t) = delete;  // it would dangle
 

@@ -33,8 +33,9 @@ namespace detail {
 template <class View>
 void check_direction(char const* function, char const* name, View const& value, View const& along) {
   if (along.extents().size() != 0 && !(along.extents() == value.extents()))
-    throw error(function, std::string("the direction of ") + name, "shape " + to_string(along.extents()),
-                to_string(value.extents()) + ", the shape of the tensor");
+    throw error(function, attune::detail::text("the direction of ", name),
+                attune::detail::text("shape ", to_string(along.extents())),
+                attune::detail::text(to_string(value.extents()), ", the shape of the tensor"));
 }
 
 /// The addresses of what moves, and where to.
@@ -53,8 +54,9 @@ struct moving_numbers {
         if (is_called(p.path(), direction.parameters[n].name)) {
           shape const wanted = p.at->extents(), got = direction.parameters[n].along.extents();
           if (!(got == wanted) && got.size() != 1)
-            throw error("jvp", "the direction of parameter " + p.path(), "shape " + to_string(got),
-                        to_string(wanted) + ", that of the parameter, or one number");
+            throw error("jvp", attune::detail::text("the direction of parameter ", p.path()),
+                        attune::detail::text("shape ", to_string(got)),
+                        attune::detail::text(to_string(wanted), ", that of the parameter, or one number"));
           slots.push_back(p.at);
           along.push_back(direction.parameters[n].along);
           used_parameters[n] = true;
@@ -64,17 +66,20 @@ struct moving_numbers {
         if (is_called(x.path(), direction.tables[n].name)) {
           shape const wanted = x.at->extents(), got = direction.tables[n].along.extents();
           if (!(got == wanted))
-            throw error("jvp", "the direction of table " + x.path(), "shape " + to_string(got), to_string(wanted));
+            throw error("jvp", attune::detail::text("the direction of table ", x.path()),
+                        attune::detail::text("shape ", to_string(got)), to_string(wanted));
           tables.push_back(x.at);
           tables_along.push_back(direction.tables[n].along);
           used_tables[n] = true;
         }
     for (std::size_t n = 0; n < used_parameters.size(); ++n)
       if (!used_parameters[n])
-        throw error("jvp", "direction.parameters", "the name " + direction.parameters[n].name, "a parameter of the operator");
+        throw error("jvp", "direction.parameters", attune::detail::text("the name ", direction.parameters[n].name),
+                    "a parameter of the operator");
     for (std::size_t n = 0; n < used_tables.size(); ++n)
       if (!used_tables[n])
-        throw error("jvp", "direction.tables", "the name " + direction.tables[n].name, "a table of the operator");
+        throw error("jvp", "direction.tables", attune::detail::text("the name ", direction.tables[n].name),
+                    "a table of the operator");
   }
   lift<dual<T, 1>> numbers() const {
     return {{}, {slots.data(), int(slots.size()), 0, along.data(), tables.data(), int(tables.size()), tables_along.data()}};

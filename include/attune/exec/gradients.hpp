@@ -84,7 +84,8 @@ class dense_gradients {
         add(sum.*part, p.*part, name);
     }
     if (sum.path.empty())
-      throw error("dense_gradients", "the name " + name, "no projected parameter", "one of the operator's projections");
+      throw error("dense_gradients", detail::text("the name ", name), "no projected parameter",
+                  "one of the operator's projections");
     return sum;
   }
 
@@ -107,8 +108,9 @@ class dense_gradients {
  private:
   static void add(gradient_array<T>& sum, gradient_array<T> const& more, std::string const& name) {
     if (!(sum.extents == more.extents))
-      throw error("dense_gradients", "the name " + name, "shapes " + to_string(sum.extents) + " and " + to_string(more.extents),
-                  "equal ones, or the path of one of them, as \"normalizer." + name + "\"");
+      throw error("dense_gradients", detail::text("the name ", name),
+                  detail::text("shapes ", to_string(sum.extents), " and ", to_string(more.extents)),
+                  detail::text("equal ones, or the path of one of them, as \"normalizer.", name, "\""));
     for (std::size_t n = 0; n < sum.values.size(); ++n) sum.values[n] = sum.values[n] + more.values[n];
   }
   template <class List>
@@ -123,12 +125,9 @@ class dense_gradients {
       add(sum, entry.values, name);
     }
     if (sum.values.empty())
-      throw error("dense_gradients", "the name " + name, text("no such ", kind), "a name that the operator lists");
+      throw error("dense_gradients", detail::text("the name ", name), detail::text("no such ", kind),
+                  "a name that the operator lists");
     return sum;
-  }
-  template <class... Parts>
-  static std::string text(Parts const&... parts) {
-    return detail::text(parts...);
   }
 
   std::vector<attune::table const*> places_;  ///< of each of `tables`

@@ -135,7 +135,8 @@ template <class States>
 void require_same_rows(States const& a, States const& b) {
   shape const first = rows_of(a), second = rows_of(b);
   if (!(first == second))
-    throw error("merge", "the second state", "rows of shape " + to_string(second), to_string(first) + ", as the first");
+    throw error("merge", "the second state", detail::text("rows of shape ", to_string(second)),
+                detail::text(to_string(first), ", as the first"));
 }
 
 }  // namespace detail
@@ -248,8 +249,8 @@ void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& st
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());
   detail::check_outputs("finish", to, p);
   if (!(detail::rows_of(states) == to.out.extents()))
-    throw error("finish", "states", "rows of shape " + to_string(detail::rows_of(states)),
-                to_string(to.out.extents()) + ", the shape of out");
+    throw error("finish", "states", detail::text("rows of shape ", to_string(detail::rows_of(states))),
+                detail::text(to_string(to.out.extents()), ", the shape of out"));
   detail::finish_rows<T>(op, in, p, states, to);
 }
 

@@ -101,7 +101,8 @@ problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const
   check_request("statistics", request);
   shape const rows{p.batch, p.heads, p.queries, p.value_width};
   if (!(rows_of(saved) == rows))
-    throw error("statistics", "saved", "rows of shape " + to_string(rows_of(saved)), to_string(rows) + ", those of the inputs");
+    throw error("statistics", "saved", attune::detail::text("rows of shape ", to_string(rows_of(saved))),
+                attune::detail::text(to_string(rows), ", those of the inputs"));
   return p;
 }
 

@@ -450,7 +450,8 @@ void require_granularity(char const* function, char const* argument, tensor<T> c
   shape const e = x.extents();
   if ((e.batch != 1 && e.batch != most.batch) || (e.head != 1 && e.head != most.head) ||
       (e.position != 1 && e.position != most.position) || e.feature != most.feature)
-    throw error(function, argument, "shape " + to_string(e), "shape " + to_string(most) + ", or 1 on an axis that is shared");
+    throw error(function, argument, attune::detail::text("shape ", to_string(e)),
+                attune::detail::text("shape ", to_string(most), ", or 1 on an axis that is shared"));
 }
 
 }  // namespace detail

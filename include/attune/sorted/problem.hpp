@@ -62,7 +62,8 @@ template <class E>
 void require_shape(char const* function, char const* argument, tensor<E> const& x, shape const& expected, bool optional) {
   if (optional && x.absent()) return;
   if (!(x.extents() == expected))
-    throw error(function, argument, "shape " + to_string(x.extents()), attune::detail::text("shape ", to_string(expected)));
+    throw error(function, argument, attune::detail::text("shape ", to_string(x.extents())),
+                attune::detail::text("shape ", to_string(expected)));
 }
 
 /// A line has an order only if every number on it is finite.

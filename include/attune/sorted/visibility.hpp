@@ -53,8 +53,8 @@ class visibility {
   friend std::string to_string(visibility const& v) {
     std::string const within = v.documents_ ? " within documents" : "";
     if (v.before_ == unlimited) return (v.after_ == unlimited ? "full" : "causal") + within;
-    if (v.after_ == 0) return "causal_window(" + std::to_string(v.before_ + 1) + ")" + within;
-    return "window(" + std::to_string(v.before_) + ")" + within;
+    if (v.after_ == 0) return attune::detail::text("causal_window(", v.before_ + 1, ")", within);
+    return attune::detail::text("window(", v.before_, ")", within);
   }
 
   /// Throws attune::error unless documents fit the problem and their ids ascend.
@@ -89,17 +89,15 @@ class visibility {
   constexpr visibility(index_t before, index_t after) : before_(before), after_(after) {}
   static constexpr index_t checked(char const* rule, char const* argument, index_t value, index_t least) {
     if (value < least)
-      throw error(std::string("sorted::visibility::") + rule, argument, "the value " + std::to_string(value),
-                  "at least " + std::to_string(least));
+      throw error(attune::detail::text("sorted::visibility::", rule), argument, attune::detail::text("the value ", value),
+                  attune::detail::text("at least ", least));
     return value;
   }
   static void check_ids(char const* function, char const* argument, std::span<index_t const> ids, index_t count) {
     if (index_t(ids.size()) != count)
-      throw error(function, argument, std::to_string(ids.size()) + " ids", std::to_string(count));
+      throw error(function, argument, attune::detail::text(ids.size(), " ids"), attune::detail::text(count));
     if (auto const at = std::is_sorted_until(ids.begin(), ids.end()); at != ids.end())
-      throw error(function, argument,
-                  "id " + std::to_string(*at) + " after " + std::to_string(*(at - 1)) + " at position " +
-                      std::to_string(at - ids.begin()),
+      throw error(function, argument, attune::detail::text("id ", *at, " after ", *(at - 1), " at position ", at - ids.begin()),
                   "ids that ascend: the keys that a query sees are one interval here (mask::documents takes any order)");
   }
 

@@ -132,10 +132,8 @@ template <class T, class Op>
 dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, index_t b, index_t h, index_t i) {
   problem_shape const p = detail::checked_problem("forward_row", op, in, detail::output_shape(in));
   if (b < 0 || b >= p.batch || h < 0 || h >= p.heads || i < 0 || i >= p.queries)
-    throw error(
-        "forward_row", "(batch, head, query)",
-        "the value (" + std::to_string(b) + ", " + std::to_string(h) + ", " + std::to_string(i) + ")",
-        "indices below (" + std::to_string(p.batch) + ", " + std::to_string(p.heads) + ", " + std::to_string(p.queries) + ")");
+    throw error("forward_row", "(batch, head, query)", attune::detail::text("the value (", b, ", ", h, ", ", i, ")"),
+                attune::detail::text("indices below (", p.batch, ", ", p.heads, ", ", p.queries, ")"));
   dense_head<T> head = detail::blank_head<T, Op>(p, 1);
   detail::dense_row(op, in, p, b, h, i, head, 0);
   return head;

@@ -33,14 +33,15 @@ struct block_sparse {
   }
   void check(mask_shape const& s) const {
     if (query_block_ < 1 || key_block_ < 1)
-      throw error("mask::block_sparse", "the block",
-                  "extents (" + std::to_string(query_block_) + ", " + std::to_string(key_block_) + ")", "at least (1, 1)");
+      throw error("mask::block_sparse", "the block", attune::detail::text("extents (", query_block_, ", ", key_block_, ")"),
+                  "at least (1, 1)");
     if (heads_ != 1 && heads_ != s.heads)
-      throw error("mask::block_sparse", "heads", "the value " + std::to_string(heads_), "1 or " + std::to_string(s.heads));
+      throw error("mask::block_sparse", "heads", attune::detail::text("the value ", heads_),
+                  attune::detail::text("1 or ", s.heads));
     index_t const need = heads_ * ((s.queries + query_block_ - 1) / query_block_) * ((s.keys + key_block_ - 1) / key_block_);
     if (entries_ != need)
-      throw error("mask::block_sparse", "table", std::to_string(entries_) + " entries",
-                  std::to_string(need) + ", one per (head, query block, key block)");
+      throw error("mask::block_sparse", "table", attune::detail::text(entries_, " entries"),
+                  attune::detail::text(need, ", one per (head, query block, key block)"));
   }
 
  private:

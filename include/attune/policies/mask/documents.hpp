@@ -33,11 +33,11 @@ struct documents {
   }
   void check(mask_shape const& s) const {
     if (batch_ != 1 && batch_ != s.batch)
-      throw error("mask::documents", "batch", "the value " + std::to_string(batch_), "1 or " + std::to_string(s.batch));
+      throw error("mask::documents", "batch", attune::detail::text("the value ", batch_),
+                  attune::detail::text("1 or ", s.batch));
     if (queries_ != batch_ * s.queries || keys_ != batch_ * s.keys)
-      throw error("mask::documents", "the array of ids",
-                  std::to_string(queries_) + " query and " + std::to_string(keys_) + " key entries",
-                  std::to_string(batch_ * s.queries) + " and " + std::to_string(batch_ * s.keys));
+      throw error("mask::documents", "the array of ids", attune::detail::text(queries_, " query and ", keys_, " key entries"),
+                  attune::detail::text(batch_ * s.queries, " and ", batch_ * s.keys));
   }
 
  private:

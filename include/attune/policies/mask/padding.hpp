@@ -26,12 +26,12 @@ struct padding {
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, lengths[r.batch]}; }
   void check(mask_shape const& s) const {
     if (batch != s.batch)
-      throw error("mask::padding", "lengths", std::to_string(batch) + " entries",
-                  std::to_string(s.batch) + ", one per batch element");
+      throw error("mask::padding", "lengths", attune::detail::text(batch, " entries"),
+                  attune::detail::text(s.batch, ", one per batch element"));
     for (index_t b = 0; b < batch && s.memory == memory_kind::host; ++b)
       if (lengths[b] < 0 || lengths[b] > s.keys)
-        throw error("mask::padding", "lengths[" + std::to_string(b) + "]", "the value " + std::to_string(lengths[b]),
-                    "a number in [0, " + std::to_string(s.keys) + "]");
+        throw error("mask::padding", attune::detail::text("lengths[", b, "]"), attune::detail::text("the value ", lengths[b]),
+                    attune::detail::text("a number in [0, ", s.keys, "]"));
   }
 };
 

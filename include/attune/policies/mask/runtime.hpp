@@ -45,13 +45,11 @@ struct runtime {
       return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads) && x.position == s.queries;
     };
     if (hulls != nullptr && !fits(hull_shape))
-      throw error(
-          "mask::runtime", "the array of hulls", "shape " + to_string(hull_shape),
-          "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) + ", 1)");
+      throw error("mask::runtime", "the array of hulls", attune::detail::text("shape ", to_string(hull_shape)),
+                  attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", ", s.queries, ", 1)"));
     if (visible != nullptr && (!fits(visible_shape) || visible_shape.feature != s.keys))
-      throw error("mask::runtime", "visible", "shape " + to_string(visible_shape),
-                  "(1 or " + std::to_string(s.batch) + ", 1 or " + std::to_string(s.heads) + ", " + std::to_string(s.queries) +
-                      ", " + std::to_string(s.keys) + ")");
+      throw error("mask::runtime", "visible", attune::detail::text("shape ", to_string(visible_shape)),
+                  attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", ", s.queries, ", ", s.keys, ")"));
   }
 
  private:

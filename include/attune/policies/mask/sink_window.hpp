@@ -23,8 +23,8 @@ struct sink_window {
   }
   void check(mask_shape const&) const {
     if (sinks < 0 || width < 1)
-      throw error("mask::sink_window", "(sinks, width)",
-                  "the value (" + std::to_string(sinks) + ", " + std::to_string(width) + ")", "sinks >= 0 and width >= 1");
+      throw error("mask::sink_window", "(sinks, width)", attune::detail::text("the value (", sinks, ", ", width, ")"),
+                  "sinks >= 0 and width >= 1");
   }
 };
 

@@ -20,7 +20,7 @@ struct causal_window {
     return {detail::minus(r.position + 1, width), r.position + 1};
   }
   void check(mask_shape const&) const {
-    if (width < 1) throw error("mask::causal_window", "width", "the value " + std::to_string(width), "at least 1");
+    if (width < 1) throw error("mask::causal_window", "width", attune::detail::text("the value ", width), "at least 1");
   }
 };
 
@@ -35,7 +35,7 @@ struct window {
     return {detail::minus(r.position, radius), detail::plus(r.position + 1, radius)};
   }
   void check(mask_shape const&) const {
-    if (radius < 0) throw error("mask::window", "radius", "the value " + std::to_string(radius), "at least 0");
+    if (radius < 0) throw error("mask::window", "radius", attune::detail::text("the value ", radius), "at least 0");
   }
 };
 

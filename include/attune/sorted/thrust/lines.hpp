@@ -143,7 +143,7 @@ void scan_lines(scan_end from, Exec const& exec, Lines const& lines, Source cons
 /// Thrust's operators see full rows only.
 inline void require_full(char const* function, visibility const& sees) {
   if (!sees.sees_all())
-    throw error(function, "sees", "the value " + to_string(sees),
+    throw error(function, "sees", attune::detail::text("the value ", to_string(sees)),
                 "full: rows that see less are sums over O(log n) runs of keys, which the CPU's threads do");
 }
 

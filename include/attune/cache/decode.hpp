@@ -11,7 +11,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -204,18 +204,20 @@ class sorted {
 
   static sorted_layout checked(sorted_layout l) {
     auto const positive = [](char const* name, index_t x) {
-      if (x < 1) throw error("cache::sorted", name, detail_text(x), "a number >= 1");
+      if (x < 1) throw error("cache::sorted", name, attune::detail::text("the value ", x), "a number >= 1");
     };
     positive("heads", l.heads), positive("value_groups", l.value_groups), positive("value_width", l.value_width);
-    if (l.key_width < 0) throw error("cache::sorted", "key_width", detail_text(l.key_width), "0 (no vector keys) or a width");
+    if (l.key_width < 0)
+      throw error("cache::sorted", "key_width", attune::detail::text("the value ", l.key_width),
+                  "0 (no vector keys) or a width");
     if (l.key_heads == 0) l.key_heads = l.heads;
     positive("key_heads", l.key_heads);
     for (auto [name, x] : {std::pair{"value_groups", l.value_groups}, std::pair{"key_heads", l.key_heads}})
       if (l.heads % x != 0)
-        throw error("cache::sorted", name, detail_text(x), attune::detail::text("a divisor of ", l.heads, " heads"));
+        throw error("cache::sorted", name, attune::detail::text("the value ", x),
+                    attune::detail::text("a divisor of ", l.heads, " heads"));
     return l;
   }
-  static std::string detail_text(index_t x) { return attune::detail::text("the value ", x); }
 
   void make_stores() {
     keys_ = detail::row_store<T>(orders());
@@ -271,7 +273,7 @@ class sorted {
   }
   void check_order(char const* function, index_t order) const {
     if (order < 0 || order >= orders())
-      throw error(attune::detail::text("cache::sorted::", function), "order", detail_text(order),
+      throw error(attune::detail::text("cache::sorted::", function), "order", attune::detail::text("the value ", order),
                   attune::detail::text("0 .. ", orders() - 1));
   }
 

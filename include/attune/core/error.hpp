@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <attune/config.hpp>
 
@@ -27,7 +28,8 @@ class text_part {
   text_part(std::string_view words) : words_(words) {}
   text_part(double number) : real_(number), kind_(kind::real) {}
   template <std::integral I>
-  text_part(I number) : integer_(static_cast<long long>(number)), kind_(kind::integer) {}
+  text_part(I number)
+      : integer_(static_cast<unsigned long long>(number)), kind_(std::is_unsigned_v<I> ? kind::natural : kind::integer) {}
 
   void append_to(std::string& text) const {
     if (kind_ == kind::words) {
@@ -35,17 +37,19 @@ class text_part {
       return;
     }
     char digits[32];
-    if (kind_ == kind::integer)
-      std::snprintf(digits, sizeof digits, "%lld", integer_);
+    if (kind_ == kind::natural)
+      std::snprintf(digits, sizeof digits, "%llu", integer_);
+    else if (kind_ == kind::integer)
+      std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(integer_));
     else
       std::snprintf(digits, sizeof digits, "%.9g", real_);
     text += digits;
   }
 
  private:
-  enum class kind { words, integer, real };
+  enum class kind { words, natural, integer, real };
   std::string_view words_;
-  long long integer_ = 0;
+  unsigned long long integer_ = 0;
   double real_ = 0;
   kind kind_ = kind::words;
 };

@@ -137,7 +137,7 @@ struct parameter {
   }
 
  private:
-  /// A projection or a moving average: rarely there, and long where it is, so that it melts into nothing.
+  /// A projection or a moving average: rarely there and long where it is, so a call, on host and device.
   template <class T>
   ATTUNE_HD ATTUNE_NOINLINE constexpr T computed(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));

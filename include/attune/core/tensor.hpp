@@ -43,12 +43,11 @@ ATTUNE_NOINLINE inline std::string to_string(shape const& s) {
 }
 
 namespace detail {
-/// Throws unless extents and data make a tensor.
-ATTUNE_NOINLINE constexpr void check_tensor(shape const& extents, bool without_data) {
-  if (extents.batch < 0 || extents.head < 0 || extents.position < 0 || extents.feature < 0)
-    throw error("tensor", "shape", text("the value ", to_string(extents)), "extents >= 0 for (batch, head, position, feature)");
-  if (without_data && extents.size() > 0)
-    throw error("tensor", "data", "a null pointer", text("memory for the shape ", to_string(extents)));
+[[noreturn]] ATTUNE_NOINLINE inline void refuse_extents(shape const& extents) {
+  throw error("tensor", "shape", text("the value ", to_string(extents)), "extents >= 0 for (batch, head, position, feature)");
+}
+[[noreturn]] ATTUNE_NOINLINE inline void refuse_null(shape const& extents) {
+  throw error("tensor", "data", "a null pointer", text("memory for the shape ", to_string(extents)));
 }
 }  // namespace detail
 
@@ -66,7 +65,8 @@ class tensor {
   constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(extents)) {}
 
   constexpr tensor(E* data, shape const& extents, strides const& steps) : data_(data), shape_(extents), strides_(steps) {
-    detail::check_tensor(extents, data == nullptr);
+    if (extents.batch < 0 || extents.head < 0 || extents.position < 0 || extents.feature < 0) detail::refuse_extents(extents);
+    if (data == nullptr && extents.size() > 0) detail::refuse_null(extents);
   }
 
   /// A whole vector, dense. Throws attune::error unless the vector has exactly as many elements as the shape.

@@ -173,48 +173,46 @@ dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, den
   return to;
 }
 
-/// to(b, h, i, d) += by. A call, for in loops over inlined places compilers write a loop for every combination of shared axes.
+/// The gradients of a projected parameter by its sources. The slope of its activation comes in double where T is float: in what the CPU's
+/// executor and Thrust's compute the value in.
 template <class T>
-ATTUNE_NOINLINE void add_at(gradient_array<T>& to, index_t b, index_t h, index_t i, index_t d, T const& by) {
-  T& sum = to(b, h, i, d);
-  sum = sum + by;
-}
-
-/// The gradients of projected parameters by their sources.
-template <class T>
-void pull_projection(parameter const& p, parameter_gradient<T>& g) {
+ATTUNE_NOINLINE void pull_projection(parameter const& p, parameter_gradient<T>& g) {
+  using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
   projection const from = p.source();
   if (from.x.absent() || (p.is_average() && !p.passes_gradient())) return;
   shape const x = from.x.extents();
   g.x = gradient_array<T>(x);
   if (!from.weight.absent()) g.weight = gradient_array<T>(from.weight.extents());
   if (!from.bias.absent()) g.bias = gradient_array<T>(from.bias.extents());
-  using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;  // what the value itself was computed in
   auto const pull = [&](T const& by, index_t b, index_t h, index_t i) {
     T slope(1);
     if (p.is_projected())
       slope = T(activate(from.activation, dual<wide, 1>::variable(p.template pre_activation<wide>(b, h, i), 0)).tangent[0]);
     T const by_pre = by * slope;
-    if (from.weight.absent())
-      add_at(g.x, b, h, i, 0, by_pre);
-    else
+    T* const by_x = g.x.values.data() + g.x.at(b, h, i, 0);
+    if (from.weight.absent()) {
+      *by_x = *by_x + by_pre;
+    } else {
+      T* const by_weight = g.weight.values.data() + g.weight.at(0, h, 0, 0);
       for (index_t c = 0; c < x.feature; ++c) {
-        add_at(g.x, b, h, i, c, T(by_pre * T(from.weight(0, h, 0, c))));
-        add_at(g.weight, 0, h, 0, c, T(by_pre * T(from.x(b, h, i, c))));
+        by_x[c] = by_x[c] + by_pre * T(from.weight(0, h, 0, c));
+        by_weight[c] = by_weight[c] + by_pre * T(from.x(b, h, i, c));
       }
-    if (!from.bias.absent()) add_at(g.bias, 0, h, 0, 0, by_pre);
+    }
+    if (!from.bias.absent()) g.bias(0, h, 0, 0) = g.bias(0, h, 0, 0) + by_pre;
   };
   shape const e = g.values.extents;
-  if (!p.is_average()) {
-    for (index_t b = 0; b < e.batch; ++b)
-      for (index_t h = 0; h < e.head; ++h)
-        for (index_t i = 0; i < e.position; ++i) pull(g.values(b, h, i, 0), b, h, i);
-    return;
-  }
-  T const share = (T(1) - T(p.momentum())) / T(double(x.batch * x.position));
+  bool const average = p.is_average();
+  T const share = average ? T((T(1) - T(p.momentum())) / T(double(x.batch * x.position))) : T(1);
+  index_t const batch = average ? x.batch : e.batch, positions = average ? x.position : e.position;
   for (index_t h = 0; h < e.head; ++h)
-    for (index_t b = 0; b < x.batch; ++b)
-      for (index_t i = 0; i < x.position; ++i) pull(T(g.values(0, h, 0, 0) * share), b, h, i);
+    for (index_t b = 0; b < batch; ++b)
+      for (index_t i = 0; i < positions; ++i) pull(average ? T(g.values(0, h, 0, 0) * share) : g.values(b, h, i, 0), b, h, i);
+}
+/// Those of all parameters of an operator.
+template <class T>
+ATTUNE_NOINLINE void pull_projections(std::span<operator_parameter const> parameters, dense_gradients<T>& to) {
+  for (std::size_t n = 0; n < parameters.size(); ++n) pull_projection(*parameters[n].at, to.parameters[n]);
 }
 
 /// Throws unless what is given of the cotangents is shaped like the outputs.

@@ -101,34 +101,34 @@ struct problem_shape {
 
 namespace detail {
 
-inline void require_extent(char const* function, char const* argument, char const* axis, index_t got, index_t expected,
-                           std::string_view because) {
+ATTUNE_NOINLINE inline void require_extent(char const* function, char const* argument, char const* axis, index_t got,
+                                           index_t expected, std::string_view because) {
   if (got != expected) throw error(function, argument, text(axis, " extent ", got), text(expected, ", ", because));
 }
-inline void require_group(char const* function, char const* argument, index_t got, index_t heads) {
+ATTUNE_NOINLINE inline void require_group(char const* function, char const* argument, index_t got, index_t heads) {
   if (heads == 0) return;  // nothing will be read
   if (got < 1 || heads % got != 0)
     throw error(function, argument, text("head extent ", got), text("a divisor of ", heads, ", the number of query heads"));
 }
-inline void require_at_least_one(char const* function, char const* argument, char const* axis, index_t got) {
+ATTUNE_NOINLINE inline void require_at_least_one(char const* function, char const* argument, char const* axis, index_t got) {
   if (got < 1) throw error(function, argument, text(axis, " extent ", got), "at least 1");
 }
 /// Throws unless the extents are those expected; `because` says what they are.
-inline void require_shape(char const* function, char const* argument, shape const& got, shape const& expected,
-                          std::string_view because) {
+ATTUNE_NOINLINE inline void require_shape(char const* function, char const* argument, shape const& got, shape const& expected,
+                                          std::string_view because) {
   if (!(got == expected)) throw error(function, argument, text("shape ", to_string(got)), text(to_string(expected), because));
 }
 inline void require_pairs(char const* function, char const* argument, shape const& e, problem_shape const& p) {
   require_shape(function, argument, e, {p.batch, p.heads, p.queries, p.keys}, ": (batch, head, query, key)");
 }
-inline void require_queries(char const* function, char const* name, shape const& e, problem_shape const& p) {
+ATTUNE_NOINLINE inline void require_queries(char const* function, char const* name, shape const& e, problem_shape const& p) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_extent(function, name, "head", e.head, p.heads, "the heads of out");
   require_extent(function, name, "position", e.position, p.queries, "the queries of out");
   require_at_least_one(function, name, "feature", e.feature);
 }
-inline void require_keys(char const* function, char const* name, shape const& e, problem_shape const& p, index_t width,
-                         std::string_view because, index_t& heads) {
+ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name, shape const& e, problem_shape const& p,
+                                         index_t width, std::string_view because, index_t& heads) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_group(function, name, e.head, p.heads);
   require_extent(function, name, "position", e.position, p.keys, "the keys of v");

@@ -9,7 +9,6 @@
 
 #include <limits>
 #include <numeric>
-#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,7 @@ TEST_CASE("text: the parts one after the other") {
   CHECK(detail::text(std::string_view("of the view").substr(0, 7), std::size_t(7)) == "of the 7");
   CHECK(detail::text(0.5, ", ", 1e300, ", ", std::numeric_limits<double>::infinity()) == "0.5, 1e+300, inf");
   CHECK(detail::text(std::numeric_limits<long long>::min()) == "-9223372036854775808");
+  CHECK(detail::text(std::uint64_t(1) << 63, " ", ~std::uint64_t(0)) == "9223372036854775808 18446744073709551615");
 }
 
 }  // namespace

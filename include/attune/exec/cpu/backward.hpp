@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -120,10 +121,10 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
 }
 
 /// The gradients of the heads that run.
-template <class T, class Arch, class Op, class Runs>
+template <class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-                             saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, Runs const& runs,
-                             dense_gradients<T> memory = {}) {
+                             saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+                             std::function<bool(index_t)> const& runs, dense_gradients<T> memory = {}) {
   attune::detail::check_cotangents("vjp", d, p);
   shape const rows{p.batch, p.heads, p.queries, p.value_width};
   if (!(attune::detail::rows_of(saved) == rows))
@@ -134,15 +135,13 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, attune::detail::parameter_slots(fixed.op)};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
   run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to, runs, rows_of_task);
-  int s = 0;
-  for (operator_parameter const& x : listed_parameters(op))
-    attune::detail::pull_projection(*x.at, to.parameters[std::size_t(s++)]);
+  attune::detail::pull_projections(listed_parameters(op), to);
   return to;
 }
 /// The same with a forward pass of their own.
-template <class T, class Arch, class Op, class Runs>
+template <class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-                             cotangents<Op, tensor<T const>> const& d, Runs const& runs) {
+                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs) {
   saved_rows<T, Op> saved(op, p);
   stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, T*) { save_rows<Op>(tile, saved, false); });
   return fused_vjp(exec, op, in, p, saved, d, runs);

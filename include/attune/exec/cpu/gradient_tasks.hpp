@@ -158,7 +158,7 @@ class gradient_tasks {
                                        index_t first) {
     for (index_t i = 0; i < from.extents.position; ++i)
       for (index_t d = 0; d < from.extents.feature; ++d)
-        attune::detail::add_at(to, b, h, from.extents.position > 1 ? first + i : i, d, from(0, 0, i, d));
+        to(b, h, from.extents.position > 1 ? first + i : i, d) += from(0, 0, i, d);
   }
   /// Adds the key sides of some tasks in their order; threads share the keys.
   void add_keys(std::vector<task_results> const& results, std::vector<index_t> const& tasks, index_t begin, index_t some) {

@@ -3,7 +3,7 @@
 //
 //   packed[d][query] = x[query][d]
 //
-// Copies know no operator: as calls they are compiled once, not into the tile of each.
+// What packs knows no operator: as a call it is compiled once, not into the tile of each.
 #pragma once
 
 #include <attune/exec/cpu/tiling.hpp>

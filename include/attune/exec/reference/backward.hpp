@@ -310,8 +310,7 @@ dense_gradients<T> dense_vjp(Op const& op, inputs<Op, View> const& in, problem_s
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries && runs(h); ++i) pull(b, h, i);
-  auto const slots = parameter_slots(op);
-  for (std::size_t n = 0; n < slots.size(); ++n) pull_projection(*slots[n], to.parameters[n]);
+  pull_projections(listed_parameters(op), to);
   return to;
 }
 

@@ -125,7 +125,7 @@ def _rate(value, name, peak_name, percent_name, peaks):
 def _seconds(one):
     """Of one call, from as many as last 10 ms."""
     time.sleep(0.004)  # let the threads of the runtime before us go to sleep
-    if one.warm < 0.02:
+    if one.warm < 0.1:
         one.run()  # a system that wakes threads puts them on one processor first, and apart some milliseconds later
     calls = min(200, max(1, int(0.01 / max(one.warm, 1e-7))))
     start = time.perf_counter()

@@ -228,7 +228,7 @@ class row_pullback {
     T const zero(0);
     T poison(0);
     for (T const& a : seen_.logits) poison = poison + candidate_poison(a);
-    if (scalar<T>::all((w.earned == zero) & (poison == zero))) return;
+    if (scalar<T>::all(w.earned == zero) && scalar<T>::all(poison == zero)) return;
     candidate_threshold<D> at{D(w.level.reference), D(w.level.level), D(w.level.cut), D(w.level.last)};
     at.level.tangent[level] = T(1);
     std::vector<D> p;

@@ -62,18 +62,19 @@ ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& r
 }
 
 /// Family adjusted, w_j = p_j f_j with p_j = e_j / E and f_j = (a_j - low) / (high - low): the weight of a key, and
-/// da_j = p_j h_j f' + p_j (h_j f_j - sum p h f) + p_j dlse, without what goes through the ends.
+/// da_j = p_j h_j f' + p_j (h_j f_j - sum p h f) + p_j dlse, without what goes through the ends. The first term is apart: where logits
+/// lie close to each other and f' is large it is to meet what goes through the ends, which may cancel it, before the others.
 template <class T>
 struct adjusted_pair {
   T inverse_earned, inverse, low, mean, by_lse, value_factor;
 
   struct pulled {
-    T weight, by_logit;
+    T weight, by_range, by_rest;
   };
   ATTUNE_HD ATTUNE_INLINE pulled pull(T const& a, T const& reference, T const& h) const {
     T const p = math::exp_nonpositive(T(a - reference)) * inverse_earned;
     T const place = math::select(a == -math::infinity<T>(), T(0), T((a - low) * inverse));
-    return {T(p * place), chained(p, T(h * inverse + (h * place - mean) + by_lse))};
+    return {T(p * place), chained(p, T(h * inverse)), chained(p, T((h * place - mean) + by_lse))};
   }
 };
 template <class T, int N>
@@ -96,8 +97,13 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   T const inverse = math::select(range == zero, zero, T(one / range));
   T const inverse_earned = math::select(dead, zero, T(one / earned));
   auto const alive = [&](T const& x) { return math::select(dead, zero, x); };
-  T const above = alive(T((second_sum + (reference - low) * value_sum) * inverse_earned * inverse));  // sum p h f
-  T const below = alive(T((second_sum + (reference - high) * value_sum) * inverse_earned * inverse));
+  // The places of the highest logit seen from low and from high; 1 and -1 are exact, so that a row of one key has sums of h and -h.
+  auto const place = [&](T const& distance, T const& exactly) {
+    T const of_end = math::select(range == zero, zero, exactly);
+    return math::select(distance == exactly * range, of_end, T(distance * inverse));
+  };
+  T const above = alive(T((second_sum * inverse + place(reference - low, one) * value_sum) * inverse_earned));  // sum p h f
+  T const below = alive(T((second_sum * inverse + place(reference - high, T(-one)) * value_sum) * inverse_earned));
   T const by_low = below * inverse, by_high = -(above * inverse);
   adjusted_slopes<T, N> s{{inverse_earned, inverse, alive(low), above, by_lse, T(inverse * inverse_earned)}, {}};
   for (int k = 0; k < N; ++k) {

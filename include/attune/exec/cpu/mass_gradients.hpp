@@ -265,7 +265,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
         next_lowest = math::select(low != zero, zero, through_lowest);
         next_highest = math::select(high != zero, zero, through_highest);
-        by_logit = pulled.by_logit + low + high;
+        by_logit = (pulled.by_range + (low + high)) + pulled.by_rest;
       } else {
         mass_type const e = n.earned(mass_type::variable(a.value, 0), reference);
         batch const by_e = simd::multiply_add(h, factor, by_earned);

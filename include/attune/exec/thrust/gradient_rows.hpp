@@ -242,9 +242,10 @@ class row_gradients {
       T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
       auto const pulled = row.pair.pull(a, row.reference, h);
       to.weight = pulled.weight;
-      by_logit = pulled.by_logit;
-      if (j == row.lowest_key) by_logit = by_logit + row.through_lowest;
-      if (j == row.highest_key) by_logit = by_logit + row.through_highest;
+      T through_ends(0);
+      if (j == row.lowest_key) through_ends = row.through_lowest;
+      if (j == row.highest_key) through_ends = through_ends + row.through_highest;
+      by_logit = (pulled.by_range + through_ends) + pulled.by_rest;
     } else {
       candidate_threshold<D> const level{D(row.level.reference), D(row.level.level), D(row.level.cut), D(row.level.last)};
       D const p = moving.normalizer.weight(level, D::variable(same_logit(view, f, j), 0), at);

@@ -167,6 +167,29 @@ TEST_CASE("backward: with one key nothing competes, and the gradient by its scor
   CHECK(zero(centered.of(field::sort_k)));
 }
 
+TEST_CASE("backward: of one key with a logit near 0 what goes through the ends of a self-adjusted row cancels exactly") {
+  // w = a / a or 0 / -a: a constant, though its factor has the slope 1 / |a|. What is left is the gradient by log-sum-exp.
+  constexpr index_t queries = 64, value_width = 17;
+  std::vector<float> q(queries), v(value_width), by_out(queries * value_width), by_lse(queries);
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  for (float& x : q) x = 1e-4f * normal(random);
+  for (float& x : v) x = normal(random);
+  for (float& x : by_out) x = normal(random);
+  for (float& x : by_lse) x = normal(random);
+  float const k = 1;
+  using view = tensor<float const>;
+  auto const op = attention(kernel::dot_product{.scale = 1}, normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{});
+  auto const got =
+      vjp(cpu{1}, op,
+          {.q = view(q.data(), {1, 1, queries, 1}), .k = view(&k, {1, 1, 1, 1}), .v = view(v.data(), {1, 1, 1, value_width})},
+          {.out = view(by_out.data(), {1, 1, queries, value_width}), .lse = view(by_lse.data(), {1, 1, queries, 1})});
+  for (index_t i = 0; i < queries; ++i) {
+    CAPTURE(i);
+    CHECK(std::fabs(got.of(field::q)(0, 0, i, 0) - by_lse[std::size_t(i)]) <= 1e-5f);
+  }
+}
+
 TEST_CASE("backward: a key whose score is -inf where all queries see it moves nothing") {
   // 0 weight times an infinite derivative, in the middle of a block in which nothing is masked.
   problem_data d;

@@ -95,6 +95,8 @@ struct entry {
   bool has_lse = false, has_ground_weight = false, has_ground_value = false, has_threshold = false;
   std::function<result(problem const&, backend, options const&)> run;
   std::function<gradients(problem const&, backend, cotangent const&, options const&)> vjp;
+  /// Of a candidate set, which has no lse: the VJP of the same operator with softmax, by the reference in double.
+  std::function<gradients(problem const&, cotangent const&)> softmax_vjp;
 };
 
 /// All instantiated operators, by name; policies.hpp beside this header spells the parts. `post` is there where a value gate or

@@ -107,8 +107,7 @@ class gradient_reference {
 
   /// Gradients of sum_i +-H_i lse_i with H_i = max_j |do_i| |v_j|.
   gradients row_terms() const {
-    entry const* const e = with_lse(*entry_);
-    if (e == nullptr) return {};
+    if (!entry_->has_lse && !entry_->softmax_vjp) return {};
     array const &v = problem_->tensors.at("v"), &by_out = cotangent_->out;
     cotangent d;
     d.lse = make_array({n_.batch, n_.heads, n_.queries, 1});
@@ -125,13 +124,7 @@ class gradient_reference {
           }
           element(d.lse, n_.heads, b, h, i) = random.chance(0.5) ? most : -most;
         }
-    problem p = *problem_;
-    for (auto* all : {&p.parameters, &p.tables, &p.tensors})
-      for (auto at = all->begin(); at != all->end();)
-        at = contains(e->parameters, at->first) || contains(e->tables, at->first) || contains(e->tensors, at->first)
-                 ? std::next(at)
-                 : all->erase(at);
-    gradients g = e->vjp(p, backend::reference_double, d, {});
+    gradients g = entry_->has_lse ? at(*problem_, d) : entry_->softmax_vjp(*problem_, d);
     add_far_levels(g, d.lse);
     return g;
   }
@@ -150,15 +143,6 @@ class gradient_reference {
           size = std::fabs(size) +
                  detail::product(moved * detail::sigmoid(row("alpha")) * std::log(count), detail::finite_or_zero(row("gamma")));
         }
-  }
-  /// The operator itself, or that with softmax in place of a normalizer without an lse.
-  static entry const* with_lse(entry const& e) {
-    if (e.has_lse) return &e;
-    policies const what = policies_of(e);
-    std::string name = what.kernel + "/" + what.length_scale + "/" + what.gate + "/softmax";
-    if (!what.post.empty()) name += "/" + what.post;
-    auto const found = instances::registry().find(name);
-    return what.candidates() && found != instances::registry().end() ? &found->second : nullptr;
   }
   static slice_numbers slice_sizes(gradients const& g) {
     slice_numbers to;

@@ -40,7 +40,7 @@ struct record {
       MESSAGE(run << ": worst error / bound on " << std::string(instances::name(b)) << " " << w.ratio << " (" << w.where
                   << ")");
     MESSAGE(run << ": " << discontinuous << " of " << cases << " cases accepted at a discontinuity of the reference");
-    CHECK(discontinuous <= 2 + 0.02 * cases);
+    CHECK(discontinuous <= 6 + 0.02 * cases);  // one in 75 where a quarter of the operators is entmax
   }
 };
 

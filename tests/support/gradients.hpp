@@ -12,8 +12,9 @@
 //   size    largest |gradient| of the slice
 //   terms   largest |gradient| of sum_i +-H_i lse_i, H_i = max_j |do_i| |v_j|: the terms p_j h_j of a row before their mean is
 //           subtracted. Of a row with a single key, or one so far ahead, the difference is nil and what rounds are the terms.
-//           Candidate sets, which have no lse, borrow that of softmax. A margin's alpha has terms of size |gamma|, in which
-//           only the lse moves (tolerance.hpp: the shift)
+//           Candidate sets, which have no lse, borrow that of softmax. Values under an affine normalizer have terms of size
+//           alpha |do_i| / N, whose difference is nil where a row sees a single key. A margin's alpha has terms of size
+//           |gamma|, in which only the lse moves (tolerance.hpp: the shift)
 //   bound   C (eps (2^52 noise + size + terms) + what is flushed below the normal numbers)
 //
 // Sums over keys and queries need no more: they are formed block by block, and the larger noise of a longer sum is measured.
@@ -126,7 +127,23 @@ class gradient_reference {
         }
     gradients g = entry_->has_lse ? at(*problem_, d) : entry_->softmax_vjp(*problem_, d);
     add_far_levels(g, d.lse);
+    add_uniform_shares(g);
     return g;
+  }
+  /// Of an affine weight alpha p + (average - alpha) / N the parts with alpha, nil where p = 1/N: where a row sees a single key.
+  void add_uniform_shares(gradients& g) const {
+    policies const what = policies_of(*entry_);
+    if (!what.affine()) return;
+    result const exact = entry_->run(*problem_, backend::reference_double, {});
+    array& v = g["v"] = make_array(problem_->tensors.at("v").shape);
+    for (index b = 0; b < n_.batch; ++b)
+      for (index h = 0; h < n_.heads; ++h)
+        for (index i = 0; i < n_.queries; ++i) {
+          detail::affine_row const x = detail::affine_of(what, *problem_, n_, exact, b, h, i);
+          for (index j = 0; j < n_.keys && x.keys > 0; ++j)
+            for (index d = 0; d < n_.value_width && visible(*problem_, b, h, i, j); ++d)
+              element(v, n_.heads, b, h, j, d) += std::fabs(x.alpha * element(cotangent_->out, n_.heads, b, h, i, d)) / x.keys;
+        }
   }
   /// A margin's row constant -kappa gamma and a ground level gamma + kappa gamma move the lse against each other.
   void add_far_levels(gradients& g, array const& row_sizes) const {

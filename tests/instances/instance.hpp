@@ -179,16 +179,17 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     }
     throw std::logic_error("no such backend in this program");
   };
-  if constexpr (decltype(normalizer.make(parameter_source::recording(recorded)))::traits.family == row_family::candidates)
-    e.softmax_vjp = [=](problem const& p, cotangent const& by) {
-      problem read;
-      auto const with_softmax = [&](parameter_source const& from) {
-        return attention(kernel.make(from), length_scale.make(from), gate.make(from), attune::normalizer::softmax{},
-                         post.make(from)..., detail::mask_of(p));
-      };
-      auto const slots = detail::names_of_slots(with_softmax(parameter_source::recording(read)), read);
-      return detail::vjp_reference<double>(with_softmax(parameter_source(p)), p, by, slots);
+  if constexpr (op::normalizer_policy::traits.family == row_family::candidates) {
+    auto const make_softmax = [=](parameter_source const& from, mask::runtime const& mask) {
+      return attention(kernel.make(from), length_scale.make(from), gate.make(from), attune::normalizer::softmax{},
+                       post.make(from)..., mask);
     };
+    problem read;
+    auto const slots = detail::names_of_slots(make_softmax(parameter_source::recording(read), {}), read);
+    e.softmax_vjp = [make_softmax, slots](problem const& p, cotangent const& by) {
+      return detail::vjp_reference<double>(make_softmax(parameter_source(p), detail::mask_of(p)), p, by, slots);
+    };
+  }
   to.emplace(e.name, std::move(e));
 }
 

@@ -19,6 +19,15 @@ namespace {
 constexpr std::uint64_t fixed_seed = 20260201;
 constexpr int patience = 20;  // failures to report before giving up a run
 
+/// The first case of a run, and what its count of discontinuities may have by chance: one case in 75 is at one where a quarter of
+/// the operators is entmax, so that a short run of fresh cases may meet several; a fixed run meets the same ones every time.
+struct first_case {
+  std::uint64_t seed;
+  int chance;
+};
+constexpr first_case fixed(std::uint64_t offset = 0) { return {fixed_seed + offset, 0}; }
+first_case fresh() { return {fresh_seed(), 4}; }
+
 /// The worst error / bound of each backend over a run, with its case; how many cases were at a discontinuity.
 struct record {
   struct worst_case {
@@ -35,12 +44,12 @@ struct record {
     worst_case& w = worst[b];
     if (c.worst >= w.ratio) w = {c.worst, s.op->name + ", case seed " + std::to_string(s.seed)};
   }
-  void finish(std::string const& run) const {
+  void finish(std::string const& run, int chance = 0) const {
     for (auto const& [b, w] : worst)
       MESSAGE(run << ": worst error / bound on " << std::string(instances::name(b)) << " " << w.ratio << " (" << w.where
                   << ")");
     MESSAGE(run << ": " << discontinuous << " of " << cases << " cases accepted at a discontinuity of the reference");
-    CHECK(discontinuous <= 6 + 0.02 * cases);  // one in 75 where a quarter of the operators is entmax
+    CHECK(discontinuous <= 2 + chance + 0.02 * cases);
   }
 };
 
@@ -96,28 +105,26 @@ void check_sample(gradient_sample const& s, record& all) {
 }
 
 template <class Draw>
-void fuzz(std::string const& run, std::uint64_t seed, index count, Draw draw) {
-  MESSAGE(run << ": " << count << " cases, first case seed " << seed);
+void fuzz(std::string const& run, first_case first, index count, Draw draw) {
+  MESSAGE(run << ": " << count << " cases, first case seed " << first.seed);
   record all;
   for (std::uint64_t n = 0; n < static_cast<std::uint64_t>(count) && all.failures < patience; ++n)
-    check_sample(gradient_sample(random_sample(seed + n, draw)), all);
-  all.finish(run);
+    check_sample(gradient_sample(random_sample(first.seed + n, draw)), all);
+  all.finish(run, first.chance);
 }
 
 TEST_SUITE_BEGIN("gradient fuzz");
 
-TEST_CASE("gradient fuzz: small problems, fixed seed") { fuzz("small, fixed", fixed_seed, case_count(0.03), small_dimensions); }
+TEST_CASE("gradient fuzz: small problems, fixed seed") { fuzz("small, fixed", fixed(), case_count(0.03), small_dimensions); }
 
-TEST_CASE("gradient fuzz: small problems, fresh seed") {
-  fuzz("small, fresh", fresh_seed(), case_count(0.03), small_dimensions);
-}
+TEST_CASE("gradient fuzz: small problems, fresh seed") { fuzz("small, fresh", fresh(), case_count(0.03), small_dimensions); }
 
 TEST_CASE("gradient fuzz: block edges, fixed seed") {
-  fuzz("edges, fixed", fixed_seed, case_count(0.0013), block_edge_dimensions);
+  fuzz("edges, fixed", fixed(), case_count(0.0013), block_edge_dimensions);
 }
 
 TEST_CASE("gradient fuzz: block edges, fresh seed") {
-  fuzz("edges, fresh", fresh_seed(), case_count(0.0013), block_edge_dimensions);
+  fuzz("edges, fresh", fresh(), case_count(0.0013), block_edge_dimensions);
 }
 
 TEST_SUITE_END();
@@ -125,13 +132,13 @@ TEST_SUITE_END();
 TEST_SUITE_BEGIN("full gradient fuzz");
 
 TEST_CASE("full gradient fuzz: small problems") {
-  fuzz("many small, fixed", fixed_seed + 100000, case_count(0.25), small_dimensions);
-  fuzz("many small, fresh", fresh_seed(), case_count(0.25), small_dimensions);
+  fuzz("many small, fixed", fixed(100000), case_count(0.25), small_dimensions);
+  fuzz("many small, fresh", fresh(), case_count(0.25), small_dimensions);
 }
 
 TEST_CASE("full gradient fuzz: block edges") {
-  fuzz("many edges, fixed", fixed_seed + 100000, case_count(0.01), block_edge_dimensions);
-  fuzz("many edges, fresh", fresh_seed(), case_count(0.01), block_edge_dimensions);
+  fuzz("many edges, fixed", fixed(100000), case_count(0.01), block_edge_dimensions);
+  fuzz("many edges, fresh", fresh(), case_count(0.01), block_edge_dimensions);
 }
 
 TEST_SUITE_END();

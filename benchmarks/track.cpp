@@ -5,12 +5,14 @@
 //
 //   attune_track --benchmark_filter=forward/softmax        names: <pass>/<preset>/<mask>/<shape and threads>
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include <attune/attune.hpp>
 
@@ -102,9 +104,9 @@ void backward_pass(benchmark::State& state, Op const& op, problem const& p) {
 }
 /// One query against a long cache: bytes of K and V per second, to be compared with read/threads.
 template <class Op>
-void decode(benchmark::State& state, Op const& op, problem const& p) {
+void decode_step(benchmark::State& state, Op const& op, problem const& p) {
   data<float> x(p);
-  for (auto _ : state) forward(cpu<float>(p.threads), op, x.in<Op>(), {.out = x.to()});
+  for (auto _ : state) decode(cpu<float>(p.threads), op, x.in<Op>(), {.out = x.to()});
   state.SetBytesProcessed(int64_t(state.iterations()) * 2 * p.key_side().size() * index_t(sizeof(float)));
 }
 
@@ -145,11 +147,35 @@ void add_machine(std::vector<int> const& threads) {
     add("machine/read T" + std::to_string(n), rate([=] { return bench::read_rate(n); }, "bytes_per_second"));
 }
 
+/// One call of two workers who want 0.2 ms of a processor each: 0.2 ms if they get two at once, 0.4 if they share one.
+void two_workers(benchmark::State& state, std::chrono::milliseconds pause) {
+  auto const worked = [] {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+  };
+  for (auto _ : state) {
+    std::this_thread::sleep_for(pause);
+    double const start = bench::now();
+    thread_pool{}.run(2, [&](int) {
+      for (auto const from = worked(); worked() - from < std::chrono::microseconds(200);) {
+      }
+    });
+    state.SetIterationTime(bench::now() - start);
+  }
+}
+
 void add_all() {
   int const cores = int(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<int> threads{1};
   if (cores > 1) threads.push_back(cores);
   add_machine(threads);
+  for (int pause : {0, 1, 20})
+    benchmark::RegisterBenchmark(("threads/two workers after " + std::to_string(pause) + " ms").c_str(), two_workers,
+                                 std::chrono::milliseconds(pause))
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond)
+        ->MinTime(0.1);
 
   std::vector<problem> shapes, decodes;
   for (int n : threads) {
@@ -168,7 +194,7 @@ void add_all() {
     add("forward/softmax double/full/" + name_of(p),
         [=](benchmark::State& state) { forward_pass<double>(state, softmax_attention(), p); });
   for (problem const& p : decodes)
-    add("decode/softmax/full/" + name_of(p), [=](benchmark::State& state) { decode(state, softmax_attention(), p); });
+    add("decode/softmax/full/" + name_of(p), [=](benchmark::State& state) { decode_step(state, softmax_attention(), p); });
 
   add<passes::forward>("off_by_one/causal", some, off_by_one_attention(m));
   add<passes::both>("sink/causal", some, sink_attention(0.5, m));

@@ -9,11 +9,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
-#include <vector>
 
+#include <attune/exec/spin.hpp>
+#include <attune/exec/thread_placement.hpp>
 #include <attune/exec/threading.hpp>
 
 namespace attune {
@@ -40,10 +44,10 @@ class pool_state {
     std::unique_lock lock(guard_);
     ++callers_;
     mine.end += hire(workers);
-    bool const shared = mine.end > 1;
-    if (shared) append(mine);
+    if (mine.end > 1) append(mine);
+    helper* const first = called();
     lock.unlock();
-    if (shared) wake_.notify_one();
+    if (first) first->wake.notify_one();
     {
       worker_scope const scope;
       body(0);
@@ -55,6 +59,11 @@ class pool_state {
         lock.lock();
       }
     }
+    if (mine.running != 0 && one_each()) {
+      lock.unlock();
+      spin_until([&] { return mine.running == 0; });
+      lock.lock();  // the helper that was the last has let go of the job
+    }
     mine.done.wait(lock, [&] { return mine.running == 0; });
     --callers_;
   }
@@ -62,10 +71,17 @@ class pool_state {
  private:
   struct job {
     worker_body const& body;
-    int next, end;  ///< workers that wait for a helper: [next, end)
-    int running;    ///< workers that helpers run
+    int next, end;             ///< workers that wait for a helper: [next, end)
+    std::atomic<int> running;  ///< workers that helpers run
     job* behind;
     std::condition_variable done;
+  };
+  struct helper {
+    std::thread thread;
+    std::optional<thread_placement> place;  ///< once it runs
+    std::condition_variable wake;
+    bool called = false;
+    helper* behind = nullptr;
   };
   struct closes_at_exit {
     pool_state& pool;
@@ -79,17 +95,41 @@ class pool_state {
     int const free = std::max(workers, hardware()) - callers_ - hired_;
     int const wanted = std::max(0, std::min(workers - 1, free));
     try {
-      while (int(helpers_.size()) < hired_ + wanted) helpers_.emplace_back([this] { help(); });
+      while (int(helpers_.size()) < hired_ + wanted) start();
     } catch (...) {  // no thread or memory to be had: the caller does what they would have done
     }
     int const got = std::min(wanted, int(helpers_.size()) - hired_);
     hired_ += got;
     return got;
   }
+  void start() {
+    helper& h = helpers_.emplace_back();
+    try {
+      h.thread = std::thread([this, &h] { help(h); });
+    } catch (...) {
+      helpers_.pop_back();
+      throw;
+    }
+  }
+  /// Each thread at work can have a processor of its own.
+  bool one_each() const { return callers_ + hired_ <= hardware(); }
+  /// A helper that sleeps, to be woken by the calling thread: on another processor, if there is one for each. None: there is nobody,
+  /// or those who watch are enough. Whoever is awake looks for jobs before it sleeps.
+  helper* called() {
+    helper* const h = offered_ > watching_ ? idle_ : nullptr;
+    return h ? woken(*h) : nullptr;
+  }
+  helper* woken(helper& first_idle) {
+    idle_ = first_idle.behind;
+    first_idle.called = true;
+    first_idle.place->keep_off(one_each() ? this_processor() : -1);
+    return &first_idle;
+  }
   void append(job& j) {
     job** last = &waiting_;
     while (*last) last = &(*last)->behind;
     *last = &j;
+    offered_ += j.end - j.next;
   }
   void remove(job& j) {
     job** at = &waiting_;
@@ -99,26 +139,34 @@ class pool_state {
   /// Takes back the workers that no helper has begun.
   void withdraw(job& j) {
     hired_ -= j.end - j.next;
+    offered_ -= j.end - j.next;
     j.end = j.next;
     remove(j);
   }
 
-  void help() {
+  void help(helper& self) {
     worker_scope const scope;  // for good
     std::unique_lock lock(guard_);
+    self.place.emplace();
     for (;;) {
-      wake_.wait(lock, [&] { return closed_ || waiting_; });
+      if (!closed_ && !waiting_ && watching_ + 1 < hardware()) watch(lock);
+      while (!closed_ && !waiting_) {
+        self.called = false;
+        self.behind = idle_;
+        idle_ = &self;
+        self.wake.wait(lock, [&] { return self.called; });
+      }
       if (closed_) return;
       job& j = *waiting_;
       int const worker = j.next++;
+      --offered_;
       if (j.next == j.end) remove(j);
       ++j.running;
-      bool const more = waiting_ != nullptr;
+      // Each helper wakes two more: all are awake after log2 steps, and the caller has paid for one.
+      helper* const more[2]{called(), called()};
       lock.unlock();
-      if (more) {  // each helper wakes two more: all are awake after log2 steps, and the caller has paid for one
-        wake_.notify_one();
-        wake_.notify_one();
-      }
+      for (helper* h : more)
+        if (h) h->wake.notify_one();
       j.body(worker);
       lock.lock();
       --hired_;
@@ -126,37 +174,46 @@ class pool_state {
     }
   }
 
+  /// Calls often come in a row.
+  void watch(std::unique_lock<std::mutex>& lock) {
+    ++watching_;
+    lock.unlock();
+    spin_until([&] { return offered_ != 0; });
+    lock.lock();
+    --watching_;
+  }
+
   void close() {
-    std::vector<std::thread> leaving;
-    {
-      std::lock_guard const lock(guard_);
-      closed_ = true;
-      leaving.swap(helpers_);
-    }
-    wake_.notify_all();
-    for (std::thread& t : leaving) {
-      if (t.get_id() == std::this_thread::get_id())  // a task has called exit
-        t.detach();
+    std::unique_lock lock(guard_);
+    closed_ = true;
+    while (idle_) woken(*idle_)->wake.notify_one();
+    lock.unlock();
+    for (helper& h : helpers_) {                            // as many as there will ever be
+      if (h.thread.get_id() == std::this_thread::get_id())  // a task has called exit
+        h.thread.detach();
       else
-        t.join();
+        h.thread.join();
     }
   }
 
-  std::mutex guard_;  ///< of everything below
-  std::condition_variable wake_;
-  std::vector<std::thread> helpers_;
-  job* waiting_ = nullptr;  ///< calls with workers for helpers, first come first served
-  int callers_ = 0;         ///< threads inside run()
-  int hired_ = 0;           ///< workers of helpers, running or waiting for one
+  std::mutex guard_;              ///< of everything below
+  std::deque<helper> helpers_;    ///< never destroyed: they may be woken when they have gone
+  helper* idle_ = nullptr;        ///< those asleep, the last one to fall asleep first
+  job* waiting_ = nullptr;        ///< calls with workers for helpers, first come first served
+  std::atomic<int> offered_ = 0;  ///< workers of theirs that no helper has begun
+  int watching_ = 0;              ///< helpers that look for a call without sleeping
+  int callers_ = 0;               ///< threads inside run()
+  int hired_ = 0;                 ///< workers of helpers, running or waiting for one
   bool closed_ = false;
 };
 
 }  // namespace detail
 
-/// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between calls,
-/// joined at exit. The calling thread is one of the workers. Calls from several threads at once share the processors: they run side
-/// by side, later ones with the helpers that are left, or none. A call from inside a task runs serially, as does one while
-/// static objects are destroyed. A child process made by fork must not return from main or call exit (exec and _exit are fine).
+/// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between calls except
+/// for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from several threads at once share
+/// the processors: they run side by side, later ones with the helpers that are left, or none. A call from inside a task runs
+/// serially, as does one while static objects are destroyed. A child process made by fork must not return from main or call exit
+/// (exec and _exit are fine).
 struct thread_pool {
   int concurrency() const { return detail::inside_worker ? 1 : detail::pool_state::hardware(); }
   void run(int workers, worker_body const& body) const {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -79,6 +84,42 @@ TEST_CASE("thread_pool: a thousand short calls in a row") {
   for (int call = 0; call < 1000; ++call) parallel(cpu<>{2}, 3, [&] { return [&](index_t) { ++ran; }; });
   CHECK(ran == 3000);
 }
+
+TEST_CASE("thread_pool: calls after pauses of any length find the threads that they name") {
+  // Helpers watch for the next call, give up and fall asleep: calls that come at any of these moments must not be overlooked.
+  int const threads = std::max(2, std::min(4, thread_pool{}.concurrency()));
+  bool all = true;
+  for (int call = 0; call < 400 && all; ++call) {
+    auto const pause = std::chrono::microseconds(call % 100 * 2);  // to four times detail::longest_spin
+    for (auto const begin = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - begin < pause;) {
+    }
+    all = all_meet(threads);
+  }
+  CHECK(all);
+}
+
+#if defined(__linux__)
+TEST_CASE("thread_pool: a helper that was asleep runs on another processor than its caller") {
+  if (thread_pool{}.concurrency() < 2) return;
+  cpu_set_t mine;
+  REQUIRE(sched_getaffinity(0, sizeof mine, &mine) == 0);
+  auto const here = std::this_thread::get_id();
+  std::atomic<int> left = CPU_COUNT(&mine), processors = left.load();
+  for (int call = 0; call < 200 && left == processors; ++call) {  // a busy machine may not have let the helper fall asleep
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::atomic<int> met = 0;
+    parallel(cpu<>{2}, 2, [&] {
+      return [&](index_t) {
+        cpu_set_t own;
+        if (std::this_thread::get_id() != here && sched_getaffinity(0, sizeof own, &own) == 0) left = CPU_COUNT(&own);
+        ++met;
+        await([&] { return met == 2; });
+      };
+    });
+  }
+  CHECK(left == processors - 1);
+}
+#endif
 
 TEST_CASE("thread_pool: calls from several threads at once, each with exceptions of its own") {
   std::atomic<int> ran = 0, caught = 0;

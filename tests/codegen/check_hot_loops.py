@@ -12,6 +12,7 @@ everywhere and a busy machine does not matter. What is looked at is the innermos
 """
 import argparse
 import collections
+import itertools
 import os
 import pathlib
 import re
@@ -22,17 +23,20 @@ import typing
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADERS = HERE.parent.parent / "include"
-FLAGS = ["-std=gnu++20", "-O2", "-w"]
+FLAGS = ["-std=gnu++20", "-w"]
 
 
 # --- what is expected ---------------------------------------------------------------------------------------------------
 class Target(typing.NamedTuple):
     march: str
     register: str  # what every lane of the loop lives in
+    more: tuple = ()
 
 
-PARTS = ["PRODUCTS", "POINTWISE", "PREFETCHES"]
-TARGETS = [Target("x86-64-v3", "ymm"), Target("x86-64-v4", "zmm")]
+# Parts of hot_loops.cpp that are compiled together, and how. By g++ 12 -O2 float's decode() for AVX-512 keeps two of its keys on
+# the stack, with registers to spare, and takes a sixth longer (docs/performance.md).
+PARTS = {"-O2": ["PRODUCTS", "POINTWISE", "PREFETCHES"], "-O3": ["STREAMS"]}
+TARGETS = [Target("x86-64-v3", "ymm"), Target("x86-64-v4", "zmm", ("-mavx512bf16",))]
 # It is the cost model of Zen (-march=native there) by which g++ 12 folds loads into FMAs: with Intel's or the generic one
 # keep() could be taken away and nothing would change. By that of Zen clang unrolls pointwise loops until they spill: for clang
 # the generic one.
@@ -50,6 +54,32 @@ FMAS_PER_LOAD = 4 / 3
 # set the 8 x 2 sums to 0 as it stood, and so sent them through memory; `clear` is unrolled by decree.
 STACK_LOADS_PER_SUM = 0
 
+
+# Streams: functions of decode() that multiply rows of keys or values as they come from memory (exec/cpu/decode_kernels.hpp,
+# bf16_kernels.hpp). For the largest block of rows each does rows x STREAM_COLUMNS products a step, and keeps nothing on the stack:
+# g++ stores an element of an array that an asm names, once a step, unless keep() takes a copy of it. Products with keys read
+# `loads` vectors of keys a step and one for each row, and hold no other vector instruction; around those with values the compilers
+# arrange requests for the next rows in ways of their own.
+STREAM_COLUMNS = 4
+
+
+class Stream(typing.NamedTuple):
+    symbol: str  # expression of the demangled name; group 1: rows
+    scalar: str
+    product: str
+    loads: typing.Optional[int]
+    marches: tuple
+
+
+ALL = tuple(t.march for t in TARGETS)
+STREAMS = [
+    Stream(r"::contract_rows_of_features<float, [^,]*, (\d+), float,", "float", r"vfmadd\d+ps", 4, ALL),
+    Stream(r"::contract_rows_of_features<double, [^,]*, (\d+), double,", "double", r"vfmadd\d+pd", 4, ALL),
+    Stream(r"::contract_rows_of_pairs<[^,]*, (\d+)>", "bf16", r"vdpbf16ps", 8, ALL[1:]),
+    Stream(r"::accumulate_rows_of_features<float, [^,]*, (\d+), 4, float>", "float", r"vfmadd\d+ps", None, ALL),
+    Stream(r"::accumulate_rows_of_features<double, [^,]*, (\d+), 4, double>", "double", r"vfmadd\d+pd", None, ALL),
+    Stream(r"::accumulate_rows_of_pairs<[^,]*, (\d+), 2, true>", "bf16", r"vdpbf16ps", None, ALL[1:]),
+]
 
 # Pointwise loops: member functions NAME of the tiles of softmax (no other operator asks less of them: what these loops need
 # more than the formula is what every operator pays). Of a step, which is one batch of pairs:
@@ -91,11 +121,14 @@ class Defect(typing.NamedTuple):
     part: str
     where: str
     what: str
+    target: str = TARGETS[0].march
 
 
 DEFECTS = [
     Defect("keep() keeps nothing: g++ 12 folds loads into FMAs", "attune/exec/cpu/microkernel.hpp", r"asm\(.*?\);", ";",
            "PRODUCTS", "contract_rows<float, 4 rows>", "vector loads for"),
+    Defect("keep() names an element of an array: g++ stores it", "attune/exec/cpu/microkernel.hpp",
+           r"auto data = x\.data;.*", "auto& data = x.data;", "STREAMS", "contract_rows_of_pairs", "on the stack", TARGETS[1].march),
     Defect("a tile that does not fit into the registers", "attune/exec/cpu/tiling.hpp", r"\brows = [^;]*;", "rows = 16;",
            "PRODUCTS", "accumulate_rows<double, 16 rows>", "on the stack"),
     Defect("an exponential that is a function of its own", "attune/core/simd_math.hpp",
@@ -180,15 +213,17 @@ class Function:
                     frame.add(register)
         return frame
 
-    def innermost_loops(self):
-        """Stretches between the target of a backward jump and the last jump to it, without another of their kind inside."""
+    def innermost_loops(self, of_interest=lambda loop: True):
+        """Stretches between the target of a backward jump and the last jump to it, without another of their kind inside; of
+        those that are of interest."""
         last = {}
         for i in self.code:
             if i.target is not None and self.code[0].address <= i.target <= i.address:
                 last[i.target] = i.address
-        spans = list(last.items())
+        loops = {span: [i for i in self.code if span[0] <= i.address <= span[1]] for span in last.items()}
+        spans = [s for s, loop in loops.items() if of_interest(loop)]
         inner = [s for s in spans if not any(t != s and s[0] <= t[0] and t[1] <= s[1] for t in spans)]
-        return [[i for i in self.code if first <= i.address <= end] for first, end in sorted(inner)]
+        return [loops[s] for s in sorted(inner)]
 
 
 def disassembly(objdump, file):
@@ -259,6 +294,32 @@ def check_product(where, function, rows, vectors, target):
     reloads, most = [i for i in function.code if i.load and i.base in stack], STACK_LOADS_PER_SUM * rows * vectors
     if len(reloads) > most:
         yield Finding(where, f"{len(reloads)} vector loads from the stack around the loop, at most {most} expected", reloads)
+
+
+def check_stream(where, function, rows, stream, target):
+    def is_product(i):
+        return re.match(stream.product, i.mnemonic)
+
+    loops = function.innermost_loops(lambda loop: any(is_product(i) for i in loop))
+    if not loops:
+        yield Finding(where, "no loop with products")
+    stack = function.stack()
+    for loop in loops:
+        products = [i for i in loop if is_product(i)]
+        steps = max(1, len(products) // (rows * STREAM_COLUMNS))
+        if len(products) != steps * rows * STREAM_COLUMNS:
+            what = f"{len(products)} products, expected rows x {STREAM_COLUMNS} = {rows * STREAM_COLUMNS} a step"
+            yield Finding(where, what, loop, products)
+        if spills := [i for i in loop if i.vector and i.base in stack]:
+            yield Finding(where, f"{len(spills)} vector loads and stores on the stack", loop, spills)
+        if stream.loads is None:
+            continue
+        yield from in_every_loop(where, loop, target)
+        loads, most = [i for i in loop if i.load], steps * (rows + stream.loads)
+        if len(loads) > most:
+            yield Finding(where, f"{len(loads)} vector loads for {len(products)} products, expected at most {most}", loop, loads)
+        if other := [i for i in loop if i.vector and not is_product(i) and not i.load]:
+            yield Finding(where, f"{len(other)} vector instructions that are neither product nor load", loop, other)
 
 
 def pointwise_loop(function, stack):
@@ -332,6 +393,16 @@ def check(functions, target, parts):
             for name in PRODUCTS:
                 if Product(name, scalar, rows) not in seen:
                     findings.append(Finding(f"{name}<{scalar}, {rows} rows> for {target.march}", "there is no such function"))
+    if "STREAMS" in parts:
+        for stream in (x for x in STREAMS if target.march in x.marches):
+            found = {int(x[1]): f for f in functions if (x := re.search(stream.symbol, f.name))}
+            name = re.match(r"::(\w+)", stream.symbol)[1]
+            if not found:
+                findings.append(Finding(f"{name} of {stream.scalar} for {target.march}", "there is no such function"))
+                continue
+            rows = max(found)
+            where = f"{name} of {stream.scalar}, {rows} rows, for {target.march}"
+            findings += check_stream(where, found[rows], rows, stream, target)
     if "POINTWISE" in parts:
         found = {pointwise_of(f.name): f for f in functions if pointwise_of(f.name)}
         for (name, scalar, march), expected in POINTWISE.items():
@@ -352,6 +423,8 @@ def show(functions, target):
         stack = f.stack()
         if product_of(f.name):
             loops = [x for x in f.innermost_loops() if any(i.fma for i in x)]
+        elif stream := next((x for x in STREAMS if re.search(x.symbol, f.name)), None):
+            loops = f.innermost_loops(lambda loop: any(re.match(stream.product, i.mnemonic) for i in loop))
         elif pointwise_of(f.name):
             loops = [pointwise_loop(f, stack)]
         else:
@@ -387,7 +460,8 @@ def compiled(args, target, parts, first_include=None):
         includes = [*([f"-I{first_include}"] if first_include else []), f"-I{HEADERS}"]
         includes += [x for d in args.include if d for x in ("-idirafter", d)]
         tune = TUNE_GCC if is_gcc(args.compiler) else []
-        command = [args.compiler, *FLAGS, f"-march={target.march}", *tune, *[f"-DHOT_LOOPS_{p}" for p in parts], *includes]
+        level = next(level for level, of in PARTS.items() if set(parts) <= set(of))
+        command = [args.compiler, *FLAGS, level, f"-march={target.march}", *target.more, *tune, *[f"-DHOT_LOOPS_{p}" for p in parts], *includes]
         command += ["-c", str(HERE / "hot_loops.cpp"), "-o", str(file)]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         if done.returncode:
@@ -410,7 +484,7 @@ def self_test(args):
             copy = pathlib.Path(folder, defect.header)
             copy.parent.mkdir(parents=True)
             copy.write_text(text, encoding="utf-8")
-            target = TARGETS[0]
+            target = next(t for t in TARGETS if t.march == defect.target)
             findings = check(compiled(args, target, [defect.part], folder), target, [defect.part])
         if "g++ 12" in defect.name and not findings and not output_of(args.compiler, "-dumpversion").startswith("12"):
             print(f"without effect in this g++: {defect.name}")
@@ -442,11 +516,11 @@ def main():
         if args.self_test:
             return self_test(args)
         findings = []
-        for target in TARGETS:
-            functions = compiled(args, target, PARTS)
+        for target, parts in itertools.product(TARGETS, PARTS.values()):
+            functions = compiled(args, target, parts)
             if args.show:
                 show(functions, target)
-            findings += check(functions, target, PARTS)
+            findings += check(functions, target, parts)
     except Problem as problem:
         sys.exit(str(problem))
     if findings:

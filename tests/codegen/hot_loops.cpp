@@ -2,13 +2,17 @@
 // Copyright (c) 2026 The attune authors
 //
 // The hot functions of the CPU executor, for check_hot_loops.py to read in the object code. Nothing here ever runs.
-// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_POINTWISE the pointwise loops, HOT_LOOPS_PREFETCHES a call that asks for rows.
+// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_STREAMS those of decode(), HOT_LOOPS_POINTWISE the pointwise loops,
+// HOT_LOOPS_PREFETCHES a call that asks for rows.
 #ifdef HOT_LOOPS_POINTWISE
 #include <attune/exec/cpu/mass_gradients.hpp>
 #include <attune/exec/cpu/masses.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/policies/kernel/dot_product.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
+#endif
+#ifdef HOT_LOOPS_STREAMS
+#include <attune/exec/cpu/bf16_kernels.hpp>
 #endif
 #include <attune/exec/cpu/microkernel.hpp>
 #include <attune/exec/cpu/outer.hpp>
@@ -31,6 +35,24 @@ template void accumulate<float, arch>(float*, float const*, index_t, float const
 template void accumulate<double, arch>(double*, double const*, index_t, double const*, index_t, index_t);
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
 template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
+#endif
+
+#ifdef HOT_LOOPS_STREAMS
+template void contract_features<float, arch>(float*, float const*, index_t, index_t, float const*, index_t, index_t,
+                                             rows_ahead const&, product_step const&);
+template void contract_features<double, arch>(double*, double const*, index_t, index_t, double const*, index_t, index_t,
+                                              rows_ahead const&, product_step const&);
+template void accumulate_features<float, arch>(float*, index_t, index_t, float const*, float const*, index_t, index_t,
+                                               rows_ahead const&);
+template void accumulate_features<double, arch>(double*, index_t, index_t, double const*, double const*, index_t, index_t,
+                                                rows_ahead const&);
+#ifdef __AVX512BF16__
+template void detail::contract_rows_of_pairs<arch, decode_tiling<float, arch>::rows>(float*, float const*, index_t,
+                                                                                     bfloat16 const*, index_t, index_t,
+                                                                                     rows_ahead const&);
+template void bf16_products::accumulate<float, arch>(float*, index_t, index_t, float const*, bfloat16 const*, index_t, index_t,
+                                                     rows_ahead const&);
+#endif
 #endif
 
 #ifdef HOT_LOOPS_PREFETCHES

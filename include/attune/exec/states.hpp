@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -45,12 +46,22 @@ struct row_states {
     };
     return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
   }
-  void store(index_t n, row_state<T> const& s) {
+  /// The same with values that stay where they are, to be changed there; numbers go back by `store_numbers`.
+  row_state<T, std::span<T>> in_place(index_t n) {
+    auto const u = std::size_t(n), width = std::size_t(extents.value_width);
+    auto const rows = [&](std::vector<T>& x) { return x.empty() ? std::span<T>() : std::span<T>(x).subspan(u * width, width); };
+    return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
+  }
+  template <class Values>
+  void store_numbers(index_t n, row_state<T, Values> const& s) {
     auto const u = std::size_t(n);
     reference[u] = s.reference;
     earned[u] = s.earned;
     ground[u] = s.ground;
     lowest[u] = s.lowest;
+  }
+  void store(index_t n, row_state<T> const& s) {
+    store_numbers(n, s);
     auto const put = [&](std::vector<T> const& from, std::vector<T>& to) {  // of no row there is no place to point at
       if (!to.empty()) std::copy(from.begin(), from.end(), to.begin() + n * extents.value_width);
     };

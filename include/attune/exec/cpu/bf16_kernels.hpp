@@ -198,11 +198,17 @@ void pack_pairs(float* to, tensor<float const> const& x, decode_place const& at)
   for (index_t r = 0; r < at.rows; ++r, to += whole) {
     float const* const from = x.row(at.b, at.head_of(r), at.query_of(r));
     for (index_t d = 0; d < whole; d += lanes) {
-      alignas(64) float some[tile::lanes]{};
-      for (index_t l = 0; l < std::min(lanes, width - d); ++l) some[l] = from[(d + l) * step];
+      typename tile::batch numbers;
+      if (step == 1 && d + lanes <= width) {
+        numbers = tile::batch::load_unaligned(from + d);
+      } else {
+        alignas(64) float some[tile::lanes]{};
+        for (index_t l = 0; l < std::min(lanes, width - d); ++l) some[l] = from[(d + l) * step];
+        numbers = tile::batch::load_aligned(some);
+      }
       alignas(64) std::uint32_t twice[tile::lanes];
-      store_rounded(twice, tile::batch::load_aligned(some));
-      store_rounded(twice + lanes / 2, tile::batch::load_aligned(some));
+      store_rounded(twice, numbers);
+      store_rounded(twice + lanes / 2, numbers);
       std::memcpy(to + d, twice, sizeof twice);
     }
   }

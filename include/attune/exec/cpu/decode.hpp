@@ -45,9 +45,12 @@ inline constexpr index_t most_decode_queries = tiling<T, Arch>::queries / 2;
 
 /// How a call is cut into tasks: a function of the shape alone, so that results do not depend on the number of threads.
 struct decode_plan {
-  static constexpr index_t most_rows = 64;      ///< rows of a task
-  static constexpr index_t fewest_keys = 1024;  ///< of a chunk, where there is more than one
-  static constexpr index_t enough_tasks = 64;   ///< no more chunks than that takes
+  static constexpr index_t most_rows = 64;  ///< rows of a task
+  /// Chunks of so many keys or more, as long as there are fewer tasks.
+  struct grain {
+    index_t tasks, keys;
+  };
+  static constexpr grain coarse{64, 2048}, fine{16, 1024};  ///< a chunk costs what 50 to 100 keys do
 
   index_t heads;        ///< query heads that share their keys and values
   index_t head_groups;  ///< per batch element
@@ -61,7 +64,8 @@ struct decode_plan {
     head_groups = p.heads / heads;
     row_blocks = (heads * p.queries + most_rows - 1) / most_rows;
     index_t const units = p.batch * head_groups * row_blocks;
-    index_t const wanted = std::min((enough_tasks + units - 1) / units, std::max(index_t(1), p.keys / fewest_keys));
+    auto const chunks_of = [&](grain const& g) { return std::min((g.tasks + units - 1) / units, p.keys / g.keys); };
+    index_t const wanted = std::max({index_t(1), chunks_of(coarse), chunks_of(fine)});
     chunk = std::max(block, ((p.keys + wanted - 1) / wanted + block - 1) / block * block);
     chunks = std::max(index_t(1), (p.keys + chunk - 1) / chunk);
   }
@@ -84,7 +88,7 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
   return counts;
 }
 
-/// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::enough_tasks chunks.
+/// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks chunks.
 template <class Products = float_products, class T, class Arch, class Op, class Source>
 void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p, outputs<Op, T> const& out) {
   using rows = decode_rows<T, Arch, Op, Source, Products>;

@@ -183,7 +183,8 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
       if constexpr (traits.reference == mass_reference::running_maximum)
         if (xsimd::any(top > masses.reference)) this->raise(r, largest_lane(top));
       batch const m = masses.reference;
-      batch earned = zero, ground = zero;
+      batch earned = zero;
+      [[maybe_unused]] batch ground = zero;
       for (index_t j = 0; j < end; j += lanes) {
         T* const at = pairs + j;
         batch const a = batch::load_aligned(at);
@@ -200,7 +201,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
         if constexpr (adjusted) math::select(a == off, zero, batch(e * (a - m))).store_aligned(at + plane_);
       }
       masses.earned = masses.earned + earned;  // a block sums from zero: error grows with the block, not with Lk
-      masses.ground = masses.ground + ground;
+      if constexpr (traits.ground_mass) masses.ground = masses.ground + ground;
     }
   }
 

@@ -40,9 +40,9 @@ template <class T, class Arch>
 T largest_lane(xsimd::batch<T, Arch> const& x) {
   alignas(64) T lanes[xsimd::batch<T, Arch>::size];
   x.store_aligned(lanes);
-  T most = lanes[0];
-  for (T const& lane : lanes) most = math::larger(most, lane);
-  return most;
+  for (int half = int(xsimd::batch<T, Arch>::size) / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; ++l) lanes[l] = math::larger(lanes[l], lanes[l + half]);
+  return lanes[0];
 }
 
 /// The masses of a row. The reference is the same in all lanes, each lane has the masses of its own keys.
@@ -174,9 +174,9 @@ ATTUNE_NOINLINE std::vector<row_states<T, Sums>> empty_parts(index_t count, prob
 template <class T, class Sums>
 ATTUNE_NOINLINE void merge_parts(std::vector<row_states<T, Sums>>& parts) {
   for (index_t n = 0; parts.size() > 1 && n < index_t(parts[0].reference.size()); ++n) {
-    row_state<T> s = parts[0].load(n);
-    for (std::size_t c = 1; c < parts.size(); ++c) s.template merge<Sums>(parts[c].load(n));
-    parts[0].store(n, s);
+    auto s = parts[0].in_place(n);
+    for (std::size_t c = 1; c < parts.size(); ++c) s.template merge<Sums>(parts[c].in_place(n));
+    parts[0].store_numbers(n, s);
   }
 }
 

@@ -19,10 +19,12 @@ namespace attune::exec_cpu {
 template <class B>
 ATTUNE_INLINE void keep(B& x) {
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-  if constexpr (sizeof(x.data) == 64)
-    asm("" : "+v"(x.data));
-  else if constexpr (sizeof(x.data) <= 32)
-    asm("" : "+x"(x.data));
+  auto data = x.data;  // an element of an array would live in memory from here on: g++ stores what it names in an asm
+  if constexpr (sizeof data == 64)
+    asm("" : "+v"(data));
+  else if constexpr (sizeof data <= 32)
+    asm("" : "+x"(data));
+  x.data = data;
 #else
   (void)x;
 #endif

@@ -17,8 +17,11 @@ namespace attune::exec_cpu {
 /// The lanes whose bit is set, as a SIMD mask.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
+  using lanes = xsimd::batch_bool<T, Arch>;
   using integer = xsimd::as_integer_t<T>;
   using batch = xsimd::batch<integer, Arch>;
+  if constexpr (sizeof(lanes::data) < sizeof(batch))  // AVX-512: the mask register itself
+    return lanes(typename lanes::register_type(bits));
   alignas(64) static constexpr auto lane_bit = [] {
     struct {
       integer at[batch::size];

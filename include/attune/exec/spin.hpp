@@ -22,15 +22,17 @@ inline void spin_pause() {
 #endif
 }
 
-/// Whether done() became true within longest_spin.
+/// Whether done() became true within longest_spin. Asks at least 16 times.
 template <class Done>
 bool spin_until(Done const& done) {
   using clock = std::chrono::steady_clock;
-  for (clock::time_point const begin = clock::now(); clock::now() - begin < longest_spin;)
+  clock::time_point const end = clock::now() + longest_spin;
+  do
     for (int i = 0; i < 16; ++i) {
       if (done()) return true;
       spin_pause();
     }
+  while (clock::now() < end);
   return false;
 }
 

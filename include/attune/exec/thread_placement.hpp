@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   place.keep_off(this_processor())        a thread to be woken shall not wait for the processor of the one that wakes it
+//   place.keep_off(caller, waker)  ...  place.anywhere()        where a thread wakes, and where it may run
 //
 // Linux puts a thread that wakes on the processor of its waker if no other counts as idle, and on virtual machines one that sleeps
 // does not count: the thread then waits for milliseconds, while the other processor does nothing.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <thread>
+
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+#elif defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
 
@@ -24,35 +31,64 @@ inline int this_processor() {
 #endif
 }
 
-/// Where a thread may run: where it was allowed to when it began, or wherever somebody else has put it since, but for one processor.
-/// Does nothing on systems other than Linux, with more than 1024 processors, and for a thread that is allowed a single one.
+/// Tells a process from those that it has forked.
+inline long this_process() {
+#if defined(__unix__) || defined(__APPLE__)
+  return long(getpid());
+#else
+  return 0;
+#endif
+}
+
+/// How many processors there are for a thread that is started now: those of the machine, or as many as a set of processors (taskset,
+/// cpuset) leaves to the calling thread or to the process's first one. A quota of time (cgroup cpu.max) is not seen.
+inline int allowed_processors() {
+  int const all = std::max(1, int(std::thread::hardware_concurrency()));
+#if defined(__linux__)
+  int most = 0;
+  for (pid_t thread : {pid_t(0), getpid()}) {
+    cpu_set_t set;
+    if (sched_getaffinity(thread, sizeof set, &set) == 0) most = std::max(most, CPU_COUNT(&set));
+  }
+  if (most > 0) return std::min(all, most);
+#endif
+  return all;
+}
+
+/// Where a thread that is asleep will wake. Does nothing on systems other than Linux, with more than 1024 processors, and for a thread
+/// that is allowed no processor but those named.
 class thread_placement {
  public:
 #if defined(__linux__)
   /// That of the calling thread.
-  thread_placement() : thread_(pid_t(syscall(SYS_gettid))) {
-    if (sched_getaffinity(thread_, sizeof set_, &set_) != 0) thread_ = 0;
-    own_ = set_;
+  thread_placement() : thread_(pid_t(syscall(SYS_gettid))) { look(); }
+  /// Not on these processors (-1: none), until `anywhere`. From one thread at a time, any thread.
+  void keep_off(int first, int second) {
+    if (restricted_ || !look()) return;
+    cpu_set_t wanted = own_;
+    for (int processor : {first, second})
+      if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(std::size_t(processor), &wanted);
+    if (CPU_COUNT(&wanted) == 0 || CPU_EQUAL(&wanted, &own_)) return;
+    restricted_ = sched_setaffinity(thread_, sizeof wanted, &wanted) == 0;
   }
-  /// -1: anywhere. From one thread at a time, any thread; a system call where the processor is another than last time.
-  void keep_off(int processor) {
-    if (thread_ == 0 || processor == off_ || getpid() != process_) return;  // not from a child process made by fork
-    cpu_set_t now;
-    if (sched_getaffinity(thread_, sizeof now, &now) != 0) return;
-    if (!CPU_EQUAL(&now, &set_)) own_ = now;
-    set_ = own_;
-    if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(std::size_t(processor), &set_);
-    if (CPU_COUNT(&set_) == 0) set_ = own_;
-    if (!CPU_EQUAL(&now, &set_) && sched_setaffinity(thread_, sizeof set_, &set_) != 0) set_ = now;
-    off_ = processor;
+  /// Wherever it was allowed before. By the thread itself.
+  void anywhere() {
+    if (restricted_) sched_setaffinity(thread_, sizeof own_, &own_);
+    restricted_ = false;
   }
+  /// How many processors the thread was allowed when last looked at: at its start, or in keep_off.
+  int processors() const { return CPU_COUNT(&own_); }
 
  private:
-  pid_t thread_, process_ = getpid();
-  int off_ = -1;
-  cpu_set_t own_{}, set_{};  ///< without and with our own restriction
+  bool look() { return sched_getaffinity(thread_, sizeof own_, &own_) == 0; }
+
+  pid_t thread_;
+  bool restricted_ = false;
+  cpu_set_t own_{};
 #else
-  void keep_off(int) {}
+  void keep_off(int, int) {}
+  void anywhere() {}
+  int processors() const { return allowed_processors(); }
 #endif
 };
 

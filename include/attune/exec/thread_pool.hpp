@@ -35,19 +35,24 @@ class pool_state {
     return pool;
   }
   static int hardware() {
-    static int const threads = std::max(1, int(std::thread::hardware_concurrency()));
+    static int const threads = allowed_processors();
     return threads;
   }
 
   void run(int workers, worker_body const& body) {
-    job mine{body, 1, 1, 0, nullptr, {}};
+    if (this_process() != process_) {  // made by fork: of this pool it has a picture, but no thread
+      worker_scope const scope;
+      return serial{}.run(workers, body);
+    }
+    job mine{body, 1, 1, 0, this_processor(), nullptr, {}};
     std::unique_lock lock(guard_);
     ++callers_;
     mine.end += hire(workers);
     if (mine.end > 1) append(mine);
     helper* const first = called();
+    bool const apart = one_each();
     lock.unlock();
-    if (first) first->wake.notify_one();
+    if (first) wake(*first, apart ? mine.processor : -1, -1);
     {
       worker_scope const scope;
       body(0);
@@ -61,8 +66,7 @@ class pool_state {
     }
     if (mine.running != 0 && one_each()) {
       lock.unlock();
-      spin_until([&] { return mine.running == 0; });
-      lock.lock();  // the helper that was the last has let go of the job
+      if (!spin_until([&] { return mine.running == 0 && lock.try_lock(); })) lock.lock();
     }
     mine.done.wait(lock, [&] { return mine.running == 0; });
     --callers_;
@@ -73,6 +77,7 @@ class pool_state {
     worker_body const& body;
     int next, end;             ///< workers that wait for a helper: [next, end)
     std::atomic<int> running;  ///< workers that helpers run
+    int processor;             ///< of the caller
     job* behind;
     std::condition_variable done;
   };
@@ -80,7 +85,7 @@ class pool_state {
     std::thread thread;
     std::optional<thread_placement> place;  ///< once it runs
     std::condition_variable wake;
-    bool called = false;
+    bool awake = false;
     helper* behind = nullptr;
   };
   struct closes_at_exit {
@@ -113,17 +118,24 @@ class pool_state {
   }
   /// Each thread at work can have a processor of its own.
   bool one_each() const { return callers_ + hired_ <= hardware(); }
-  /// A helper that sleeps, to be woken by the calling thread: on another processor, if there is one for each. None: there is nobody,
-  /// or those who watch are enough. Whoever is awake looks for jobs before it sleeps.
+  /// A helper that sleeps, for the calling thread to wake; none if there is none, or those who watch or are about to wake are enough.
+  /// Whoever is awake looks for jobs before it sleeps, so that no job is overlooked.
   helper* called() {
-    helper* const h = offered_ > watching_ ? idle_ : nullptr;
-    return h ? woken(*h) : nullptr;
+    helper* const h = offered_ > watching_ + coming_ ? idle_ : nullptr;
+    if (h) {
+      idle_ = h->behind;
+      ++coming_;
+    }
+    return h;
   }
-  helper* woken(helper& first_idle) {
-    idle_ = first_idle.behind;
-    first_idle.called = true;
-    first_idle.place->keep_off(one_each() ? this_processor() : -1);
-    return &first_idle;
+  /// Not under the lock: three system calls. A helper that was `called` is nobody else's until it is awake.
+  void wake(helper& h, int off, int also_off) {
+    h.place->keep_off(off, also_off);
+    {
+      std::lock_guard const lock(guard_);
+      h.awake = true;
+    }
+    h.wake.notify_one();
   }
   void append(job& j) {
     job** last = &waiting_;
@@ -145,16 +157,16 @@ class pool_state {
   }
 
   void help(helper& self) {
-    worker_scope const scope;  // for good
+    worker_scope const scope;                        // for good
+    thread_placement& place = self.place.emplace();  // nobody looks before it is asleep
     std::unique_lock lock(guard_);
-    self.place.emplace();
     for (;;) {
-      if (!closed_ && !waiting_ && watching_ + 1 < hardware()) watch(lock);
+      // Those who work and those who watch are never more than there are processors.
+      if (!closed_ && !waiting_ && std::max(callers_, 1) + hired_ + watching_ < std::min(hardware(), place.processors()))
+        watch(lock);
       while (!closed_ && !waiting_) {
-        self.called = false;
-        self.behind = idle_;
-        idle_ = &self;
-        self.wake.wait(lock, [&] { return self.called; });
+        place.anywhere();
+        sleep(self, lock);
       }
       if (closed_) return;
       job& j = *waiting_;
@@ -164,29 +176,41 @@ class pool_state {
       ++j.running;
       // Each helper wakes two more: all are awake after log2 steps, and the caller has paid for one.
       helper* const more[2]{called(), called()};
+      bool const apart = one_each();
       lock.unlock();
       for (helper* h : more)
-        if (h) h->wake.notify_one();
+        if (h) wake(*h, apart ? j.processor : -1, apart ? this_processor() : -1);
+      place.anywhere();  // it has woken where it should
       j.body(worker);
       lock.lock();
       --hired_;
       if (--j.running == 0) j.done.notify_one();  // under the lock: without it the caller might return, and the job be gone
     }
   }
-
   /// Calls often come in a row.
   void watch(std::unique_lock<std::mutex>& lock) {
     ++watching_;
     lock.unlock();
-    spin_until([&] { return offered_ != 0; });
-    lock.lock();
+    if (!spin_until([&] { return offered_ != 0 && lock.try_lock(); })) lock.lock();
     --watching_;
+  }
+  void sleep(helper& self, std::unique_lock<std::mutex>& lock) {
+    self.awake = false;
+    self.behind = idle_;
+    idle_ = &self;
+    self.wake.wait(lock, [&] { return self.awake; });
+    --coming_;
   }
 
   void close() {
+    if (this_process() != process_) return;
     std::unique_lock lock(guard_);
     closed_ = true;
-    while (idle_) woken(*idle_)->wake.notify_one();
+    for (; idle_; idle_ = idle_->behind) {
+      ++coming_;
+      idle_->awake = true;
+      idle_->wake.notify_one();
+    }
     lock.unlock();
     for (helper& h : helpers_) {                            // as many as there will ever be
       if (h.thread.get_id() == std::this_thread::get_id())  // a task has called exit
@@ -196,15 +220,18 @@ class pool_state {
     }
   }
 
-  std::mutex guard_;              ///< of everything below
-  std::deque<helper> helpers_;    ///< never destroyed: they may be woken when they have gone
-  helper* idle_ = nullptr;        ///< those asleep, the last one to fall asleep first
-  job* waiting_ = nullptr;        ///< calls with workers for helpers, first come first served
-  std::atomic<int> offered_ = 0;  ///< workers of theirs that no helper has begun
-  int watching_ = 0;              ///< helpers that look for a call without sleeping
-  int callers_ = 0;               ///< threads inside run()
-  int hired_ = 0;                 ///< workers of helpers, running or waiting for one
+  long const process_ = this_process();
+  std::mutex guard_;            ///< of everything below
+  std::deque<helper> helpers_;  ///< never destroyed: they may be woken when they have gone
+  helper* idle_ = nullptr;      ///< those asleep, the last one to fall asleep first
+  job* waiting_ = nullptr;      ///< calls with workers for helpers, first come first served
+  int coming_ = 0;              ///< helpers that are being woken
+  int watching_ = 0;            ///< helpers that look for a call without sleeping
+  int callers_ = 0;             ///< threads inside run()
+  int hired_ = 0;               ///< workers of helpers, running or waiting for one
   bool closed_ = false;
+  /// Workers of waiting calls that no helper has begun. Read by those who watch: on a line that nothing else is written to.
+  alignas(64) std::atomic<int> offered_ = 0;
 };
 
 }  // namespace detail
@@ -212,8 +239,7 @@ class pool_state {
 /// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between calls except
 /// for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from several threads at once share
 /// the processors: they run side by side, later ones with the helpers that are left, or none. A call from inside a task runs
-/// serially, as does one while static objects are destroyed. A child process made by fork must not return from main or call exit
-/// (exec and _exit are fine).
+/// serially, as does one while static objects are destroyed, or in a child process made by fork.
 struct thread_pool {
   int concurrency() const { return detail::inside_worker ? 1 : detail::pool_state::hardware(); }
   void run(int workers, worker_body const& body) const {

@@ -2,12 +2,17 @@
 // Copyright (c) 2026 The attune authors
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include <attune/exec/spin.hpp>
 #include <attune/exec/thread_placement.hpp>
+
+#if defined(__linux__)
+#include <sys/wait.h>
+#endif
 
 namespace attune::test {
 namespace {
@@ -26,6 +31,12 @@ cpu_set_t without(cpu_set_t set, int processor) {
   CPU_CLR(std::size_t(processor), &set);
   return set;
 }
+cpu_set_t only(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(std::size_t(processor), &set);
+  return set;
+}
 int first_of(cpu_set_t const& set) {
   int n = 0;
   while (!CPU_ISSET(std::size_t(n), &set)) ++n;
@@ -38,69 +49,95 @@ void elsewhere(F const& f) {
   std::jthread const thread(f);
 }
 
-TEST_CASE("thread_placement: all processors but one, another one, all of them") {
+TEST_CASE("thread_placement: off one processor or two, and back to where the thread was allowed") {
   elsewhere([] {
     cpu_set_t const all = allowed();
     if (CPU_COUNT(&all) < 2) return;
     int const first = first_of(all), second = first_of(without(all, first));
     thread_placement place;
-    for (int processor : {first, second, second}) {
-      place.keep_off(processor);
-      CHECK(same(allowed(), without(all, processor)));
+    CHECK(place.processors() == CPU_COUNT(&all));
+    for (int off : {first, second}) {
+      place.keep_off(off, -1);
+      CHECK(same(allowed(), without(all, off)));
+      place.keep_off(first, second);  // it has not woken yet
+      CHECK(same(allowed(), without(all, off)));
+      place.anywhere();
+      CHECK(same(allowed(), all));
     }
-    place.keep_off(-1);
+    place.keep_off(first, second);
+    cpu_set_t const neither = without(without(all, first), second);
+    CHECK(same(allowed(), CPU_COUNT(&neither) == 0 ? all : neither));
+    place.anywhere();
     CHECK(same(allowed(), all));
-    place.keep_off(CPU_SETSIZE + 5);  // one that no set can name
+    place.keep_off(-1, CPU_SETSIZE + 5);  // one that no set can name
     CHECK(same(allowed(), all));
   });
 }
 
 TEST_CASE("thread_placement: another thread's, while it sleeps") {
-  std::atomic<thread_placement*> place = nullptr;
-  std::atomic<bool> placed = false, kept = true;
   cpu_set_t const all = allowed();
+  if (CPU_COUNT(&all) < 2) return;
   int const first = first_of(all);
-  std::jthread const thread([&] {
+  std::atomic<thread_placement*> place = nullptr;
+  std::atomic<bool> placed = false, kept = false;
+  std::jthread thread([&] {
     thread_placement own;
     place = &own;
     place.notify_one();
     placed.wait(false);
-    if (CPU_COUNT(&all) > 1) kept = same(allowed(), without(all, first)) && detail::this_processor() != first;
+    kept = same(allowed(), without(all, first)) && detail::this_processor() != first;
   });
   place.wait(nullptr);
-  place.load()->keep_off(first);
+  place.load()->keep_off(first, -1);
   placed = true;
   placed.notify_one();
-  const_cast<std::jthread&>(thread).join();
+  thread.join();
   CHECK(kept);
 }
 
-TEST_CASE("thread_placement: what somebody else decides for a thread holds") {
+TEST_CASE("thread_placement: what somebody else decides for a thread holds, also if it is what we had it do") {
   elsewhere([] {
     cpu_set_t const all = allowed();
     if (CPU_COUNT(&all) < 2) return;
     int const first = first_of(all), second = first_of(without(all, first));
     thread_placement place;
-    place.keep_off(first);
-    cpu_set_t only;  // as taskset --all-tasks does
-    CPU_ZERO(&only);
-    CPU_SET(std::size_t(first), &only);
-    REQUIRE(sched_setaffinity(0, sizeof only, &only) == 0);
-    place.keep_off(second);
-    CHECK(same(allowed(), only));
-    place.keep_off(first);  // its only one: stays
-    CHECK(same(allowed(), only));
-    place.keep_off(-1);
-    CHECK(same(allowed(), only));
+    place.keep_off(first, -1);
+    place.anywhere();
+    for (int its : {first, second}) {
+      cpu_set_t const set = only(its);  // as taskset --all-tasks does
+      REQUIRE(sched_setaffinity(0, sizeof set, &set) == 0);
+      for (int off : {first, second}) {
+        place.keep_off(off, -1);
+        place.anywhere();
+        CHECK(same(allowed(), set));
+        CHECK(place.processors() == 1);
+      }
+    }
   });
+}
+
+TEST_CASE("allowed_processors: of the process, not of the machine") {
+  int const machine = int(std::thread::hardware_concurrency());
+  CHECK(detail::allowed_processors() >= 1);
+  CHECK(detail::allowed_processors() <= machine);
+  pid_t const child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    cpu_set_t const set = only(first_of(allowed()));
+    sched_setaffinity(0, sizeof set, &set);
+    std::_Exit(detail::allowed_processors());
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) ? WEXITSTATUS(status) : -1) == 1);
 }
 #endif
 
 TEST_CASE("spin_until: what comes while it waits, and what does not") {
   CHECK(detail::spin_until([] { return true; }));
   int asked = 0;
-  CHECK(detail::spin_until([&] { return ++asked == 40; }));
-  CHECK(asked == 40);
+  CHECK(detail::spin_until([&] { return ++asked == 10; }));
+  CHECK(asked == 10);
   auto const begin = std::chrono::steady_clock::now();
   CHECK_FALSE(detail::spin_until([] { return false; }));
   CHECK(std::chrono::steady_clock::now() - begin >= detail::longest_spin);

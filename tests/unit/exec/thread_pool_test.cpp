@@ -10,6 +10,15 @@
 #include <unistd.h>
 #endif
 
+// In a child process the leak sanitizer finds what the parent's other threads hold, and the thread sanitizer waits a second at exit.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define ATTUNE_TEST_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define ATTUNE_TEST_SANITIZED
+#endif
+#endif
+
 #include <doctest/doctest.h>
 
 #include <attune/exec/cpu/threads.hpp>
@@ -120,8 +129,7 @@ TEST_CASE("thread_pool: a helper that was asleep runs on another processor than 
   CHECK(apart > 60);  // where the system sees no processor idle and we do nothing, one in ten; it may move the caller meanwhile
 }
 
-// The thread sanitizer waits a second at every exit.
-#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#if defined(__linux__) && !defined(ATTUNE_TEST_SANITIZED)
 TEST_CASE("thread_pool: in a process made by fork a call runs on its own thread, and exit is no matter") {
   parallel(cpu<>{3}, 3,
            [] { return [](index_t) {}; });  // some of its threads may watch, and hold the lock, when the process is copied

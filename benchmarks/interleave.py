@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""Implementations of one case, run in turn (A B C A B C ...): what disturbs the machine disturbs all of them alike.
+"""Implementations of one case, run in turn (A B C, B C A, ...): what disturbs the machine disturbs all of them alike.
 
 In every round the limits of the machine are measured too. A case prints a JSON line for each implementation:
   group, case, shape, name, threads, dtype     what ran; name "attune" is our answer to the case
@@ -85,9 +85,10 @@ class Rounds:
             return
         rounds = max(min(3, self.options.rounds), min(self.options.rounds, int(self.options.budget / sum(x.warm for x in live))))
         fma, read = [], []
-        for _ in range(rounds):
+        for r in range(rounds):
             self._measure_machine(case, fma, read)
-            for one in live:
+            first = r % len(live)  # who comes first finds caches full of what the machine was measured with
+            for one in live[first:] + live[:first]:
                 one.seconds.append(_seconds(one))
         for one in live:
             self._report(case, one, rounds, fma, read)

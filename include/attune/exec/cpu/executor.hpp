@@ -39,7 +39,7 @@ struct cpu {
   using arch = Arch;
   using view = tensor<T const>;
 
-  int threads = 0;                               ///< 0: as many as `executor` runs at once; in a pool, one per hardware thread
+  int threads = 0;                               ///< 0: as many as `executor` runs at once; in a pool, one per processor
   thread_executor_ref executor = thread_pool{};  ///< whose threads
 
   constexpr cpu() = default;

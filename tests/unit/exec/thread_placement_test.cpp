@@ -43,18 +43,20 @@ int first_of(cpu_set_t const& set) {
   return n;
 }
 
-/// On a thread of its own, whose place ends with it.
+/// f(place, all, first, second) on a thread of its own, whose place ends with it: what it is allowed, and two processors of those.
+/// Not where there is one.
 template <class F>
 void elsewhere(F const& f) {
-  std::jthread const thread(f);
+  std::jthread const thread([&] {
+    cpu_set_t const all = allowed();
+    if (CPU_COUNT(&all) < 2) return;
+    thread_placement place;
+    f(place, all, first_of(all), first_of(without(all, first_of(all))));
+  });
 }
 
 TEST_CASE("thread_placement: off one processor or two, and back to where the thread was allowed") {
-  elsewhere([] {
-    cpu_set_t const all = allowed();
-    if (CPU_COUNT(&all) < 2) return;
-    int const first = first_of(all), second = first_of(without(all, first));
-    thread_placement place;
+  elsewhere([](thread_placement& place, cpu_set_t const& all, int first, int second) {
     CHECK(place.processors() == CPU_COUNT(&all));
     for (int off : {first, second}) {
       place.keep_off(off, -1);
@@ -96,11 +98,7 @@ TEST_CASE("thread_placement: another thread's, while it sleeps") {
 }
 
 TEST_CASE("thread_placement: what somebody else decides for a thread holds, also if it is what we had it do") {
-  elsewhere([] {
-    cpu_set_t const all = allowed();
-    if (CPU_COUNT(&all) < 2) return;
-    int const first = first_of(all), second = first_of(without(all, first));
-    thread_placement place;
+  elsewhere([](thread_placement& place, cpu_set_t const&, int first, int second) {
     place.keep_off(first, -1);
     place.anywhere();
     for (int its : {first, second}) {

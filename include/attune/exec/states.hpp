@@ -150,17 +150,23 @@ void require_same_rows(States const& a, States const& b) {
                 detail::text(to_string(first), ", as the first"));
 }
 
+/// a = the states of both, of the same rows. Leaves b's values relative to the references of a.
+template <class T, class Normalizer>
+ATTUNE_NOINLINE void merge_in_place(row_states<T, Normalizer>& a, row_states<T, Normalizer>& b) {
+  for (index_t n = 0; n < index_t(a.reference.size()); ++n) {
+    auto s = a.in_place(n);
+    s.template merge<Normalizer>(b.in_place(n));
+    a.store_numbers(n, s);
+  }
+}
+
 }  // namespace detail
 
 /// The states of both sets of keys. Throws attune::error unless both belong to calls of the same extents.
 template <class T, class Normalizer>
-row_states<T, Normalizer> merge(row_states<T, Normalizer> a, row_states<T, Normalizer> const& b) {
+row_states<T, Normalizer> merge(row_states<T, Normalizer> a, row_states<T, Normalizer> b) {
   detail::require_same_rows(a, b);
-  for (index_t n = 0; n < index_t(a.reference.size()); ++n) {
-    row_state<T> s = a.load(n);
-    s.template merge<Normalizer>(b.load(n));
-    a.store(n, s);
-  }
+  detail::merge_in_place(a, b);
   return a;
 }
 /// The same for candidate sets, which must not share a key: exact, and pruned again.

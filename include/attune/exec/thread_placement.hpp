@@ -16,8 +16,6 @@
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#elif defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
 #endif
 
 namespace attune::detail {
@@ -28,15 +26,6 @@ inline int this_processor() {
   return sched_getcpu();
 #else
   return -1;
-#endif
-}
-
-/// Tells a process from those that it has forked.
-inline long this_process() {
-#if defined(__unix__) || defined(__APPLE__)
-  return long(getpid());
-#else
-  return 0;
 #endif
 }
 

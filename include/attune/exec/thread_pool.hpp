@@ -20,9 +20,22 @@
 #include <attune/exec/thread_placement.hpp>
 #include <attune/exec/threading.hpp>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
 namespace attune {
 
 namespace detail {
+
+/// Tells a process from those that it has forked.
+inline long this_process() {
+#if defined(__unix__) || defined(__APPLE__)
+  return long(getpid());
+#else
+  return 0;
+#endif
+}
 
 /// The state behind thread_pool.
 class pool_state {

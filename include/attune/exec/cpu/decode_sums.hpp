@@ -173,11 +173,7 @@ ATTUNE_NOINLINE std::vector<row_states<T, Sums>> empty_parts(index_t count, prob
 /// parts[0] = the states of all parts, merged in their order.
 template <class T, class Sums>
 ATTUNE_NOINLINE void merge_parts(std::vector<row_states<T, Sums>>& parts) {
-  for (index_t n = 0; parts.size() > 1 && n < index_t(parts[0].reference.size()); ++n) {
-    auto s = parts[0].in_place(n);
-    for (std::size_t c = 1; c < parts.size(); ++c) s.template merge<Sums>(parts[c].in_place(n));
-    parts[0].store_numbers(n, s);
-  }
+  for (std::size_t c = 1; c < parts.size(); ++c) attune::detail::merge_in_place(parts[0], parts[c]);
 }
 
 }  // namespace attune::exec_cpu

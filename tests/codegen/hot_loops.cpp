@@ -42,6 +42,8 @@ template void contract_features<float, arch>(float*, float const*, index_t, inde
                                              rows_ahead const&, product_step const&);
 template void contract_features<double, arch>(double*, double const*, index_t, index_t, double const*, index_t, index_t,
                                               rows_ahead const&, product_step const&);
+template void contract_features<float, arch>(float*, float const*, index_t, index_t, bfloat16 const*, index_t, index_t,
+                                             rows_ahead const&, product_step const&);
 template void accumulate_features<float, arch>(float*, index_t, index_t, float const*, float const*, index_t, index_t,
                                                rows_ahead const&);
 template void accumulate_features<double, arch>(double*, index_t, index_t, double const*, double const*, index_t, index_t,

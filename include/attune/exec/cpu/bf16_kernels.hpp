@@ -55,8 +55,8 @@ struct key_places {
   }
 };
 
-/// Of eight keys, those of `at` 0, 1, 4, 5, 8, 9, 12 and 13, what is left to sum over quarters of vectors: sums[r][0] has the even
-/// ones, sums[r][1] the odd ones. A vector holds 16 features of a key and of the one four behind.
+/// Of the eight keys from `at` on, what is left to sum over quarters of vectors: sums[r][0] has 0, 1, 4 and 5 of them, sums[r][1] the
+/// others. A vector holds 16 features of a key and of the next.
 template <class Arch, int Rows>
 ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], float const* queries, index_t packed,
                                   index_t width, bfloat16 const* keys, index_t const* at) {
@@ -65,8 +65,8 @@ ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], fl
   bfloat16 const *low[together], *high[together];
 #pragma GCC unroll 8
   for (int k = 0; k < together; ++k) {
-    low[k] = keys + at[(k & 1) + (k & 2) * 4];
-    high[k] = keys + at[(k & 1) + (k & 2) * 4 + 4];
+    low[k] = keys + at[2 * k];
+    high[k] = keys + at[2 * k + 1];
   }
   batch acc[Rows][together];
   clear(acc);
@@ -107,10 +107,11 @@ ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float co
     ahead.ask_rows(j, j + lanes / 2);
     contract_eight<Arch, Rows>(first, queries, packed, width, keys + j * key_step, places.at);
     ahead.ask_rows(j + lanes / 2, j + lanes);
-    contract_eight<Arch, Rows>(second, queries, packed, width, keys + j * key_step, places.at + 2);
+    contract_eight<Arch, Rows>(second, queries, packed, width, keys + j * key_step, places.at + 8);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r)
-      sums_of_quarters(first[r][0], first[r][1], second[r][0], second[r][1]).store_aligned(out + r * tile::block + j);
+      in_order_of_eights(sums_of_quarters(first[r][0], first[r][1], second[r][0], second[r][1]))
+          .store_aligned(out + r * tile::block + j);
   }
 }
 

@@ -92,6 +92,12 @@ ATTUNE_INLINE xsimd::batch<float, Arch> even_lanes(xsimd::batch<float, Arch> con
   return _mm512_add_ps(_mm512_shuffle_ps(a.data, b.data, 0x88), _mm512_shuffle_ps(a.data, b.data, 0xdd));
 }
 
+/// The sums of keys 0-7 and 8-15, in their order: a key stands where it joined the others (contract_eight).
+template <class Arch>
+ATTUNE_INLINE xsimd::batch<float, Arch> in_order_of_eights(xsimd::batch<float, Arch> const& x) {
+  return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15), x.data);
+}
+
 /// Numbers 0-15 and 16-31 of what products with pairs_of_first_fours and pairs_of_second_fours have summed.
 template <class Arch>
 ATTUNE_INLINE void in_order(xsimd::batch<float, Arch>& first, xsimd::batch<float, Arch>& second) {

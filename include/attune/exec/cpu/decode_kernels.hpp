@@ -26,10 +26,11 @@ template <class T, class Arch>
 struct decode_tiling {
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
-  static constexpr int rows = registers<Arch> == 32 ? 4 : 2;  ///< rows that share a loaded vector of K or V
-  static constexpr int keys = std::min(4, lanes);             ///< keys at a time: as many pointers
-  static constexpr int vectors = 4;                           ///< batches of value features at a time
-  static constexpr index_t block = 64;                        ///< keys between two updates of the reference: one word of bits
+  static constexpr bool many_registers = registers<Arch> == 32;
+  static constexpr int rows = 4;                                        ///< rows that share a loaded vector of K or V
+  static constexpr int keys = std::min(many_registers ? 4 : 2, lanes);  ///< keys at a time: as many pointers
+  static constexpr int vectors = many_registers ? 4 : 2;                ///< batches of value features at a time
+  static constexpr index_t block = 64;  ///< keys between two updates of the reference: one word of bits
 
   /// Features rounded up to whole batches.
   static constexpr index_t whole(index_t features) { return (features + lanes - 1) / lanes * lanes; }
@@ -53,20 +54,33 @@ void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t fir
 
 namespace detail {
 
+/// The sums of keys that were joined `Together` neighbours at a time, in the order of the keys.
+template <int Together, class B, std::size_t... L>
+ATTUNE_INLINE B in_order_of_keys(B const& x, std::index_sequence<L...>) {
+  constexpr std::size_t together = Together, groups = B::size / together;
+  return B(__builtin_shufflevector(x.data, x.data, (L / together + L % together * groups)...));
+}
+
+/// Short rows of keys are multiplied with their neighbours, or the hardware would not see that they are read as they lie: from memory
+/// it took up to half as long again. Long ones with keys a few rows away, each a stream of its own: neighbours took a tenth longer.
+inline constexpr index_t short_row = 256;  // bytes from one key to the next; measured (docs/performance.md)
+
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
 template <class T, class Arch, int Rows, class E, class Step>
 ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* queries, index_t width, E const* keys,
                                                index_t key_step, index_t n, rows_ahead const& ahead, Step const& step) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
-  // Keys that stand `groups` apart are multiplied together: their sums are the first to be joined, before they leave their registers.
+  // The sums of keys that are multiplied together are the first to be joined, before they leave their registers.
   constexpr int lanes = tile::lanes, together = tile::keys, groups = lanes / together;
+  bool const neighbours = key_step * index_t(sizeof(E)) <= short_row;
+  index_t const next_group = neighbours ? together : 1, next_key = neighbours ? 1 : groups;
   alignas(64) T partial[Rows][groups][lanes];
   for (index_t j = 0; j < n; j += lanes) {
     for (int g = 0; g < groups; ++g) {
       E const* at[together];
-      for (int k = 0; k < together; ++k) at[k] = keys + std::min<index_t>(j + g + k * groups, n - 1) * key_step;
-      for (int k = 0; k < together; ++k) ahead.ask(j + g + k * groups, 0, ahead.bytes);
+      for (int k = 0; k < together; ++k) at[k] = keys + std::min<index_t>(j + g * next_group + k * next_key, n - 1) * key_step;
+      for (int k = 0; k < together; ++k) ahead.ask(j + g * together + k, 0, ahead.bytes);
       batch acc[Rows][together];
       clear(acc);
       for (index_t d = 0; d < width; d += lanes) {
@@ -87,7 +101,11 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) sums_of_vectors<groups, lanes, groups>(acc[r]).store_aligned(partial[r][g]);
     }
-    for (int r = 0; r < Rows; ++r) sums_of_rows<batch, groups>(partial[r][0]).store_aligned(out + r * tile::block + j);
+    for (int r = 0; r < Rows; ++r) {
+      batch sums = sums_of_rows<batch, groups>(partial[r][0]);
+      if (neighbours) sums = in_order_of_keys<together>(sums, std::make_index_sequence<std::size_t(lanes)>{});
+      sums.store_aligned(out + r * tile::block + j);
+    }
   }
 }
 

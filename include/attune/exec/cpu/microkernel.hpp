@@ -8,6 +8,8 @@
 // packed, and no horizontal operation exists anywhere. Nothing here knows a policy.
 #pragma once
 
+#include <type_traits>
+
 #include <attune/config.hpp>
 #include <attune/core/simd_math.hpp>
 #include <attune/exec/cpu/tiling.hpp>
@@ -72,11 +74,24 @@ ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
     for (int v = 0; v < Vectors; ++v) acc[r][v] = B(typename B::value_type(0));
 }
 
+/// Calls part(rows, first, last) with std::integral_constant<int, rows> for stretches of [0, n) in which so many share the registers:
+/// `Most`, then 4, then 1. A block of 6 is given up where two of 4 take it and what would be left over.
+template <int Most, class Part>
+ATTUNE_INLINE void in_register_blocks(index_t n, Part const& part) {
+  index_t most = n / Most * Most;
+  if constexpr (Most % 4 != 0)
+    if (most > 0 && (n - most) % 4 > (n - most + Most) % 4) most -= Most;
+  index_t const fours = most + (n - most) / 4 * 4;
+  if (most > 0) part(std::integral_constant<int, Most>{}, index_t(0), most);
+  if (most < fours) part(std::integral_constant<int, 4>{}, most, fours);
+  if (fours < n) part(std::integral_constant<int, 1>{}, fours, n);
+}
+
 template <class T, class Arch, int Rows, class Step>
-ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width,
-                                      index_t j, index_t n, Step const& step) {
+ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width,
+                                   index_t j, index_t last, Step const& step) {
   using tile = tiling<T, Arch>;
-  for (; j + Rows <= n; j += Rows) {
+  for (; j < last; j += Rows) {
     typename tile::batch acc[Rows][tile::vectors];
     clear(acc);
     multiply<T, Arch, Rows, tile::vectors>(acc, keys + j * key_step, key_step, 1, queries, width, step);
@@ -85,23 +100,22 @@ ATTUNE_NOINLINE index_t contract_rows(T* ATTUNE_RESTRICT out, T const* keys, ind
 #pragma GCC unroll 8
       for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(out + ((j + r) * tile::vectors + v) * tile::lanes);
   }
-  return j;
 }
 
 /// out[j][query] = <keys_j, query> for n keys, or whatever `step` sums over features; queries packed [width][tile::queries].
 template <class T, class Arch, class Step = product_step>
 void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n, Step const& step = {}) {
-  index_t j = contract_rows<T, Arch, tiling<T, Arch>::rows>(out, keys, key_step, queries, width, 0, n, step);
-  if (j + 4 <= n) j = contract_rows<T, Arch, 4>(out, keys, key_step, queries, width, j, n, step);
-  if (j < n) contract_rows<T, Arch, 1>(out, keys, key_step, queries, width, j, n, step);
+  in_register_blocks<tiling<T, Arch>::rows>(n, [&](auto rows, index_t first, index_t last) {
+    contract_rows<T, Arch, rows()>(out, keys, key_step, queries, width, first, last, step);
+  });
 }
 
 template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE index_t accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights, index_t n,
-                                        index_t d, index_t width) {
+ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights, index_t n,
+                                     index_t d, index_t last) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
-  for (; d + Rows <= width; d += Rows) {
+  for (; d < last; d += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
     multiply<T, Arch, Rows, tile::vectors>(acc, values + d, 1, key_step, weights, n);
@@ -113,15 +127,14 @@ ATTUNE_NOINLINE index_t accumulate_rows(T* ATTUNE_RESTRICT out, T const* values,
         (batch::load_aligned(at) + acc[r][v]).store_aligned(at);
       }
   }
-  return d;
 }
 
 /// out[dv][query] += sum over n keys of values_key[dv] * weights[key][query].
 template <class T, class Arch>
 void accumulate(T* out, T const* values, index_t key_step, T const* weights, index_t n, index_t width) {
-  index_t d = accumulate_rows<T, Arch, tiling<T, Arch>::rows>(out, values, key_step, weights, n, 0, width);
-  if (d + 4 <= width) d = accumulate_rows<T, Arch, 4>(out, values, key_step, weights, n, d, width);
-  if (d < width) accumulate_rows<T, Arch, 1>(out, values, key_step, weights, n, d, width);
+  in_register_blocks<tiling<T, Arch>::rows>(width, [&](auto rows, index_t first, index_t last) {
+    accumulate_rows<T, Arch, rows()>(out, values, key_step, weights, n, first, last);
+  });
 }
 
 }  // namespace attune::exec_cpu

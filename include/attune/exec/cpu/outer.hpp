@@ -77,11 +77,11 @@ ATTUNE_INLINE void multiply_own(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], xsi
 namespace detail {
 
 template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE index_t outer_rows(T* to, index_t step, T const* weights, T const* panel, index_t queries, index_t j,
-                                   index_t n) {
+ATTUNE_NOINLINE void outer_rows(T* to, index_t step, T const* weights, T const* panel, index_t queries, index_t j,
+                                index_t last) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
-  for (; j + Rows <= n; j += Rows) {
+  for (; j < last; j += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
     multiply<T, Arch, Rows, tile::vectors>(acc, weights + j * tile::queries, tile::queries, 1, panel, queries);
@@ -93,7 +93,6 @@ ATTUNE_NOINLINE index_t outer_rows(T* to, index_t step, T const* weights, T cons
         (batch::load_unaligned(at) + acc[r][v]).store_unaligned(at);
       }
   }
-  return j;
 }
 
 /// The same pair by pair where the weight is not 0, in the same order of operations.
@@ -123,9 +122,9 @@ void outer(T* to, index_t step, T const* weights, T const* rows, index_t queries
       detail::outer_of_some<T, Arch>(to, step, weights, rows, queries, n);
       continue;
     }
-    index_t j = detail::outer_rows<T, Arch, tiling<T, Arch>::rows>(to, step, weights, rows, queries, 0, n);
-    if (j + 4 <= n) j = detail::outer_rows<T, Arch, 4>(to, step, weights, rows, queries, j, n);
-    if (j < n) detail::outer_rows<T, Arch, 1>(to, step, weights, rows, queries, j, n);
+    in_register_blocks<tiling<T, Arch>::rows>(n, [&](auto together, index_t j, index_t last) {
+      detail::outer_rows<T, Arch, together()>(to, step, weights, rows, queries, j, last);
+    });
   }
 }
 

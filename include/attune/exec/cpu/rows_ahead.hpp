@@ -51,10 +51,12 @@ struct rows_ahead {
       for (index_t j = from; j < to; ++j) ask(j, 0, bytes);
     }
   }
-  /// Asks for bytes [from, to) of row j.
+  /// Asks for the lines of row j that begin, counted from its first byte, in [from, to): parts that share a line ask once.
   ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
     if (j < rows)
-      for (char const *at = first + j * step + from, *last = at + (to - from); at < last; at += line) ATTUNE_PREFETCH(at);
+      for (char const *at = first + j * step + (from + line - 1) / line * line, *last = first + j * step + to; at < last;
+           at += line)
+        ATTUNE_PREFETCH(at);
   }
   /// Asks for a row whose neighbours are not wanted: for the line too that it ends in, if it does not begin one.
   ATTUNE_INLINE void ask_alone(index_t j) const {

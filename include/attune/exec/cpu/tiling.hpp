@@ -26,7 +26,7 @@ struct tiling {
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
   static constexpr int vectors = 2;                           ///< batches of queries in a tile
-  static constexpr int rows = registers<Arch> == 32 ? 8 : 4;  ///< keys, or value features, at a time
+  static constexpr int rows = registers<Arch> == 32 ? 8 : 6;  ///< keys, or value features, at a time
   static constexpr int queries = vectors * lanes;             ///< query rows of a tile
   static constexpr index_t key_block = 64;                    ///< keys between two updates of the running reference
   static constexpr index_t tiles = 4;                         ///< tiles that share a block of keys while it is in cache

@@ -87,11 +87,11 @@ namespace detail {
 
 /// sum[query][dv] += the values of keys [from, to) that the query sees; a row of sums takes `step`.
 template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE index_t add_seen_values(T* sum, index_t step, row_block<T> const& values, index_t from, index_t to,
-                                        std::uint64_t const* bits, index_t d, index_t width) {
+ATTUNE_NOINLINE void add_seen_values(T* sum, index_t step, row_block<T> const& values, index_t from, index_t to,
+                                     std::uint64_t const* bits, index_t d, index_t last) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
-  for (; d + Rows <= width; d += Rows) {
+  for (; d < last; d += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
     for (index_t j = from; j < to; ++j) {
@@ -111,7 +111,6 @@ ATTUNE_NOINLINE index_t add_seen_values(T* sum, index_t step, row_block<T> const
     for (index_t l = 0; l < tile::queries; ++l)
       for (int r = 0; r < Rows; ++r) sum[l * step + d + r] += seen[r][l];
   }
-  return d;
 }
 
 /// sum[dv] += the values of keys [from, to), `Vectors` vectors of features at once: one alone waits for its own last sum.
@@ -192,8 +191,9 @@ class plain_sums {
     for (index_t j = from + 1; j < to; ++j) arrivals |= bits[j] & ~bits[j - 1], departures |= bits[j - 1] & ~bits[j];
     if (arrivals == 0) return add_nested(values, from, to, 1, bits);
     if (departures == 0) return add_nested(values, to - 1, from - 1, -1, bits);
-    index_t const d = detail::add_seen_values<T, Arch, tile::rows>(own_, step_, values, from, to, bits, 0, width_);
-    if (d < width_) detail::add_seen_values<T, Arch, 1>(own_, step_, values, from, to, bits, d, width_);
+    in_register_blocks<tile::rows>(width_, [&](auto rows, index_t first, index_t last) {
+      detail::add_seen_values<T, Arch, rows()>(own_, step_, values, from, to, bits, first, last);
+    });
   }
   /// A query gets the running sum behind the last key that it sees.
   ATTUNE_NOINLINE void add_nested(row_block<T> const& values, index_t from, index_t to, index_t step,

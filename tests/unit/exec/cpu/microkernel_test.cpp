@@ -33,6 +33,30 @@ T small_integer(index_t n) {
   return T(n * 7 % 11 - 5);
 }
 
+/// The single rows that are left of n behind blocks of `Most` and of 4; that the stretches follow each other is checked on the way.
+template <int Most>
+index_t single_rows(index_t n) {
+  index_t next = 0, single = 0;
+  exec_cpu::in_register_blocks<Most>(n, [&](auto rows, index_t first, index_t last) {
+    CHECK(first == next);
+    CHECK(first < last);
+    CHECK((last - first) % rows() == 0);
+    if (rows() == 1) single += last - first;
+    next = last;
+  });
+  CHECK(next == n);
+  return single;
+}
+
+TEST_CASE("in_register_blocks: no more single rows than blocks of 6 (8) and 4 must leave") {
+  index_t const least[] = {0, 1, 2, 3, 0, 1, 0, 1, 0, 1, 0, 1};  // of 6 and 4: odd numbers leave one, 2 and 3 all
+  for (index_t n = 0; n < 80; ++n) {
+    CHECK_MESSAGE(single_rows<6>(n) == (n < 12 ? least[n] : n % 2), "n ", n);
+    CHECK_MESSAGE(single_rows<8>(n) == n % 4, "n ", n);
+    CHECK_MESSAGE(single_rows<4>(n) == n % 4, "n ", n);
+  }
+}
+
 TEST_CASE_TEMPLATE("contract: out[j][query] = <key j, query>, for every remainder", T, float, double) {
   constexpr index_t queries = exec_cpu::tiling<T, arch>::queries, size = 20, gap = 3;
   std::vector<T> keys;

@@ -49,7 +49,7 @@ TUNE_GCC = ["-mtune=znver3"]
 #   it holds no other vector instruction: no spill, no move between registers, no multiplication with an addition after it.
 PRODUCTS = ["contract_rows", "accumulate_rows", "outer_rows"]
 # The full tile must leave the loads some room: FMAs for each load, at least.
-FMAS_PER_LOAD = 4 / 3
+FMAS_PER_LOAD = 1.5
 # Vector loads from the stack in the whole function, for each sum of the tile: at most. g++ -O2 (not -O3) left the loop that
 # set the 8 x 2 sums to 0 as it stood, and so sent them through memory; `clear` is unrolled by decree.
 STACK_LOADS_PER_SUM = 0
@@ -302,6 +302,10 @@ def check_product(where, function, rows, vectors, target):
         yield Finding(where, f"{len(reloads)} vector loads from the stack around the loop, at most {most} expected", reloads)
 
 
+def is_stream(stream, symbol, target):
+    return re.search(stream.symbol.replace("COLUMNS", str(COLUMNS[target.march])), symbol)
+
+
 def check_stream(where, function, rows, stream, target):
     def is_product(i):
         return re.match(stream.product, i.mnemonic)
@@ -404,8 +408,7 @@ def check(functions, target, parts):
                     findings.append(Finding(f"{name}<{scalar}, {rows} rows> for {target.march}", "there is no such function"))
     if "STREAMS" in parts:
         for stream in (x for x in STREAMS if target.march in x.marches):
-            symbol = stream.symbol.replace("COLUMNS", str(COLUMNS[target.march]))
-            found = {int(x[1]): f for f in functions if (x := re.search(symbol, f.name))}
+            found = {int(x[1]): f for f in functions if (x := is_stream(stream, f.name, target))}
             name = re.match(r"::(\w+)", stream.symbol)[1]
             if not found:
                 findings.append(Finding(f"{name} of {stream.scalar} for {target.march}", "there is no such function"))
@@ -433,7 +436,7 @@ def show(functions, target):
         stack = f.stack()
         if product_of(f.name):
             loops = [x for x in f.innermost_loops() if any(i.fma for i in x)]
-        elif stream := next((x for x in STREAMS if re.search(x.symbol, f.name)), None):
+        elif stream := next((x for x in STREAMS if is_stream(x, f.name, target)), None):
             loops = f.innermost_loops(lambda loop: any(re.match(stream.product, i.mnemonic) for i in loop))
         elif pointwise_of(f.name):
             loops = [pointwise_loop(f, stack)]

@@ -32,12 +32,12 @@ class pair_tiles {
 
  public:
   static constexpr index_t queries = tile::queries;  ///< of a tile
-  static_assert(queries % tile::rows == 0 || queries == 4, "rows are put by whole tiles of products, or by 4");
+  static_assert(queries % product_rows<Arch> == 0 || queries == 4, "rows are put by whole tiles of products, or by 4");
 
   pair_tiles(Weigh const& weigh, pair_numbers<numbers> const& of, index_t most_keys, index_t width)
       : weigh_(weigh), of_(of), values_(most_keys, width), row_step_(values_.count() * values_.columns),
         rows_(queries * row_step_),
-        weights_(most_keys * queries + tile::rows) {  // products read whole tiles of rows, beyond a narrow one too
+        weights_(most_keys * queries + product_rows<Arch>) {  // products read whole tiles of rows, beyond a narrow one too
     for (auto& x : key_) x.resize(std::size_t(most_keys));
   }
   panels<Arch>& values() { return values_; }
@@ -77,8 +77,8 @@ class pair_tiles {
   /// Query ids[t] meets the first count[t] keys of the block; counts ascend.
   void add_pairs(std::span<index_t const> ids, std::span<index_t const> count) {
     if (count.back() > 0) weigh(ids, count);
-    for (index_t t = 0; t < index_t(ids.size()); t += tile::rows) {
-      index_t const some = std::min<index_t>(tile::rows, index_t(ids.size()) - t);
+    for (index_t t = 0; t < index_t(ids.size()); t += product_rows<Arch>) {
+      index_t const some = std::min<index_t>(product_rows<Arch>, index_t(ids.size()) - t);
       put_rows(t, some, values_.finite() ? count[std::size_t(t + some - 1)] : 0);
     }
     if (values_.finite()) return;

@@ -16,6 +16,10 @@
 
 namespace attune::sorted::detail {
 
+/// Rows that a product sums at a time. Tiles of queries are made of as many, or of half: those of exec_cpu::tiling need not be.
+template <class Arch>
+inline constexpr int product_rows = exec_cpu::registers<Arch> == 32 ? 8 : 4;
+
 /// Rows of `width` doubles, zeros up to a whole panel: [panel][row][columns].
 template <class Arch>
 class panels {
@@ -119,7 +123,7 @@ ATTUNE_NOINLINE void put_rows_of_products(panel_product const& x, panel_product 
 /// Calls part(first, count) with std::integral_constant<int, count> for tiles of rows, the last of them half a tile if that does.
 template <class Arch, class Part>
 void in_tiles_of_rows(index_t rows, Part const& part) {
-  constexpr int whole = exec_cpu::tiling<double, Arch>::rows, few = 4;
+  constexpr int whole = product_rows<Arch>, few = 4;
   for (index_t first = 0; first < rows; first += whole)
     if (whole > few && rows - first <= few)
       part(first, std::integral_constant<int, few>{});

@@ -44,9 +44,9 @@ class wave_table {
 
  public:
   wave_table(wave_plan const& plan, index_t most_keys, index_t width)
-      : plan_(plan), rows_((plan.rows() + tile::rows - 1) / tile::rows * tile::rows),
+      : plan_(plan), rows_((plan.rows() + product_rows<Arch> - 1) / product_rows<Arch> * product_rows<Arch>),
         most_keys_((most_keys + at_once - 1) / at_once * at_once), table_(rows_, width), mass_(rows_),
-        of_keys_(rows_ * most_keys_), of_queries_(rows_ * at_once + tile::rows) {
+        of_keys_(rows_ * most_keys_), of_queries_(rows_ * at_once + product_rows<Arch>) {
     for (int m = 0; m <= plan.waves; ++m) coefficient_.push_back(plan.coefficient(m));
     std::fill_n(mass_.data(), rows_, 0.0);
     std::fill_n(of_keys_.data(), rows_ * most_keys_, 0.0);

@@ -92,7 +92,8 @@ ATTUNE_INLINE xsimd::batch<float, Arch> even_lanes(xsimd::batch<float, Arch> con
   return _mm512_add_ps(_mm512_shuffle_ps(a.data, b.data, 0x88), _mm512_shuffle_ps(a.data, b.data, 0xdd));
 }
 
-/// The sums of keys 0-7 and 8-15, in their order: a key stands where it joined the others (contract_eight).
+/// Sums of 16 keys in the order of the keys, from the order in which contract_eight and sums_of_quarters leave them: 0, 2, 8, 10; 1, 3, 9,
+/// 11; 4, 6, 12, 14; 5, 7, 13, 15.
 template <class Arch>
 ATTUNE_INLINE xsimd::batch<float, Arch> in_order_of_eights(xsimd::batch<float, Arch> const& x) {
   return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15), x.data);

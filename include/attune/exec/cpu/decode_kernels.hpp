@@ -26,10 +26,12 @@ template <class T, class Arch>
 struct decode_tiling {
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
-  static constexpr bool many_registers = registers<Arch> == 32;
-  static constexpr int rows = 4;                                        ///< rows that share a loaded vector of K or V
-  static constexpr int keys = std::min(many_registers ? 4 : 2, lanes);  ///< keys at a time: as many pointers
-  static constexpr int vectors = many_registers ? 4 : 2;                ///< batches of value features at a time
+  static constexpr int rows = 4;  ///< rows that share a loaded vector of K or V, at most
+  /// With `Rows` rows: batches of value features at a time; keys at a time, as many pointers. Fewer where the sums would not fit.
+  template <int Rows>
+  static constexpr int vectors = registers<Arch> == 32 || Rows < rows ? 4 : 2;
+  template <int Rows>
+  static constexpr int keys = std::min(vectors<Rows>, lanes);
   static constexpr index_t block = 64;  ///< keys between two updates of the reference: one word of bits
 
   /// Features rounded up to whole batches.
@@ -72,8 +74,8 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
   // The sums of keys that are multiplied together are the first to be joined, before they leave their registers.
-  constexpr int lanes = tile::lanes, together = tile::keys, groups = lanes / together;
-  bool const neighbours = key_step * index_t(sizeof(E)) <= short_row;
+  constexpr int lanes = tile::lanes, together = tile::template keys<Rows>, groups = lanes / together;
+  bool const neighbours = (key_step < 0 ? -key_step : key_step) * index_t(sizeof(E)) <= short_row;
   index_t const next_group = neighbours ? together : 1, next_key = neighbours ? 1 : groups;
   alignas(64) T partial[Rows][groups][lanes];
   for (index_t j = 0; j < n; j += lanes) {
@@ -150,7 +152,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, inde
 template <class T, class Arch, int Rows, class E>
 void accumulate_rows_of_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
                                  rows_ahead const& ahead) {
-  constexpr int vectors = decode_tiling<T, Arch>::vectors;
+  constexpr int vectors = decode_tiling<T, Arch>::template vectors<Rows>;
   index_t const d = accumulate_rows_of_features<T, Arch, Rows, vectors>(sum, width, weights, values, value_step, n, ahead, 0);
   if (d < width) accumulate_rows_of_features<T, Arch, Rows, 1>(sum, width, weights, values, value_step, n, ahead, d);
 }
@@ -185,8 +187,7 @@ void in_row_blocks(index_t rows, Part const& part) {
   constexpr int most = decode_tiling<T, Arch>::rows;
   index_t r = 0;
   for (; r + most <= rows; r += most) part(std::integral_constant<int, most>{}, r);
-  if constexpr (most > 2)
-    if (r + 2 <= rows) part(std::integral_constant<int, 2>{}, r), r += 2;
+  if (r + 2 <= rows) part(std::integral_constant<int, 2>{}, r), r += 2;
   if (r < rows) part(std::integral_constant<int, 1>{}, r);
 }
 
@@ -220,7 +221,7 @@ void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, 
 template <class T, class Arch, class E>
 void accumulate_seen_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,
                               std::uint64_t seen) {
-  constexpr int vectors = decode_tiling<T, Arch>::vectors;
+  constexpr int vectors = decode_tiling<T, Arch>::template vectors<1>;
   index_t const d = detail::accumulate_seen_features<T, Arch, vectors>(sum, width, weights, values, value_step, seen, 0);
   if (d < width) detail::accumulate_seen_features<T, Arch, 1>(sum, width, weights, values, value_step, seen, d);
 }

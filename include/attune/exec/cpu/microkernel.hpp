@@ -75,9 +75,10 @@ ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
 }
 
 /// Calls part(rows, first, last) with std::integral_constant<int, rows> for stretches of [0, n) in which so many share the registers:
-/// `Most`, then 4, then 1. A block of 6 is given up where two of 4 take it and what would be left over.
+/// `Most`, then 4, then 1. Of 6, one block is given up where two of 4 then take it and two of what would be left over.
 template <int Most, class Part>
 ATTUNE_INLINE void in_register_blocks(index_t n, Part const& part) {
+  static_assert(Most == 6 || Most % 4 == 0);
   index_t most = n / Most * Most;
   if constexpr (Most % 4 != 0)
     if (most > 0 && (n - most) % 4 > (n - most + Most) % 4) most -= Most;

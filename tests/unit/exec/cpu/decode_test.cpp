@@ -164,37 +164,51 @@ TEST_CASE("decode: logits of -inf and NaN, values that are not finite, seen by s
   for (std::size_t n = 0; n < got.out.size(); ++n) CHECK(std::isnan(got.out[n]) == (n / 5 % 3 != 0));
 }
 
-/// The same numbers with a gap behind each feature and the positions reversed.
-struct spread_tensor {
-  std::vector<float> memory;
+/// Where the numbers of a row lie: `feature` apart, `row` from one position to the next, which may be negative.
+struct layout {
+  index_t feature, row;
+};
+/// The same numbers laid out otherwise, NaN between them.
+template <class T>
+struct arranged {
+  std::vector<T> memory;
   shape extents;
-  explicit spread_tensor(tensor<float const> const& x)
-      : memory(std::size_t(2 * x.extents().size()), float(nan)), extents(x.extents()) {
+  layout as;
+  arranged(tensor<T const> const& x, layout const& l)
+      : memory(std::size_t(x.extents().batch * x.extents().head * x.extents().position * std::abs(l.row)), T(nan)),
+        extents(x.extents()), as(l) {
     auto const to = view();
     for (index_t b = 0; b < extents.batch; ++b)
       for (index_t h = 0; h < extents.head; ++h)
         for (index_t i = 0; i < extents.position; ++i)
           for (index_t d = 0; d < extents.feature; ++d) to(b, h, i, d) = x(b, h, i, d);
   }
-  tensor<float> view() {
-    index_t const row = 2 * extents.feature, head = row * extents.position;
-    return {memory.data() + head - row, extents, {head * extents.head, head, -row, 2}};
+  tensor<T> view() {
+    index_t const head = std::abs(as.row) * extents.position;
+    return {memory.data() + (as.row < 0 ? head + as.row : 0), extents, {head * extents.head, head, as.row, as.feature}};
   }
 };
 
-TEST_CASE("decode: any strides give the same bits") {
+TEST_CASE_TEMPLATE("decode: any strides give the same bits", T, float, double) {
   attune::testing::detail::normal_numbers random(6);
-  for (index_t width : {16, 7}) {
-    problem_extents const e{.batch = 2, .heads = 4, .queries = 2, .keys = 130, .width = width, .key_heads = 2};
-    table_mask const mask(sees::window, e);
-    auto op = plain;
-    op.mask = mask.mask();
-    problem<decltype(op)> const p(e, random);
-    auto const in = p.inputs<tensor<float const>>();
-    spread_tensor q(in.q), k(in.k), v(in.v);
-    inputs<decltype(op), tensor<float const>> const spread{.q = q.view(), .k = k.view(), .v = v.view()};
-    CHECK(decoded<float>(op, in, p.extents()) == decoded<float>(op, spread, p.extents()));
-  }
+  for (index_t heads : {4, 8})  // two and four rows that share their keys, or one alone
+    for (index_t key_heads : {index_t(2), heads})
+      for (index_t width : {16, 7}) {
+        problem_extents const e{.batch = 2, .heads = heads, .queries = 1, .keys = 130, .width = width, .key_heads = key_heads};
+        table_mask const mask(sees::window, e);
+        auto op = plain;
+        op.mask = mask.mask();
+        problem<decltype(op)> const p(e, random);
+        auto const in = p.template inputs<tensor<T const>>();
+        auto const dense = decoded<T>(op, in, p.extents());
+        // With a gap behind each feature rows are copied; long ones are multiplied in another order than short ones.
+        for (layout const& l : {layout{2, -2 * width}, {1, -width}, {1, width + 100}, {1, -width - 100}}) {
+          arranged<T> q(in.q, l), k(in.k, l), v(in.v, l);
+          inputs<decltype(op), tensor<T const>> const other{.q = q.view(), .k = k.view(), .v = v.view()};
+          CHECK_MESSAGE(dense == decoded<T>(op, other, p.extents()), heads, " heads, ", key_heads, " key heads, width ", width,
+                        ", feature ", l.feature, ", row ", l.row);
+        }
+      }
 }
 
 TEST_CASE("decode: parameters of every query are read by their own row") {

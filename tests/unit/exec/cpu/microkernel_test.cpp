@@ -53,7 +53,6 @@ TEST_CASE("in_register_blocks: no more single rows than blocks of 6 (8) and 4 mu
   for (index_t n = 0; n < 80; ++n) {
     CHECK_MESSAGE(single_rows<6>(n) == (n < 12 ? least[n] : n % 2), "n ", n);
     CHECK_MESSAGE(single_rows<8>(n) == n % 4, "n ", n);
-    CHECK_MESSAGE(single_rows<4>(n) == n % 4, "n ", n);
   }
 }
 

@@ -18,7 +18,7 @@ function(attune_add_isa_tests march)
   get_target_property(flags attune_dev_flags INTERFACE_COMPILE_OPTIONS)
   list(REMOVE_ITEM flags -march=native)
   target_compile_options(${target} PRIVATE ${flags} -march=${march} -O1)
-  target_compile_definitions(${target} PRIVATE ATTUNE_WITHOUT_FMA)
+  target_compile_definitions(${target} PRIVATE ATTUNE_WITHOUT_FMA)  # SSE2 has none, and that is meant
   target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   attune_add_doctest_run(isa.${march} ${target} "")
 endfunction()

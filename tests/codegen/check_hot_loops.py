@@ -59,8 +59,8 @@ STACK_LOADS_PER_SUM = 0
 # bf16_kernels.hpp). For the largest block of rows each does rows x COLUMNS products a step, and keeps nothing on the stack:
 # g++ stores an element of an array that an asm names, once a step, unless keep() takes a copy of it. Products with keys read
 # `loads` vectors of keys for each column and one for each row, and hold no other vector instruction than `widening` for each column:
-# numbers of 16 bits become floats by a load that extends and one shift, to which g++ may add a move (left alone it takes six). Around those with
-# values the compilers arrange requests for the next rows in ways of their own.
+# numbers of 16 bits become floats by a load that extends and one shift, to which g++ may add a move (left alone it takes six
+# instructions). Around those with values the compilers arrange requests for the next rows in ways of their own.
 COLUMNS = {"x86-64-v3": 2, "x86-64-v4": 4}  # decode_tiling: keys and vectors
 
 

@@ -117,6 +117,9 @@ TEST_SUITE_BEGIN("gradient fuzz");
 
 TEST_CASE("gradient fuzz: small problems, fixed seed") { fuzz("small, fixed", fixed(), case_count(0.03), small_dimensions); }
 
+// A softcap of 57 keys whose masses, each 5e-8 of the largest, leave no trace in a sum of floats: found by a fresh seed.
+TEST_CASE("gradient fuzz: many keys that are each lost beside one") { fuzz("lost", {272279637355262, 0}, 1, small_dimensions); }
+
 TEST_CASE("gradient fuzz: small problems, fresh seed") { fuzz("small, fresh", fresh(), case_count(0.03), small_dimensions); }
 
 TEST_CASE("gradient fuzz: block edges, fixed seed") {

@@ -15,8 +15,8 @@
 //           Candidate sets, which have no lse, borrow that of softmax. Values under an affine normalizer have terms of size
 //           alpha |do_i| / N, whose difference is nil where a row sees a single key. A margin's alpha has terms of size
 //           |gamma|, in which only the lse moves (tolerance.hpp: the shift)
-//   lost    max(1, K / 2C), K keys: a row with one key ahead of others that are each below half a unit of it may lose all of them,
-//           K eps / 2 of its sums (saturated softcaps), and nothing beside the problem shows it
+//   lost    max(1, K / 2C), K keys: a row with one key ahead of others that are each below half a unit of it loses all of them,
+//           K eps / 2 of its sums (saturated softcaps), and nothing beside the problem shows it (tolerance.hpp: n(K))
 //   bound   C (eps (2^52 noise + size + lost * terms) + what is flushed below the normal numbers)
 //
 // Other sums over keys and queries need no more: they are formed block by block, and the larger noise of a longer sum is measured.
@@ -80,9 +80,8 @@ class gradient_reference {
       : entry_(&e), problem_(&p), cotangent_(&d), n_(n), seed_(seed), exact_(at(p, d)) {}
 
   gradients const& exact() const { return exact_; }
+  index keys() const { return n_.keys; }
   index longest() const { return std::max(n_.queries, n_.keys); }
-  /// What the sums over a row's keys may lose, in units of c eps of its largest term.
-  double lost(accuracy const& a) const { return std::fmax(1, static_cast<double>(n_.keys) / (2 * a.c)); }
 
   /// How far from the problem a backend of spacing eps may see a discontinuity. Entmax with k = alpha - 1 > 1 has weights
   /// t^(1/k) with t = k a - tau resolved to eps: what is below eps^(1/k) may leave the support, whatever the condition.
@@ -267,8 +266,8 @@ inline std::string element_name(std::string const& name, array const& a, std::si
 inline double slice_ratio(gradient_reference& reference, std::string const& name, std::size_t slice,
                           detail::slice_error const& e, accuracy const& a, std::size_t problems) {
   constexpr double eta = 0x1p-51;
-  double const rounding =
-      reference.change(name, slice, eta, problems) * 0x1p52 + e.size + reference.lost(a) * reference.terms(name, slice);
+  double const lost = std::fmax(1, a.worst(reference.keys()));
+  double const rounding = reference.change(name, slice, eta, problems) * 0x1p52 + e.size + lost * reference.terms(name, slice);
   return e.error / (a.c * (a.eps * rounding + 2 * a.tiny * static_cast<double>(reference.longest())));
 }
 

@@ -56,7 +56,9 @@ struct accuracy {
   double c;     ///< multiple of the first-order bound
 
   /// What a sum of n terms loses, in eps and divided by c.
-  double terms(index n) const { return std::fmax(std::sqrt(static_cast<double>(n)), static_cast<double>(n) / (2 * c)); }
+  double terms(index n) const { return std::fmax(std::sqrt(static_cast<double>(n)), worst(n)); }
+  /// The most that it can lose, n eps / 2, in the same units.
+  double worst(index n) const { return static_cast<double>(n) / (2 * c); }
 };
 
 /// The table. One C for all operators: their differences are in the condition, not in the constant. In 200,000 random problems

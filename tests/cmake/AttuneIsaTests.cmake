@@ -1,7 +1,8 @@
 # attune_add_isa_tests(<march> <file>...)
 #
 # The program attune_isa_<march> and the test isa.<march>: these files for another instruction set than -march=native, as far as this
-# machine has it. Sizes of tiles follow from the registers, and a machine with AVX-512 would see those of AVX2 nowhere else.
+# machine has it. Sizes of tiles follow from the registers, and a machine with AVX-512 would see those of AVX2 nowhere else in the
+# quick tier. The presets sse2 and avx2 have every operator, but none of what these files call beside forward() and vjp().
 function(attune_add_isa_tests march)
   include(CheckCXXSourceRuns)
   if(march STREQUAL "x86-64-v3")

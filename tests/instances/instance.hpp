@@ -123,6 +123,12 @@ gradients vjp_cpu(Op const& op, problem const& p, cotangent const& by, slot_name
       vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p, names);
 }
 
+/// The weights of a centred normalizer before their mean is taken out.
+template <class F>
+constexpr attune::normalizer::generic<F, divisor::count> uncentered(attune::normalizer::centered<F> const&) {
+  return {};
+}
+
 }  // namespace detail
 
 /// Instantiates one operator on all executors and types and registers it.
@@ -179,17 +185,19 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     }
     throw std::logic_error("no such backend in this program");
   };
-  if constexpr (op::normalizer_policy::traits.family == row_family::candidates) {
-    auto const make_softmax = [=](parameter_source const& from, mask::runtime const& mask) {
-      return attention(kernel.make(from), length_scale.make(from), gate.make(from), attune::normalizer::softmax{},
-                       post.make(from)..., mask);
+  auto const vjp_with = [=](auto other) {
+    auto const make_other = [=](parameter_source const& from, mask::runtime const& mask) {
+      return attention(kernel.make(from), length_scale.make(from), gate.make(from), other, post.make(from)..., mask);
     };
     problem read;
-    auto const slots = detail::names_of_slots(make_softmax(parameter_source::recording(read), {}), read);
-    e.softmax_vjp = [make_softmax, slots](problem const& p, cotangent const& by) {
-      return detail::vjp_reference<double>(make_softmax(parameter_source(p), detail::mask_of(p)), p, by, slots);
+    auto const slots = detail::names_of_slots(make_other(parameter_source::recording(read), {}), read);
+    return [make_other, slots](problem const& p, cotangent const& by) {
+      return detail::vjp_reference<double>(make_other(parameter_source(p), detail::mask_of(p)), p, by, slots);
     };
-  }
+  };
+  using weights = typename op::normalizer_policy;
+  if constexpr (weights::traits.family == row_family::candidates) e.softmax_vjp = vjp_with(attune::normalizer::softmax{});
+  if constexpr (requires(weights w) { detail::uncentered(w); }) e.uncentered_vjp = vjp_with(detail::uncentered(weights{}));
   to.emplace(e.name, std::move(e));
 }
 

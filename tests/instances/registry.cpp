@@ -22,6 +22,11 @@ std::map<std::string, entry> const& registry() {
   return all;
 }
 
+entry const* find(std::string const& name) {
+  auto const found = registry().find(name);
+  return found == registry().end() ? nullptr : &found->second;
+}
+
 char const* name(backend b) noexcept {
   switch (b) {
     case backend::reference_double:

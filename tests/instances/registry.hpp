@@ -97,10 +97,14 @@ struct entry {
   std::function<gradients(problem const&, backend, cotangent const&, options const&)> vjp;
   /// Of a candidate set, which has no lse: the VJP of the same operator with softmax, by the reference in double.
   std::function<gradients(problem const&, cotangent const&)> softmax_vjp;
+  /// Of a centred normalizer, which has none either: with the weights before their mean is taken out.
+  std::function<gradients(problem const&, cotangent const&)> uncentered_vjp;
 };
 
 /// All instantiated operators, by name; policies.hpp beside this header spells the parts. `post` is there where a value gate or
 /// an output gate is.
 std::map<std::string, entry> const& registry();
+/// The operator of this name; null where there is none.
+entry const* find(std::string const& name);
 
 }  // namespace attune::instances

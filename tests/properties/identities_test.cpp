@@ -15,10 +15,7 @@ namespace {
 
 TEST_SUITE_BEGIN("identities");
 
-entry const* find(std::string const& name) {
-  auto const found = instances::registry().find(name);
-  return found == instances::registry().end() ? nullptr : &found->second;
-}
+using instances::find;
 
 /// The problem as another operator wants it: without the tensors and parameters that it does not read.
 problem for_operator(entry const& e, problem p) {

@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include "../instances/registry.hpp"
 #include "line_problem.hpp"
+#include "named_operator.hpp"
 #include "sights.hpp"
 
 namespace attune::test {
@@ -20,11 +20,8 @@ inline array as_array(std::vector<double> const& x, shape const& s) { return {{s
 /// The dense reference of registry entry `name`; fails to find it only where a configuration leaves operators out.
 inline bool dense_results(char const* name, sight const& s, line_problem const& p, bool with_lse, bool with_tau,
                           line_results& r) {
-  auto const found = instances::registry().find(name);
-  if (found == instances::registry().end()) {
-    CHECK(instances::registry().count("scalar_difference/none/none/relu") == 0);  // all of these operators, or none
-    return false;
-  }
+  instances::entry const* const found = named_operator(name);
+  if (found == nullptr) return false;
   instances::problem dense;
   dense.tensors = {
       {"sort_q", as_array(p.q, p.query_side())}, {"sort_k", as_array(p.k, p.key_side())}, {"v", as_array(p.v, p.value_side())}};
@@ -33,10 +30,10 @@ inline bool dense_results(char const* name, sight const& s, line_problem const& 
   for (index_t i = 0; i < p.queries; ++i)
     for (index_t j = 0; j < p.keys; ++j) dense.visible.push_back(s.sees(i, j) ? 1 : 0);
   auto const exact = instances::backend::reference_double;
-  auto const rows = found->second.run(dense, exact, {});
+  auto const rows = found->run(dense, exact, {});
   instances::cotangent by{as_array(p.by, p.query_side(p.width)), {}, {}};
   if (with_lse) by.lse = as_array(p.by_lse, p.query_side());
-  auto const d = found->second.vjp(dense, exact, by, {});
+  auto const d = found->vjp(dense, exact, by, {});
   r.out = rows.out.data;
   if (with_lse) r.lse = rows.lse.data;
   r.q = d.at("sort_q").data;

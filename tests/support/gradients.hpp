@@ -12,7 +12,8 @@
 //   size    largest |gradient| of the slice
 //   terms   largest |gradient| of sum_i +-H_i lse_i, H_i = max_j |do_i| |v_j|: the terms p_j h_j of a row before their mean is
 //           subtracted. Of a row with a single key, or one so far ahead, the difference is nil and what rounds are the terms.
-//           Candidate sets, which have no lse, borrow that of softmax. Values under an affine normalizer have terms of size
+//           Candidate sets, which have no lse, borrow that of softmax. Of centred weights (F_j - mean F) / K, which have none
+//           either, the terms are F_j / K: times |do_i| by values and H_i by scores. Values under an affine normalizer have terms of size
 //           alpha |do_i| / N, whose difference is nil where a row sees a single key. A margin's alpha has terms of size
 //           |gamma|, in which only the lse moves (tolerance.hpp: the shift)
 //   lost    max(1, K / 2C), K keys: a row with one key ahead of others that are each below half a unit of it loses all of them,
@@ -109,12 +110,33 @@ class gradient_reference {
  private:
   using slice_numbers = std::map<std::string, std::vector<double>>;
 
-  /// Gradients of sum_i +-H_i lse_i with H_i = max_j |do_i| |v_j|.
+  /// What a row's mean is subtracted from.
   gradients row_terms() const {
+    if (entry_->uncentered_vjp) return uncentered_terms();
     if (!entry_->has_lse && !entry_->softmax_vjp) return {};
-    array const &v = problem_->tensors.at("v"), &by_out = cotangent_->out;
     cotangent d;
-    d.lse = make_array({n_.batch, n_.heads, n_.queries, 1});
+    d.lse = row_sizes();
+    gradients g = entry_->has_lse ? at(*problem_, d) : entry_->softmax_vjp(*problem_, d);
+    add_far_levels(g, d.lse);
+    add_uniform_shares(g);
+    return g;
+  }
+  /// Of w_j = F_j / K: by scores the gradients of sum_i +-H_i sum_j w_j, by values those of sum_i |do_i| out_i.
+  gradients uncentered_terms() const {
+    problem of_sums = *problem_;
+    of_sums.tensors.at("v") = make_array({n_.batch, 1, n_.keys, 1}, 1);
+    cotangent d;
+    d.out = row_sizes();
+    gradients g = entry_->uncentered_vjp(of_sums, d);
+    d.out = cotangent_->out;
+    for (double& x : d.out.data) x = std::fabs(x);
+    g["v"] = entry_->uncentered_vjp(*problem_, d).at("v");
+    return g;
+  }
+  /// +-H_i with H_i = max_j |do_i| |v_j|.
+  array row_sizes() const {
+    array const &v = problem_->tensors.at("v"), &by_out = cotangent_->out;
+    array sizes = make_array({n_.batch, n_.heads, n_.queries, 1});
     rng random(seed_);
     for (index b = 0; b < n_.batch; ++b)
       for (index h = 0; h < n_.heads; ++h)
@@ -126,12 +148,9 @@ class gradient_reference {
               sum += detail::finite_or_zero(element(by_out, n_.heads, b, h, i, x) * element(v, n_.heads, b, h, j, x));
             most = std::fmax(most, sum);
           }
-          element(d.lse, n_.heads, b, h, i) = random.chance(0.5) ? most : -most;
+          element(sizes, n_.heads, b, h, i) = random.chance(0.5) ? most : -most;
         }
-    gradients g = entry_->has_lse ? at(*problem_, d) : entry_->softmax_vjp(*problem_, d);
-    add_far_levels(g, d.lse);
-    add_uniform_shares(g);
-    return g;
+    return sizes;
   }
   /// Of an affine weight alpha p + (average - alpha) / N the parts with alpha, nil where p = 1/N: where a row sees a single key.
   void add_uniform_shares(gradients& g) const {

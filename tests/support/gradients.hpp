@@ -234,8 +234,7 @@ class gradient_reference {
 };
 
 /// One C for all operators. In 165,000 random problems the worst error / bound is 0.8, and up to 1 beside the edge of the support
-/// of an entmax; of all operators one problem in 400 is accepted at a discontinuity, nearly all of them entmax with alpha > 2 in
-/// float.
+/// of an entmax; of all operators one problem in 400 is accepted at a discontinuity, each of them entmax with alpha > 2 in float.
 inline accuracy gradient_accuracy_of(backend b) {
   accuracy a = accuracy_of(b);
   a.c = 8;

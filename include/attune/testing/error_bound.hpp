@@ -25,6 +25,7 @@
 #include <attune/testing/call_numbers.hpp>
 #include <attune/testing/number_format.hpp>
 #include <attune/testing/rounded.hpp>
+#include <attune/testing/underflow.hpp>
 
 namespace attune::testing {
 
@@ -82,7 +83,7 @@ class row_bounds {
     weighed_ = attune::detail::weigh<normalizer>(f.normalizer, seen_, exact.visible);
     out_error_.assign(width, {});
     lse_error_ = ground_error_ = {};
-    mass_factor_ = 1;
+    per_mass_ = weight_per_mass<normalizer>(f.normalizer, seen_, weighed_, exact.visible);
     spread_.assign(width, 0);
     squares_.assign(width, 0);
     if constexpr (is.family == row_family::masses)
@@ -156,7 +157,6 @@ class row_bounds {
     auto const by = finish_masses<normalizer>(op_.bind(moving).normalizer, D(m), earned, ground, D(visible));
     auto const done = finish_masses<normalizer>(loose.normalizer, rounded(m), rounded(E), rounded(G), rounded(visible));
     double const A = done.value_factor.value;
-    if (std::isfinite(A)) mass_factor_ = std::fmax(1, std::fabs(A));
 
     struct change {
       double up_e, up_g, down_e, down_g, own_e, own_g;
@@ -340,15 +340,17 @@ class row_bounds {
     // A double reference judges doubles: its own error counts as much as theirs.
     double const own = how_.arithmetic == storage::fp64 ? 2 : 1;
     double const n = double(seen_.keys.size());
-    double const lost = flushed * mass_factor_ * number.least;  // with a mass that underflows, of each key
+    weight_loss const loss(flushed * number.least, per_mass_, n);
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
       double const plain = plain_size(x);
       bounded_number r;
       for (std::size_t k = 0; k < seen_.keys.size(); ++k)
         if (!(Op::has_threshold && weighed_.weights[k] == 0)) r.value += weighed_.weights[k] * value(k, x);
-      if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground_value(d);
-      double worst = own * out_error_[x].worst + lost * plain, walk = own * out_error_[x].walk + lost * plain;
+      double const sum = r.value, ground = ground_value(d);
+      if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground;
+      double const lost = weighed(plain, loss.of_mass) + weighed(magnitude(sum) + 3 * magnitude(ground), loss.of_sum);
+      double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost;
       double rough = 0, scatter = 0;
       if (coarse) {
         // Rounded before or after the division, in the numerator alone or in both places.
@@ -379,7 +381,7 @@ class row_bounds {
       to.out.push_back(r);
     }
     auto const number_of_row = [&](double value, row_error const& e) {
-      double const tiny = 16 * number.least + n * lost;
+      double const tiny = 16 * number.least + 2 * loss.of_sum;
       return std::isfinite(value) ? bounded_number{value, own * e.worst + tiny, own * e.walk + tiny, 0}
                                   : bounded_number{value, 0, 0, 0};
     };
@@ -396,9 +398,6 @@ class row_bounds {
     return sum;
   }
 
-  /// Masses and gates below this many least normal numbers may be 0: the CPU's exponential is from sqrt 2 of them down.
-  static constexpr double flushed = 2;
-
   Op const& op_;
   inputs<Op, view> const& in_;
   problem_shape const& p_;
@@ -410,7 +409,7 @@ class row_bounds {
   std::vector<double> delta_, values_, value_errors_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;
-  double mass_factor_ = 1;       ///< of an earned mass in the weight that it becomes, or 1 if that is more
+  double per_mass_ = 1;          ///< what underflow of a mass is multiplied with
   std::vector<double> spread_;   ///< sum |w v|
   std::vector<double> squares_;  ///< sum (w v)^2
 };

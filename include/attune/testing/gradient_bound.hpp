@@ -7,7 +7,7 @@
 // every term of a gradient pays for what it is made of. Twice that is promised, since kernels recompute weights from a saved lse.
 //   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R = <do, out> is made of
 //             an `out` that is off by its own bound, which enters the gradients as a cotangent of the lse does
-//   underflow a weight below the smallest normal number may be 0; one of 16 bits, and dS, lose half the spacing of subnormal numbers
+//   underflow testing/gradient_underflow.hpp
 //   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is promised to the
 //             query and the key
 #pragma once
@@ -19,6 +19,7 @@
 
 #include <attune/exec/reference/backward.hpp>
 #include <attune/testing/error_bound.hpp>
+#include <attune/testing/gradient_underflow.hpp>
 
 /// Sums of `rounded` are counted as they are: nothing is compensated for.
 template <>
@@ -130,64 +131,6 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
   return none;
 }
 
-/// What underflow does: a weight that is off by `flushed` moves dS by that times dP - R, and what is rounded to 16 bits, the weight and
-/// dS, is off by `step`. The sums of |terms| are its worst case.
-template <class Op>
-dense_gradients<rounded> through_underflow(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
-                                           cotangents<Op, any_tensor> const& d, double flushed, double step) {
-  constexpr int pairs = Op::contractions::size;
-  using D = dual<double, pairs + 1>;
-  using attune::detail::read;
-  dense_gradients<rounded> to = attune::detail::blank_gradients<rounded>(op, in);
-  lift<rounded> const loose{};
-  attune::detail::reference_contraction<rounded, Op, any_tensor> const contract{op, in, p, loose};
-  std::vector<double> by_out(std::size_t(p.value_width), 0.0);
-  for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h)
-      for (index_t i = 0; i < p.queries; ++i) {
-        index_t const value_head = p.group(h, p.value_heads);
-        auto const f = op.bind(attune::detail::scalar_row<D>(p, op.mask, b, h, i));
-        for (index_t c = 0; c < p.value_width && d.out.extents().size() != 0; ++c) {
-          by_out[std::size_t(c)] = read<double>(d.out, b, h, i, c);
-          if constexpr (Op::has_output_gate)
-            by_out[std::size_t(c)] *=
-                f.output_gate.factor(D(read<double>(in.output_gate, b, h, i, p.output_gate_width == 1 ? 0 : c))).value;
-        }
-        auto const for_each_key = [&](auto const& visit) {
-          mask_row const m = p.row(b, h, i);
-          for (key_interval k = mask::next(op.mask, m, 0); !k.empty(); k = mask::next(op.mask, m, k.last))
-            for (index_t j = k.first; j < k.last; ++j) visit(j);
-        };
-        double gain = 1;  // |dP| at most, and R with it
-        for_each_key([&](index_t j) {
-          double sum = 0;
-          for (index_t c = 0; c < p.value_width; ++c)
-            sum += std::fabs(by_out[std::size_t(c)] * attune::detail::gated_value<D>(in, f, b, value_head, j, c).value);
-          gain = std::fmax(gain, sum);
-        });
-        for_each_key([&](index_t j) {
-          rounded x[pairs + 1], by[pairs + 1];
-          D moving[pairs + 1];
-          contract.all(x, b, h, i, j);
-          for (int c = 0; c < pairs; ++c) moving[c] = D::variable(x[c].value, c);
-          D const a = f.logit(moving, key<D>{D(double(j))});
-          for (int c = 0; c < pairs; ++c) by[c] = rounded((2 * gain * flushed + step) * a.tangent[c]);
-          contract.pull_all(by, to, b, h, i, j);
-          for (index_t c = 0; c < p.value_width; ++c) {
-            double move = (flushed + step) * by_out[std::size_t(c)];
-            if constexpr (Op::has_value_gate) {
-              D const factor = f.value_gate.factor(D::variable(read<double>(in.value_gate, b, value_head, j, c), 0));
-              double const by_gate = move * read<double>(in.v, b, value_head, j, c) * factor.tangent[0];
-              to.add(field::value_gate, b, value_head, j, c, rounded(by_gate));
-              move *= factor.value;
-            }
-            to.add(field::v, b, value_head, j, c, rounded(move));
-          }
-        });
-      }
-  return to;
-}
-
 }  // namespace detail
 
 /// Bounds of the gradients by every input, and their values in double.
@@ -207,7 +150,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     double const eps = 2 * number.unit, own = how.arithmetic == storage::fp64 ? 2 : 1;
     bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
     auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
-    auto const by_underflow = detail::through_underflow(op, in, p, d, 2 * number.least, coarse ? weights.step / 2 : 0);
+    auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
     auto const by_row_term = coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
     // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a row.
     double const terms = std::fmin(16, std::fmax(1, double(std::min(p.keys, p.queries))));

@@ -93,7 +93,7 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   T const zero(0), one(1);
   auto const dead = earned == zero;
   auto const ends = normalizer.ends(D::variable(lowest, 0), D::variable(reference, 1));
-  T const low = ends.low.value, high = ends.high.value, range = high - low;
+  T const low = ends.low.value, high = ends.high.value, range = as_divisor(T(high - low));
   T const inverse = math::select(range == zero, zero, T(one / range));
   T const inverse_earned = math::select(dead, zero, T(one / earned));
   auto const alive = [&](T const& x) { return math::select(dead, zero, x); };

@@ -33,6 +33,14 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
     return unseen_reference<T>();
 }
 
+/// What a row is divided by, x, and 0 where it is below the normal numbers: its inverse might overflow, and the row counts as
+/// one that has nothing to be divided by. Masses relative to a maximum never are that small; those of `mass_reference::none` and
+/// the distance of two logits may be.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T as_divisor(T const& x) {
+  return math::select(math::abs(x) < scalar<T>::least(), T(0), x);
+}
+
 /// What `finish` makes of the masses: out = acc * value_factor + values * share + ground_weight * v0, where `values` is the
 /// plain sum of all visible values.
 template <class T>
@@ -58,8 +66,8 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
   } else {
     T unearned = ground;
     if constexpr (is.constant_mass) unearned = unearned + normalizer.constant(m);
-    T const z = earned + unearned;
-    auto const dead = z == zero;  // no mass at all: no key, or every logit -inf
+    T const z = as_divisor(T(earned + unearned));
+    auto const dead = z == zero;  // no mass: no key, every logit -inf, or masses that underflow
     f.value_factor = math::select(dead, zero, T(one / z));
     f.ground_weight = math::select(dead, zero, T(unearned / z));  // a division: all of the mass is a weight of exactly 1
     if constexpr (is.constant_mass) f.ground_weight = math::select(dead, one, f.ground_weight);
@@ -84,7 +92,7 @@ ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T cons
   T const zero(0), one(1);
   auto const dead = earned == zero;
   auto const ends = normalizer.ends(lowest, highest);
-  T const range = ends.high - ends.low;
+  T const range = as_divisor(T(ends.high - ends.low));
   T const inverse = math::select(range == zero, zero, T(one / range));
   return {math::select(dead, zero, T(inverse / earned)), math::select(dead, zero, ends.low),
           math::select(dead, T(-math::infinity<T>()), T(m + math::log(earned)))};

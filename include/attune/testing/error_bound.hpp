@@ -157,6 +157,10 @@ class row_bounds {
     auto const by = finish_masses<normalizer>(op_.bind(moving).normalizer, D(m), earned, ground, D(visible));
     auto const done = finish_masses<normalizer>(loose.normalizer, rounded(m), rounded(E), rounded(G), rounded(visible));
     double const A = done.value_factor.value;
+    // What the sums of masses move; a sum of nothing has no error.
+    auto const by_sums = [&](double by_e, double by_g) {
+      return (E == 0 ? 0 : std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
+    };
 
     struct change {
       double up_e, up_g, down_e, down_g, own_e, own_g;
@@ -219,7 +223,7 @@ class row_bounds {
       row_error& to = out_error_[d];
       add_keys(
           to, [&](std::size_t n) { return (A == 0 ? 0 : A * value(n, d)) + by_e / earned_unit; }, by_g / ground_unit);
-      add_sum(to, size + std::fabs(by_e) + std::fabs(by_g) + (is.uniform_share ? weighed(done.share.value, plain) : 0));
+      add_sum(to, size + by_sums(by_e, by_g) + (is.uniform_share ? weighed(done.share.value, plain) : 0));
       to.add(gates + eps_ * (weighed(S, A == 0 ? 0 : done.value_factor.total() / std::fabs(A)) + 2 * size +
                              weighed(P, done.share.total()) + weighed(plain, 2 * done.share.value)));
       if constexpr (Op::uses(field::v0))
@@ -229,7 +233,7 @@ class row_bounds {
       auto const lse = [&](row_error& to, D const& x, rounded const& own) {
         add_keys(
             to, [&](std::size_t) { return x.tangent[0] / earned_unit; }, x.tangent[1] / ground_unit);
-        add_sum(to, std::fabs(x.tangent[0]) + std::fabs(x.tangent[1]));
+        add_sum(to, by_sums(x.tangent[0], x.tangent[1]));
         to.add(eps_ * own.total());
       };
       if (std::isfinite(done.lse.value)) {

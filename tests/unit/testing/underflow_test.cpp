@@ -3,7 +3,8 @@
 //
 // What float cannot hold: masses, factors of gates and slopes below its least normal number, each in the place where it is multiplied
 // by the most. The CPU keeps within its bounds there, and uses a part of them that one can see.
-#include <initializer_list>
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -41,23 +42,34 @@ class one_row {
   one_row& by_lse(float x) { return given(by_lse_, x); }
   one_row& by_ground_weight(float x) { return given(by_ground_weight_, x); }
 
+  struct numbers {
+    std::vector<float> out{0}, lse{0}, ground_weight{0};
+  };
+  numbers outputs_of() const {
+    numbers x;
+    shape const one{1, 1, 1, 1};
+    outputs<Op, float> to{.out = tensor<float>(x.out, one)};
+    if constexpr (Op::has_lse) to.lse = natural_lse(tensor<float>(x.lse, one));
+    if constexpr (Op::has_ground_weight) to.ground_weight = tensor<float>(x.ground_weight, one);
+    forward(cpu<float>{1}, op_, problem_.template inputs<tensor<float const>>(), to);
+    return x;
+  }
+  std::vector<float> gradient(field f) const {
+    auto const g =
+        vjp(cpu<float>{1}, op_, problem_.template inputs<tensor<float const>>(), cotangents_of<tensor<float const>>());
+    auto const& values = g.of(f).values;
+    return {values.begin(), values.end()};
+  }
   /// The largest error / bound of the outputs.
   double share_of_outputs() const {
-    std::vector<float> out(1), lse(1), w0(1);
-    shape const one{1, 1, 1, 1};
-    outputs<Op, float> to{.out = tensor<float>(out, one)};
-    if constexpr (Op::has_lse) to.lse = natural_lse(tensor<float>(lse, one));
-    if constexpr (Op::has_ground_weight) to.ground_weight = tensor<float>(w0, one);
-    forward(cpu<float>{1}, op_, problem_.template inputs<tensor<float const>>(), to);
+    numbers const x = outputs_of();
     auto const b = testing::error_bound(op_, problem_.template inputs<any_tensor>());
-    return std::fmax(share(out, b.out), std::fmax(share(lse, b.lse), share(w0, b.ground_weight)));
+    return std::fmax(share(x.out, b.out), std::fmax(share(x.lse, b.lse), share(x.ground_weight, b.ground_weight)));
   }
   /// The same of the gradient by one input.
   double share_of_gradient(field f) const {
-    auto const g =
-        vjp(cpu<float>{1}, op_, problem_.template inputs<tensor<float const>>(), cotangents_of<tensor<float const>>());
     auto const b = testing::gradient_error_bound(op_, problem_.template inputs<any_tensor>(), cotangents_of<any_tensor>());
-    return share(g.of(f).values, b.of(f));
+    return share(gradient(f), b.of(f));
   }
 
  private:
@@ -156,6 +168,48 @@ TEST_CASE("masses of a normalizer without a reference are small together") {
     CHECK(row.share_of_outputs() < 1);
     CHECK(row.share_of_gradient(field::scores) < 1);
     CHECK(row.share_of_gradient(field::v) < 1);
+  }
+}
+
+bool all_zero(std::vector<float> const& x) {
+  return std::all_of(x.begin(), x.end(), [](float y) { return y == 0; });
+}
+
+TEST_CASE("a row is divided by no number whose inverse overflows") {
+  constexpr double least = std::numeric_limits<float>::min();
+  // Masses relative to nothing: the sum is a number, a subnormal one, none.
+  for (double a : {-86., -87., -87.5, -88., -88.4, -89., -90., -91., -95., -103.}) {
+    INFO(a);
+    one_row row(attention(kernel::given_scores{}, normalizer::generic<normalizer::map::exponential>{}), 3);
+    row.set(field::scores, 0, a - 1).set(field::scores, 1, a).set(field::scores, 2, a - 1.5);
+    row.set(field::v, 0, 1).set(field::v, 1, 2).set(field::v, 2, -1).by_out(1);
+    double const sum = std::exp(a) + std::exp(a - 1) + std::exp(a - 1.5);
+    auto const x = row.outputs_of();
+    auto const by_scores = row.gradient(field::scores), by_values = row.gradient(field::v);
+    if (sum < 0.9 * least) {
+      CHECK(x.out[0] == 0);
+      CHECK(x.lse[0] == -std::numeric_limits<float>::infinity());
+      CHECK(all_zero(by_scores));
+      CHECK(all_zero(by_values));
+    } else if (sum > 1.1 * least) {
+      CHECK(x.out[0] > 0.9);  // 1.23 but for masses that are lost
+      CHECK(x.out[0] < 2.1);
+      CHECK(x.lse[0] > -87.4);
+      CHECK(!all_zero(by_values));
+    }
+  }
+  // Ends that lie close: a logit has a place between them, or they count as equal.
+  for (double range : {8., 1.01, 0.99, 0.26, 0.24, 1e-3, 0.}) {
+    INFO(range << " times the least normal number");
+    one_row row(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}), 2);
+    row.set(field::scores, 1, range * least).all(field::v, 1).by_out(1);
+    auto const x = row.outputs_of();
+    CHECK(x.out[0] == (range < 1 ? 0.f : 0.5f));
+    CHECK(x.lse[0] == doctest::Approx(std::log(2.)));
+    auto const by_scores = row.gradient(field::scores);
+    CHECK(std::isfinite(by_scores[0]));
+    CHECK(std::isfinite(by_scores[1]));
+    if (range < 1) CHECK(all_zero(by_scores));
   }
 }
 

@@ -175,7 +175,7 @@ class row_pullback {
     lowest.tangent[0] = one;
     highest.tangent[1] = one;
     auto const ends = f.normalizer.ends(lowest, highest);
-    T const range = ends.high.value - ends.low.value;
+    T const range = as_divisor(T(ends.high.value - ends.low.value));
     T const inverse = math::select(range == zero, zero, T(one / range));
     std::size_t const n_keys = logits_.size();
     std::vector<T> p(n_keys), place(n_keys), by_logit(n_keys);

@@ -91,6 +91,9 @@ need() {
   [ -z "${missing// /}" ] || fail "still missing after installation: $missing"
 }
 
+# obtain <package>...: installs what is missing, as need does, but fails without ending the script.
+obtain() { (need "$@") >&2; }
+
 # need_version <program> <minimum>: the first number of `program --version` that looks like a version.
 need_version() {
   local have

@@ -6,10 +6,9 @@
 function(attune_add_isa_tests march)
   include(CheckCXXSourceRuns)
   if(march STREQUAL "x86-64-v3")
-    check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") ? 0 : 1; }"
-      ATTUNE_RUNS_AVX2)
-    if(NOT ATTUNE_RUNS_AVX2)
-      message(STATUS "attune: no test isa.${march}: this machine has no AVX2")
+    check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"avx512f\") ? 0 : 1; }" ATTUNE_RUNS_AVX512)
+    if(NOT ATTUNE_RUNS_AVX512)
+      message(STATUS "attune: no test isa.${march}: without AVX-512, the test unit has the registers of this instruction set")
       return()
     endif()
   endif()

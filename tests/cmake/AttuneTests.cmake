@@ -11,14 +11,21 @@ macro(attune_glob variable)
   list(SORT ${variable})
 endmacro()
 
-# attune_add_doctest(<name> SOURCES <file>... [LIBRARIES ...] [DEFINITIONS ...] [PCH])
+# attune_precompile(<target> [<header>...]): these headers, and what nearly every test includes of other people. Not attune's headers:
+# they change while one works on them. The header tests use none of this.
+function(attune_precompile target)
+  target_precompile_headers(${target} PRIVATE ${ARGN} <xsimd/xsimd.hpp> <Eigen/Core> <algorithm> <cmath> <functional> <limits> <map>
+    <random> <sstream> <string> <thread> <vector>)
+endfunction()
+
+# attune_add_doctest(<name> SOURCES <file>... [AT_O1 <file>...] [OPTIONS ...] [LIBRARIES ...] [DEFINITIONS ...])
 #
 # The program attune_<name>, and in CTest one test per TEST_SUITE found in its sources, "<name>.<suite>" (so that they run
 # side by side), plus "<name>" for the cases outside any suite. A suite whose name begins with "full" is labelled full and
 # left to scripts/test --full; everything else is labelled quick. A main.cpp in tests/<name>/ replaces doctest's main.
-# Does nothing without sources.
+# OPTIONS are the compiler's; sources that AT_O1 names are compiled with -O1 instead. Does nothing without sources.
 function(attune_add_doctest name)
-  cmake_parse_arguments(A "PCH" "" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(A "" "" "SOURCES;AT_O1;OPTIONS;LIBRARIES;DEFINITIONS" ${ARGN})
   if(NOT A_SOURCES)
     return()
   endif()
@@ -31,7 +38,11 @@ function(attune_add_doctest name)
   set(target attune_${name})
   set(own_main ${A_SOURCES})
   list(FILTER own_main INCLUDE REGEX "(^|/)main\\.cpp$")
-  add_executable(${target} ${A_SOURCES})
+  set(sources ${A_SOURCES})
+  set(at_O1 ${A_SOURCES})
+  list(REMOVE_ITEM sources ${A_AT_O1} "")
+  list(REMOVE_ITEM at_O1 ${sources} "")
+  add_executable(${target} ${sources})
   if(NOT own_main AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${name}/main.cpp" AND NOT name STREQUAL "unit")
     target_sources(${target} PRIVATE ${name}/main.cpp)
     set(own_main ${name}/main.cpp)
@@ -40,13 +51,20 @@ function(attune_add_doctest name)
   if(NOT own_main)
     target_link_libraries(${target} PRIVATE attune_doctest_main)
   endif()
-  target_compile_definitions(${target} PRIVATE ${A_DEFINITIONS})
-  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
-  if(A_PCH)
-    # Not attune's headers: they change while one works on them. The header tests use none of this.
-    target_precompile_headers(${target} PRIVATE <doctest/doctest.h> <xsimd/xsimd.hpp> <algorithm> <cmath> <functional>
-      <limits> <map> <random> <sstream> <string> <thread> <vector>)
+  set(targets ${target})
+  target_compile_options(${target} PRIVATE ${A_OPTIONS})
+  if(at_O1)  # an object library, since a precompiled header is for one level of optimisation
+    add_library(${target}_at_O1 OBJECT ${at_O1})
+    target_link_libraries(${target}_at_O1 PRIVATE doctest::doctest ${A_LIBRARIES} attune_dev_flags)
+    target_compile_options(${target}_at_O1 PRIVATE -O1)
+    target_link_libraries(${target} PRIVATE ${target}_at_O1)
+    list(APPEND targets ${target}_at_O1)
   endif()
+  foreach(one IN LISTS targets)
+    target_compile_definitions(${one} PRIVATE ${A_DEFINITIONS})
+    target_include_directories(${one} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+    attune_precompile(${one} <doctest/doctest.h>)
+  endforeach()
 
   set(suites "")
   set(loose FALSE)

@@ -23,8 +23,9 @@ foreach(dir IN LISTS SYSTEM_INCLUDES)
   endif()
 endforeach()
 
-# In English whatever the locale.
+# In English whatever the locale; by the compiler itself, should its name be ccache's.
 set(ENV{LC_ALL} C)
+set(ENV{CCACHE_DISABLE} 1)
 execute_process(
   COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra ${flags} "${SOURCE}"
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -110,7 +110,7 @@ def depends_on(command, builds, changed):
     """Whether a command's programs, files or folders are among what changed."""
     for path in paths_in(command):
         for build in builds:
-            if target := build.target(path):
+            if (target := build.target(path)) and path.suffix != ".gch":  # precompiled to save time, whether a source needs it or not
                 if not changed.isdisjoint(build.files_of(target)):
                     return True
         name = within(path)

@@ -1,4 +1,6 @@
-# cmake -DCOMPILER= -DFLAGS= -DSOURCE= -DEXPECT=reject|accept -DINCLUDES= -DSYSTEM_INCLUDES= -DIMPLICIT_INCLUDES= -P this
+# cmake -DCOMPILER= -DFLAGS= -DSOURCE= -DEXPECT=reject|accept|precompile -DPRECOMPILED= -DINCLUDES= -DSYSTEM_INCLUDES=
+#   -DIMPLICIT_INCLUDES= -P this
+# With EXPECT=precompile the source is a header, and PRECOMPILED, HEADER.gch, is written. The tests include HEADER first.
 cmake_minimum_required(VERSION 3.25)
 
 if(EXPECT STREQUAL "reject")
@@ -26,8 +28,15 @@ endforeach()
 # In English whatever the locale; by the compiler itself, should its name be ccache's.
 set(ENV{LC_ALL} C)
 set(ENV{CCACHE_DISABLE} 1)
+list(PREPEND flags -std=c++20 -Wall -Wextra)
+if(EXPECT STREQUAL "precompile")
+  execute_process(COMMAND_ERROR_IS_FATAL ANY
+    COMMAND "${COMPILER}" ${flags} -x c++-header "${SOURCE}" -o "${PRECOMPILED}" -MD -MT "${PRECOMPILED}" -MF "${PRECOMPILED}.d")
+  return()
+endif()
+string(REGEX REPLACE "\\.gch$" "" header "${PRECOMPILED}")
 execute_process(
-  COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra ${flags} "${SOURCE}"
+  COMMAND "${COMPILER}" ${flags} -fsyntax-only -include "${header}" "${SOURCE}"
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 
 set(problem "")

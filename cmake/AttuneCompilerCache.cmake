@@ -12,7 +12,8 @@ if(NOT ATTUNE_CCACHE_PROGRAM)
 endif()
 
 # -march=native reads the same on every machine: what the compiler makes of it here is part of the key.
-execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -march=native -E -x c++ /dev/null "-###" OUTPUT_QUIET ERROR_VARIABLE native)
+execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -march=native -E -x c++ /dev/null "-###" WORKING_DIRECTORY / OUTPUT_QUIET
+  ERROR_VARIABLE native)  # clang's answer names the folder that it runs in
 string(SHA1 native "${native}")
 string(SUBSTRING "${native}" 0 12 native)
 

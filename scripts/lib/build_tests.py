@@ -31,7 +31,7 @@ def output(*command):
 
 
 def tests_of(folder):
-    """(name, command, build folder) of every test of a build folder and the folders below it, in CTest's order; built or not."""
+    """(name, command) of every test of a build folder and the folders below it, in CTest's order; built or not."""
     text = (folder / "CTestTestfile.cmake").read_text()
     for added, below in re.findall(r"^add_test\((.*)\)$|^subdirs\(\"(.*)\"\)$", text, re.MULTILINE):
         if below:
@@ -93,8 +93,8 @@ def included_by(name, known={}):
         known[name] = {name}
         text = (ROOT / name).read_text()
         for mark, file in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', text, re.MULTILINE):
-            beside = [ROOT / name] if mark == '"' else []
-            for folder in [*(b.parent for b in beside), ROOT / "include", ROOT / "tests"]:
+            beside = [(ROOT / name).parent] if mark == '"' else []
+            for folder in [*beside, ROOT / "include", ROOT / "tests"]:
                 if (folder / file).is_file():
                     known[name] = known[name] | included_by(within(folder / file))
                     break

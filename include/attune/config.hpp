@@ -4,6 +4,20 @@
 
 /// Every macro of attune lives here. None of them changes what a policy computes.
 
+// What attune cannot be compiled with says so here, in words, before anything else does.
+#if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
+#error "attune: reports wrong arguments by exceptions. Compile without -fno-exceptions."
+#endif
+#if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && !defined(__CUDA_ARCH__)
+#if !defined(ATTUNE_ALLOW_FAST_MATH)
+#error \
+    "attune: -ffast-math, -Ofast and -ffinite-math-only let the compiler assume that there is neither NaN nor infinity, and attune needs both: masked keys would leak. Compile these sources without (-O3 -fno-math-errno -fno-trapping-math is as fast), or define ATTUNE_ALLOW_FAST_MATH and read docs/portability.md first."
+#endif
+#define ATTUNE_FINITE_MATH_ 1  ///< infinity and NaN are looked for by their bits, and infinity is hidden from the compiler
+#else
+#define ATTUNE_FINITE_MATH_ 0
+#endif
+
 /// Host-device functions: policies and scalar-generic code compile unchanged for CUDA.
 #if defined(__CUDACC__)
 #define ATTUNE_HD __host__ __device__

@@ -16,7 +16,7 @@ template <class T>
 T head_coverage(T const& p, index_t heads) {
   if (!(p >= T(0)) || !(p <= T(1)))
     throw error("analysis::head_coverage", "p", attune::detail::text("the value ", double(p)), "a share in [0, 1]");
-  detail::require_count("analysis::head_coverage", "heads", heads, 0, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::head_coverage", "heads", heads, 0, (std::numeric_limits<index_t>::max)());
   if (heads == 0) return T(0);
   if (p == T(1)) return T(1);
   return -math::expm1(T(T(double(heads)) * math::log1p(T(-p))));

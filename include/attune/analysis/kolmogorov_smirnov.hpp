@@ -19,17 +19,17 @@ namespace attune::analysis {
 /// Throws attune::error for an empty sample.
 template <numbers A, numbers B, class T = number_of<A>>
 T kolmogorov_smirnov(A const& a, B const& b) {
-  detail::require_count("analysis::kolmogorov_smirnov", "the size of a", count_of(a), 1, std::numeric_limits<index_t>::max());
-  detail::require_count("analysis::kolmogorov_smirnov", "the size of b", count_of(b), 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::kolmogorov_smirnov", "the size of a", count_of(a), 1, (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::kolmogorov_smirnov", "the size of b", count_of(b), 1, (std::numeric_limits<index_t>::max)());
   std::vector<T> x(std::ranges::begin(a), std::ranges::end(a)), y(std::ranges::begin(b), std::ranges::end(b));
   std::sort(x.begin(), x.end());
   std::sort(y.begin(), y.end());
   index_t i = 0, j = 0, n = count_of(x), m = count_of(y), largest = 0;  // |i m - j n| is exact
   while (i < n && j < m) {
-    T const at = std::min(x[std::size_t(i)], y[std::size_t(j)]);
+    T const at = (std::min)(x[std::size_t(i)], y[std::size_t(j)]);
     while (i < n && !(at < x[std::size_t(i)])) ++i;
     while (j < m && !(at < y[std::size_t(j)])) ++j;
-    largest = std::max(largest, i * m > j * n ? i * m - j * n : j * n - i * m);
+    largest = (std::max)(largest, i * m > j * n ? i * m - j * n : j * n - i * m);
   }
   return T(double(largest)) / (T(double(n)) * T(double(m)));
 }
@@ -39,8 +39,8 @@ T kolmogorov_smirnov(A const& a, B const& b) {
 /// Throws attune::error unless n, m >= 1.
 template <class T>
 T kolmogorov_smirnov_p(T const& d, index_t n, index_t m) {
-  detail::require_count("analysis::kolmogorov_smirnov_p", "n", n, 1, std::numeric_limits<index_t>::max());
-  detail::require_count("analysis::kolmogorov_smirnov_p", "m", m, 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::kolmogorov_smirnov_p", "n", n, 1, (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::kolmogorov_smirnov_p", "m", m, 1, (std::numeric_limits<index_t>::max)());
   T const effective = T(double(n)) * T(double(m)) / T(double(n + m));
   if (!(d > T(0))) return T(1);
   return boost::math::cdf(boost::math::complement(boost::math::kolmogorov_smirnov_distribution<T>(effective), d));
@@ -52,8 +52,8 @@ template <class T>
 T kolmogorov_smirnov_critical(T const& level, index_t n, index_t m) {
   detail::require_positive("analysis::kolmogorov_smirnov_critical", "level", level);
   detail::require_positive("analysis::kolmogorov_smirnov_critical", "2 - level", T(T(2) - level));
-  detail::require_count("analysis::kolmogorov_smirnov_critical", "n", n, 1, std::numeric_limits<index_t>::max());
-  detail::require_count("analysis::kolmogorov_smirnov_critical", "m", m, 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::kolmogorov_smirnov_critical", "n", n, 1, (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::kolmogorov_smirnov_critical", "m", m, 1, (std::numeric_limits<index_t>::max)());
   return math::sqrt(T(-math::log(T(level / T(2))) / T(2))) *
          math::sqrt(T((T(double(n)) + T(double(m))) / (T(double(n)) * T(double(m)))));
 }

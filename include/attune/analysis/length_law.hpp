@@ -16,7 +16,7 @@ namespace attune::analysis {
 /// Throws attune::error unless K >= 1. Source: our own, for Principled Attention 3.2.3 and Limits of Normalization, section 4.
 template <class LengthScale, class T>
 T leading_weight(LengthScale const& length_scale, index_t keys, T const& gap) {
-  detail::require_count("analysis::leading_weight", "keys", keys, 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::leading_weight", "keys", keys, 1, (std::numeric_limits<index_t>::max)());
   row<T> r{};
   r.visible = T(double(keys));
   r.log_visible = math::log(r.visible);

@@ -71,7 +71,7 @@ struct temperature_limits {
 /// Throws attune::error for no logits. Source: Why Softmax, "Attention as an optimization"; the rates are our own.
 template <numbers Z, class T = number_of<Z>>
 temperature_limits<T> limits_of(Z const& z) {
-  detail::require_count("analysis::limits_of", "the number of logits", count_of(z), 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::limits_of", "the number of logits", count_of(z), 1, (std::numeric_limits<index_t>::max)());
   temperature_limits<T> l;
   l.keys = count_of(z);
   T high = *std::ranges::begin(z), low = high;

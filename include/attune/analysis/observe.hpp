@@ -69,10 +69,10 @@ inline index_t observed_row(index_t n, index_t count, index_t queries) { return 
 template <class T, class Op>
 std::vector<head_reading> observe(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in,
                                   observation const& what = {}) {
-  detail::require_count("analysis::observe", "rows", what.rows, 0, std::numeric_limits<index_t>::max());
-  detail::require_count("analysis::observe", "selected", what.selected, 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::observe", "rows", what.rows, 0, (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::observe", "selected", what.selected, 1, (std::numeric_limits<index_t>::max)());
   problem_shape const p = attune::detail::checked_problem("analysis::observe", op, in, attune::detail::output_shape(in));
-  index_t const rows = what.rows == 0 ? p.queries : std::min(what.rows, p.queries);
+  index_t const rows = what.rows == 0 ? p.queries : (std::min)(what.rows, p.queries);
   std::vector<head_reading> readings;
   for (index_t h = 0; h < p.heads; ++h) {
     detail::mean_of_finite entropy, separable, sigma, first, ground;

@@ -64,7 +64,7 @@ template <numbers R, class T = number_of<R>>
 separability_bounds<T> bound_separability(R const& chosen_weights, sphere<T> const& keys, T const& r) {
   detail::require_positive("analysis::bound_separability", "r", r);
   detail::require_count("analysis::bound_separability", "chosen_weights", count_of(chosen_weights), 1,
-                        std::numeric_limits<index_t>::max());
+                        (std::numeric_limits<index_t>::max)());
   T const zero(0), one(1), two(2), n = T(double(count_of(chosen_weights)));
   T const m2 = keys.radius * keys.radius, d = T(double(keys.width));
   separability_bounds<T> b{{}, zero, zero, zero};

@@ -23,7 +23,7 @@ struct weight_range {
 template <class T>
 weight_range<T> vanishing_weights(T const& least, T const& greatest, index_t keys) {
   detail::require_positive("analysis::vanishing_weights", "least", least);
-  detail::require_count("analysis::vanishing_weights", "keys", keys, 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::vanishing_weights", "keys", keys, 1, (std::numeric_limits<index_t>::max)());
   if (greatest < least)
     throw error("analysis::vanishing_weights", "greatest", attune::detail::text("the value ", double(greatest)),
                 attune::detail::text("at least least, ", double(least)));
@@ -46,7 +46,7 @@ weight_range<T> vanishing_softmax(T const& delta, T const& temperature, index_t 
   detail::require_positive("analysis::vanishing_softmax", "temperature", temperature);
   if (!(delta >= T(0)))
     throw error("analysis::vanishing_softmax", "delta", attune::detail::text("the value ", double(delta)), "a number >= 0");
-  detail::require_count("analysis::vanishing_softmax", "keys", keys, 1, std::numeric_limits<index_t>::max());
+  detail::require_count("analysis::vanishing_softmax", "keys", keys, 1, (std::numeric_limits<index_t>::max)());
   T const n = T(double(keys)), others = T(double(keys - 1)), spread = T(2) * delta / temperature;
   T const low = math::exp(T(-spread)), high = math::exp(spread);
   return {low / n, high / n, keys == 1 ? T(1) : T(low / (low + others)), T(1) / (T(1) + others * low)};

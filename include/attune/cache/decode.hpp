@@ -49,7 +49,7 @@ void check_tensor(char const* name, tensor<T> const& x, shape const& wanted) {
 template <class T>
 void check_numbers(char const* name, tensor<T const> const& x) {
   shape const e = x.extents();
-  double const largest = double(std::numeric_limits<T>::max()) / 16;
+  double const largest = double((std::numeric_limits<T>::max)()) / 16;
   for (index_t h = 0; h < e.head; ++h)
     for (index_t i = 0; i < e.position; ++i)
       for (index_t d = 0; d < e.feature; ++d)

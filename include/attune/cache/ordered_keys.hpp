@@ -71,7 +71,7 @@ class ordered_keys {
       root_ = leaves_.take();
       leaves_[root_] = leaf{};
     }
-    bound_ = std::max(bound_, bound);
+    bound_ = (std::max)(bound_, bound);
     std::uint32_t const right = insert_below(height_, root_, key, id, bound, facts);
     ++size_;
     if (right == nothing) return;
@@ -132,7 +132,7 @@ class ordered_keys {
     position p = select(lower);
     for (index_t left = upper - lower; left > 0;) {
       leaf const& l = leaves_[p.node];
-      auto const last = std::uint32_t(std::min<index_t>(l.size, index_t(p.at) + left));
+      auto const last = std::uint32_t((std::min<index_t>)(l.size, index_t(p.at) + left));
       f(l, p.at, last);
       left -= index_t(last - p.at);
       p = {l.after, 0, 0};
@@ -210,14 +210,14 @@ class ordered_keys {
       leaf const& l = leaves_[node];
       range r{l.size, l.id[0], l.key[0], l.key[l.size - 1], 0};
       if (bound_ > 0)
-        for (std::uint32_t i = 0; i < l.size; ++i) r.bound = std::max(r.bound, facts.bound(l.id[i]));
+        for (std::uint32_t i = 0; i < l.size; ++i) r.bound = (std::max)(r.bound, facts.bound(l.id[i]));
       return r;
     }
     branch const& b = branches_[node];
     range r{0, b.first_id[0], b.first[0], b.last[b.size - 1], 0};
     for (std::uint32_t c = 0; c < b.size; ++c) {
       r.keys += b.keys[c];
-      r.bound = std::max(r.bound, b.bound[c]);
+      r.bound = (std::max)(r.bound, b.bound[c]);
     }
     return r;
   }
@@ -261,8 +261,8 @@ class ordered_keys {
         b.first[c] = key;
         b.first_id[c] = id;
       }
-      b.last[c] = std::max(b.last[c], key);
-      b.bound[c] = std::max(b.bound[c], bound);
+      b.last[c] = (std::max)(b.last[c], key);
+      b.bound[c] = (std::max)(b.bound[c], bound);
       return nothing;
     }
     put(b, c, b.child[c], describe(height - 1, b.child[c], facts));

@@ -197,7 +197,7 @@ class row_decoder {
   // ---- windows of fixed keys -----------------------------------------------------------------------------------------------
 
   void choose(row_query<T> const& r, nearest const& w, row_report& report) {
-    index_t const n = keys_->size(), k = std::min(w.k, n);
+    index_t const n = keys_->size(), k = (std::min)(w.k, n);
     index_t lower = report.insertion, upper = lower;
     auto above = keys_->lower_bound(r.sort_q), below = above;  // the next keys to take
     if (lower > 0) step_down(below);
@@ -224,8 +224,8 @@ class row_decoder {
     p.at = 0;
   }
   void choose(row_query<T> const&, half const& w, row_report& report) {
-    index_t const n = keys_->size(), k = std::min(w.k, 2 * n);
-    read(std::max(index_t(0), report.insertion - k / 2), std::min(n, report.insertion + (k - k / 2)), report);
+    index_t const n = keys_->size(), k = (std::min)(w.k, 2 * n);
+    read((std::max)(index_t(0), report.insertion - k / 2), (std::min)(n, report.insertion + (k - k / 2)), report);
   }
   void choose(row_query<T> const& r, radius const& w, row_report& report) {
     double const reach = radius_of(r.tau, w.eps);
@@ -286,8 +286,8 @@ class row_decoder {
       if (top.keys.height == 0) {
         leaf const& l = keys_->block(top.keys.node);
         score(l, 0, l.size);
-        report.lower = std::min(report.lower, top.rank);
-        report.upper = std::max(report.upper, top.rank + index_t(l.size));
+        report.lower = (std::min)(report.lower, top.rank);
+        report.upper = (std::max)(report.upper, top.rank + index_t(l.size));
       } else {
         index_t rank = top.rank;
         keys_->children(top.keys, [&](subtree const& t) {
@@ -300,7 +300,7 @@ class row_decoder {
     }
     if (open_.empty()) tail_ = 0;
     tail_of_ends_ = -1;
-    negligible_ = std::max(0.0, (w.eps / slack() * (1 - 1e-9) * mass_ - tail_) / double(count_));
+    negligible_ = (std::max)(0.0, (w.eps / slack() * (1 - 1e-9) * mass_ - tail_) / double(count_));
   }
 
   /// What rounding may have taken from the bounds of what was not read (16 u |score|, of scores down to -708), and from the weights.
@@ -323,7 +323,7 @@ class row_decoder {
   }
   double missing(double tail, double mass, index_t summed) const {
     if (summed == keys_->size()) return 0;
-    if (!(tail < std::numeric_limits<double>::max())) return 1;
+    if (!(tail < (std::numeric_limits<double>::max)())) return 1;
     return (tail + underflow) / (mass + (tail + underflow));
   }
   /// Weights in the place of scores, without the negligible ones. Returns their sum.
@@ -332,7 +332,7 @@ class row_decoder {
     double w[block];
     kept = 0;
     for (index_t i = 0; i < count_; i += block) {
-      index_t const n = std::min(block, count_ - i);
+      index_t const n = (std::min)(block, count_ - i);
       exponentials(score_.data() + i, n, w);
       double sum = 0;
       for (index_t j = 0; j < n; ++j) {
@@ -352,7 +352,7 @@ class row_decoder {
   ATTUNE_NOINLINE void sum_values(index_t count) {
     T const* rows[2][block];
     auto const fetch = [&](index_t i, T const** to) {
-      index_t const bytes = kv_.layout().value_width * index_t(sizeof(T)), n = std::min(block, count - i);
+      index_t const bytes = kv_.layout().value_width * index_t(sizeof(T)), n = (std::min)(block, count - i);
       for (index_t j = 0; j < n; ++j) {
         to[j] = kv_.value(group_, id_[std::size_t(i + j)]);
         for (index_t line = 0; line < bytes; line += 64) ATTUNE_PREFETCH(reinterpret_cast<char const*>(to[j]) + line);
@@ -361,7 +361,7 @@ class row_decoder {
     if (count > 0) fetch(0, rows[0]);
     for (index_t i = 0, turn = 0; i < count; i += block, turn ^= 1) {
       if (i + block < count) fetch(i + block, rows[turn ^ 1]);
-      sum_.add(rows[turn], score_.data() + i, std::min(block, count - i));
+      sum_.add(rows[turn], score_.data() + i, (std::min)(block, count - i));
     }
   }
 

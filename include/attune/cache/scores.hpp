@@ -10,9 +10,8 @@
 #include <limits>
 #include <type_traits>
 
-#include <xsimd/xsimd.hpp>
-
 #include <attune/core/simd_math.hpp>
+#include <attune/core/xsimd.hpp>
 
 namespace attune::cache::detail {
 
@@ -20,12 +19,12 @@ namespace attune::cache::detail {
 template <class X>
 struct exact_difference {
   X high, low;
-  ATTUNE_INLINE exact_difference(X const& a, X const& b) : high(a - b), low(lost(a, b, high)) {}
+  ATTUNE_INLINE exact_difference(X const& a, X const& b) : high(math::as_computed(X(a - b))), low(lost(a, b, high)) {}
 
  private:
   ATTUNE_INLINE static X lost(X const& a, X const& b, X const& s) {
-    X const t = s - a;
-    return (a - (s - t)) - (b + t);
+    X const t = math::as_computed(X(s - a));
+    return (a - math::as_computed(X(s - t))) - (b + t);
   }
 };
 
@@ -48,8 +47,8 @@ class relative_scores {
   }
   /// The most that a key in [first, last] can have.
   double best_of(double first, double last) const {
-    if (query_ < first) return std::min(0.0, (*this)(first));
-    if (query_ > last) return std::min(0.0, (*this)(last));
+    if (query_ < first) return (std::min)(0.0, (*this)(first));
+    if (query_ > last) return (std::min)(0.0, (*this)(last));
     return 0;
   }
   /// -(q - n)^2 / tau: what scores are relative to.

@@ -102,7 +102,7 @@ class sorted {
     if (!vector_keys.empty()) std::copy(vector_keys.begin(), vector_keys.end(), vectors_[id]);
     *arrivals_[id] = ++arrived_;
     for (index_t g = 0; g < layout_.value_groups; ++g)
-      value_bounds_[std::size_t(g)] = std::max(value_bounds_[std::size_t(g)], norm_bound(value(g, id), layout_.value_width));
+      value_bounds_[std::size_t(g)] = (std::max)(value_bounds_[std::size_t(g)], norm_bound(value(g, id), layout_.value_width));
     for (index_t o = 0; o < orders(); ++o) {
       T const bound = vector_bound(o, id);
       if (bounds_.width() > 0) bounds_[id][o] = bound;
@@ -188,11 +188,11 @@ class sorted {
   }
 
  private:
-  static constexpr token none = std::numeric_limits<token>::max();
+  static constexpr token none = (std::numeric_limits<token>::max)();
   static constexpr index_t most_tokens = none - 1;
   static constexpr std::uint64_t not_in_use = std::uint64_t(1) << 63;
   /// Differences, sums of differences and their squares' signs stay finite.
-  static constexpr double largest_key = double(std::numeric_limits<T>::max()) / 16;
+  static constexpr double largest_key = double((std::numeric_limits<T>::max)()) / 16;
 
   /// What the tree of one order asks of its tokens.
   struct facts_of {
@@ -236,8 +236,8 @@ class sorted {
     if (sum > 1e-280 && sum < 1e300) return std::sqrt(sum) * margin;
     for (index_t d = 0; d < width; ++d) {  // zero, not finite, or squares that are not
       double const a = std::fabs(double(x[d]));
-      if (!(a <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
-      largest = std::max(largest, a);
+      if (!(a <= (std::numeric_limits<double>::max)())) return std::numeric_limits<double>::infinity();
+      largest = (std::max)(largest, a);
     }
     if (largest == 0) return 0;
     sum = 0;
@@ -249,7 +249,7 @@ class sorted {
     if (layout_.key_width == 0) return 0;
     double bound = 0;
     for (index_t h = 0; h < layout_.heads; ++h)
-      if (order_of(h) == order) bound = std::max(bound, norm_bound(vector_key(key_head_of(h), id), layout_.key_width));
+      if (order_of(h) == order) bound = (std::max)(bound, norm_bound(vector_key(key_head_of(h), id), layout_.key_width));
     T const rounded = T(bound);
     return double(rounded) < bound ? std::nextafter(rounded, std::numeric_limits<T>::infinity()) : rounded;
   }

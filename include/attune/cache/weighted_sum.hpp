@@ -19,8 +19,8 @@ namespace attune::cache::detail {
 class compensated {
  public:
   void add(double x) {
-    double const s = sum_ + x;
-    lost_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - s) + x : (x - s) + sum_;
+    double const s = math::as_computed(sum_ + x);
+    lost_ += std::fabs(sum_) >= std::fabs(x) ? math::as_computed(sum_ - s) + x : math::as_computed(x - s) + sum_;
     sum_ = s;
   }
   double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
@@ -86,7 +86,7 @@ class query_products {
   std::vector<double>& query() { return query_; }
   double norm() const {
     double largest = 0, sum = 0;
-    for (double x : query_) largest = std::max(largest, std::fabs(x));
+    for (double x : query_) largest = (std::max)(largest, std::fabs(x));
     if (largest == 0) return 0;
     for (double x : query_) sum += (x / largest) * (x / largest);
     return largest * std::sqrt(sum) * (1 + double(query_.size() + 8) * std::numeric_limits<double>::epsilon());

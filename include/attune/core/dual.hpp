@@ -138,6 +138,11 @@ struct scalar<dual<T, N, Rule>> {
   }
   ATTUNE_HD static D larger(D const& a, D const& b) { return select(a.value < b.value, b, a); }
   ATTUNE_HD static D smaller(D const& a, D const& b) { return select(b.value < a.value, b, a); }
+  ATTUNE_HD static D as_computed(D const& x) {
+    D y(math::as_computed(x.value));
+    for (int n = 0; n < N; ++n) y.tangent[n] = math::as_computed(x.tangent[n]);
+    return y;
+  }
   ATTUNE_HD static D infinity() { return D(math::infinity<T>()); }
   ATTUNE_HD static D lowest() { return D(scalar<T>::lowest()); }
   ATTUNE_HD static D epsilon() { return D(scalar<T>::epsilon()); }
@@ -201,12 +206,12 @@ struct scalar<dual<T, N, Rule>> {
   /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2).
   ATTUNE_HD static T curvature(T const& z) {
     if constexpr (requires { scalar<T>::log1p_curvature(z); }) return scalar<T>::log1p_curvature(z);
-    T const one(1), small = T(0.0625);
+    T const one(1), limit = T(0.0625);
     T series(0);
     for (int n = 44; n >= 0; --n) series = lift<T>::constant(double(n + 1)) / lift<T>::constant(double(n + 2)) - z * series;
-    T const safe = math::select(math::abs(z) < small, one, z);
+    T const safe = math::select(math::abs(z) < limit, one, z);
     T const direct = (math::log1p(safe) - safe / (one + safe)) / (safe * safe);
-    return math::select(math::abs(z) < small, series, direct);
+    return math::select(math::abs(z) < limit, series, direct);
   }
 };
 

@@ -27,9 +27,9 @@ class text_part {
   text_part(std::string const& words) : words_(words) {}
   text_part(std::string_view words) : words_(words) {}
   text_part(double number) : real_(number), kind_(kind::real) {}
-  template <std::integral I>
-  text_part(I number)
-      : integer_(static_cast<unsigned long long>(number)), kind_(std::is_unsigned_v<I> ? kind::natural : kind::integer) {}
+  template <std::integral Integer>
+  text_part(Integer number)
+      : integer_(static_cast<unsigned long long>(number)), kind_(std::is_unsigned_v<Integer> ? kind::natural : kind::integer) {}
 
   void append_to(std::string& text) const {
     if (kind_ == kind::words) {

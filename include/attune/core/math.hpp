@@ -8,7 +8,9 @@
 // scalar: a qualified name does not see overloads declared later, and neither xsimd nor Boost brings ADL into attune.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 
@@ -28,6 +30,16 @@ ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x);
 }  // namespace detail
 
 namespace detail {
+#if ATTUNE_FINITE_MATH_
+/// Neither NaN nor infinite, by its bits: under -ffinite-math-only no comparison of numbers tells.
+template <class T>
+ATTUNE_INLINE bool has_finite_bits(T const& x) {
+  using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  bits const infinity = std::bit_cast<bits>(std::numeric_limits<T>::infinity());
+  return (std::bit_cast<bits>(x) & infinity) != infinity;
+}
+#endif
+
 /// The limits of numbers that devices know, as constants: functions of std::numeric_limits are the host's alone.
 template <class T>
 struct limits {
@@ -48,7 +60,11 @@ struct scalar {
   ATTUNE_HD static T select(bool c, T const& a, T const& b) { return c ? a : b; }
   ATTUNE_HD_UNCHECKED static T infinity() {
     if constexpr (std::is_floating_point_v<T>)
+#if ATTUNE_FINITE_MATH_
+      return as_computed(detail::limits<T>::infinity);
+#else
       return detail::limits<T>::infinity;
+#endif
     else
       return std::numeric_limits<T>::infinity();
   }
@@ -86,6 +102,30 @@ struct scalar {
   ATTUNE_HD static bool all(bool c) { return c; }
   /// Exactly 0 and constant: what annihilates in a derivative.
   ATTUNE_HD static bool vanishes(T const& x) { return x == T(0); }
+  /// 0 where x is finite; NaN or another number where it is not.
+  ATTUNE_HD ATTUNE_INLINE static T zero_if_finite(T const& x) {
+#if ATTUNE_FINITE_MATH_
+    if constexpr (std::is_floating_point_v<T>) return detail::has_finite_bits(x) ? T(0) : T(1);
+#endif
+    return x - x;
+  }
+  /// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it (-fassociative-math).
+  ATTUNE_HD_UNCHECKED ATTUNE_INLINE static T as_computed(T const& x) {
+#if defined(__GNUC__) && !defined(__CUDA_ARCH__)
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      T y = x;
+#if defined(__SSE2_MATH__)
+      asm("" : "+x"(y));
+#elif defined(__aarch64__)
+      asm("" : "+w"(y));
+#else
+      asm("" : "+m"(y));
+#endif
+      return y;
+    }
+#endif
+    return x;
+  }
   /// How often the number is a dual: iterations to a fixed point need as many more.
   static constexpr int order = 0;
   ATTUNE_HD_UNCHECKED static T abs(T const& x) {
@@ -155,6 +195,24 @@ ATTUNE_HD ATTUNE_INLINE T select(typename scalar<T>::mask const& c, T const& a, 
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T infinity() {
   return scalar<T>::infinity();
+}
+
+/// 0 where x is finite; NaN or another number where it is not.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T zero_if_finite(T const& x) {
+  if constexpr (requires { scalar<T>::zero_if_finite(x); })
+    return scalar<T>::zero_if_finite(x);
+  else
+    return x - x;
+}
+
+/// x. No compiler simplifies arithmetic across it, whatever its flags: for sums whose point is what rounding does.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T as_computed(T const& x) {
+  if constexpr (requires { scalar<T>::as_computed(x); })
+    return scalar<T>::as_computed(x);
+  else
+    return x;
 }
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T abs(T const& x) {
@@ -231,6 +289,15 @@ ATTUNE_HD ATTUNE_INLINE T scale_keeping_off(T const& f, T const& s) {
 
 namespace detail {
 
+/// a / b, correctly rounded where `/` is not: in batches of ARM.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T quotient(T const& a, T const& b) {
+  if constexpr (requires { scalar<T>::quotient(a, b); })
+    return scalar<T>::quotient(a, b);
+  else
+    return a / b;
+}
+
 template <class T>
 ATTUNE_HD inline T softplus(T const& x) {
   return math::larger(x, T(0)) + scalar<T>::log1p_unit(math::exp_nonpositive(T(-math::abs(x))));
@@ -238,18 +305,18 @@ ATTUNE_HD inline T softplus(T const& x) {
 template <class T>
 ATTUNE_HD inline T sigmoid(T const& x) {
   T const e = math::exp_nonpositive(T(-math::abs(x)));
-  return math::select(x < T(0), e, T(1)) / (T(1) + e);
+  return detail::quotient(T(math::select(x < T(0), e, T(1))), T(T(1) + e));
 }
 template <class T>
 ATTUNE_HD inline T tanh(T const& x) {
   T const e = math::expm1(T(T(-2) * math::abs(x)));
-  T const t = -e / (T(2) + e);
+  T const t = detail::quotient(T(-e), T(T(2) + e));
   return math::select(x < T(0), T(-t), t);
 }
 template <class T>
 ATTUNE_HD inline T log1p_rate(T const& k, T const& x) {
   T const one(1), zero(0);
-  return math::select(k == zero, x, T(math::log1p(T(k * x)) / math::select(k == zero, one, k)));
+  return math::select(k == zero, x, detail::quotient(math::log1p(T(k * x)), T(math::select(k == zero, one, k))));
 }
 
 }  // namespace detail

@@ -4,10 +4,9 @@
 //   lane l of a row  <-  the parameter of query  min(query + l, queries - 1)
 #pragma once
 
-#include <xsimd/xsimd.hpp>
-
 #include <attune/core/row.hpp>
 #include <attune/core/simd_math.hpp>
+#include <attune/core/xsimd.hpp>
 
 namespace attune {
 

@@ -7,16 +7,16 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
-#include <xsimd/xsimd.hpp>
-
 #include <attune/config.hpp>
 #include <attune/core/math.hpp>
+#include <attune/core/xsimd.hpp>
 
 namespace attune::simd {
 
@@ -139,20 +139,20 @@ struct scalar<xsimd::batch<T, Arch>> {
   /// On x86 max(b, a) is `b > a ? b : a` in one instruction, NaN and signed zeros included. ARM's propagates NaN.
   ATTUNE_INLINE static batch larger(batch const& a, batch const& b) {
     if constexpr (x86_)
-      return xsimd::max(b, a);
+      return (xsimd::max)(b, a);
     else
       return xsimd::select(a < b, b, a);
   }
   ATTUNE_INLINE static batch smaller(batch const& a, batch const& b) {
     if constexpr (x86_)
-      return xsimd::min(b, a);
+      return (xsimd::min)(b, a);
     else
       return xsimd::select(b < a, b, a);
   }
   ATTUNE_INLINE static batch select(mask const& c, batch const& a, batch const& b) { return xsimd::select(c, a, b); }
-  ATTUNE_INLINE static batch infinity() { return batch(std::numeric_limits<T>::infinity()); }
+  ATTUNE_INLINE static batch infinity() { return batch(scalar<T>::infinity()); }
   ATTUNE_INLINE static batch epsilon() { return batch(std::numeric_limits<T>::epsilon()); }
-  ATTUNE_INLINE static batch least() { return batch(std::numeric_limits<T>::min()); }
+  ATTUNE_INLINE static batch least() { return batch((std::numeric_limits<T>::min)()); }
   ATTUNE_INLINE static batch binade(batch const& x) { return from_bits(to_bits(x) & to_bits(infinity())); }
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
@@ -174,6 +174,18 @@ struct scalar<xsimd::batch<T, Arch>> {
 #endif
       return select(vanishes(factor) | vanishes(tangent), batch(T(0)), batch(factor * tangent));
   }
+  ATTUNE_INLINE static batch zero_if_finite(batch const& x) {
+#if ATTUNE_FINITE_MATH_
+    // From the bits of infinity on, adding what they lack of the highest bit sets that bit. One place lower it is the number 2.
+    constexpr typename bits::value_type infinity = std::bit_cast<typename bits::value_type>(std::numeric_limits<T>::infinity());
+    constexpr typename bits::value_type top = ~(~typename bits::value_type(0) >> 1);
+    return from_bits((((to_bits(x) & bits(~top)) + bits(top - infinity)) & bits(top)) >> 1);
+#else
+    return x - x;
+#endif
+  }
+  ATTUNE_INLINE static batch as_computed(batch const& x) { return simd::as_computed(x); }
+  ATTUNE_INLINE static batch quotient(batch const& a, batch const& b) { return simd::quotient(a, b); }
   static constexpr int order = 0;
   ATTUNE_INLINE static batch lowest() { return batch(std::numeric_limits<T>::lowest()); }
   ATTUNE_INLINE static batch softplus(batch const& x) { return attune::detail::softplus(x); }
@@ -181,7 +193,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch tanh(batch const& x) { return attune::detail::tanh(x); }
   ATTUNE_INLINE static batch log1p_rate(batch const& k, batch const& x) { return attune::detail::log1p_rate(k, x); }
   ATTUNE_INLINE static batch abs(batch const& x) { return xsimd::abs(x); }
-  ATTUNE_INLINE static batch sqrt(batch const& x) { return xsimd::sqrt(x); }
+  ATTUNE_INLINE static batch sqrt(batch const& x) { return simd::square_root(x); }
 
   /// 13 operations in float, 18 in double; throughput is the limit, so Horner's rule beats Estrin's.
   /// 0 below log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal:
@@ -190,7 +202,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch exp_nonpositive(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
     batch const x = larger(x0, batch(T(1 - k_::bias) * k_::ln2_hi));
-    batch const r = simd::multiply_add(x, batch(k_::log2e), batch(offset));
+    batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
     return twice_exp(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
   }
 
@@ -199,7 +211,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch exp(batch const& x0) {
     constexpr T offset = k_::anchor + T(2 * k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::exp_zero)), batch(k_::exp_overflow));
-    batch const r = simd::multiply_add(x, batch(k_::log2e), batch(offset));
+    batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
     bits const k = to_bits(r) - to_bits(batch(k_::anchor));  // n - 1 + 2 bias: both halves are valid exponents
     bits const half = k >> 1;
     return twice_exp(remainder(x, r - batch(offset))) * power_of_two(half) * power_of_two(k - half);
@@ -210,10 +222,10 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch expm1(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::expm1_floor)), batch(k_::exp_overflow));
-    batch const r = simd::multiply_add(x, batch(k_::log2e), batch(offset));
+    batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
     batch const f = remainder(x, r - batch(offset));
     batch const s = power_of_two(to_bits(r)), sf = s * f;
-    batch const h = simd::multiply_add(sf, f * simd::polynomial(f, k_::q), sf + (s - batch(T(0.5))));
+    batch const h = simd::multiply_add(sf, f * simd::polynomial(f, k_::q), sf + as_computed(s - batch(T(0.5))));
     return h + h;
   }
 
@@ -223,9 +235,9 @@ struct scalar<xsimd::batch<T, Arch>> {
   /// log(u) + (1 + x - u) / u with u = 1 + x rounded: what the rounding lost comes back to first order.
   ATTUNE_INLINE static batch log1p(batch const& x) {
     batch const one(T(1));
-    batch const u = one + x;
+    batch const u = as_computed(one + x);
     batch const lost = xsimd::select(x < one, x - (u - one), one - (u - x));
-    return log_corrected(u, lost / u);
+    return log_corrected(u, quotient(lost, u));
   }
 
   /// x + (x L) x rather than x + x^2 L: x^2 could be subnormal, hence slow.
@@ -237,13 +249,13 @@ struct scalar<xsimd::batch<T, Arch>> {
   static constexpr bool x86_ =
       std::is_base_of_v<xsimd::sse2, Arch> || std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch>;
 
-  ATTUNE_INLINE static bits to_bits(batch const& x) { return xsimd::bitwise_cast<bits>(x); }
-  ATTUNE_INLINE static batch from_bits(bits const& x) { return xsimd::bitwise_cast<batch>(x); }
+  ATTUNE_INLINE static bits to_bits(batch const& x) { return simd::bits_as<typename bits::value_type>(x); }
+  ATTUNE_INLINE static batch from_bits(bits const& x) { return simd::bits_as<T>(x); }
   /// From an exponent with its bias, in the lowest bits; what stands above them leaves the register.
   ATTUNE_INLINE static batch power_of_two(bits const& exponent) { return from_bits(exponent << k_::mantissa_bits); }
   /// f = x - n ln 2
   ATTUNE_INLINE static batch remainder(batch const& x, batch const& n) {
-    return simd::multiply_add(n, batch(-k_::ln2_lo), simd::multiply_add(n, batch(-k_::ln2_hi), x));
+    return simd::multiply_add(n, batch(-k_::ln2_lo), as_computed(simd::multiply_add(n, batch(-k_::ln2_hi), x)));
   }
   /// 2 e^f: with 2^(n-1) as its partner, an exponent field of 0 stands for 0 and never for a subnormal product.
   ATTUNE_INLINE static batch twice_exp(batch const& f) {
@@ -258,15 +270,15 @@ struct scalar<xsimd::batch<T, Arch>> {
   /// for conversions from 64-bit integers are slow before AVX-512.
   ATTUNE_INLINE static batch log_corrected(batch const& x0, batch const& c) {
     batch const zero(T(0)), one(T(1)), root_half(T(0.70710678118654752440));
-    mask const subnormal = x0 < batch(std::numeric_limits<T>::min());
+    mask const subnormal = x0 < batch((std::numeric_limits<T>::min)());
     batch const x = xsimd::select(subnormal, x0 * batch(k_::lift), x0);
     bits const u = to_bits(x) - to_bits(root_half) + to_bits(one);
     batch const biased = from_bits((u >> k_::mantissa_bits) | to_bits(batch(k_::anchor)));
-    batch const e =
-        biased - xsimd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)), batch(k_::anchor + T(k_::bias)));
+    batch const e = as_computed(
+        biased - xsimd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)), batch(k_::anchor + T(k_::bias))));
     bits const mantissa((typename bits::value_type(1) << k_::mantissa_bits) - 1);
     batch const f = from_bits((u & mantissa) + to_bits(root_half)) - one;
-    batch const s = f / (f + batch(T(2))), z = s * s, half_square = f * f * batch(T(0.5));
+    batch const s = quotient(f, f + batch(T(2))), z = s * s, half_square = f * f * batch(T(0.5));
     batch const low = simd::multiply_add(e, batch(k_::ln2_lo), c);
     batch const t = simd::multiply_add(s, simd::multiply_add(simd::polynomial(z, k_::p), z, half_square), low);
     batch const r = simd::multiply_add(e, batch(k_::ln2_hi), f - (half_square - t));

@@ -253,12 +253,13 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
                   text("(1 or ", p.batch, ", 1 or ", p.heads, ", 1 or ", p.queries, ", ", p.value_width, ")"));
   }
   p.offset = in.offset.value_or(p.keys - p.queries);
-  constexpr index_t farthest = index_t(1) << 52;  // positions stay exact as doubles, and their sums stay integers
+  // Positions stay exact as doubles, and their sums stay integers; half of all where index_t has 32 bits.
+  constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
   check_listed<typename element_of<View>::type>(function, listed_parameters(op), listed_tables(op), p, where);
-  [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
-    (..., check_contraction(function, C{}, op.template owner<I>(), p));
+  [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+    (..., check_contraction(function, C{}, op.template owner<Index>(), p));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   return p;

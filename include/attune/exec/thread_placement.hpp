@@ -32,14 +32,14 @@ inline int this_processor() {
 /// How many processors there are for a thread that is started now: those of the machine, or as many as a set of processors (taskset,
 /// cpuset) leaves to the calling thread or to the process's first one. A quota of time (cgroup cpu.max) is not seen.
 inline int allowed_processors() {
-  int const all = std::max(1, int(std::thread::hardware_concurrency()));
+  int const all = (std::max)(1, int(std::thread::hardware_concurrency()));
 #if defined(__linux__)
   int most = 0;
   for (pid_t thread : {pid_t(0), getpid()}) {
     cpu_set_t set;
-    if (sched_getaffinity(thread, sizeof set, &set) == 0) most = std::max(most, CPU_COUNT(&set));
+    if (sched_getaffinity(thread, sizeof set, &set) == 0) most = (std::max)(most, CPU_COUNT(&set));
   }
-  if (most > 0) return std::min(all, most);
+  if (most > 0) return (std::min)(all, most);
 #endif
   return all;
 }

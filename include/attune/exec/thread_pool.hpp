@@ -16,6 +16,7 @@
 #include <optional>
 #include <thread>
 
+#include <attune/exec/pool_functions.hpp>
 #include <attune/exec/spin.hpp>
 #include <attune/exec/thread_placement.hpp>
 #include <attune/exec/threading.hpp>
@@ -110,13 +111,13 @@ class pool_state {
   /// and helpers together are no more than there are; a call that asks for more threads than processors gets them if it is alone.
   int hire(int workers) {
     if (closed_) return 0;
-    int const free = std::max(workers, hardware()) - callers_ - hired_;
-    int const wanted = std::max(0, std::min(workers - 1, free));
+    int const free = (std::max)(workers, hardware()) - callers_ - hired_;
+    int const wanted = (std::max)(0, (std::min)(workers - 1, free));
     try {
       while (int(helpers_.size()) < hired_ + wanted) start();
     } catch (...) {  // no thread or memory to be had: the caller does what they would have done
     }
-    int const got = std::min(wanted, int(helpers_.size()) - hired_);
+    int const got = (std::min)(wanted, int(helpers_.size()) - hired_);
     hired_ += got;
     return got;
   }
@@ -175,7 +176,7 @@ class pool_state {
     std::unique_lock lock(guard_);
     for (;;) {
       // Those who work and those who watch are never more than there are processors.
-      if (!closed_ && !waiting_ && std::max(callers_, 1) + hired_ + watching_ < std::min(hardware(), place.processors()))
+      if (!closed_ && !waiting_ && (std::max)(callers_, 1) + hired_ + watching_ < (std::min)(hardware(), place.processors()))
         watch(lock);
       while (!closed_ && !waiting_) {
         place.anywhere();
@@ -252,15 +253,36 @@ class pool_state {
 /// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between calls except
 /// for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from several threads at once share
 /// the processors: they run side by side, later ones with the helpers that are left, or none. A call from inside a task runs
-/// serially, as does one while static objects are destroyed, or in a child process made by fork.
+/// serially, as does one while static objects are destroyed, or in a child process made by fork. After use_pool the threads are
+/// another library's.
 struct thread_pool {
-  int concurrency() const { return detail::inside_worker ? 1 : detail::pool_state::hardware(); }
+  int concurrency() const {
+    if (detail::inside_worker) return 1;
+    pool_functions const* const lent = detail::lent_pool.load(std::memory_order_acquire);
+    return lent ? lent->concurrency() : detail::pool_state::hardware();
+  }
   void run(int workers, worker_body const& body) const {
     if (workers <= 1 || detail::inside_worker)
       serial{}.run(workers, body);
+    else if (pool_functions const* const lent = detail::lent_pool.load(std::memory_order_acquire))
+      lent->run(
+          workers, [](void const* of, int worker) { (*static_cast<worker_body const*>(of))(worker); }, &body);
     else
       detail::pool_state::instance().run(workers, body);
   }
 };
+
+/// This library's own pool, for others to use_pool; a pointer to it is good as long as the library is loaded.
+inline pool_functions const& own_pool() {
+  static constexpr pool_functions own{1, [] { return detail::inside_worker ? 1 : detail::pool_state::hardware(); },
+                                      [](int workers, void (*body)(void const*, int), void const* of) {
+                                        auto const work = [&](int worker) { body(of, worker); };
+                                        if (workers <= 1 || detail::inside_worker)
+                                          serial{}.run(workers, work);
+                                        else
+                                          detail::pool_state::instance().run(workers, work);
+                                      }};
+  return own;
+}
 
 }  // namespace attune

@@ -93,7 +93,7 @@ void append_little_endian(std::vector<unsigned char>& to, std::uint64_t x) {
 /// an extent of 0 makes it 0, and then be no larger than 2^32.
 inline std::uint64_t checked_count(byte_source const& from, std::string const& part, std::vector<index_t> const& extents,
                                    std::size_t element_size) {
-  constexpr std::uint64_t largest = std::uint64_t(std::numeric_limits<index_t>::max());
+  constexpr std::uint64_t largest = std::uint64_t((std::numeric_limits<index_t>::max)());
   constexpr std::size_t most_axes = 32;
   std::uint64_t product = 1;
   bool none = false;

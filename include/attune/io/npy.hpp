@@ -129,7 +129,7 @@ class npy_dictionary {
     std::uint64_t x = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       x = x * 10 + std::uint64_t(text_[at_] - '0');
-      if (x > std::uint64_t(std::numeric_limits<index_t>::max()) / 10)
+      if (x > std::uint64_t((std::numeric_limits<index_t>::max)()) / 10)
         from_.fail("header field 'shape'", "the extent " + printable(text_.substr(begin)), "less than 2^63 / 10");
     }
     if (at_ == begin) from_.fail("header field 'shape'", printable(text_.substr(at_)), "an extent >= 0");

@@ -69,7 +69,7 @@ class zip_directory {
   void find_end() {
     constexpr std::uint64_t record = 22, comment = 65535;
     if (from_.size() < record) fail("", text(from_.size(), " bytes"), "at least 22, those of a zip file");
-    std::uint64_t const tail = std::min(from_.size(), record + comment), tail_begin = from_.size() - tail;
+    std::uint64_t const tail = (std::min)(from_.size(), record + comment), tail_begin = from_.size() - tail;
     auto const bytes = from_.read(tail_begin, tail, "end of directory");
     std::uint64_t at = tail - record + 1;
     bool found = false;

@@ -67,7 +67,8 @@ class safetensors_header {
   bool number_unsigned(nlohmann::json::number_unsigned_t x) {
     if (!in_list_) return stray(std::to_string(x));
     if (field_ == "shape") {
-      if (x > std::uint64_t(std::numeric_limits<index_t>::max())) from_.fail(where(), std::to_string(x), "extents below 2^63");
+      if (x > std::uint64_t((std::numeric_limits<index_t>::max)()))
+        from_.fail(where(), std::to_string(x), "extents below 2^63");
       entry_->extents.push_back(index_t(x));
       if (entry_->extents.size() > 32) from_.fail(where(), "more than 32 axes", "at most 32");
     } else {

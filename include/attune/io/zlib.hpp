@@ -25,8 +25,8 @@ inline bool zlib_inflate(std::span<unsigned char const> from, std::span<unsigned
   int state = Z_OK;
   bool too_long = false;
   while (state == Z_OK && !too_long) {
-    constexpr std::size_t most = std::numeric_limits<uInt>::max() / 2;
-    std::size_t const in = std::min(from.size() - read, most), out = std::min(to.size() - written, most);
+    constexpr std::size_t most = (std::numeric_limits<uInt>::max)() / 2;
+    std::size_t const in = (std::min)(from.size() - read, most), out = (std::min)(to.size() - written, most);
     bool const full = out == 0;
     z.next_in = const_cast<unsigned char*>(from.data() + read);
     z.avail_in = uInt(in);

@@ -81,10 +81,10 @@ struct attention_operator {
            (f == field::value_gate && has_value_gate) || (f == field::output_gate && has_output_gate);
   }
   /// The policy that named contraction I and holds its tables.
-  template <int I>
+  template <int Index>
   ATTUNE_HD constexpr auto const& owner() const {
-    if constexpr (I < kernel::evaluation<Kernel>::contractions::size)
-      return kernel::evaluation<Kernel>::template owner<I>(kernel);
+    if constexpr (Index < kernel::evaluation<Kernel>::contractions::size)
+      return kernel::evaluation<Kernel>::template owner<Index>(kernel);
     else
       return gate;
   }

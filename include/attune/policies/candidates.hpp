@@ -145,14 +145,16 @@ struct deformed_exponential {
   template <class T>
   ATTUNE_HD ATTUNE_INLINE deformed_terms<T> terms(T const& k, T const& x) const {
     T const zero(0), one(1), half(0.5);
-    auto const small = k < half;
-    T const y = math::select(small, one, zero) + k * x;
+    auto const below_half = k < half;
+    T const y = math::select(below_half, one, zero) + k * x;
     auto const inside = y > zero;
     T const safe = math::select(inside, y, one);
     T power = zero;
-    if (scalar<T>::any(small))
-      power = math::select(small, math::log1p_rate(k, math::select(inside, math::select(small, x, zero), zero)), zero);
-    if (scalar<T>::any(k >= half)) power = math::select(small, power, T(math::log(safe) / math::select(small, one, k)));
+    if (scalar<T>::any(below_half))
+      power =
+          math::select(below_half, math::log1p_rate(k, math::select(inside, math::select(below_half, x, zero), zero)), zero);
+    if (scalar<T>::any(k >= half))
+      power = math::select(below_half, power, T(math::log(safe) / math::select(below_half, one, k)));
     T const p = math::select(inside, math::exp_nonpositive(power), zero);
     T const slope = p / safe;
     return {p, slope, T((one - k) * slope / safe)};
@@ -227,8 +229,8 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
     T sum = zero, lost = zero, slope = zero, bend = zero;
     for (index_t n = 0; n < column.size(); ++n) {
       auto const t = exponential.terms(k, T((column.logit(n) - m) - level));
-      T const next = sum + t.p, part = next - sum;
-      lost = lost + ((sum - (next - part)) + (t.p - part));
+      T const next = math::as_computed(T(sum + t.p)), part = math::as_computed(T(next - sum));
+      lost = lost + ((sum - math::as_computed(T(next - part))) + (t.p - part));
       sum = next;
       slope = slope + t.slope;
       bend = bend + t.bend;

@@ -78,7 +78,7 @@ class pair_tiles {
   void add_pairs(std::span<index_t const> ids, std::span<index_t const> count) {
     if (count.back() > 0) weigh(ids, count);
     for (index_t t = 0; t < index_t(ids.size()); t += product_rows<Arch>) {
-      index_t const some = std::min<index_t>(product_rows<Arch>, index_t(ids.size()) - t);
+      index_t const some = (std::min<index_t>)(product_rows<Arch>, index_t(ids.size()) - t);
       put_rows(t, some, values_.finite() ? count[std::size_t(t + some - 1)] : 0);
     }
     if (values_.finite()) return;
@@ -161,7 +161,7 @@ index_t walk_blocks(Stairs const& stairs, index_t from, index_t to, index_t size
   index_t const rows = index_t(stairs.seen.size());
   std::vector<index_t> ids, count;
   for (index_t first = from; first < to || first == 0; first += size) {
-    index_t const last = std::min(first + size, to);
+    index_t const last = (std::min)(first + size, to);
     tiles.begin_keys();
     load(first, last);
     while (r < rows && stairs.seen[std::size_t(r)] <= last) {

@@ -82,7 +82,7 @@ class line_cells {
     index_t const rows = index_t(stairs.seen.size()), cells = count();
     of_query_.resize(std::size_t(rows));
     for (index_t first = 0; first < rows; first += many) {
-      index_t const n = std::min(many, rows - first);
+      index_t const n = (std::min)(many, rows - first);
       index_t at[many] = {};
       double x[many] = {};
       for (index_t t = 0; t < n; ++t) x[t] = on.q[std::size_t(stairs.query(first + t))];
@@ -205,7 +205,7 @@ class cell_walk {
   void operator()(Finish const& finish) {
     index_t const part = blocks_of_part * cells_.size();
     for (index_t from = 0; from < keys_; from += part, begin_ = end_) {
-      index_t const to = std::min(from + part, keys_);
+      index_t const to = (std::min)(from + part, keys_);
       enter(from, to);
       for (index_t c = 0; c < cells_.count(); ++c) {
         if (c + 1 < cells_.count()) ask(keys_of_[c + 1], to);

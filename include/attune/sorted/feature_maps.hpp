@@ -82,7 +82,7 @@ class nystroem_map {
  public:
   /// k ascending. phi = L^-1 kappa(z, x) with L L' = kappa(z, z) + a jitter of the size of its rounding.
   nystroem_map(nystroem const& op, double tau, std::span<double const> k) : tau_(tau) {
-    index_t const n = index_t(k.size()), most = std::min(op.landmarks, n);
+    index_t const n = index_t(k.size()), most = (std::min)(op.landmarks, n);
     for (index_t m = 0; m < most; ++m) place_.push_back(k[std::size_t((2 * m + 1) * n / (2 * most))]);
     std::size_t const r = place_.size();
     factor_.assign(r * r, 0.0);
@@ -90,7 +90,7 @@ class nystroem_map {
       for (std::size_t b = 0; b <= a; ++b) {
         double sum = kernel(place_[a] - place_[b]) + (a == b ? 1e-13 * double(r) : 0);
         for (std::size_t c = 0; c < b; ++c) sum -= factor_[a * r + c] * factor_[b * r + c];
-        factor_[a * r + b] = a == b ? std::sqrt(std::max(sum, 1e-14)) : sum / factor_[b * r + b];
+        factor_[a * r + b] = a == b ? std::sqrt((std::max)(sum, 1e-14)) : sum / factor_[b * r + b];
       }
   }
   index_t size() const { return index_t(place_.size()); }

@@ -70,11 +70,11 @@ class gaussian_rectangle {
       for (index_t r = box.first; r < box.last; ++r) {
         W const q = q_[std::size_t(r)];
         W farthest = 0, most = unseen_reference<W>(), mass = 0;
-        for (index_t j = box.lo; j < box.hi; ++j) most = std::max(most, kernel_.score(q - k_[std::size_t(j)], no_key));
+        for (index_t j = box.lo; j < box.hi; ++j) most = (std::max)(most, kernel_.score(q - k_[std::size_t(j)], no_key));
         std::fill(one[0], one[0] + one.step(), W(0));
         for (index_t j = box.lo; j < box.hi; ++j) {
           W const s = kernel_.score(q - k_[std::size_t(j)], no_key), w = normalizer::softmax::bound<W>{}.earned(s, most);
-          farthest = std::max(farthest, -s);
+          farthest = (std::max)(farthest, -s);
           mass += w;
           add(one[0], values_[j], w, one.step());
         }
@@ -171,7 +171,7 @@ class gaussian_rectangle {
     constexpr index_t many = series<Arch>::targets;
     W x[most_terms + 1];
     for (index_t at = first; at < last; at += many) {
-      index_t const n = std::min(many, last - at);
+      index_t const n = (std::min)(many, last - at);
       for (index_t t = 0; t < many; ++t) {
         if (t < n) weigh(at + t, x);
         for (int m = 0; m < count; ++m) series_.weights()[m * many + t] = t < n ? x[m] : W(0);
@@ -334,7 +334,7 @@ class gaussian_head {
   W near_rounding() {
     W deepest = 0;
     for (index_t i = 0; i < e_.queries; ++i)
-      if (W const mass = sums_[i][e_.width]; mass > 0) deepest = std::max(deepest, -(sums_.reference(i) + std::log(mass)));
+      if (W const mass = sums_[i][e_.width]; mass > 0) deepest = (std::max)(deepest, -(sums_.reference(i) + std::log(mass)));
     return 0x1p-53 * (16 * (deepest + std::log(W(e_.keys) + 1)) + 2.2 * W(near_type::most_keys) + 400);
   }
 

@@ -105,7 +105,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
     auto const at = std::lower_bound(k.begin(), k.end(), x);
     double d = std::numeric_limits<double>::infinity();
     if (at != k.end()) d = *at - x;
-    if (at != k.begin()) d = std::min(d, x - *(at - 1));
+    if (at != k.begin()) d = (std::min)(d, x - *(at - 1));
     return d / unit;
   };
   std::vector<double> away_of;
@@ -119,20 +119,20 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
   auto const far_apart = [&](std::size_t first, std::size_t at) {
     if (at == first + 1) away = away_of[first];
     double const d = away_of[at];
-    if (std::fabs(d * d - away * away) > 4 && std::max(d, away) > 4) return true;
-    away = std::max(away, d);
+    if (std::fabs(d * d - away * away) > 4 && (std::max)(d, away) > 4) return true;
+    away = (std::max)(away, d);
     return false;
   };
   for_each_run(q, unit, far_apart, [&](std::size_t first, std::size_t last) {
     double farthest = 0;
-    for (std::size_t r = first; r < last; ++r) farthest = std::max(farthest, away_of[r]);
+    for (std::size_t r = first; r < last; ++r) farthest = (std::max)(farthest, away_of[r]);
     gaussian_box box{index_t(first), index_t(last), 0, 0, 0, 0, 0, center(q, first, last), 0, 0};
     double const reach = window_reach(farthest, n, log_share);
     box.lo = count_below(q[first] - reach * unit, false);
     box.hi = count_below(q[last - 1] + reach * unit, true);
     // Every row has at least the mass of its nearest key, and of all keys among the queries.
     double const among = double(count_below(q[last - 1], true) - count_below(q[first], false));
-    double const mass = std::max(std::exp(-farthest * farthest), among * std::exp(-run_width * run_width));
+    double const mass = (std::max)(std::exp(-farthest * farthest), among * std::exp(-run_width * run_width));
     auto const cell_at = [&](index_t j) {
       return std::upper_bound(plan.cells.begin(), plan.cells.end(), j,
                               [](index_t a, gaussian_cell const& c) { return a < c.first; }) -
@@ -140,25 +140,25 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
     };
     box.first_cell = cell_at(box.lo);
     box.last_cell = cell_at(box.hi - 1) + 1;
-    double near = 0;  // keys, each by e^(-d^2/2) of its least distance
+    double near_keys = 0;  // keys, each by e^(-d^2/2) of its least distance
     for (index_t c = box.first_cell; c < box.last_cell; ++c) {
       gaussian_cell const& cell = plan.cells[std::size_t(c)];
-      double const d = std::max(0.0, std::fabs(cell.center - box.center) / unit - run_width);
-      near += double(cell.last - cell.first) * std::exp(-d * d / 2);
+      double const d = (std::max)(0.0, std::fabs(cell.center - box.center) / unit - run_width);
+      near_keys += double(cell.last - cell.first) * std::exp(-d * d / 2);
     }
     double const pairs = double(last - first) * double(box.hi - box.lo), cells = double(box.last_cell - box.first_cell);
     for (int p = 1; p <= most_terms; ++p) {
-      if (bounds.left_out(p) * near > share / 2 * mass) continue;
+      if (bounds.left_out(p) * near_keys > share / 2 * mass) continue;
       if (1.5 * p * (double(last - first) + cells * p) >= pairs) break;
-      box.missing = bounds.left_out(p) * near;
-      box.size = bounds.taken(p) * near;
+      box.missing = bounds.left_out(p) * near_keys;
+      box.size = bounds.taken(p) * near_keys;
       // Far from its keys a series is a small difference of large terms; farther still both are 0.
       bool const cancels = box.size > 1e4 * mass && box.rounding(p) > share / 4 * mass;
       if (cancels || mass < 1e-250) break;
       box.order = p;
       box.lo = plan.cells[std::size_t(box.first_cell)].first;
       box.hi = plan.cells[std::size_t(box.last_cell - 1)].last;
-      plan.most_terms = std::max(plan.most_terms, p);
+      plan.most_terms = (std::max)(plan.most_terms, p);
       break;
     }
     plan.boxes.push_back(box);

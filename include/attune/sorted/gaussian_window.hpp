@@ -29,9 +29,9 @@ struct gaussian_certificate {
   /// |lse - exact| <= lse(), before rounding to the tensor's type. Infinite where nothing is promised.
   double lse() const { return share() < 1 ? share() / (1 - share()) : std::numeric_limits<double>::infinity(); }
   void include(gaussian_certificate const& other) {
-    discarded = std::max(discarded, other.discarded);
-    truncated = std::max(truncated, other.truncated);
-    rounded = std::max(rounded, other.rounded);
+    discarded = (std::max)(discarded, other.discarded);
+    truncated = (std::max)(truncated, other.truncated);
+    rounded = (std::max)(rounded, other.rounded);
     boxes += other.boxes;
     expanded += other.expanded;
   }

@@ -81,8 +81,8 @@ struct hybrid_certificate {
   /// |lse - exact| <= lse(), likewise.
   double lse() const { return discarded / (1 - discarded) + rounded; }
   void include(hybrid_certificate const& other) {
-    discarded = std::max(discarded, other.discarded);
-    rounded = std::max(rounded, other.rounded);
+    discarded = (std::max)(discarded, other.discarded);
+    rounded = (std::max)(rounded, other.rounded);
     visible += other.visible;
     scored += other.scored;
   }
@@ -166,7 +166,7 @@ class hybrid_head {
       W const rounded = rounding(i, scored_[std::size_t(i)]), lost = bounds_.lost(i);
       // Of what was lost, in terms of the mass that was summed, or of what the row has at least whatever the rounding of sums.
       if (lost > -math::infinity<W>())
-        row.discarded = std::min(1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost)), std::exp(lost - bounds_.found(i)));
+        row.discarded = (std::min)(1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost)), std::exp(lost - bounds_.found(i)));
       row.rounded = sums_[i][e_.width] == 0 ? 0 : rounded;
       row.visible = seen_[std::size_t(i)].size();
       row.scored = index_t(scored_[std::size_t(i)]);
@@ -268,15 +268,15 @@ class hybrid_head {
   }
   /// Rectangles, and the short stretches beside them: two parts in the order of positions.
   void cut(visibility const& sees) {
-    near_stretches near(e_.queries);
+    near_stretches stretches(e_.queries);
     for_each_visible(
         sees, on_, near_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           rectangles_.emplace_back(std::vector<index_t>(queries.begin(), queries.end()),
                                    std::vector<index_t>(keys.begin(), keys.end()));
         },
-        [&](index_t i, index_t first, index_t last) { near.add(i, first, last); });
-    near.for_each_part(e_.queries, [&](key_order_part part) { parts_.push_back(std::move(part)); });
+        [&](index_t i, index_t first, index_t last) { stretches.add(i, first, last); });
+    stretches.for_each_part(e_.queries, [&](key_order_part part) { parts_.push_back(std::move(part)); });
   }
 
   void run(key_order_part const& part) {
@@ -311,10 +311,11 @@ class hybrid_head {
   /// score, B the most of the other part and u the unit roundoff of T: a logit relative to the greatest one is off by
   /// u ((D + 5) B + 7 a_j + a_max), and sum_j w_j a_j <= B - lse + ln n; 4 u per exponential, n u per sum.
   W rounding(index_t i, W n) {
-    W const lse = log_mass(i), far = bounds_.product(i, longest_), width = Scores::has_vectors ? W(in_.q.extents().feature) : 0;
+    W const lse = log_mass(i), product = bounds_.product(i, longest_),
+            width = Scores::has_vectors ? W(in_.q.extents().feature) : 0;
     if (lse == -math::infinity<W>()) return 0;
-    W const drop = std::max(W(0), far - lse) + std::log(n + 1);
-    return unit * (2 * ((width + 5) * far + 8 * drop + 4) + 2.2 * n + 140);
+    W const drop = (std::max)(W(0), product - lse) + std::log(n + 1);
+    return unit * (2 * ((width + 5) * product + 8 * drop + 4) + 2.2 * n + 140);
   }
 
   // ---- the sink ------------------------------------------------------------------------------------------------------------

@@ -173,13 +173,13 @@ class near_stretches {
     for (std::vector<key_interval> const& rows : of_row_)
       for (index_t begin = 0; begin < index_t(rows.size()); begin += most) {
         key_order_part part;
-        key_interval used{std::numeric_limits<index_t>::max(), 0};
-        for (index_t i = begin; i < std::min(begin + most, index_t(rows.size())); ++i) {
+        key_interval used{(std::numeric_limits<index_t>::max)(), 0};
+        for (index_t i = begin; i < (std::min)(begin + most, index_t(rows.size())); ++i) {
           key_interval const w = rows[std::size_t(i)];
           if (w.empty()) continue;
           part.queries.push_back(i);
           part.windows.push_back(w);
-          used = {std::min(used.first, w.first), std::max(used.last, w.last)};
+          used = {(std::min)(used.first, w.first), (std::max)(used.last, w.last)};
         }
         if (used.empty()) continue;
         for (key_interval& w : part.windows) w = {w.first - used.first, w.last - used.first};
@@ -205,23 +205,23 @@ class row_bounds {
   double found(index_t i) const { return found_[std::size_t(i)]; }
   double lost(index_t i) const { return lost_[std::size_t(i)]; }
   /// The row has at least e^log_mass.
-  void find(index_t i, double log_mass) { found_[std::size_t(i)] = std::max(found_[std::size_t(i)], log_mass); }
+  void find(index_t i, double log_mass) { found_[std::size_t(i)] = (std::max)(found_[std::size_t(i)], log_mass); }
   /// Of keys whose norms are at most `longest`, those farther away than this hold at most tolerance / visible of the row each.
   double radius(index_t i, double tau, double longest, double visible) const {
     double const room = product(i, longest) - found_[std::size_t(i)] + std::log(visible) - std::log(tolerance_);
-    return std::sqrt(tau * std::max(room, 0.0)) * (1 + 1e-9);
+    return std::sqrt(tau * (std::max)(room, 0.0)) * (1 + 1e-9);
   }
   /// `count` keys at a distance of at least d were left out.
   void lose(index_t i, double count, double d, double tau, double longest) {
     if (count == 0) return;
     double const a = d * d / tau, more = std::log(count) + product(i, longest) - a * (1 - 1e-15);
     double& sum = lost_[std::size_t(i)];
-    double const high = std::max(sum, more), low = std::min(sum, more);
+    double const high = (std::max)(sum, more), low = (std::min)(sum, more);
     sum = high == none ? none : high + std::log1p(std::exp(low - high)) + 1e-15;
   }
   double product(index_t i, double longest) const {
     double const reach = reach_[std::size_t(i)] * longest;
-    return reach <= std::numeric_limits<double>::max() ? reach : std::numeric_limits<double>::infinity();
+    return reach <= (std::numeric_limits<double>::max)() ? reach : std::numeric_limits<double>::infinity();
   }
 
  private:
@@ -265,14 +265,14 @@ key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<in
   for (index_t const i : queries) {
     double const q = on.q[std::size_t(i)], t = tau[std::size_t(i)];
     index_t const at = std::lower_bound(k.begin(), k.end(), q) - k.begin();
-    index_t const near = at == n || (at > 0 && q - k[std::size_t(at - 1)] < k[std::size_t(at)] - q) ? at - 1 : at;
-    bounds.find(i, score_at(i, keys[std::size_t(near)]));
+    index_t const nearest = at == n || (at > 0 && q - k[std::size_t(at - 1)] < k[std::size_t(at)] - q) ? at - 1 : at;
+    bounds.find(i, score_at(i, keys[std::size_t(nearest)]));
     double const radius = rule.kind == window_kind::radius ? std::sqrt(-t * std::log(rule.eps))
                                                            : bounds.radius(i, t, longest, double(seen[std::size_t(i)].size()));
     key_interval w{0, n};
     if (rule.kind == window_kind::neighbours)
-      w = {std::max(at - rule.keys / 2, index_t(0)), std::min(at - rule.keys / 2 + rule.keys, n)};
-    if (rule.kind != window_kind::neighbours && radius <= std::numeric_limits<double>::max())
+      w = {(std::max)(at - rule.keys / 2, index_t(0)), (std::min)(at - rule.keys / 2 + rule.keys, n)};
+    if (rule.kind != window_kind::neighbours && radius <= (std::numeric_limits<double>::max)())
       w = {std::lower_bound(k.begin(), k.end(), q - radius) - k.begin(),
            std::upper_bound(k.begin(), k.end(), q + radius) - k.begin()};
     if (w.empty()) w = {at, at};
@@ -283,7 +283,7 @@ key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<in
     if (w.empty()) continue;
     part.queries.push_back(i);
     part.windows.push_back(w);
-    used = {std::min(used.first, w.first), std::max(used.last, w.last)};
+    used = {(std::min)(used.first, w.first), (std::max)(used.last, w.last)};
   }
   if (used.empty()) return part;
   part.keys.assign(keys.begin() + used.first, keys.begin() + used.last);

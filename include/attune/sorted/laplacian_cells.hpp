@@ -21,7 +21,7 @@ struct weigh_laplacian {
   static constexpr std::size_t numbers = 2;
   template <class B>
   ATTUNE_INLINE B operator()(B const (&q)[2], B const (&k)[2]) const {
-    return xsimd::min(q[0] * k[0], q[1] * k[1]);
+    return (xsimd::min)(q[0] * k[0], q[1] * k[1]);
   }
 };
 
@@ -101,7 +101,7 @@ class laplacian_cells {
     if (fits_) return *fits_;
     auto const [least_q, most_q] = std::minmax_element(on_.q.begin(), on_.q.end());
     auto const [least_k, most_k] = std::minmax_element(on_.k.begin(), on_.k.end());
-    double const least = std::min(*least_q, *least_k), most = std::max(*most_q, *most_k), value = largest_value(v_, b_, h_);
+    double const least = (std::min)(*least_q, *least_k), most = (std::max)(*most_q, *most_k), value = largest_value(v_, b_, h_);
     fits_ = (most - least) / tau_ <= longest && (value == 0 || (value >= 1e-150 && value <= 1e230));
     if (*fits_) {
       double const center = least + (most - least) / 2;
@@ -117,7 +117,7 @@ class laplacian_cells {
     constexpr std::size_t lanes = batch::size;
     for (auto& x : to) x.resize(at.size());
     for (std::size_t n = 0; n < at.size(); n += lanes) {
-      std::size_t const some = std::min(lanes, at.size() - n);
+      std::size_t const some = (std::min)(lanes, at.size() - n);
       alignas(64) double x[lanes] = {}, e[lanes];
       for (std::size_t l = 0; l < some; ++l) x[l] = sign * ((at[n + l] - center) / tau_);
       for (int side = 0; side < 2; ++side) {

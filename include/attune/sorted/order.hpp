@@ -119,7 +119,7 @@ void climb_levels(staircase const& stairs, index_t shortest, sorted_runs<W>& by_
     index_t const n = seen[std::size_t(r)], whole = n / shortest * shortest;
     if (whole < n) row(stairs.query(r), keys(whole, n).first, keys(whole, n).last);
   }
-  auto const end_of_keys = [&](index_t j) { return std::min(j, most); };
+  auto const end_of_keys = [&](index_t j) { return (std::min)(j, most); };
   for (index_t size = shortest; size <= most; size *= 2) {
     for (index_t start = 0; start <= most; start += size) {
       index_t const middle = start + size / 2, end = start + size;

@@ -53,7 +53,7 @@ class panels {
       if (step == 1 && f + columns <= width_)
         widen(to, row + f);
       else
-        for (index_t c = 0; c < std::min(columns, width_ - f); ++c) to[c] = double(row[(f + c) * step]);
+        for (index_t c = 0; c < (std::min)(columns, width_ - f); ++c) to[c] = double(row[(f + c) * step]);
       for (int v = 0; v < tile::vectors; ++v)  // 0 times a number is 0 if it is finite
         zero[v] = simd::multiply_add(batch(0.0), batch::load_aligned(to + v * tile::lanes), zero[v]);
     }

@@ -121,7 +121,7 @@ double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]]
     for (index_t j = 0; j < x.extents().position; ++j) {
       double const* const row = x.row(b, h, j);
       for (index_t f = 0; f < x.extents().feature; ++f)
-        if (double const a = math::abs(row[f * x.steps().feature]); a <= std::numeric_limits<double>::max())
+        if (double const a = math::abs(row[f * x.steps().feature]); a <= (std::numeric_limits<double>::max)())
           most = a > most ? a : most;
     }
   return most;

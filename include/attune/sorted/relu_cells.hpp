@@ -19,7 +19,7 @@ struct weigh_relu {
   static constexpr std::size_t numbers = 1;
   template <class B>
   ATTUNE_INLINE B operator()(B const (&q)[1], B const (&k)[1]) const {
-    return xsimd::max(q[0] - k[0], B(0.0));
+    return (xsimd::max)(q[0] - k[0], B(0.0));
   }
 };
 
@@ -50,7 +50,7 @@ class relu_far {
     for (index_t p = 0; p < values.count(); ++p) add_panel(keys, values.panel(p), sums_.panel(p), moments_.panel(p));
   }
   void add_to(double* row, double& mass, double const* earlier, index_t i, index_t c) const {
-    double const x = std::max(of_.q[0][std::size_t(i)] - cells_.edge(c), 0.0);  // below 0: left of all keys
+    double const x = (std::max)(of_.q[0][std::size_t(i)] - cells_.edge(c), 0.0);  // below 0: left of all keys
     cell_rows<Arch>::add_to(row, earlier, c, moments_, 1, sums_, x);
     mass += moments_.mass(c) + x * sums_.mass(c);
   }

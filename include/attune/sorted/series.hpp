@@ -38,7 +38,7 @@ class series {
     begin(count);
     double x[sources], by[sources];
     for (index_t at = first; at < last; at += sources) {
-      index_t const n = std::min(sources, last - at);
+      index_t const n = (std::min)(sources, last - at);
       for (index_t s = 0; s < n; ++s) {
         x[s] = start(at + s);
         by[s] = ratio(at + s);
@@ -61,7 +61,8 @@ class series {
   template <class Weight>
   void add(double const* rows, index_t step, index_t n, Weight const& weight) {
     for (index_t at = 0; at < n; at += sources)
-      add_in_tiles(rows + at * step, step, std::min(sources, n - at), [&](index_t s, index_t m) { return weight(at + s, m); });
+      add_in_tiles(rows + at * step, step, (std::min)(sources, n - at),
+                   [&](index_t s, index_t m) { return weight(at + s, m); });
   }
   void end() {
     for (index_t f = 0; f < width_; ++f)

@@ -20,7 +20,7 @@ namespace attune::sorted {
 
 /// Rules that intersect. Documents are given as one id per position, ascending (packed sequences), and must outlive the value.
 class visibility {
-  static constexpr index_t unlimited = std::numeric_limits<index_t>::max();
+  static constexpr index_t unlimited = (std::numeric_limits<index_t>::max)();
 
  public:
   static visibility const full, causal;
@@ -74,12 +74,12 @@ class visibility {
       if (documents_) {
         index_t const id = query_document_[std::size_t(i)];
         while (begin < keys && key_document_[std::size_t(begin)] < id) ++begin;
-        for (end = std::max(begin, end); end < keys && key_document_[std::size_t(end)] == id; ++end) {
+        for (end = (std::max)(begin, end); end < keys && key_document_[std::size_t(end)] == id; ++end) {
         }
-        k = {std::max(k.first, begin), std::min(k.last, end)};
+        k = {(std::max)(k.first, begin), (std::min)(k.last, end)};
       }
       k.first = std::clamp<index_t>(k.first, 0, keys);
-      k.last = std::max(k.first, std::min(k.last, keys));
+      k.last = (std::max)(k.first, (std::min)(k.last, keys));
       seen[std::size_t(i)] = k;
     }
     return seen;

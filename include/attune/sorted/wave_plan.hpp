@@ -40,7 +40,7 @@ struct wave_plan {
   /// As few waves as do; nothing if that takes more than most_waves.
   static std::optional<wave_plan> of(double reach, double missing) {
     // Images: of the two nearest one may lie as near as far, the other no nearer than reach + far, those behind them
-    // much farther: less than 3 e^(-far^2). Waves after the last: less than erfc(h M / 2) <= e^(-(h M / 2)^2).
+    // much farther: less than 3 e^(-farthest^2). Waves after the last: less than erfc(h M / 2) <= e^(-(h M / 2)^2).
     double const most = enough(reach, missing);
     if (!(most <= most_waves)) return std::nullopt;
     wave_plan plan{step_for(reach, missing), int(most), missing};
@@ -50,8 +50,8 @@ struct wave_plan {
 
  private:
   static double step_for(double reach, double missing) {
-    double const far = std::sqrt(-std::log(missing / 8));  // e^(-far^2) is an eighth of it
-    return 2 * std::numbers::pi / (reach + far);
+    double const farthest = std::sqrt(-std::log(missing / 8));  // e^(-farthest^2) is an eighth of it
+    return 2 * std::numbers::pi / (reach + farthest);
   }
 };
 
@@ -59,7 +59,7 @@ struct wave_plan {
 /// them.
 struct wave_box {
   index_t first, last, first_key, last_key;
-  double near;
+  double within;
   wave_plan waves;
 };
 
@@ -78,10 +78,10 @@ class wave_boxes {
   wave_boxes(std::span<double const> q, std::span<double const> k, double tolerance) : tolerance_(tolerance) {
     auto const [least_q, most_q] = std::minmax_element(q.begin(), q.end());
     auto const [least_k, most_k] = std::minmax_element(k.begin(), k.end());
-    least_ = std::min(*least_q, *least_k);
-    range_ = (std::max(*most_q, *most_k) - least_) * (1 + 1e-12);
+    least_ = (std::min)(*least_q, *least_k);
+    range_ = ((std::max)(*most_q, *most_k) - least_) * (1 + 1e-12);
     if (!(range_ <= longest)) return;
-    cells_ = std::clamp<index_t>(index_t(std::min(2 * range_, double(most_cells))), 1, most_cells);
+    cells_ = std::clamp<index_t>(index_t((std::min)(2 * range_, double(most_cells))), 1, most_cells);
     if (range_ > 1e-200) width_ = range_ / double(cells_);
     queries_ = sort(q, cell_of_query_);
     keys_ = sort(k, cell_of_key_);
@@ -105,7 +105,7 @@ class wave_boxes {
     double const per_unit = 1 / width_;
     cell_of.reserve(x.size());
     for (double const at : x)
-      cell_of.push_back(static_cast<unsigned char>(std::min(int((at - least_) * per_unit), int(cells_) - 1)));
+      cell_of.push_back(static_cast<unsigned char>((std::min)(int((at - least_) * per_unit), int(cells_) - 1)));
     std::vector<index_t> before(std::size_t(cells_) + 1, 0);
     for (unsigned char const c : cell_of) ++before[std::size_t(c) + 1];
     for (std::size_t c = 1; c < before.size(); ++c) before[c] += before[c - 1];
@@ -124,7 +124,7 @@ class wave_boxes {
       at_end.push_back(mass / double(keys_.back()));
     }
     for (std::size_t c = 0; c < std::size_t(cells_); ++c)
-      share_.push_back(std::max(least_share, std::min(at_end[c], at_end[c + 1]) / 2));
+      share_.push_back((std::max)(least_share, (std::min)(at_end[c], at_end[c + 1]) / 2));
   }
 
   struct estimate {
@@ -137,15 +137,18 @@ class wave_boxes {
     // In rows: what a query costs besides, mostly its pairs in its block, and a key, mostly its way into the block; and a block has
     // a tile of queries, however few.
     constexpr double by_query = 24, by_key = 30, least_queries = 0.12;
-    double const by_row = by_waves * tolerance_ * share, near = std::sqrt(-std::log(by_distance * tolerance_ * share));
-    index_t const beyond = index_t(std::min(std::ceil(near / width_), double(cells_)));
+    double const by_row = by_waves * tolerance_ * share, within = std::sqrt(-std::log(by_distance * tolerance_ * share));
+    index_t const beyond = index_t((std::min)(std::ceil(within / width_), double(cells_)));
     estimate e{
-        {first, last, std::max<index_t>(0, first - beyond), std::min(cells_, last + beyond), near * (1 - 1e-9), {}}, 0, 0, 0};
+        {first, last, (std::max<index_t>)(0, first - beyond), (std::min)(cells_, last + beyond), within * (1 - 1e-9), {}},
+        0,
+        0,
+        0};
     double const keys = double(keys_[std::size_t(e.box.last_key)] - keys_[std::size_t(e.box.first_key)]);
-    e.reach = double(std::max(last - e.box.first_key, e.box.last_key - first)) * width_ * (1 + 1e-9);
-    e.missing = std::min(by_row * double(keys_.back()) / std::max(keys, 1.0), by_waves * tolerance_);
+    e.reach = double((std::max)(last - e.box.first_key, e.box.last_key - first)) * width_ * (1 + 1e-9);
+    e.missing = (std::min)(by_row * double(keys_.back()) / (std::max)(keys, 1.0), by_waves * tolerance_);
     double const rows = 2 * wave_plan::enough(e.reach, e.missing) + 1;
-    e.work = (rows + by_query) * std::max(double(queries(first, last)), least_queries * keys) + (rows + by_key) * keys;
+    e.work = (rows + by_query) * (std::max)(double(queries(first, last)), least_queries * keys) + (rows + by_key) * keys;
     return e;
   }
 
@@ -161,7 +164,7 @@ class wave_boxes {
       least.work = std::numeric_limits<double>::infinity();
       double share = 1;
       for (index_t first = last; first-- > 0;) {
-        if (queries(first, first + 1) > 0) share = std::min(share, share_[std::size_t(first)]);
+        if (queries(first, first + 1) > 0) share = (std::min)(share, share_[std::size_t(first)]);
         double const work = of[std::size_t(first)].work + (queries(first, last) > 0 ? estimate_of(first, last, share).work : 0);
         if (work < least.work) least = {first, share, work};
       }

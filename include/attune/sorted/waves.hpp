@@ -57,7 +57,7 @@ class wave_table {
   void absorb(index_t count, Place const& u, panels<Arch> const& values) {
     for (index_t s = 0; s < count; s += at_once) {
       alignas(64) double x[at_once] = {}, there[at_once] = {};
-      for (index_t l = 0; l < std::min<index_t>(at_once, count - s); ++l) x[l] = u(s + l), there[l] = 1;
+      for (index_t l = 0; l < (std::min<index_t>)(at_once, count - s); ++l) x[l] = u(s + l), there[l] = 1;
       waves_of_keys(x, there, of_keys_.data() + s);
     }
     for (index_t r = 0; r < rows_; r += tile::lanes) {
@@ -175,14 +175,14 @@ struct lone_row {
     double const unit = std::sqrt(tau), q = on.q[std::size_t(i)];
     auto const apart = [&](index_t j) { return (q - on.k[std::size_t(j)]) / unit; };
     double away = std::numeric_limits<double>::infinity(), farthest = 0;
-    for (index_t j = 0; j < count; ++j) away = std::min(away, std::fabs(apart(j)));
+    for (index_t j = 0; j < count; ++j) away = (std::min)(away, std::fabs(apart(j)));
     reference = -away * away;
     double const reach = window_reach(away, double(count), std::log(tolerance / 4));
     for (index_t j = 0; j < count; ++j) {
       double const x = apart(j);
       if (!(std::fabs(x) <= reach)) continue;
       double const w = normalizer::softmax::bound<double>{}.earned(-x * x, reference);
-      farthest = std::max(farthest, x * x);
+      farthest = (std::max)(farthest, x * x);
       mass += w;
       ++met;
       index_t const step = in.v.steps().feature;
@@ -259,7 +259,7 @@ double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, l
   for (std::size_t n = 0; n < stairs_of.size() && finite; ++n) {
     wave_box const& box = line.boxes()[n];
     box_stairs const& own = stairs_of[n];
-    double const center = line.center(box), beyond = std::exp(-box.near * box.near);
+    double const center = line.center(box), beyond = std::exp(-box.within * box.within);
     wave_table<Arch> table(box.waves, size, e.width);
     // Query r of the box has met the first `met` of its keys, `waved` of them by waves.
     auto const end_row = [&](index_t r, index_t waved, index_t met, double* row, double mass) {

@@ -280,7 +280,7 @@ class altered_rows {
     index_t const later = d == defect::first_key_beyond ? -1 : d == defect::first_key_missing ? 1 : 0;
     index_t from = 0;
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last)) {
-      for (index_t j = std::max(from, k.first + later); j < std::min(p_.keys, k.last + longer); ++j) keys.push_back(j);
+      for (index_t j = (std::max)(from, k.first + later); j < (std::min)(p_.keys, k.last + longer); ++j) keys.push_back(j);
       from = keys.empty() ? 0 : keys.back() + 1;
     }
     if (d == defect::marked_keys_missing) std::erase_if(keys, [&](index_t j) { return marked_[std::size_t(j)]; });
@@ -299,7 +299,7 @@ class altered_rows {
   void count(defect d, index_t b, index_t h, index_t i, row<T>& r) const {
     index_t const k = mask::count(op_.mask, p_.row(b, h, i));
     index_t const taken = d == defect::count_plus_one      ? k + 1
-                          : d == defect::count_minus_one   ? std::max<index_t>(k - 1, 1)
+                          : d == defect::count_minus_one   ? (std::max<index_t>)(k - 1, 1)
                           : d == defect::count_of_all_keys ? p_.keys
                                                            : k;
     if (taken == k || k == 0) return;
@@ -321,7 +321,7 @@ class altered_rows {
   template <class T, class Bound>
   T value(defect d, Bound const& f, index_t b, index_t h, index_t j, index_t c) const {
     index_t head = d == defect::heads_interleaved ? h % p_.value_heads : p_.group(h, p_.value_heads);
-    if (d == defect::values_one_late) j = std::min(j + 1, p_.keys - 1);
+    if (d == defect::values_one_late) j = (std::min)(j + 1, p_.keys - 1);
     if (d == defect::values_by_position) {
       index_t const place = j * p_.value_heads + head;
       head = place / p_.keys;

@@ -153,15 +153,15 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
     auto const by_row_term = coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
     // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a row.
-    double const terms = std::fmin(16, std::fmax(1, double(std::min(p.keys, p.queries))));
+    double const terms = std::fmin(16, std::fmax(1, double((std::min)(p.keys, p.queries))));
     for (std::size_t f = 0; f < to.fields.size(); ++f) {
       to.shapes[f] = g.fields[f].extents;
       for (std::size_t n = 0; n < g.fields[f].values.size(); ++n) {
         rounded const& x = g.fields[f].values[n];
         bounded_number r;
         r.value = x.value;
-        double const exact = 2 * own * eps * x.total(), small = by_underflow.fields[f].values[n].size,
-                     rough = small + (coarse ? weights.unit * x.size : 0),
+        double const exact = 2 * own * eps * x.total(), least = by_underflow.fields[f].values[n].size,
+                     rough = least + (coarse ? weights.unit * x.size : 0),
                      row_term = by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size,
                      all = exact + rough + row_term + 16 * number.least;
         double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;

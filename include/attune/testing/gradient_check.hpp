@@ -223,7 +223,7 @@ void check_direction(gradient_line& to, std::vector<checked_numbers> const& numb
   for (moved const& m : all) *m.x = m.low;
   difference -= value();
   for (moved const& m : all) *m.x = m.there;
-  to.magnitude = std::max(to.magnitude, double(magnitude));
+  to.magnitude = (std::max)(to.magnitude, double(magnitude));
   to.differences.allowed = bound * to.magnitude;
   note_error(to.differences, digits50(difference * digits50(0x1p29) - expected), {0, 0, 0, 0});
 }
@@ -274,8 +274,8 @@ gradient_report check_gradients(Op const& op, problem_extents const& extents, st
     gradient_line& line = report.lines.emplace_back();
     line.name = name;
     exact.push_back(&x);
-    for (digits50 const& y : x.values) line.magnitude = std::max(line.magnitude, double(math::abs(y)));
-    report.magnitude = std::max(report.magnitude, line.magnitude);
+    for (digits50 const& y : x.values) line.magnitude = (std::max)(line.magnitude, double(math::abs(y)));
+    report.magnitude = (std::max)(report.magnitude, line.magnitude);
   });
   detail::check_cpu<double>(report, &gradient_line::cpu_double, op, p, exact, options.threads);
   detail::check_cpu<float>(report, &gradient_line::cpu_float, op, p, exact, options.threads);

@@ -69,7 +69,7 @@ inline std::string printed(gradient_line const& l, std::size_t width) {
   char number[32];
   std::snprintf(number, sizeof number, "%8.1e", l.magnitude);
   std::string s = (l.passed() ? "ok    " : "WRONG ") + l.name;
-  s.resize(std::max(width, s.size()), ' ');
+  s.resize((std::max)(width, s.size()), ' ');
   s += std::string("  up to ") + number;
   if (l.differences.compared > 0) s += "; " + printed("differences", l.differences);
   if (l.cpu_double.compared > 0) s += "; " + printed("cpu<double>", l.cpu_double);
@@ -82,7 +82,7 @@ inline std::string printed(gradient_line const& l, std::size_t width) {
 /// One line for each gradient: how large it is, and by how much each route misses it; where, if by too much.
 inline std::ostream& operator<<(std::ostream& to, gradient_report const& r) {
   std::size_t width = r.directions.name.size();
-  for (gradient_line const& l : r.lines) width = std::max(width, l.name.size());
+  for (gradient_line const& l : r.lines) width = (std::max)(width, l.name.size());
   width += 6;
   for (gradient_line const& l : r.lines) to << detail::printed(l, width) << '\n';
   if (r.directions.differences.compared > 0) to << detail::printed(r.directions, width) << '\n';

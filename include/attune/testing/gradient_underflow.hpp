@@ -25,7 +25,7 @@ class gradient_underflow {
   using normalizer = typename Op::normalizer_policy;
   static constexpr normalizer_traits is = normalizer::traits;
   static constexpr int pairs = Op::contractions::size;
-  using D = dual<double, std::max(pairs, 2)>;  // by the contractions of a pair, by the extreme logits, or by one number
+  using D = dual<double, (std::max)(pairs, 2)>;  // by the contractions of a pair, by the extreme logits, or by one number
 
  public:
   gradient_underflow(Op const& op, inputs<Op, view> const& in, problem_shape const& p, cotangents<Op, view> const& d,

@@ -53,7 +53,7 @@ struct number_format {
 constexpr number_format format_of(storage s) {
   switch (s) {
     case storage::fp64:
-      return {0x1p-53, 0x1p-1022, 0x1p-1074, std::numeric_limits<double>::max()};
+      return {0x1p-53, 0x1p-1022, 0x1p-1074, (std::numeric_limits<double>::max)()};
     case storage::fp32:
       return {0x1p-24, 0x1p-126, 0x1p-149, 0x1.fffffep127};
     case storage::fp16:

@@ -125,13 +125,13 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
   add("flat", "long sums; a sink or ground of a size with the keys", e, scaled(1. / 16), as_drawn);
   problem_extents two = e;
   two.keys = 2;
-  two.queries = std::min<index_t>(e.queries, 2);
+  two.queries = (std::min<index_t>)(e.queries, 2);
   add("two keys", "sink, ground, K: nothing is diluted", two, {}, as_drawn);
   add("two keys, flat", "a sink near the lse", two, scaled(1. / 16), as_drawn);
   for (index_t n : {63, 64, 65, 127, 128, 129}) {
     problem_extents edge = e;
     edge.keys = n;
-    edge.queries = std::min(e.queries, n);
+    edge.queries = (std::min)(e.queries, n);
     add("block edge", "tails of tiles", edge, {}, as_drawn);
     if (!all.empty() && all.back()->name == "block edge") all.back()->name += " " + std::to_string(n);
   }

@@ -102,7 +102,7 @@ struct scalar<testing::rounded> {
   static T infinity() { return T(std::numeric_limits<double>::infinity()); }
   static T lowest() { return T(std::numeric_limits<double>::lowest()); }
   static T epsilon() { return T(std::numeric_limits<double>::epsilon()); }
-  static T least() { return T(std::numeric_limits<double>::min()); }
+  static T least() { return T((std::numeric_limits<double>::min)()); }
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
   static bool all(bool c) { return c; }

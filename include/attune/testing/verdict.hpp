@@ -96,7 +96,7 @@ class judge {
   };
   /// The residual at the sampled rows: out, then lse and ground weight where they were given.
   void sample() {
-    index_t const all = p_.batch * p_.heads * p_.queries, taken = std::min(all, std::max<index_t>(how_.rows, 1));
+    index_t const all = p_.batch * p_.heads * p_.queries, taken = (std::min)(all, (std::max<index_t>)(how_.rows, 1));
     for (index_t n = 0; n < taken; ++n) {
       index_t const row = n * all / taken;
       sampled_.push_back({row / (p_.queries * p_.heads), row / p_.queries % p_.heads, row % p_.queries});
@@ -190,7 +190,8 @@ class judge {
   void by_keys() {
     using matrix = Eigen::MatrixXd;
     index_t const keys = p_.keys, width = p_.value_width;
-    index_t const rows = std::min<index_t>(index_t(sampled_.size()), index_t(4e9) / std::max<index_t>(1, keys * keys * width));
+    index_t const rows =
+        (std::min<index_t>)(index_t(sampled_.size()), index_t(4e9) / (std::max<index_t>)(1, keys * keys * width));
     if (keys == 0 || rows * width < 2 * keys) return;
     matrix of_keys = matrix::Zero(rows * width, keys);
     Eigen::VectorXd residual = Eigen::VectorXd::Zero(rows * width);
@@ -223,7 +224,7 @@ class judge {
     for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
       std::vector<double> mean(report_.by_key.size(), 0);
       for (index_t first = 0; first < keys; first += tile) {
-        index_t const n = std::min(tile, keys - first);
+        index_t const n = (std::min)(tile, keys - first);
         double const average = acts.segment(first, n).mean();
         std::fill_n(mean.begin() + first, n, average);
       }

@@ -291,7 +291,7 @@ TEST_CASE("waves: boxes have every query, and every key that is near one of thei
               index_t const c = index_t(line.cell_of_key(j));
               double const x = q[std::size_t(i)] - k[std::size_t(j)];
               if (c < box.first_key || c >= box.last_key) {
-                missed += std::fabs(x) < box.near;
+                missed += std::fabs(x) < box.within;
                 continue;
               }
               if ((i + j) % 19 != 0) continue;

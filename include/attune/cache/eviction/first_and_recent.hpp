@@ -20,7 +20,7 @@ namespace attune::eviction {
 /// Source:   StreamingLLM, Xiao et al. 2024, named by Scalar Sort.
 inline std::vector<index_t> keep_first_and_recent(std::size_t n, std::size_t first, std::size_t recent) {
   std::vector<index_t> kept;
-  std::size_t const head = std::min(n, first), tail = n - std::min(n - head, recent);
+  std::size_t const head = (std::min)(n, first), tail = n - (std::min)(n - head, recent);
   for (std::size_t j = 0; j < head; ++j) kept.push_back(index_t(j));
   for (std::size_t j = tail; j < n; ++j) kept.push_back(index_t(j));
   return kept;

@@ -38,7 +38,7 @@ void receive(std::span<T> received, std::span<T const> weights) {
 template <class T>
 std::vector<index_t> keep_heavy_hitters(std::span<T const> received, std::size_t budget) {
   detail::require_numbers("eviction::keep_heavy_hitters", "received", received);
-  std::size_t const n = received.size(), kept = std::min(budget, n), recent = std::min(n, budget - budget / 2);
+  std::size_t const n = received.size(), kept = (std::min)(budget, n), recent = (std::min)(n, budget - budget / 2);
   std::vector<index_t> order(n - recent);  // of the rest, heavy ones first
   std::iota(order.begin(), order.end(), index_t{0});
   std::size_t const heavy = kept - recent;

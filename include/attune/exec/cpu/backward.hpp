@@ -54,11 +54,11 @@ class gradient_rows {
       std::size_t count = 0;
       for (index_t i = begin; i < last && count < tiles.size(); i += tile::queries, ++count) {
         tile const& made = tiles[count].emplace(c_, b, h, i, resident + index_t(count) * tile::resident_scratch(p), scratch);
-        hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
+        hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
       }
       T* const gated = tile::gated_values(scratch, p);
       for (index_t j = hull.first; j < hull.last; j += tile::block) {
-        index_t const end = std::min(j + tile::block, hull.last);
+        index_t const end = (std::min)(j + tile::block, hull.last);
         tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, gated);
         for (std::size_t t = 0; t < count; ++t) tiles[t]->absorb(j, end, scratch, gated, sinks);
       }
@@ -96,13 +96,13 @@ class gradient_rows {
   }
 
   void finish_distances([[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] gradient_sinks<T>& to) const {
-    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] auto const one = [&](auto contraction, auto const& owner, int n) {
         if constexpr (sums_distances<decltype(contraction)>)
           puller<decltype(contraction), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b,
                                                          h, to);
       };
-      (..., one(C{}, c_.op.template owner<I>(), I));
+      (..., one(C{}, c_.op.template owner<Index>(), Index));
     }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});
   }
 

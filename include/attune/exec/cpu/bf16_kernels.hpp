@@ -51,7 +51,7 @@ ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arc
 struct key_places {
   index_t at[16];
   ATTUNE_INLINE key_places(index_t key_step, index_t keys) {
-    for (index_t k = 0; k < 16; ++k) at[k] = std::min(k, keys - 1) * key_step;
+    for (index_t k = 0; k < 16; ++k) at[k] = (std::min)(k, keys - 1) * key_step;
   }
 };
 
@@ -138,7 +138,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
   for (; Vectors == 1 ? d < width : d + features <= width; d += features) {
     batch acc[Rows][2 * Vectors];
     clear(acc);
-    index_t const some = std::min(features, width - d);  // of one vector
+    index_t const some = (std::min)(features, width - d);  // of one vector
     rows_ahead next = ahead.part(d * index_t(sizeof(bfloat16)));
     for (index_t j = 0; j < n; j += 2) {
       bfloat16 const* const at = values + d + j * value_step;
@@ -204,7 +204,7 @@ void pack_pairs(float* to, tensor<float const> const& x, decode_place const& at)
         numbers = tile::batch::load_unaligned(from + d);
       } else {
         alignas(64) float some[tile::lanes]{};
-        for (index_t l = 0; l < std::min(lanes, width - d); ++l) some[l] = from[(d + l) * step];
+        for (index_t l = 0; l < (std::min)(lanes, width - d); ++l) some[l] = from[(d + l) * step];
         numbers = tile::batch::load_aligned(some);
       }
       alignas(64) std::uint32_t twice[tile::lanes];

@@ -14,9 +14,8 @@
 #include <bit>
 #include <cstdint>
 
-#include <xsimd/xsimd.hpp>
-
 #include <attune/core/storage.hpp>
+#include <attune/core/xsimd.hpp>
 
 #if defined(__AVX512BF16__) && defined(__AVX512BW__)
 #include <immintrin.h>

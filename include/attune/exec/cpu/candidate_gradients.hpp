@@ -80,8 +80,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
       factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sum_[v], poison_[v]).value_factor;
       mean_[v] = math::select(slope_[v] == zero, zero, batch(gain_sum_[v] / slope_[v]));
       // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
-      batch const near = batch(T(rows_ + 8)) * scalar<batch>::epsilon();
-      batch const sum = math::select(math::abs(batch(sum_[v] - one)) <= near, one, sum_[v]);
+      batch const rounding = batch(T(rows_ + 8)) * scalar<batch>::epsilon();
+      batch const sum = math::select(math::abs(batch(sum_[v] - one)) <= rounding, one, sum_[v]);
       inverse_sum_[v] = math::select(sum == zero, zero, batch(one / sum));
     }
     if constexpr (Op::has_output_gate) output_gate(first_of_task, scratch, to);

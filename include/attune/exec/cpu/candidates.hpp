@@ -48,10 +48,10 @@ class lane_column {
   }
   /// Bisection of the value, all lanes at once, until few entries are left above it; those are selected lane by lane.
   void largest(index_t k, batch& cut, batch& last) const {
-    T const off = -std::numeric_limits<T>::infinity();
+    T const off = -math::infinity<T>();
     T const wanted = T(k);
     batch const one(T(1)), zero(T(0)), enough(wanted);
-    batch low(std::numeric_limits<T>::infinity()), high = highest_, finite = zero;
+    batch low(math::infinity<T>()), high = highest_, finite = zero;
     for (index_t n = 0; n < size(); ++n) {
       batch const a = logit(n);
       low = math::select(a > batch(off), math::smaller(low, a), low);
@@ -122,7 +122,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     std::fill_n(sum_, queries * p.value_width, T(0));
     for (int v = 0; v < vectors; ++v) {
       poison_[v] = batch(T(0));
-      highest_[v] = batch(-std::numeric_limits<T>::infinity());
+      highest_[v] = batch(-math::infinity<T>());
     }
   }
 

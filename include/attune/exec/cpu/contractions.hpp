@@ -270,7 +270,7 @@ struct contractor<contraction::gathered, T, Arch> {
   static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block, T* rows) {
     index_t const first = detail::first_distance(at, block), farthest = at.p->queries - 1 + at.p->offset;
     for (index_t n = 0; n < tile::queries + block.n - 1; ++n)
-      rows[n] = T(owner.values(at.b, at.h, owner.index(std::min(first + n, farthest)), 0));
+      rows[n] = T(owner.values(at.b, at.h, owner.index((std::min)(first + n, farthest)), 0));
     detail::spread_distances<T, Arch>(to, rows, block.n);
   }
 };
@@ -299,7 +299,7 @@ struct contractor<contraction::fourier, T, Arch> {
       for (index_t n = 0; n < count; n += stride) {
         double const angle = w * double(first + n), base_cos = std::cos(angle), base_sin = std::sin(angle);
         double const even = a * base_cos + c * base_sin, odd = c * base_cos - a * base_sin;
-        for (index_t s = 0; s < std::min(stride, count - n); ++s) sums[n + s] += even * step_cos[s] + odd * step_sin[s];
+        for (index_t s = 0; s < (std::min)(stride, count - n); ++s) sums[n + s] += even * step_cos[s] + odd * step_sin[s];
       }
     }
     for (index_t n = 0; n < count; ++n) rows[n] = T(sums[n]);

@@ -64,16 +64,16 @@ struct decode_plan {
     head_groups = p.heads / heads;
     row_blocks = (heads * p.queries + most_rows - 1) / most_rows;
     index_t const units = p.batch * head_groups * row_blocks;
-    auto const chunks_of = [&](grain const& g) { return std::min((g.tasks + units - 1) / units, p.keys / g.keys); };
-    index_t const wanted = std::max({index_t(1), chunks_of(coarse), chunks_of(fine)});
-    chunk = std::max(block, ((p.keys + wanted - 1) / wanted + block - 1) / block * block);
-    chunks = std::max(index_t(1), (p.keys + chunk - 1) / chunk);
+    auto const chunks_of = [&](grain const& g) { return (std::min)((g.tasks + units - 1) / units, p.keys / g.keys); };
+    index_t const wanted = (std::max)({index_t(1), chunks_of(coarse), chunks_of(fine)});
+    chunk = (std::max)(block, ((p.keys + wanted - 1) / wanted + block - 1) / block * block);
+    chunks = (std::max)(index_t(1), (p.keys + chunk - 1) / chunk);
   }
   index_t tasks(problem_shape const& p) const { return p.batch * head_groups * row_blocks * chunks; }
   /// The rows of block n of all chunks.
   decode_place place(problem_shape const& p, index_t n) const {
     index_t const group = n / row_blocks, first = n % row_blocks * most_rows;
-    return {&p, group / head_groups, group % head_groups * heads, first, std::min(heads * p.queries - first, most_rows)};
+    return {&p, group / head_groups, group % head_groups * heads, first, (std::min)(heads * p.queries - first, most_rows)};
   }
 };
 
@@ -103,13 +103,13 @@ void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, probl
   auto const visible = visible_counts(op.mask, p);
   auto parts = empty_parts<T, sums>(plan.chunks, p);
   parallel(exec, plan.tasks(p), [&] {
-    return [&, worker =
-                   rows(op, keys, p, std::min(plan.heads * p.queries, index_t(decode_plan::most_rows)))](index_t task) mutable {
+    return [&, worker = rows(op, keys, p, (std::min)(plan.heads * p.queries, index_t(decode_plan::most_rows)))](
+               index_t task) mutable {
       index_t const c = task % plan.chunks;
       decode_place const at = plan.place(p, task / plan.chunks);
       auto& to = parts[std::size_t(c)];
       worker.run(at, visible.data() + to.at(at.b, at.head, 0) + at.first,
-                 {c * plan.chunk, std::min((c + 1) * plan.chunk, p.keys)}, to);
+                 {c * plan.chunk, (std::min)((c + 1) * plan.chunk, p.keys)}, to);
     };
   });
   merge_parts(parts);

@@ -31,7 +31,7 @@ struct decode_tiling {
   template <int Rows>
   static constexpr int vectors = registers<Arch> == 32 || Rows < rows ? 4 : 2;
   template <int Rows>
-  static constexpr int keys = std::min(vectors<Rows>, lanes);
+  static constexpr int keys = (std::min)(vectors<Rows>, lanes);
   static constexpr index_t block = 64;  ///< keys between two updates of the reference: one word of bits
 
   /// Features rounded up to whole batches.
@@ -60,7 +60,7 @@ namespace detail {
 template <int Together, class B, std::size_t... L>
 ATTUNE_INLINE B in_order_of_keys(B const& x, std::index_sequence<L...>) {
   constexpr std::size_t together = Together, groups = B::size / together;
-  return B(__builtin_shufflevector(x.data, x.data, (L / together + L % together * groups)...));
+  return simd::shuffled<(L / together + L % together * groups)...>(x, x);
 }
 
 /// Short rows of keys are multiplied with their neighbours, or the hardware would not see that they are read as they lie: from memory
@@ -81,7 +81,8 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
   for (index_t j = 0; j < n; j += lanes) {
     for (int g = 0; g < groups; ++g) {
       E const* at[together];
-      for (int k = 0; k < together; ++k) at[k] = keys + std::min<index_t>(j + g * next_group + k * next_key, n - 1) * key_step;
+      for (int k = 0; k < together; ++k)
+        at[k] = keys + (std::min<index_t>)(j + g * next_group + k * next_key, n - 1) * key_step;
       for (int k = 0; k < together; ++k) ahead.ask(j + g * together + k, 0, ahead.bytes);
       batch acc[Rows][together];
       clear(acc);
@@ -121,7 +122,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, inde
     clear(acc);
     E const* at = values + d;
     index_t const from = d * index_t(sizeof(E)),
-                  until = std::min(ahead.bytes, from + Vectors * tile::lanes * index_t(sizeof(E)));
+                  until = (std::min)(ahead.bytes, from + Vectors * tile::lanes * index_t(sizeof(E)));
     for (index_t j = 0; j < n; ++j, at += value_step) {
       if constexpr (Vectors > 1) ahead.ask(j, from, until);
       batch x[Vectors];

@@ -55,7 +55,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   using contractions = typename Op::contractions;
   static constexpr normalizer_traits traits = normalizer::traits;
   /// Buffers of one block of pairs: one per contraction, at least what the weights need.
-  static constexpr int buffers = std::max(1 + int(adjusted), contractions::size);
+  static constexpr int buffers = (std::max)(1 + int(adjusted), contractions::size);
 
   decode_rows(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
       : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), source_(keys),
@@ -65,8 +65,8 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   void run(decode_place const& at, index_t const* visible, key_interval keys, row_states<T, sums>& to) {
     start(at, visible, keys.first);
     for (index_t j = nearest(keys.first); j < keys.last; j = nearest(j)) {
-      index_t const n = std::min({(j / block + 1) * block, keys.last, source_.end(j)}) - j;
-      absorb({j, n}, std::min(block, keys.last - j - n));
+      index_t const n = (std::min)({(j / block + 1) * block, keys.last, source_.end(j)}) - j;
+      absorb({j, n}, (std::min)(block, keys.last - j - n));
       j += n;
     }
     this->deliver(to);
@@ -99,16 +99,16 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   /// A block of keys that must be copied; one contraction at a time.
   static index_t copied_elements(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return block * std::max({index_t(0), contractor<C>::copied(p)...});
+      return block * (std::max)({index_t(0), contractor<C>::copied(p)...});
     }(contractions{});
   }
 
   /// Visits contraction, its policy, and its packed rows.
   template <class Visit>
   void each_contraction(Visit const& visit) const {
-    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* own = packed_.data();
-      (..., (visit(C{}, op_->template owner<I>(), own), own += packed_elements_of<C>(*p_, most_rows_)));
+      (..., (visit(C{}, op_->template owner<Index>(), own), own += packed_elements_of<C>(*p_, most_rows_)));
     }(contractions{}, std::make_integer_sequence<int, contractions::size>{});
   }
 
@@ -130,7 +130,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   /// No row sees a key from j up to this one.
   index_t nearest(index_t j) {
     index_t first = p_->keys;
-    for (auto& row : sees_) first = std::min(first, row.nearest(j));
+    for (auto& row : sees_) first = (std::min)(first, row.nearest(j));
     return first;
   }
 
@@ -160,7 +160,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   ATTUNE_NOINLINE void weigh(key_block_place const& keys) {
     alignas(64) T index[lanes];
     for (int l = 0; l < lanes; ++l) index[l] = T(l);
-    batch const lane = batch::load_aligned(index), off(-std::numeric_limits<T>::infinity()), zero(T(0));
+    batch const lane = batch::load_aligned(index), off(-math::infinity<T>()), zero(T(0));
     index_t const end = tile::whole(keys.n);
     for (index_t r = 0; r < at_.rows; ++r) {
       std::uint64_t const seen = seen_[std::size_t(r)];

@@ -68,7 +68,7 @@ class decode_sums {
   /// `buffers`: planes of pairs. `packed`, `copied`: elements of the packed queries, and of a block of keys or values.
   ATTUNE_NOINLINE decode_sums(problem_shape const& p, index_t most_rows, index_t buffers, index_t packed, index_t copied)
       : p_(&p), plane_(most_rows * block), width_(tile::whole(p.value_width)), packed_(packed), pairs_(buffers * plane_),
-        copy_(std::max(copied, block * width_)), sum_(most_rows * width_), second_(has_second ? most_rows * width_ : 0),
+        copy_((std::max)(copied, block * width_)), sum_(most_rows * width_), second_(has_second ? most_rows * width_ : 0),
         common_(uniform_share ? width_ : 0), ones_(uniform_share ? block : 0) {
     if constexpr (uniform_share) std::fill_n(ones_.data(), block, T(1));
   }

@@ -63,7 +63,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   }
   /// Behind the forward's: tangents of contractions, of which the first becomes that of masses; values behind a gate that moves.
   static index_t block_scratch(problem_shape const& p) {
-    return padded<T>(base::block_scratch(p)) + std::max(1, pairs) * base::pair_buffer + push_block(p) +
+    return padded<T>(base::block_scratch(p)) + (std::max)(1, pairs) * base::pair_buffer + push_block(p) +
            3 * padded<T>(base::block * p.value_width);
   }
 
@@ -92,7 +92,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
     T* const tangents = scratch + padded<T>(base::block_scratch(*p_));
-    T* const push_scratch = tangents + std::max(1, pairs) * base::pair_buffer;
+    T* const push_scratch = tangents + (std::max)(1, pairs) * base::pair_buffer;
     this->contract_all(call_->in, s, scratch);
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
       pusher<decltype(contraction), T, Arch>::run(tangents + n * base::pair_buffer, own, packed, *call_, owner,
@@ -122,7 +122,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   }
   /// Where a block's gated values and their tangents are.
   static T* gated_scratch(T* scratch, problem_shape const& p) {
-    return scratch + padded<T>(base::block_scratch(p)) + std::max(1, pairs) * base::pair_buffer + push_block(p);
+    return scratch + padded<T>(base::block_scratch(p)) + (std::max)(1, pairs) * base::pair_buffer + push_block(p);
   }
 
   /// Divides and writes the rows.
@@ -206,16 +206,16 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   }
   static index_t push_block(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return std::max({index_t(0), pusher<C, T, Arch>::block(p)...});
+      return (std::max)({index_t(0), pusher<C, T, Arch>::block(p)...});
     }(typename Op::contractions{});
   }
   /// Visits contraction, its policy, what its contractor packed, its pusher's scratch, and its number.
   template <class Visit>
   void each_push(Visit const& visit) const {
-    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* packed = packed_;
       [[maybe_unused]] T* own = own_;
-      (..., (visit(C{}, op_->template owner<I>(), packed, own, I), packed += contractor<C, T, Arch>::resident(*p_),
+      (..., (visit(C{}, op_->template owner<Index>(), packed, own, Index), packed += contractor<C, T, Arch>::resident(*p_),
              own += pusher<C, T, Arch>::resident(*p_)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }

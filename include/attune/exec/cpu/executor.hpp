@@ -8,9 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <xsimd/xsimd.hpp>
-
 #include <attune/core/storage.hpp>
+#include <attune/core/xsimd.hpp>
 #include <attune/exec/thread_pool.hpp>
 
 namespace attune {

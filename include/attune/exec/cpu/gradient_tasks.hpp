@@ -71,15 +71,15 @@ class gradient_tasks {
     std::vector<index_t> tasks;
     for (index_t n = 0; n < p_.batch * p_.heads * chunks_; ++n)
       if (runs(n / chunks_ % p_.heads)) tasks.push_back(n);
-    std::vector<task_results> results(std::size_t(std::min(wave, index_t(tasks.size()))));
+    std::vector<task_results> results(std::size_t((std::min)(wave, index_t(tasks.size()))));
     for (index_t begin = 0; begin < index_t(tasks.size()); begin += wave) {
-      index_t const some = std::min(wave, index_t(tasks.size()) - begin);
+      index_t const some = (std::min)(wave, index_t(tasks.size()) - begin);
       parallel(exec_, some, [&] {
         auto const scratch = std::make_shared<aligned_buffer<T>>(needs_.scratch);
         auto const resident = std::make_shared<aligned_buffer<T>>(needs_.resident);
         return [&, scratch, resident](index_t n) {
           index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads, h = head % p_.heads,
-                        first = task % chunks_ * chunk_, last = std::min(first + chunk_, p_.queries);
+                        first = task % chunks_ * chunk_, last = (std::min)(first + chunk_, p_.queries);
           gradient_sinks<T> sinks = opened(results[std::size_t(n)], b, h, first, last);
           rows(b, h, first, last, resident->data(), scratch->data(), sinks);
         };
@@ -108,7 +108,7 @@ class gradient_tasks {
   void divide() {
     if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
     index_t const least = needs_.queries_at_once, rows = p_.batch * p_.heads,
-                  wanted = std::min((2 * wave + rows - 1) / rows, (p_.queries + 1023) / 1024);
+                  wanted = (std::min)((2 * wave + rows - 1) / rows, (p_.queries + 1023) / 1024);
     chunk_ = ((p_.queries + wanted - 1) / wanted + least - 1) / least * least;
     chunks_ = (p_.queries + chunk_ - 1) / chunk_;
   }
@@ -165,7 +165,7 @@ class gradient_tasks {
     constexpr index_t keys_of_task = 256;
     parallel(exec_, (p_.keys + keys_of_task - 1) / keys_of_task, [&] {
       return [&](index_t part) {
-        index_t const first = part * keys_of_task, last = std::min(first + keys_of_task, p_.keys);
+        index_t const first = part * keys_of_task, last = (std::min)(first + keys_of_task, p_.keys);
         for (index_t n = 0; n < some; ++n) {
           index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads, h = head % p_.heads;
           index_t own = 0;

@@ -69,7 +69,7 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   }
   static index_t pull_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return std::max({index_t(0), puller<C, T, Arch>::block(p)...});
+      return (std::max)({index_t(0), puller<C, T, Arch>::block(p)...});
     }(typename Op::contractions{});
   }
 
@@ -85,14 +85,14 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   using slots = slots_of<Op>;
   /// Directions of a logit: its contractions, its parameters.
   template <chain_rule Rule = chain_rule::guarded>
-  using logit_dual = dual<batch, std::max(1, pairs + slots::logit), Rule>;
+  using logit_dual = dual<batch, (std::max)(1, pairs + slots::logit), Rule>;
   template <chain_rule Rule>
   using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual<Rule>> const&>()));
-  using logit_sums = std::array<batch, std::size_t(std::max(1, slots::logit))>;
+  using logit_sums = std::array<batch, std::size_t((std::max)(1, slots::logit))>;
   /// Whether the length scale keeps a row constant out of the logits, which then moves the normalizer.
   static constexpr int shifts = Op::length_scale_policy::traits.row_constant ? 1 : 0;
   /// Of the normalizer: the row constant, if there is one, its parameters.
-  using normalizer_sums = std::array<batch, std::size_t(std::max(1, shifts + slots::normalizer))>;
+  using normalizer_sums = std::array<batch, std::size_t((std::max)(1, shifts + slots::normalizer))>;
 
   /// `own` is gradient_scratch; `scratch` holds the forward's block_scratch.
   gradient_tile(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* own, T* scratch)
@@ -213,11 +213,11 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   /// Visits contraction, its policy, the tile as its puller sees it, and its number.
   template <class Visit>
   void each_pull(Visit const& visit) const {
-    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* packed = packed_;
       [[maybe_unused]] T* own = own_;
       [[maybe_unused]] tile_place const at{p_, b_, h_, first_query_};
-      (..., (visit(C{}, op_->template owner<I>(), pulled_tile<T>{at, count_, packed, own}, I),
+      (..., (visit(C{}, op_->template owner<Index>(), pulled_tile<T>{at, count_, packed, own}, Index),
              packed += contractor<C, T, Arch>::resident(*p_), own += puller<C, T, Arch>::resident(*p_)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }

@@ -38,7 +38,7 @@ class contiguous_keys {
   /// Inputs outside the blocks: whatever has no row per key.
   inputs_type const& resident() const { return *in_; }
   /// A block that begins with this key ends here at the latest.
-  index_t end(index_t) const { return std::numeric_limits<index_t>::max(); }
+  index_t end(index_t) const { return (std::numeric_limits<index_t>::max)(); }
   inputs_type const& block(block_of_keys const&) { return *in_; }
   tensor<E const> const& values(block_of_keys const&) { return in_->v; }
   /// Rows [first, last) of field F, key head h, or fewer.
@@ -82,7 +82,7 @@ class paged_keys {
     if (first >= last) return {};
     index_t const n = first / size_, page = table_(b, n);
     if (page < 0 || page >= pages_->v.extents().batch) return {};  // nobody sees it
-    return {member<F>(*pages_), page, h, first - n * size_, std::min(last - n * size_, size_)};
+    return {member<F>(*pages_), page, h, first - n * size_, (std::min)(last - n * size_, size_)};
   }
 
  private:

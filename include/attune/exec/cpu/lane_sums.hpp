@@ -9,17 +9,17 @@
 #include <cstddef>
 #include <utility>
 
-#include <attune/config.hpp>
+#include <attune/core/xsimd.hpp>
 
 namespace attune::exec_cpu::detail {
 
 /// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: what two vectors that are to be summed have left is kept
-/// in one. The compiler's own shuffle: libraries of vectors do not agree about the lanes that theirs take.
+/// in one.
 template <int Half, class B, std::size_t... L>
 ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>) {
   constexpr std::size_t half = Half, n = sizeof...(L);
-  return B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L : n + L)...)) +
-         B(__builtin_shufflevector(a.data, b.data, (L % (2 * half) < half ? L + half : n + L - half)...));
+  return simd::shuffled<(L % (2 * half) < half ? L : n + L)...>(a, b) +
+         simd::shuffled<(L % (2 * half) < half ? L + half : n + L - half)...>(a, b);
 }
 
 /// Lane l: the sum of the lanes of vector l, by halves: lanes Last / 2 apart first. x: vectors First, First + Apart, ...

@@ -30,7 +30,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
   constexpr index_t lanes = tiling<T, Arch>::lanes;
   alignas(64) T position[lanes], visible[lanes], log_visible[lanes];
   for (index_t l = 0; l < lanes; ++l) {
-    position[l] = T(std::min(first + l, p.queries - 1) + p.offset);
+    position[l] = T((std::min)(first + l, p.queries - 1) + p.offset);
     visible[l] = T(count[l]);
     log_visible[l] = count[l] > 0 ? T(std::log(double(count[l]))) : T(0);
   }
@@ -59,7 +59,7 @@ class logit_tile {
   static constexpr index_t block = shape_of::key_block;
   /// Buffers of one block of pairs: one per contraction, at least what the weights need.
   static constexpr int weight_buffers = traits.family == row_family::adjusted ? 2 : 1;
-  static constexpr int buffers = std::max(weight_buffers, contractions::size);
+  static constexpr int buffers = (std::max)(weight_buffers, contractions::size);
   static constexpr index_t pair_buffer = padded<T>(block * queries);
 
   tile_visibility<typename Op::mask_policy, queries> sees;
@@ -80,7 +80,7 @@ class logit_tile {
       for (index_t j = 0; j < n; ++j)
         for (index_t d = 0; d < width; d += lanes) {
           alignas(64) T v[lanes] = {}, x[lanes] = {};
-          index_t const some = std::min(index_t(lanes), width - d);
+          index_t const some = (std::min)(index_t(lanes), width - d);
           for (index_t l = 0; l < some; ++l)
             v[l] = in.v(b, head, first + j, d + l), x[l] = in.value_gate(b, head, first + j, d + l);
           (batch::load_aligned(v) * gate.factor(batch::load_aligned(x))).store_aligned(v);
@@ -110,7 +110,7 @@ class logit_tile {
   }
   static index_t rows_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return std::max({index_t(0), contractor<C, T, Arch>::rows(p)...});
+      return (std::max)({index_t(0), contractor<C, T, Arch>::rows(p)...});
     }(contractions{});
   }
 
@@ -121,7 +121,7 @@ class logit_tile {
   logit_tile(std::index_sequence<V...>, Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h,
              index_t first_query, T* packed)
       : sees(op.mask, p, b, h, first_query), op_(&op), p_(&p), b_(b), h_(h), first_query_(first_query),
-        count_(std::min(index_t(queries), p.queries - first_query)), bound_{{op.bind(lane_row(p, index_t(V)))...}},
+        count_((std::min)(index_t(queries), p.queries - first_query)), bound_{{op.bind(lane_row(p, index_t(V)))...}},
         packed_(packed) {
     each_contraction([&](auto c, auto const& owner, T* own) {
       contractor<decltype(c), T, Arch>::pack(own, in, owner, tile_place{p_, b_, h_, first_query_});
@@ -131,9 +131,9 @@ class logit_tile {
   /// Visits contraction, its policy, and its packed scratch.
   template <class Visit>
   void each_contraction(Visit const& visit) const {
-    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* own = packed_;
-      (..., (visit(C{}, op_->template owner<I>(), own), own += contractor<C, T, Arch>::resident(*p_)));
+      (..., (visit(C{}, op_->template owner<Index>(), own), own += contractor<C, T, Arch>::resident(*p_)));
     }(contractions{}, std::make_integer_sequence<int, contractions::size>{});
   }
 
@@ -142,7 +142,7 @@ class logit_tile {
   batch saved_lanes(Rows const& rows, std::vector<T> const& x, int v) const {
     alignas(64) T lane[lanes];
     for (index_t l = 0; l < lanes; ++l)
-      lane[l] = x[std::size_t(rows.at(b_, h_, std::min(first_query_ + v * lanes + l, p_->queries - 1)))];
+      lane[l] = x[std::size_t(rows.at(b_, h_, (std::min)(first_query_ + v * lanes + l, p_->queries - 1)))];
     return batch::load_aligned(lane);
   }
 
@@ -161,8 +161,8 @@ class logit_tile {
   /// The keys of [first, last) between the first and the last that any row sees, with a bit per row that sees them; n = 0 where
   /// nobody sees any.
   seen_block seen(index_t first, index_t last, std::uint64_t* bits) {
-    first = std::max(first, sees.hull.first);
-    last = std::min(last, sees.hull.last);
+    first = (std::max)(first, sees.hull.first);
+    last = (std::min)(last, sees.hull.last);
     if (first >= last) return {first, 0, 0, 0};
     visibility const who = sees.block(first, last, bits);
     if (who == visibility::none) return {first, 0, 0, 0};
@@ -205,7 +205,7 @@ class logit_tile {
     batch top[vectors], low[vectors], poison[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) top[v] = e.highest[v], low[v] = e.lowest[v], poison[v] = e.poison[v];
-    batch const off(-std::numeric_limits<T>::infinity());
+    batch const off(-math::infinity<T>());
     for (index_t j = from; j < to; ++j) {
       key<batch> const k{batch(T(first + j))};
 #pragma GCC unroll 4

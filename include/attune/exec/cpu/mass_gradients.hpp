@@ -149,7 +149,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   }
   /// The saved numbers of the rows.
   batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
-  index_t query(index_t l) const { return std::min(first_query_ + l, p_->queries - 1); }
+  index_t query(index_t l) const { return (std::min)(first_query_ + l, p_->queries - 1); }
   /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are the same
   /// number, and what their difference means, that nothing competes with it, comes out as exactly 0.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {

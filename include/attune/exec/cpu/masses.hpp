@@ -191,7 +191,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
         }
         e.store_aligned(at);
         if constexpr (adjusted) {
-          batch const off(-std::numeric_limits<T>::infinity());
+          batch const off(-math::infinity<T>());
           math::select(a == off, zero, batch(e * (a - m[v]))).store_aligned(at + base::pair_buffer);
         }
       }

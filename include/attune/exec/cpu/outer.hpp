@@ -37,7 +37,7 @@ struct panels {
   ATTUNE_NOINLINE static void from_tensor(T* to, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n) {
     index_t const features = x.extents().feature, step = x.steps().feature;
     for (index_t d = 0; d < features; d += width) {
-      index_t const some = std::min(width, features - d);
+      index_t const some = (std::min)(width, features - d);
       for (index_t l = 0; l < n; ++l, to += width) {
         T const* const from = x.row(b, h, first + l) + d * step;
         for (index_t c = 0; c < some; ++c) to[c] = from[c * step];
@@ -48,7 +48,7 @@ struct panels {
   /// From rows in memory.
   ATTUNE_NOINLINE static void from_rows(T* to, row_block<T> const& rows, index_t features, index_t n) {
     for (index_t first = 0; first < features; first += width) {
-      index_t const some = std::min(width, features - first);
+      index_t const some = (std::min)(width, features - first);
       for (index_t j = 0; j < n; ++j, to += width) {
         std::copy_n(rows.data + j * rows.step + first, some, to);
         std::fill(to + some, to + width, T(0));

@@ -136,7 +136,7 @@ struct pusher<contraction::metric_dot, T, Arch> : detail::product_pusher<contrac
       for (index_t l = 0; l < base::queries; ++l) {
         T& x = own[d * base::queries + l];
         x *= m;
-        if (along != nullptr) x += moved * c.in.q(at.b, at.h, std::min(at.first + l, at.p->queries - 1), d);
+        if (along != nullptr) x += moved * c.in.q(at.b, at.h, (std::min)(at.first + l, at.p->queries - 1), d);
       }
     }
   }
@@ -284,7 +284,7 @@ struct pusher<contraction::spatial_distance, T, Arch> : plain_pusher<T> {
 template <class T, class Arch, class OfDistance>
 void push_distances(T* to, tile_place const& at, key_block_place const& b, T* scratch, OfDistance const& of_distance) {
   index_t const first = detail::first_distance(at, b), farthest = at.p->queries - 1 + at.p->offset;
-  for (index_t n = 0; n < tiling<T, Arch>::queries + b.n - 1; ++n) scratch[n] = T(of_distance(std::min(first + n, farthest)));
+  for (index_t n = 0; n < tiling<T, Arch>::queries + b.n - 1; ++n) scratch[n] = T(of_distance((std::min)(first + n, farthest)));
   detail::spread_distances<T, Arch>(to, scratch, b.n);
 }
 

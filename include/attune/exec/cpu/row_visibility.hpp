@@ -31,7 +31,7 @@ class row_visibility {
   index_t nearest(index_t from) {
     if constexpr (!scans)
       while (!cursor_.empty() && cursor_.last <= from) cursor_ = mask::next(*mask_, row_, cursor_.last);
-    return cursor_.empty() ? row_.keys : std::max(from, cursor_.first);
+    return cursor_.empty() ? row_.keys : (std::max)(from, cursor_.first);
   }
 
   /// Which of the keys [first, first + n) the row sees, n <= 64.
@@ -43,7 +43,7 @@ class row_visibility {
       index_t const last = first + n;
       nearest(first);
       while (!cursor_.empty() && cursor_.first < last) {
-        seen |= lowest_bits(std::min(cursor_.last, last) - first) & ~lowest_bits(std::max(cursor_.first, first) - first);
+        seen |= lowest_bits((std::min)(cursor_.last, last) - first) & ~lowest_bits((std::max)(cursor_.first, first) - first);
         if (cursor_.last > last) break;
         cursor_ = mask::next(*mask_, row_, cursor_.last);
       }

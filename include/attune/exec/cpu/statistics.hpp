@@ -37,7 +37,7 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
 
   // Chunks depend on the shape alone.
   constexpr index_t together = tile::tiles_of_task * tile::queries;
-  index_t const groups = (p.queries + together - 1) / together, most = std::max(index_t(1), 64 / heads);
+  index_t const groups = (p.queries + together - 1) / together, most = (std::max)(index_t(1), 64 / heads);
   index_t const chunk = (request.columns ? (groups + most - 1) / most : 1) * together;
   index_t const chunks = (p.queries + chunk - 1) / chunk;
   std::vector<double> columns(std::size_t(request.columns ? heads * chunks * p.keys : 0), 0.0);
@@ -48,7 +48,7 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
     return [&, resident, scratch, tiles = std::vector<tile>()](index_t n) mutable {
       index_t const head = n / chunks, place = chunks - 1 - n % chunks;  // causal: the longest rows start first
       double* const own = request.columns ? columns.data() + (head * chunks + place) * p.keys : nullptr;
-      index_t const end = std::min((place + 1) * chunk, p.queries);
+      index_t const end = (std::min)((place + 1) * chunk, p.queries);
       for (index_t begin = place * chunk; begin < end; begin += together) {
         tiles.clear();
         tiles.reserve(std::size_t(tile::tiles_of_task));
@@ -56,11 +56,11 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
         for (index_t t = 0; t < tile::tiles_of_task && begin + t * tile::queries < end; ++t) {
           auto const& made = tiles.emplace_back(call, head / p.heads, head % p.heads, begin + t * tile::queries,
                                                 resident->data() + t * tile::resident_scratch(p));
-          hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
+          hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
         }
-        hull = {std::max(hull.first, keys.first), std::min(hull.last, keys.last)};
+        hull = {(std::max)(hull.first, keys.first), (std::min)(hull.last, keys.last)};
         for (index_t j = hull.first; j < hull.last; j += tile::block)
-          for (tile& t : tiles) t.absorb(j, std::min(j + tile::block, hull.last), scratch->data(), own);
+          for (tile& t : tiles) t.absorb(j, (std::min)(j + tile::block, hull.last), scratch->data(), own);
         for (tile const& t : tiles) t.finish(to);
       }
     };

@@ -76,7 +76,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   void finish(row_statistics<T>& to) const {
     for (int v = 0; v < vectors; ++v) {
       sums const& s = sums_[v];
-      batch const shift = bound_.at[v].logit_shift, none(-std::numeric_limits<T>::infinity());
+      batch const shift = bound_.at[v].logit_shift, none(-math::infinity<T>());
       auto const any = s.scored > batch(T(0));
       batch const mean = math::select(any, batch(s.logits / s.scored + shift), none);
       store(to.mean_logit, v, mean);
@@ -102,7 +102,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
 
   using row_weights = attune::detail::row_weights<batch>;
   struct sums {
-    batch highest_logit = batch(-std::numeric_limits<T>::infinity()), highest_weight = highest_logit;
+    batch highest_logit = batch(-math::infinity<T>()), highest_weight = highest_logit;
     batch logits = batch(T(0)), scored = logits, mass = logits, entropy = logits, above = logits;
   };
 
@@ -116,7 +116,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   ATTUNE_NOINLINE void add(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
     bool const entropy = call_->request.entropy, counts = call_->request.above.has_value();
-    batch const off(-std::numeric_limits<T>::infinity()), zero(T(0)), one(T(1)), level(T(call_->request.above.value_or(0)));
+    batch const off(-math::infinity<T>()), zero(T(0)), one(T(1)), level(T(call_->request.above.value_or(0)));
     for (int v = 0; v < vectors; ++v) {
       auto const f = bound_.at[v].normalizer;
       row_weights const row = weights_[v];

@@ -38,7 +38,7 @@ index_t tiles_of_task(problem_shape const& p) {
 template <class Op, class E, class Tile, class In, class T>
 void absorb_block(std::vector<Tile>& tiles, inputs<Op, tensor<E const>> const& stored, In const& in, problem_shape const& p,
                   index_t b, index_t h, index_t first, index_t last, index_t end, T* scratch, T const* gated) {
-  index_t const n = index_t(tiles.size()), ahead = std::min(Tile::block, end - last);
+  index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, end - last);
   for (index_t t = 0; t < n; ++t) {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F) && side_of(F) == input_side::key)
@@ -71,11 +71,11 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
       for (index_t t = 0; t < together && begin + t * Tile::queries < p.queries; ++t) {
         auto const& made =
             tiles.emplace_back(make(b, h, begin + t * Tile::queries, resident->data() + t * Tile::resident_scratch(p)));
-        hull = {std::min(hull.first, made.sees.hull.first), std::max(hull.last, made.sees.hull.last)};
+        hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
       }
-      hull = {std::max(hull.first, range.first), std::min(hull.last, range.last)};
+      hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
       for (index_t j = hull.first / block * block; j < hull.last; j += block)
-        absorb(tiles, b, h, std::max(j, hull.first), std::min(j + block, hull.last), scratch->data());
+        absorb(tiles, b, h, (std::max)(j, hull.first), (std::min)(j + block, hull.last), scratch->data());
       for (Tile& t : tiles) deliver(t, scratch->data());
     };
   });

@@ -6,9 +6,8 @@
 // The shape of the micro-kernel follows from the number of registers; everything else of the engine from that.
 #pragma once
 
-#include <xsimd/xsimd.hpp>
-
 #include <attune/core/storage.hpp>
+#include <attune/core/xsimd.hpp>
 
 namespace attune::exec_cpu {
 

@@ -50,12 +50,9 @@ ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_
     T const* const x = rows.data + j * rows.step;
     batch worst(T(0));
     index_t d = 0;
-    for (; d + lanes <= width; d += lanes) {
-      batch const y = batch::load_unaligned(x + d);
-      worst = worst + (y - y);  // 0 if finite, else NaN
-    }
+    for (; d + lanes <= width; d += lanes) worst = worst + math::zero_if_finite(batch::load_unaligned(x + d));
     T rest = 0;
-    for (; d < width; ++d) rest += x[d] - x[d];
+    for (; d < width; ++d) rest += math::zero_if_finite(x[d]);
     if (!xsimd::all(worst == batch(T(0))) || rest != T(0)) return false;
   }
   return true;

@@ -20,7 +20,7 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
   using lanes = xsimd::batch_bool<T, Arch>;
   using integer = xsimd::as_integer_t<T>;
   using batch = xsimd::batch<integer, Arch>;
-  if constexpr (sizeof(lanes::data) < sizeof(batch))  // AVX-512: the mask register itself
+  if constexpr (simd::compares_into_bits<T, Arch>)  // AVX-512: the mask register itself
     return lanes(typename lanes::register_type(bits));
   alignas(64) static constexpr auto lane_bit = [] {
     struct {
@@ -36,7 +36,7 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
 /// The other way round: one bit per lane.
 template <class T, class Arch>
 ATTUNE_INLINE std::uint64_t bits_of(xsimd::batch_bool<T, Arch> const& lanes) {
-  if constexpr (sizeof(lanes.data) < sizeof(xsimd::batch<T, Arch>)) {
+  if constexpr (simd::compares_into_bits<T, Arch>) {
     return std::uint64_t(lanes.data);  // AVX-512: the mask register itself
   } else {
     constexpr std::size_t count = xsimd::batch<T, Arch>::size;

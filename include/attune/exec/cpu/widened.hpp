@@ -31,7 +31,7 @@ template <class S>
 tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t head, index_t last_head, index_t first,
                             index_t n) {
   shape const e = x.extents();
-  n = std::min(n, e.position - first);
+  n = (std::min)(n, e.position - first);
   index_t const head_step = n * e.feature;
   float* row = to;
   for (index_t h = head; h <= last_head; ++h)

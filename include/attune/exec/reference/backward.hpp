@@ -25,7 +25,7 @@ class row_pullback {
   using normalizer = typename Op::normalizer_policy;
   static constexpr normalizer_traits is = normalizer::traits;
   // Directions of the duals: the contractions of a pair and the level of a candidate set, or the masses of a row; parameters.
-  static constexpr int pairs = Op::contractions::size, level = pairs, first_parameter = std::max(pairs + 1, 2);
+  static constexpr int pairs = Op::contractions::size, level = pairs, first_parameter = (std::max)(pairs + 1, 2);
   static constexpr int parameters = parameter_count<Op>, directions = first_parameter + parameters;
   using D = dual<T, directions>;
 
@@ -240,8 +240,8 @@ class row_pullback {
     }
     T const mean = gain.value() / slope.value();
     // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
-    T const near = T(double(logits_.size() + 8)) * scalar<T>::epsilon();
-    T const sum = math::select(math::abs(T(w.earned - T(1))) <= near, T(1), w.earned);
+    T const rounding = T(double(logits_.size() + 8)) * scalar<T>::epsilon();
+    T const sum = math::select(math::abs(T(w.earned - T(1))) <= rounding, T(1), w.earned);
     for (std::size_t n = 0; n < logits_.size(); ++n)
       along_directions(n, [&](int k) { return chained(p[n].tangent[k], T((by_weight_[n] - mean) / sum)) + poison; });
   }

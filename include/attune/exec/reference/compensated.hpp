@@ -13,12 +13,12 @@ template <class T>
 class compensated {
  public:
   void add(T const& x) {
-    T const next = sum_ + x, part = next - sum_;
-    lost_ = lost_ + ((sum_ - (next - part)) + (x - part));
+    T const next = math::as_computed(T(sum_ + x)), part = math::as_computed(T(next - sum_));
+    lost_ = lost_ + ((sum_ - math::as_computed(T(next - part))) + (x - part));
     sum_ = next;
   }
   /// Infinite and NaN sums as they are: their error terms mean nothing.
-  T value() const { return math::select(sum_ - sum_ == T(0), T(sum_ + lost_), sum_); }
+  T value() const { return math::select(math::zero_if_finite(sum_) == T(0), T(sum_ + lost_), sum_); }
 
  private:
   T sum_ = T(0), lost_ = T(0);

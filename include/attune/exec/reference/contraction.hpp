@@ -8,9 +8,9 @@
 #pragma once
 
 #include <attune/core/dual.hpp>
+#include <attune/exec/gradients.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/exec/reference/any_tensor.hpp>
-#include <attune/exec/gradients.hpp>
 
 namespace attune::detail {
 
@@ -54,7 +54,7 @@ struct reference_contraction {
  private:
   template <class... C, class Visit>
   void each(contraction::list<C...>, Visit const& visit) const {
-    [&]<int... I>(std::integer_sequence<int, I...>) { (..., visit(C{}, op.template owner<I>())); }
+    [&]<int... Index>(std::integer_sequence<int, Index...>) { (..., visit(C{}, op.template owner<Index>())); }
     (std::make_integer_sequence<int, int(sizeof...(C))>{});
   }
 

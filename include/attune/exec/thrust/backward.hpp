@@ -134,31 +134,31 @@ class gradient_run {
     });
   }
   void tables(dense_gradients<T>& to) {
-    [&]<class... C, int... I>(contraction::list<C...>, std::integer_sequence<int, I...>) {
-      (..., (operand<C, I, 0>(to), operand<C, I, 1>(to), operand<C, I, 2>(to)));
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+      (..., (operand<C, Index, 0>(to), operand<C, Index, 1>(to), operand<C, Index, 2>(to)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   }
-  template <class C, int I, int N>
+  template <class C, int Index, int N>
   void operand(dense_gradients<T>& to) {
     using x = operand_of<C, N>;
     if constexpr (x::side == operand_side::table) {
       using wanted = wanted_table<C, typename x::table_of>;
-      table const& of = x::table_of::of(op_.op.template owner<I>());
+      table const& of = x::table_of::of(op_.op.template owner<Index>());
       gradient_array<T>& g = gradient_of(to, of);
-      index_t const width = terms<C>::width(p_, op_.op.template owner<I>());
+      index_t const width = terms<C>::width(p_, op_.op.template owner<Index>());
       with(g, [&](tensor<T> const& total) {
         if constexpr (x::place == table_place::of_distance) {
           shape const e{p_.batch, p_.heads, p_.queries + p_.keys - 1, width};
           if (p_.queries == 0 || p_.keys == 0) return;
           memory parts(exec_, e.size());
           tensor<T> const of_distances(parts.data(), e);
-          launch(distance_program<T, Op, wanted, I>{call_, of_distances, {}});
+          launch(distance_program<T, Op, wanted, Index>{call_, of_distances, {}});
           for_each_task(exec_, total.extents().size(),
-                        gather_program<T, Op, typename x::table_of, I>{call_.at, of_distances, total});
+                        gather_program<T, Op, typename x::table_of, Index>{call_.at, of_distances, total});
         } else {
           memory parts(exec_, rows_of(width).size());
           tensor<T> const of_rows(parts.data(), rows_of(width));
-          launch(query_program<T, Op, wanted, I>{call_, of_rows, {}});
+          launch(query_program<T, Op, wanted, Index>{call_, of_rows, {}});
           shape const e = total.extents();
           sum(of_rows, tensor<T>(total.data(), {e.batch, e.head, 1, width}));
         }

@@ -126,8 +126,8 @@ struct record_program {
     to.factor = finish_candidates(f.normalizer, level, sum, poison).value_factor;
     to.mean = slope == zero ? zero : gains / slope;
     // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
-    T const near = (r.visible + T(8)) * scalar<T>::epsilon();
-    T const whole = math::abs(T(sum - one)) <= near ? one : sum;
+    T const rounding = (r.visible + T(8)) * scalar<T>::epsilon();
+    T const whole = math::abs(T(sum - one)) <= rounding ? one : sum;
     to.inverse_sum = whole == zero ? zero : one / whole;
   }
 

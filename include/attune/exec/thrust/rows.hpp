@@ -188,9 +188,9 @@ struct row_pairs {
   }
 
  private:
-  template <class Visit, class... C, int... I>
-  ATTUNE_HD void each(Visit const& visit, contraction::list<C...>, std::integer_sequence<int, I...>) const {
-    (..., visit(C{}, at.op.template owner<I>(), std::integral_constant<int, I>{}));
+  template <class Visit, class... C, int... Index>
+  ATTUNE_HD void each(Visit const& visit, contraction::list<C...>, std::integer_sequence<int, Index...>) const {
+    (..., visit(C{}, at.op.template owner<Index>(), std::integral_constant<int, Index>{}));
   }
 };
 

@@ -56,13 +56,13 @@ struct sum {
 template <class A, class B>
 struct evaluation<sum<A, B>> {
   using contractions = typename sum<A, B>::contractions;
-  template <int I>
+  template <int Index>
   ATTUNE_HD static constexpr auto const& owner(sum<A, B> const& kernel) {
     constexpr int before = evaluation<A>::contractions::size;
-    if constexpr (I < before)
-      return evaluation<A>::template owner<I>(kernel.first);
+    if constexpr (Index < before)
+      return evaluation<A>::template owner<Index>(kernel.first);
     else
-      return evaluation<B>::template owner<I - before>(kernel.second);
+      return evaluation<B>::template owner<Index - before>(kernel.second);
   }
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
@@ -96,9 +96,9 @@ struct mapped {
 template <class K, class M>
 struct evaluation<mapped<K, M>> {
   using contractions = typename mapped<K, M>::contractions;
-  template <int I>
+  template <int Index>
   ATTUNE_HD static constexpr auto const& owner(mapped<K, M> const& kernel) {
-    return evaluation<K>::template owner<I>(kernel.inner);
+    return evaluation<K>::template owner<Index>(kernel.inner);
   }
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {

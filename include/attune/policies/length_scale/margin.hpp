@@ -35,20 +35,20 @@ struct margin {
 
   template <class T>
   struct bound {
-    T kappa, near, constant;
-    ATTUNE_HD T scale(T const& s) const { return math::select(kappa == T(0), s, T(s + kappa * (s - near))); }
+    T kappa, level_near, constant;
+    ATTUNE_HD T scale(T const& s) const { return math::select(kappa == T(0), s, T(s + kappa * (s - level_near))); }
     ATTUNE_HD T row_constant() const { return constant; }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
     T const level = r(gamma), zero(0);
     // Cancellation in s - gamma helps while gamma lies among the scores and hurts when it dwarfs them.
-    T const near = math::select(math::abs(level) <= T(32), level, zero);
-    T const far = math::select(math::abs(level) < math::infinity<T>(), T(level - near), zero);
+    T const level_near = math::select(math::abs(level) <= T(32), level, zero);
+    T const level_far = math::select(math::abs(level) < math::infinity<T>(), T(level - level_near), zero);
     T const kappa = strength(r(alpha)) * r.log_visible;
     // Where even the row constant overflows, every finite score lies out of reach below gamma: as written says so.
-    auto const reachable = kappa * far < math::infinity<T>();
-    return {kappa, math::select(reachable, near, level), math::select(reachable, T(-kappa * far), zero)};
+    auto const reachable = kappa * level_far < math::infinity<T>();
+    return {kappa, math::select(reachable, level_near, level), math::select(reachable, T(-kappa * level_far), zero)};
   }
 };
 

@@ -90,8 +90,8 @@ concept OffersCheck = requires(M const& m, mask_shape s) {
 namespace mask {
 
 namespace detail {
-inline constexpr index_t lowest_index = std::numeric_limits<index_t>::min(),
-                         highest_index = std::numeric_limits<index_t>::max();
+inline constexpr index_t lowest_index = (std::numeric_limits<index_t>::min)(),
+                         highest_index = (std::numeric_limits<index_t>::max)();
 ATTUNE_HD constexpr index_t at_least(index_t a, index_t b) { return a < b ? b : a; }
 ATTUNE_HD constexpr index_t at_most(index_t a, index_t b) { return b < a ? b : a; }
 /// a - b and a + b for b >= 0, without overflow: a width may be the largest number there is, to say "no limit".

@@ -52,7 +52,7 @@ std::vector<enclosed_number> enclosed_by(enclosure_options const& how, Evaluate 
                 "first_bits " + std::to_string(how.first_bits) + ", most_bits " + std::to_string(how.most_bits),
                 "64 <= first_bits <= most_bits <= 2^24");
   std::vector<enclosed_number> numbers;
-  for (long bits = how.first_bits;; bits = std::min(2 * bits, how.most_bits)) {
+  for (long bits = how.first_bits;; bits = (std::min)(2 * bits, how.most_bits)) {
     working_precision const working(bits);
     std::vector<interval> const ends = evaluate();
     numbers.resize(ends.size(), {0, 0, 0, false, false});

@@ -107,7 +107,7 @@ class interval {
   interval simplest() const {
     return made([&](mpfi_ptr to) {
       long const most = detail::interval_bits();
-      for (long bits = 4;; bits = std::min(2 * bits, most)) {
+      for (long bits = 4;; bits = (std::min)(2 * bits, most)) {
         mpfr_set_prec(&to->left, bits);
         mpfi_mid(&to->left, ends());
         if (bits == most || (mpfr_greaterequal_p(&to->left, lower()) && mpfr_lessequal_p(&to->left, upper()))) break;

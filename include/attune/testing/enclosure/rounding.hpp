@@ -23,7 +23,7 @@ inline double nearest(mpfr_srcptr x, storage s) {
   if (mpfr_inf_p(x)) return infinite;
   number_format const format = format_of(s);
   // x = m 2^e with 1/2 <= m < 1; the numbers around it are multiples of 2^step.
-  long const e = long(mpfr_get_exp(x)), step = std::max(e + std::ilogb(format.unit), long(std::ilogb(format.step)));
+  long const e = long(mpfr_get_exp(x)), step = (std::max)(e + std::ilogb(format.unit), long(std::ilogb(format.step)));
   if (e > std::ilogb(format.largest) + 2) return infinite;
   mpfr_t y;
   mpfr_init2(y, mpfr_get_prec(x) + 1);

@@ -91,7 +91,7 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
   // Scores are differences to the level: where it is counted from the maximum nothing is gained by knowing a level next to 0, or 0 itself
   // (the end of the bracket, where no key has a weight), to more bits than these.
   interval const finest =
-      exponential.lead(k) * interval(std::ldexp(1.0, -int(std::min(testing::detail::interval_bits(), 1000L))));
+      exponential.lead(k) * interval(std::ldexp(1.0, -int((std::min)(testing::detail::interval_bits(), 1000L))));
   for (bool shrinks = true; shrinks;) {
     interval const levels = interval::hull(at.low, at.high), width = at.high - at.low, middle = levels.middle();
     interval const f = sum.excess(middle);

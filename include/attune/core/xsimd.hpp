@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The only place that includes xsimd, and the only one that knows which of its versions does what. attune works with 8.1 to 14.
+//
+//   what                        8.1 to 10           11, 12              13, 14
+//   cast of bits                to a batch type     to a number type    to a number type
+//   "does this machine have"    best, version()     best, version()     has()
+//   batches without vectors     none                none                emulated<N>
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <attune/config.hpp>
+
+#if !__has_include(<xsimd/config/xsimd_config.hpp>)
+#error \
+    "attune: xsimd not found. Install it (Debian, Ubuntu: libxsimd-dev), or add the folder that holds xsimd/xsimd.hpp with -isystem."
+#endif
+#include <xsimd/config/xsimd_config.hpp>  // its version, and what the target has; no code
+
+#if XSIMD_VERSION_MAJOR < 8 || (XSIMD_VERSION_MAJOR == 8 && XSIMD_VERSION_MINOR < 1)
+#error \
+    "attune: this xsimd is too old: 8.1 or newer is needed. Ubuntu 22.04 has 7.6; take a newer one from github.com/xtensor-stack/xsimd."
+#endif
+
+#if defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+#if __has_include(<xsimd/arch/xsimd_emulated.hpp>)
+// xsimd >= 13: its emulated batches, slow and right. They are asked for by a macro, before xsimd's other headers.
+#define XSIMD_WITH_EMULATED 1
+#undef XSIMD_NO_SUPPORTED_ARCHITECTURE
+#if !defined(XSIMD_DEFAULT_ARCH)
+#define XSIMD_DEFAULT_ARCH ::xsimd::emulated<128>
+#endif
+#else
+#error \
+    "attune: the target has no vector instructions that this xsimd knows. Compile for one that has (x86: -msse2; ARM: -mfpu=neon; SVE: -msve-vector-bits=256), or take xsimd 13 or newer, which emulates them."
+#endif
+#endif
+
+#include <xsimd/xsimd.hpp>
+
+namespace attune::simd {
+
+/// The bits of x as numbers of another type of the same size.
+template <class To, class From, class Arch>
+ATTUNE_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> const& x) {
+#if XSIMD_VERSION_MAJOR >= 11
+  return xsimd::bitwise_cast<To>(x);
+#else
+  return xsimd::bitwise_cast<xsimd::batch<To, Arch>>(x);
+#endif
+}
+
+/// Whether the machine that this runs on has the instructions of Arch.
+template <class Arch>
+bool machine_has() {
+#if XSIMD_VERSION_MAJOR >= 13
+  return xsimd::available_architectures().has(Arch{});
+#else
+  return xsimd::available_architectures().best >= Arch::version();
+#endif
+}
+
+/// A comparison gives a mask register with one bit per lane (AVX-512), not a vector. Asked for by what it converts to: the type of a
+/// register as a template argument would warn.
+template <class T, class Arch>
+inline constexpr bool compares_into_bits = requires(xsimd::batch_bool<T, Arch> const& c) {
+  static_cast<unsigned short>(c.data);
+};
+
+/// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it. For arithmetic whose point is what
+/// rounding does; -fassociative-math would simplify it away.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> as_computed(xsimd::batch<T, Arch> x) {
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__)) && !XSIMD_WITH_EMULATED
+  asm("" : "+v"(x.data));
+#elif defined(__GNUC__) && defined(__aarch64__) && !XSIMD_WITH_SVE
+  asm("" : "+w"(x.data));
+#elif defined(__GNUC__)
+  asm("" : "+m"(x));
+#endif
+  return x;
+}
+
+/// Lane i of the result is lane Lanes[i] of (a, b), one behind the other.
+template <std::size_t... Lanes, class B>
+ATTUNE_INLINE B shuffled(B const& a, B const& b) {
+  static_assert(sizeof...(Lanes) == B::size);
+#if XSIMD_WITH_EMULATED || XSIMD_WITH_SVE  // their registers are no vectors of the compiler's
+  alignas(64) typename B::value_type from[2 * B::size], to[B::size];
+  a.store_aligned(from);
+  b.store_unaligned(from + B::size);
+  std::size_t n = 0;
+  ((to[n++] = from[Lanes]), ...);
+  return B::load_aligned(to);
+#else
+  return B(__builtin_shufflevector(a.data, b.data,
+                                   Lanes...));  // the compiler's own: libraries of vectors disagree about what theirs take
+#endif
+}
+
+/// The square root, correctly rounded.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) {
+#if XSIMD_WITH_NEON64
+  if constexpr (std::is_base_of_v<xsimd::neon64,
+                                  Arch>) {  // xsimd's multiplies by an estimate of 1 / sqrt(x), which is NaN at infinity
+    if constexpr (std::is_same_v<T, float>)
+      return vsqrtq_f32(x.data);
+    else
+      return vsqrtq_f64(x.data);
+  } else
+#elif XSIMD_WITH_NEON
+  if constexpr (std::is_base_of_v<xsimd::neon, Arch>) {  // 32 bits: there is no instruction
+    alignas(16) T lanes[xsimd::batch<T, Arch>::size];
+    x.store_aligned(lanes);
+    for (T& lane : lanes) lane = std::sqrt(lane);
+    return xsimd::batch<T, Arch>::load_aligned(lanes);
+  } else
+#endif
+    return xsimd::sqrt(x);
+}
+
+/// a / b, correctly rounded but for 32-bit ARM, which has no instruction. xsimd's quotient of floats on ARM multiplies by an estimate.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> quotient(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b) {
+#if XSIMD_WITH_NEON64
+  if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<T, float>)
+    return vdivq_f32(a.data, b.data);
+  else
+#endif
+    return a / b;
+}
+
+}  // namespace attune::simd

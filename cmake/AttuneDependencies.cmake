@@ -3,6 +3,7 @@
 # find_package behaves as if the caller had called it.
 
 set(ATTUNE_XSIMD_MINIMUM 8.1)
+set(ATTUNE_XSIMD_TESTED 14.3)  # attune/core/xsimd.hpp works with these versions and those between
 set(ATTUNE_EIGEN_MINIMUM 3.4)
 set(ATTUNE_BOOST_MINIMUM 1.75)
 set(ATTUNE_THRUST_MINIMUM 1.17)
@@ -35,6 +36,37 @@ macro(attune_find_core problem)
     if(NOT TARGET Threads::Threads)
       set(${problem} "no thread library found")
     endif()
+  endif()
+endmacro()
+
+# attune_describe_xsimd(<variable>): a sentence about the xsimd found. Its version is read from its header: the target may be the caller's own.
+function(attune_describe_xsimd variable)
+  set(version "")
+  get_target_property(folders xsimd INTERFACE_INCLUDE_DIRECTORIES)
+  foreach(folder IN LISTS folders)
+    string(REGEX REPLACE "^\\$<BUILD_INTERFACE:(.*)>$" "\\1" folder "${folder}")
+    set(header "${folder}/xsimd/config/xsimd_config.hpp")
+    if(NOT version AND EXISTS "${header}")
+      file(STRINGS "${header}" version REGEX "^#define XSIMD_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
+      list(TRANSFORM version REPLACE "^[^0-9]*([0-9]+).*$" "\\1")
+      list(JOIN version "." version)
+      string(APPEND where " in ${folder}")
+    endif()
+  endforeach()
+  set(covered "which attune's tests cover")
+  if(NOT version)
+    set(covered "of unknown version")
+  elseif(version VERSION_GREATER_EQUAL "${ATTUNE_XSIMD_TESTED}.99")
+    set(covered "which attune's tests do not cover: they cover ${ATTUNE_XSIMD_MINIMUM} to ${ATTUNE_XSIMD_TESTED}")
+  endif()
+  string(STRIP "xsimd ${version}" name)
+  set(${variable} "${name}${where}, ${covered}" PARENT_SCOPE)
+endfunction()
+
+# What every user of a target compiles with: on aarch64, g++ would note for each function that passes vectors how g++ 10 passed them.
+macro(attune_silence_notes target)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    target_compile_options(${target} INTERFACE "$<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>>")
   endif()
 endmacro()
 

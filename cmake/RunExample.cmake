@@ -1,7 +1,7 @@
-# cmake -DPROGRAM= [-DEXPECTED=<file>] -P this: the program must succeed and print the file's lines as one block
+# cmake -DPROGRAM= [-DEXPECTED=<file>] [-DEMULATOR=<command>] -P this: the program must succeed and print the file's lines as one block
 # (blanks at line ends do not count).
 cmake_minimum_required(VERSION 3.25)
-execute_process(COMMAND "${PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE output)
+execute_process(COMMAND ${EMULATOR} "${PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE output)
 message("${output}")
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ends with status ${status}")

@@ -7,9 +7,9 @@ function(attune_add_consumer_tests)
     -P "${CMAKE_CURRENT_SOURCE_DIR}/cmake/InstallAfresh.cmake")
   set_tests_properties(${install} PROPERTIES LABELS quick FIXTURES_SETUP attune_installed)
 
-  # attune_add_consumer(<name> <project> [INSTALLED] [FAILS_WITH <regex>] [OPTIONS <-D...>...])
+  # attune_add_consumer(<name> <project> [INSTALLED] [CMAKE <another cmake>] [FAILS_WITH <regex>] [OPTIONS <-D...>...])
   function(attune_add_consumer name project)
-    cmake_parse_arguments(A "INSTALLED" "FAILS_WITH" "OPTIONS" ${ARGN})
+    cmake_parse_arguments(A "INSTALLED" "FAILS_WITH;CMAKE" "OPTIONS" ${ARGN})
     set(test "${ATTUNE_TEST_PREFIX}consumer.${name}")
     set(options ${A_OPTIONS})
     if(A_INSTALLED)
@@ -17,7 +17,7 @@ function(attune_add_consumer_tests)
     else()
       list(APPEND options "-DATTUNE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
     endif()
-    add_test(NAME ${test} COMMAND "${CMAKE_COMMAND}"
+    add_test(NAME ${test} COMMAND "${CMAKE_COMMAND}" "-DCMAKE=${A_CMAKE}"
       "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/consumer/${project}" "-DBINARY=${work}/${name}"
       "-DGENERATOR=${CMAKE_GENERATOR}" "-DMAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}" "-DCXX=${CMAKE_CXX_COMPILER}"
       "-DOPTIONS=${options}" "-DFAILS_WITH=${A_FAILS_WITH}" "-DVERSION=${PROJECT_VERSION}"
@@ -40,4 +40,18 @@ function(attune_add_consumer_tests)
     OPTIONS -DCONSUMER_COMPONENTS=enclosure -DATTUNE_MPFI_INCLUDE_DIR=)
   attune_add_consumer(find_package.unknown_component find_package INSTALLED FAILS_WITH "no component 'not_a_component'"
     OPTIONS -DCONSUMER_COMPONENTS=not_a_component)
+
+  # The oldest CMake for users: scripts/test --full gets it from PyPI.
+  set(ATTUNE_OLD_CMAKE "" CACHE FILEPATH "cmake 3.22, for tests of the full tier")
+  if(ATTUNE_OLD_CMAKE)
+    attune_add_consumer(old_cmake.add_subdirectory add_subdirectory CMAKE "${ATTUNE_OLD_CMAKE}")
+    attune_add_consumer(old_cmake.find_package find_package INSTALLED CMAKE "${ATTUNE_OLD_CMAKE}")
+    attune_add_consumer(old_cmake.tests add_subdirectory CMAKE "${ATTUNE_OLD_CMAKE}" FAILS_WITH "need CMake 3.25; this is 3.22"
+      OPTIONS -DATTUNE_BUILD_TESTS=ON)
+    set(again "${work}/installed by old cmake")
+    add_test(NAME ${ATTUNE_TEST_PREFIX}consumer.old_cmake.install COMMAND "${CMAKE_COMMAND}" "-DCMAKE=${ATTUNE_OLD_CMAKE}"
+      "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DBUILD=${again}/build" "-DPREFIX=${again}/prefix" "-DMAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}"
+      -P "${CMAKE_CURRENT_SOURCE_DIR}/cmake/InstallAfresh.cmake")
+    set_tests_properties(${ATTUNE_TEST_PREFIX}consumer.old_cmake.install PROPERTIES LABELS full)
+  endif()
 endfunction()

@@ -1,6 +1,7 @@
 # Every public header stands alone. One source per header includes it twice and nothing else: a missing include or a missing
 # include guard does not compile. One more source includes all of them twice, and everything is linked into one program:
-# a definition that is not inline is a link error.
+# a definition that is not inline is a link error. And one that defines other people's macros first: names that windows.h, complex.h and
+# their like take from everybody.
 
 # Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
 set(attune_header_targets
@@ -12,6 +13,42 @@ set(attune_header_targets
   "^attune/exec/distributed/mpi" attune::mpi)
 # Headers that need attune::reference; the others must do with attune::attune.
 set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|oracle/|testing/)")
+
+# attune_write_macro_test(<source> HEADERS <header>... BELOW <header>...): what these headers, and those below that they may include,
+# include that is not attune's; then the macros; then the headers.
+function(attune_write_macro_test source)
+  cmake_parse_arguments(A "" "" "HEADERS;BELOW" ${ARGN})
+  set(names "")
+  foreach(header IN LISTS A_HEADERS A_BELOW)
+    file(STRINGS "${PROJECT_SOURCE_DIR}/include/${header}" lines REGEX "^[ \t]*#[ \t]*include[ \t]*<")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^[^<]*<([^>]+)>.*$" "\\1" name "${line}")
+      list(APPEND names "${name}")
+    endforeach()
+  endforeach()
+  list(FILTER names EXCLUDE REGEX "^attune/")
+  list(REMOVE_DUPLICATES names)
+  list(SORT names)
+  set(theirs "")
+  foreach(name IN LISTS names)
+    string(APPEND theirs "#if __has_include(<${name}>)\n#include <${name}>\n#endif\n")
+  endforeach()
+  set(ours "")
+  foreach(header IN LISTS A_HEADERS)
+    string(APPEND ours "#include <${header}>\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT "${theirs}
+#define min(a, b) (((a) < (b)) ? (a) : (b))
+#define max(a, b) (((a) > (b)) ? (a) : (b))
+#undef I
+#define I (__extension__ 1.0iF)
+#define small char
+#define near
+#define far
+#define interface struct
+#define ERROR 0
+${ours}")
+endfunction()
 
 function(attune_add_header_tests)
   set(include "${PROJECT_SOURCE_DIR}/include")
@@ -54,7 +91,14 @@ function(attune_add_header_tests)
       string(APPEND every "#include <${header}>\n")
     endforeach()
     file(CONFIGURE OUTPUT "${gen}/${objects}.every.${extension}" CONTENT "${every}${every}")
-    add_library(${objects} OBJECT ${sources} "${gen}/${objects}.every.${extension}")
+    set(below "")
+    foreach(lower attune::attune attune::reference)
+      if(NOT lower STREQUAL "attune::reference" OR target MATCHES "reference|enclosure")  # the others have no Eigen
+        list(APPEND below ${headers_${lower}})
+      endif()
+    endforeach()
+    attune_write_macro_test("${gen}/${objects}.macros.cpp" HEADERS ${headers_${target}} BELOW ${below})
+    add_library(${objects} OBJECT ${sources} "${gen}/${objects}.every.${extension}" "${gen}/${objects}.macros.cpp")
     # -O0 and no -march: what is tested needs neither.
     get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
     list(REMOVE_ITEM warnings -march=native)

@@ -1,10 +1,11 @@
 # cmake -DCOMPILER= -DFLAGS= -DSOURCE= -DEXPECT=reject|accept|precompile -DPRECOMPILED= -DINCLUDES= -DSYSTEM_INCLUDES=
 #   -DIMPLICIT_INCLUDES= -P this
-# With EXPECT=precompile the source is a header, and PRECOMPILED, HEADER.gch, is written. The tests include HEADER first.
+# With EXPECT=precompile the source is a header, and PRECOMPILED, HEADER.gch, is written. The tests include HEADER first, but for
+# those whose second line is "// flags: <flags>": they are compiled with those flags too, and what is precompiled would not fit.
 cmake_minimum_required(VERSION 3.25)
 
+file(READ "${SOURCE}" text)
 if(EXPECT STREQUAL "reject")
-  file(READ "${SOURCE}" text)
   if(NOT text MATCHES "^// expect-error: ([^\n]*[^ \n])")
     message(FATAL_ERROR "${SOURCE}: the first line must be '// expect-error: <regex>'")
   endif()
@@ -34,9 +35,15 @@ if(EXPECT STREQUAL "precompile")
     COMMAND "${COMPILER}" ${flags} -x c++-header "${SOURCE}" -o "${PRECOMPILED}" -MD -MT "${PRECOMPILED}" -MF "${PRECOMPILED}.d")
   return()
 endif()
-string(REGEX REPLACE "\\.gch$" "" header "${PRECOMPILED}")
+if(text MATCHES "\n// flags: ([^\n]+)\n")
+  separate_arguments(more UNIX_COMMAND "${CMAKE_MATCH_1}")
+  list(APPEND flags ${more})
+else()
+  string(REGEX REPLACE "\\.gch$" "" header "${PRECOMPILED}")
+  list(APPEND flags -include "${header}")
+endif()
 execute_process(
-  COMMAND "${COMPILER}" ${flags} -fsyntax-only -include "${header}" "${SOURCE}"
+  COMMAND "${COMPILER}" ${flags} -fsyntax-only "${SOURCE}"
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 
 set(problem "")

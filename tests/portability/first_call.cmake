@@ -3,8 +3,7 @@
 
 set(ATTUNE_NEWER_XSIMD "${PROJECT_SOURCE_DIR}/build/newer-xsimd/usr/include" CACHE PATH "Folder that holds xsimd/xsimd.hpp of xsimd >= 13")
 set(ATTUNE_ZIG "${PROJECT_SOURCE_DIR}/build/pypi/bin/python;-m;ziglang" CACHE STRING "Command of the zig compiler")
-get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
-list(FILTER warnings INCLUDE REGEX "^-W")
+set(warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 set(other_headers $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES> $<TARGET_PROPERTY:attune::boost,INTERFACE_INCLUDE_DIRECTORIES>)
 
 # attune_add_first_call(<name> COMPILER <program> [<argument>...] [NEWER_XSIMD] [FLAGS <flag>...] [RUN [BY <program> [<argument>...]]])
@@ -35,7 +34,7 @@ function(attune_add_first_call name)
   else()
     string(MAKE_C_IDENTIFIER "${name}" file)
     set(command "${CMAKE_COMMAND}")
-    foreach(list "COMPILER=${A_COMPILER}" "FLAGS=${warnings};-Werror;${A_FLAGS}" "BY=${A_BY}"
+    foreach(list "COMPILER=${A_COMPILER}" "FLAGS=${warnings};${A_FLAGS}" "BY=${A_BY}"
         "SYSTEM_INCLUDES=${system_includes};${other_headers};$<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>")
       string(REPLACE ";" "$<SEMICOLON>" list "${list}")
       list(APPEND command "-D${list}")
@@ -49,7 +48,7 @@ endfunction()
 
 foreach(compiler g++ g++-14 clang++ clang++-16 clang++-19)
   find_program(program ${compiler} NO_CACHE)
-  foreach(standard 20 23 2c)
+  foreach(standard 20 2b 2c)
     if(program)
       execute_process(COMMAND "${program}" -std=c++${standard} -x c++ -fsyntax-only /dev/null RESULT_VARIABLE unknown OUTPUT_QUIET ERROR_QUIET)
       if(NOT unknown)

@@ -136,16 +136,16 @@ struct scalar<xsimd::batch<T, Arch>> {
   using batch = xsimd::batch<T, Arch>;
   using mask = xsimd::batch_bool<T, Arch>;
 
-  /// On x86 max(b, a) is `b > a ? b : a` in one instruction, NaN and signed zeros included. ARM's propagates NaN.
+  /// In one instruction where that leaves a for NaN; ARM's propagates it.
   ATTUNE_INLINE static batch larger(batch const& a, batch const& b) {
     if constexpr (x86_)
-      return (xsimd::max)(b, a);
+      return simd::larger_on_x86(a, b);
     else
       return xsimd::select(a < b, b, a);
   }
   ATTUNE_INLINE static batch smaller(batch const& a, batch const& b) {
     if constexpr (x86_)
-      return (xsimd::min)(b, a);
+      return simd::smaller_on_x86(a, b);
     else
       return xsimd::select(b < a, b, a);
   }

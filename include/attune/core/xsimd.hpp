@@ -3,10 +3,11 @@
 //
 // The only place that includes xsimd, and the only one that knows which of its versions does what. attune works with 8.1 to 14.
 //
-//   what                        8.1 to 10           11, 12              13, 14
-//   cast of bits                to a batch type     to a number type    to a number type
-//   "does this machine have"    best, version()     best, version()     has()
-//   batches without vectors     none                none                emulated<N>
+//   what                        8.1 to 10           11, 12              13                  14
+//   cast of bits                to a batch type     to a number type    to a number type    to a number type
+//   "does this machine have"    best, version()     best, version()     has()               has()
+//   batches without vectors     none                none                emulated<N>         emulated<N>
+//   max(x, y) on x86            x > y ? x : y       x > y ? x : y       x > y ? x : y       y > x ? y : x
 #pragma once
 
 #include <cmath>
@@ -52,6 +53,25 @@ ATTUNE_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> const& x) 
   return xsimd::bitwise_cast<To>(x);
 #else
   return xsimd::bitwise_cast<xsimd::batch<To, Arch>>(x);
+#endif
+}
+
+/// On x86 b > a ? b : a, in one instruction, NaN and signed zeros included.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> larger_on_x86(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b) {
+#if XSIMD_VERSION_MAJOR >= 14
+  return (xsimd::max)(a, b);
+#else
+  return (xsimd::max)(b, a);
+#endif
+}
+/// On x86 b < a ? b : a.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> smaller_on_x86(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b) {
+#if XSIMD_VERSION_MAJOR >= 14
+  return (xsimd::min)(a, b);
+#else
+  return (xsimd::min)(b, a);
 #endif
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/core/stable_sort.hpp>
 #include <attune/testing/error_bound.hpp>
 #include <attune/testing/verdict_options.hpp>
 #include <attune/testing/verdict_report.hpp>
@@ -178,7 +179,7 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
   bool const outside = any_outside(report), noticed = any_noticed(report, how.gate);
   // Of two that explain the residual alike the definite one is the likelier.
   auto const merit = [&](finding const& f) { return (f.tested ? f.gain : 0) * (f.parameter ? 0.98 : 1.0); };
-  std::stable_sort(findings.begin(), findings.end(), [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
+  attune::detail::sort_stably(findings, [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
   auto say = [&](std::string const& text) { report.reasons.push_back(text); };
   if (outside || noticed) {
     report.decision = judgement::fail;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <attune/analysis/regularizer/checks.hpp>
+#include <attune/core/stable_sort.hpp>
 
 namespace attune::regularizer {
 
@@ -72,7 +73,7 @@ T spread(std::span<T const> keys, range<T> const& over, targets kind = targets::
       throw error(name, "keys", attune::detail::text("the value ", double(keys[j]), " at ", j), "finite numbers");
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  attune::detail::sort_stably(order, [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
   T const count = T(double(n)), factor = T(2) * by / count;
   T loss(0);
   for (std::size_t r = 0; r < n; ++r) {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <vector>
 
+#include <attune/core/stable_sort.hpp>
 #include <attune/policies/candidates.hpp>
 #include <attune/testing/enclosure/interval.hpp>
 
@@ -128,8 +129,7 @@ inline void candidate_column<testing::interval>::largest(index_t k, testing::int
   cut = last = off;
   if (index_t(order.size()) < k) return;
   auto const by = [&](auto const& end) {
-    std::stable_sort(order.begin(), order.end(),
-                     [&](index_t a, index_t b) { return mpfr_greater_p(end(logit(a)), end(logit(b))) != 0; });
+    attune::detail::sort_stably(order, [&](index_t a, index_t b) { return mpfr_greater_p(end(logit(a)), end(logit(b))) != 0; });
     return order[std::size_t(k - 1)];
   };
   index_t const by_upper = by([](interval const&x) { return x.upper(); }),

@@ -19,13 +19,13 @@ newer_xsimd() {
   rm -rf "$folder"/{lists,archives,*.bin} && echo "$suite" >"$folder/suite"
 }
 
-# from_pypi <requirement>...: a Python environment in build/pypi with these packages.
+# from_pypi: a Python environment in build/pypi with the oldest CMake for users, zig, and who judges attune's readers.
 from_pypi() {
-  local folder="$repository/build/pypi"
-  if [ "$(cat "$folder/packages" 2>/dev/null)" = "$*" ]; then return 0; fi
+  local folder="$repository/build/pypi" packages=('cmake==3.22.*' 'ziglang==0.15.*' numpy safetensors)
+  if [ "$(cat "$folder/packages" 2>/dev/null)" = "${packages[*]}" ]; then return 0; fi
   rm -rf "$folder"
   { python3 -m venv "$folder" || { obtain python3-venv && python3 -m venv "$folder"; }; } >&2 &&
-    "$folder/bin/pip" -q install "$@" >&2 && echo "$*" >"$folder/packages"
+    "$folder/bin/pip" -q install "${packages[@]}" >&2 && echo "${packages[*]}" >"$folder/packages"
 }
 
 # debian13_root: a minimal Debian 13 in build/debian13, with a copy of the working tree in /attune.

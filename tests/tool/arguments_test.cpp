@@ -71,6 +71,39 @@ TEST_CASE("Help and versions are status 0, no command is 2") {
   CHECK(refused(tool_tests::attune({"run", "softmax", "--out", "x.npy", "--what", "1"}), "--what"));
 }
 
+TEST_CASE("F9: outputs share an archive, and never overwrite each other") {
+  workplace const w;
+  std::string const archive = w.at("r.npz"), same = w.at("r.npy");
+  captured const both = w.run({"--out", archive, "--lse", archive});
+  CHECK(both.err == "");
+  REQUIRE(both.status == 0);
+  io::npz_file written(archive);
+  CHECK(written.names() == std::vector<std::string>{"lse", "out"});
+  CHECK(written.read("out").extents == std::vector<index_t>{1, 2, 3, 6});
+  CHECK(refused(w.run({"--out", same, "--lse", same}), "r.npy'; expected another file than that of --lse", "holds one array"));
+  CHECK(!std::filesystem::exists(same));
+  CHECK(refused(w.run({"--out", same, "--json", same}), "--json", "another file than that of --out"));
+  CHECK(refused(w.run({"--dout", w.at("dout.npy"), "--out", archive, "--json", archive}, "softmax", "gradient"), "--json",
+                "another file than that of --out"));
+}
+
+TEST_CASE("Errors of files name the argument") {
+  workplace const w;
+  auto const with_q = [&](std::vector<std::string> const& more) {
+    std::vector<std::string> all{"run", "softmax", "--k", w.at("k.npy"), "--v", w.at("v.npy"), "--out", w.at("out.npy")};
+    all.insert(all.end(), more.begin(), more.end());
+    return tool_tests::attune(all);
+  };
+  io::write_npy(w.at("five.npy"), counted({1, 1, 1, 3, 4}));
+  CHECK(refused(with_q({"--q", w.at("five.npy")}), "--q", "at most 4 axes"));
+  CHECK(refused(w.run({"--mask", "visible=" + w.at("q.npy")}), "visible=", "integers or booleans"));
+  io::write_npz(w.at("in.npz"), {{"q", counted({2, 3, 4})}});
+  CHECK(refused(with_q({"--from", w.at("in.npz") + ":q"}), "in.npz:q"));
+  captured const by_member = with_q({"--q", w.at("in.npz") + ":q.npy"});
+  CHECK(by_member.err == "");
+  CHECK(by_member.status == 0);
+}
+
 TEST_CASE("Tensors arrive under four axes, in floats") {
   workplace const w;
   captured const c = w.run({"--lse", w.at("lse.npy")});

@@ -16,11 +16,6 @@
 namespace attune::tool {
 namespace {
 
-std::string option_of(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
-
 void add_floats(numbers& x) { x.floats.assign(x.doubles.begin(), x.doubles.end()); }
 
 /// (B, H, Lq, Dv) of the output, from the first input that has queries.
@@ -137,7 +132,9 @@ call_arguments::call call_arguments::read() const {
       throw usage_error(argument, value,
                         std::string("floating-point numbers; it holds ") + io::name_of(x.type) +
                             (x.type == io::element_type::uint16 ? " (for bfloat16 words say --dtype bf16)" : ""));
-    c.what.tensors[name] = {is_per_position(f) ? io::row_shape(x) : io::tensor_shape(x), io::numbers<double>(x), {}};
+    c.what.tensors[name] = {naming(argument, [&] { return is_per_position(f) ? io::row_shape(x) : io::tensor_shape(x); }),
+                            io::numbers<double>(x),
+                            {}};
   }
   if (std::find(of.inputs.begin(), of.inputs.end(), field::v0) != of.inputs.end() && c.what.tensors.count("v0") == 0) {
     index_t const width = c.what.tensors.at("v").extents.feature;  // no ground value: the missing mass buys nothing
@@ -178,7 +175,10 @@ call_arguments::extra call_arguments::read_extra(std::string const& argument, st
     throw usage_error(argument, value,
                       std::string("floating-point numbers; it holds ") + io::name_of(x.type) +
                           (x.type == io::element_type::uint16 ? " (for bfloat16 words say --dtype bf16)" : ""));
-  extra e{{axes == file_axes::rows ? io::row_shape(x) : io::tensor_shape(x), io::numbers<double>(x), {}}, x.type};
+  extra e{{naming(argument, [&] { return axes == file_axes::rows ? io::row_shape(x) : io::tensor_shape(x); }),
+           io::numbers<double>(x),
+           {}},
+          x.type};
   if (!(e.values.extents == expected))
     throw usage_error(argument, value, "the shape " + to_string(expected) + "; it has " + to_string(e.values.extents));
   if (with.what.in == arithmetic::float32) add_floats(e.values);

@@ -12,6 +12,7 @@
 #include "call_arguments.hpp"
 #include "catalogue.hpp"
 #include "commands.hpp"
+#include "files.hpp"
 
 namespace attune::tool {
 namespace {
@@ -21,13 +22,6 @@ std::string padded(std::string s, std::size_t width) {
   std::size_t characters = 0;
   for (char const c : s) characters += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   if (characters < width) s.append(width - characters, ' ');
-  return s;
-}
-
-std::string option_of(field f) {
-  std::string s = std::string("--") + name_of(f);
-  for (char& c : s)
-    if (c == '_') c = '-';
   return s;
 }
 
@@ -43,8 +37,8 @@ void explain(preset const& p) {
       }
   std::cout << "\nInputs (leading axes of extent 1 may be missing in files)\n";
   for (field f : p.inputs)
-    std::cout << "  " << padded(option_of(f), 26) << shape_of(f) << (f == field::v0 ? ", zeros if it is not given" : "")
-              << "\n";
+    std::cout << "  " << padded(option_of(name_of(f)), 26) << shape_of(f)
+              << (f == field::v0 ? ", zeros if it is not given" : "") << "\n";
   if (!p.parameters.empty() || !p.tables.empty() || !p.constants.empty())
     std::cout << "\nParameters (--parameter NAME=VALUE)\n";
   for (auto const& e : p.parameters)

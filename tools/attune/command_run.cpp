@@ -24,9 +24,10 @@ struct run_arguments {
   void execute() const {
     std::map<std::string, std::string> const wanted{
         {"out", out}, {"lse", lse}, {"ground_weight", ground_weight}, {"threshold", threshold}};
-    std::map<std::string, file_argument> files;
+    output_files files;
     for (auto const& [name, file] : wanted)
-      if (!file.empty()) files.emplace(name, checked_output("--" + name, file));
+      if (!file.empty()) files.add(option_of(name), file, name);
+    files.add_report("--json", json);
     auto const c = call.read();
     auto const refuse = [&](std::string const& file, bool has, char const* argument, char const* what) {
       if (!file.empty() && !has) throw usage_error(std::string(argument) + ": " + c.of->name + " has no " + what);
@@ -37,12 +38,15 @@ struct run_arguments {
 
     results const r = runners().at(c.of->name).run(c.what);
     auto report = call.report(c);
-    for (auto const& [name, file] : files) {
+    std::map<std::string, io::array> arrays;
+    for (auto const& [name, file] : wanted) {
+      if (file.empty()) continue;
       io::array const x = stored_as(r.at(name), name == "out" ? c.stored : row_type(c.what), name != "out");
-      write_arrays("--" + name, file, {{name, x}});
-      report["outputs"][name] = report_of(wanted.at(name), x);
-      if (json != "-") std::cout << describe(wanted.at(name), x) << "\n";
+      report["outputs"][name] = report_of(file, x);
+      if (json != "-") std::cout << describe(file, x) << "\n";
+      arrays.emplace(name, x);
     }
+    files.write(arrays);
     if (!json.empty()) write_report(json, report);
   }
 };
@@ -53,6 +57,9 @@ struct gradient_arguments {
 
   void execute() const {
     auto const file = checked_output("--out", out);
+    output_files files;
+    files.add("--out", out, "");
+    files.add_report("--json", json);
     if (file.kind == file_kind::npy)
       throw usage_error("--out", out, "an .npz or .safetensors file: there are several gradients");
     auto c = call.read();

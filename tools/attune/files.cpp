@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The attune authors
 #include "files.hpp"
 
+#include <system_error>
+
 #include <attune/io/npy.hpp>
 #include <attune/io/npz.hpp>
 #include <attune/io/safetensors.hpp>
@@ -18,16 +20,6 @@ constexpr io::inflate_function inflate = nullptr;
 
 constexpr char const* kinds = "a file whose name ends with .npy, .npz or .safetensors (in the last two: FILE:NAME)";
 
-/// Says whose fault an attune::error is.
-template <class Call>
-auto naming(std::string const& argument, Call const& call) {
-  try {
-    return call();
-  } catch (error const& e) {
-    throw usage_error(argument + ": " + e.what());
-  }
-}
-
 template <class Archive>
 io::array from_archive(Archive& archive, std::string const& argument, std::string const& value, std::string const& name,
                        std::string const& own_name, auto const& read) {
@@ -43,16 +35,22 @@ io::array from_archive(Archive& archive, std::string const& argument, std::strin
 
 }  // namespace
 
+std::string option_of(std::string name) {
+  for (char& c : name)
+    if (c == '_') c = '-';
+  return "--" + name;
+}
+
 std::optional<file_argument> parse_file(std::string const& text) {
   std::pair<char const*, file_kind> const ends[] = {
       {".npy", file_kind::npy}, {".npz", file_kind::npz}, {".safetensors", file_kind::safetensors}};
-  for (auto const& [end, kind] : ends)
-    if (text.ends_with(end)) return file_argument{text, "", kind};
-  for (auto const& [end, kind] : ends)
+  for (auto const& [end, kind] : ends)  // first, for the name may end as a file does: x.npz:q.npy
     if (auto const at = text.find(std::string(end) + ":"); kind != file_kind::npy && at != std::string::npos) {
       auto const colon = at + std::string(end).size();
       return file_argument{text.substr(0, colon), text.substr(colon + 1), kind};
     }
+  for (auto const& [end, kind] : ends)
+    if (text.ends_with(end)) return file_argument{text, "", kind};
   return std::nullopt;
 }
 
@@ -76,7 +74,8 @@ io::array read_array(std::string const& argument, std::string const& value, std:
 
 std::vector<std::string> names_in(std::string const& argument, file_argument const& archive) {
   if (archive.kind == file_kind::npy || !archive.name.empty())
-    throw usage_error(argument, archive.path.string(), "an .npz or .safetensors file without a name behind it");
+    throw usage_error(argument, archive.path.string() + (archive.name.empty() ? "" : ":" + archive.name),
+                      "an .npz or .safetensors file without a name behind it");
   return naming(argument, [&] {
     return archive.kind == file_kind::npz ? io::npz_file(archive.path, inflate).names()
                                           : io::safetensors_file(archive.path).names();
@@ -92,6 +91,28 @@ file_argument checked_output(std::string const& argument, std::string const& val
   if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
     throw usage_error(argument, value, "a file in a folder that exists");
   return *file;
+}
+
+void output_files::add(std::string const& argument, std::string const& value, std::string const& name) {
+  auto const file = checked_output(argument, value);
+  std::error_code ignored;
+  auto const key = std::filesystem::weakly_canonical(file.path, ignored);
+  auto const [at, first] = files_.emplace(key, output{argument, file, {}});
+  if (!first && file.kind == file_kind::npy)
+    throw usage_error(argument, value, "another file than that of " + at->second.argument + ": an .npy file holds one array");
+  at->second.names.push_back(name);
+}
+void output_files::add_report(std::string const& argument, std::string const& value) const {
+  std::error_code ignored;
+  auto const at = files_.find(std::filesystem::weakly_canonical(value, ignored));
+  if (at != files_.end()) throw usage_error(argument, value, "another file than that of " + at->second.argument);
+}
+void output_files::write(std::map<std::string, io::array> const& arrays) const {
+  for (auto const& [path, file] : files_) {
+    std::map<std::string, io::array> mine;
+    for (auto const& name : file.names) mine.emplace(name, arrays.at(name));
+    write_arrays(file.argument, file.file, mine);
+  }
 }
 
 void write_arrays(std::string const& argument, file_argument const& to, std::map<std::string, io::array> const& arrays) {

@@ -24,6 +24,19 @@ class usage_error : public std::runtime_error {
   explicit usage_error(std::string const& text) : std::runtime_error(text) {}
 };
 
+/// "--ground-weight" for "ground_weight".
+std::string option_of(std::string name);
+
+/// call(), whose attune::error becomes a usage_error that names the argument.
+template <class Call>
+auto naming(std::string const& argument, Call const& call) {
+  try {
+    return call();
+  } catch (error const& e) {
+    throw usage_error(argument + ": " + e.what());
+  }
+}
+
 enum class file_kind { npy, npz, safetensors };
 
 /// "x.npz:q" apart.
@@ -44,6 +57,25 @@ std::vector<std::string> names_in(std::string const& argument, file_argument con
 
 /// Throws unless an array can be written there: called before anything is computed.
 file_argument checked_output(std::string const& argument, std::string const& value);
+/// The files of a command. Arguments may name one archive for several arrays; each .npy file holds one.
+class output_files {
+ public:
+  /// Throws unless the array `name` can be written there beside those that have been added: called before anything is computed.
+  void add(std::string const& argument, std::string const& value, std::string const& name);
+  /// Throws if a report there would overwrite arrays.
+  void add_report(std::string const& argument, std::string const& value) const;
+  /// Writes what has been added.
+  void write(std::map<std::string, io::array> const& arrays) const;
+
+ private:
+  struct output {
+    std::string argument;
+    file_argument file;
+    std::vector<std::string> names;
+  };
+  std::map<std::filesystem::path, output> files_;
+};
+
 /// Writes one array, or several into an archive.
 void write_arrays(std::string const& argument, file_argument const& to, std::map<std::string, io::array> const& arrays);
 

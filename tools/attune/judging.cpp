@@ -14,6 +14,7 @@ namespace attune::tool {
 namespace {
 
 testing::storage storage_of(io::element_type type) {
+  if (io::size_of(type) == 1) throw usage_error("a verdict on numbers of 8 bits: it knows f64, f32, f16 and bf16");
   return type == io::element_type::float64   ? testing::storage::fp64
          : type == io::element_type::float32 ? testing::storage::fp32
          : type == io::element_type::float16 ? testing::storage::fp16

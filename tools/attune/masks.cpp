@@ -35,12 +35,12 @@ part interval_part(Mask const& m, mask_shape const& of) {
 /// visible=FILE: (1 or B, 1 or H, Lq, Lk) of 0 and 1.
 part table_part(std::string const& word, std::string const& file, mask_shape const& of) {
   io::array const x = read_array(word, file, "visible", std::nullopt);
-  shape const e = io::tensor_shape(x);
+  auto const values = naming(word, [&] { return io::integers(x); });
+  shape const e = naming(word, [&] { return io::tensor_shape(x); });
   if ((e.batch != 1 && e.batch != of.batch) || (e.head != 1 && e.head != of.heads) || e.position != of.queries ||
       e.feature != of.keys)
     throw usage_error(word + ": shape " + to_string(e) + "; expected (1 or " + std::to_string(of.batch) + ", 1 or " +
                       std::to_string(of.heads) + ", " + std::to_string(of.queries) + ", " + std::to_string(of.keys) + ")");
-  auto const values = io::integers(x);
   for (index_t v : values)
     if (v != 0 && v != 1) throw usage_error(word + ": an entry " + std::to_string(v) + "; expected 0 and 1, or booleans");
   return {.by_batch = e.batch > 1, .by_head = e.head > 1, .keys = {}, .visible = [e, values](mask_row const& r, index_t j) {
@@ -52,7 +52,7 @@ part table_part(std::string const& word, std::string const& file, mask_shape con
 /// documents=FILE: an id per position, (L) or (B, L), the same for queries and keys.
 part documents_part(std::string const& word, std::string const& file, mask_shape const& of) {
   io::array const x = read_array(word, file, "documents", std::nullopt);
-  auto const ids = io::integers(x);
+  auto const ids = naming(word, [&] { return io::integers(x); });
   index_t const batch = x.extents.size() == 2 ? x.extents[0] : 1;
   if (of.queries != of.keys) throw usage_error(word + ": queries and keys of different number; expected as many of each");
   if (x.extents.empty() || x.extents.size() > 2 || (batch != 1 && batch != of.batch) || x.extents.back() != of.keys)

@@ -36,9 +36,9 @@ bool is_number(std::string const& text, double& x) {
 /// (H), (H, Lq), (B, H, Lq).
 numbers parameter_file(std::string const& argument, std::string const& value, std::string const& own_name) {
   io::array const x = read_array(argument, value, own_name, std::nullopt);
-  shape e = io::row_shape(x);
+  shape e = naming(argument, [&] { return io::row_shape(x); });
   if (x.extents.size() == 1) e = {1, e.position, 1, 1};
-  return {e, io::numbers<double>(x), {}};
+  return {e, naming(argument, [&] { return io::numbers<double>(x); }), {}};
 }
 
 numbers parameter_value(std::string const& argument, std::string const& value, parameter_entry const& p) {
@@ -57,7 +57,7 @@ numbers table_value(std::string const& argument, std::string const& value, table
   if (!parse_file(value)) throw usage_error(argument, value, "a file with a table");
   io::array x = read_array(argument, value, t.name, std::nullopt);
   if (x.extents.size() == 1 && t.width == table_width::one) x.extents.push_back(1);  // a bias per row
-  return {io::tensor_shape(x), io::numbers<double>(x), {}};
+  return naming(argument, [&] { return numbers{io::tensor_shape(x), io::numbers<double>(x), {}}; });
 }
 
 std::string names_of(preset const& p) {
@@ -116,7 +116,7 @@ std::vector<index_t> integer_list(std::string const& argument, std::string const
   if (parse_file(value)) {
     io::array const x = read_array(argument, value, own_name, std::nullopt);
     if (x.extents.size() > 1) throw usage_error(argument + ": shape " + io::to_string(x.extents) + "; expected one axis");
-    return io::integers(x);
+    return naming(argument, [&] { return io::integers(x); });
   }
   std::vector<index_t> all;
   for (auto const& part : split(value)) all.push_back(integer(argument, part));

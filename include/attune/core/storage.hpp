@@ -25,21 +25,21 @@ namespace attune {
 struct bfloat16 {
   std::uint16_t bits = 0;
 
-  bfloat16() = default;
-  explicit bfloat16(float x) {
+  constexpr bfloat16() = default;
+  constexpr explicit bfloat16(float x) {
     auto const u = std::bit_cast<std::uint32_t>(x);
     bool const nan = (u & 0x7fffffffu) > 0x7f800000u;
     bits = std::uint16_t((nan ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
-  explicit operator float() const { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
+  constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
 };
 
 /// IEEE 754 binary16. From float: to nearest, ties to even, subnormals included; beyond 65504 infinity; NaN stays NaN.
 struct float16 {
   std::uint16_t bits = 0;
 
-  float16() = default;
-  explicit float16(float x) {
+  constexpr float16() = default;
+  constexpr explicit float16(float x) {
     auto const all = std::bit_cast<std::uint32_t>(x);
     std::uint32_t const u = all & 0x7fffffffu;
     std::uint32_t to;
@@ -53,7 +53,7 @@ struct float16 {
       to = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;
     bits = std::uint16_t(to | (all >> 16 & 0x8000u));
   }
-  explicit operator float() const {
+  constexpr explicit operator float() const {
     constexpr std::uint32_t shift = 112u << 23;  // from one exponent's bias to the other's
     std::uint32_t const sign = std::uint32_t(bits & 0x8000u) << 16, u = std::uint32_t(bits & 0x7fffu) << 13;
     std::uint32_t to = u + shift;

@@ -16,9 +16,11 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/core/error.hpp>
+#include <attune/core/float8.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/core/tensor.hpp>
 
@@ -26,18 +28,93 @@ namespace attune::io {
 
 static_assert(std::endian::native == std::endian::little, "attune/io copies little-endian numbers as they are");
 
-/// Types of elements that files may hold. Tensors are made of the first four; masks, lengths and document ids of the others.
-enum class element_type { float64, float32, float16, bfloat16, boolean, uint8, uint16, int32, int64 };
+/// Types of elements that files may hold. Tensors are made of those of floating point, which come first; masks, lengths and document ids of
+/// the others.
+enum class element_type {
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  boolean,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  int8,
+  int16,
+  int32,
+  int64
+};
 
-constexpr char const* name_of(element_type t) {
-  constexpr char const* names[] = {"float64", "float32", "float16", "bfloat16", "boolean", "uint8", "uint16", "int32", "int64"};
-  return names[int(t)];
+namespace detail {
+/// What is known of a type: its names here, in NumPy's files, where words without a type stand for what NumPy does not have, and in those of
+/// safetensors.
+struct element_facts {
+  char const* name;
+  std::size_t size;
+  char const* numpy;
+  char const* safetensors;
+};
+inline constexpr element_facts elements[] = {{"float64", 8, "<f8", "F64"},
+                                             {"float32", 4, "<f4", "F32"},
+                                             {"float16", 2, "<f2", "F16"},
+                                             {"bfloat16", 2, "<u2", "BF16"},
+                                             {"float8_e4m3fn", 1, "|u1", "F8_E4M3"},
+                                             {"float8_e5m2", 1, "|u1", "F8_E5M2"},
+                                             {"boolean", 1, "|b1", "BOOL"},
+                                             {"uint8", 1, "|u1", "U8"},
+                                             {"uint16", 2, "<u2", "U16"},
+                                             {"uint32", 4, "<u4", "U32"},
+                                             {"uint64", 8, "<u8", "U64"},
+                                             {"int8", 1, "|i1", "I8"},
+                                             {"int16", 2, "<i2", "I16"},
+                                             {"int32", 4, "<i4", "I32"},
+                                             {"int64", 8, "<i8", "I64"}};
+constexpr element_facts const& facts_of(element_type t) { return elements[int(t)]; }
+}  // namespace detail
+
+constexpr char const* name_of(element_type t) { return detail::facts_of(t).name; }
+constexpr std::size_t size_of(element_type t) { return detail::facts_of(t).size; }
+constexpr bool is_floating(element_type t) { return t <= element_type::float8_e5m2; }
+
+namespace detail {
+/// use(T{}) with the type of the elements; bytes for booleans.
+template <class Use>
+decltype(auto) with_type(element_type t, Use const& use) {
+  switch (t) {
+    case element_type::float64:
+      return use(double{});
+    case element_type::float32:
+      return use(float{});
+    case element_type::float16:
+      return use(float16{});
+    case element_type::bfloat16:
+      return use(bfloat16{});
+    case element_type::float8_e4m3fn:
+      return use(float8_e4m3fn{});
+    case element_type::float8_e5m2:
+      return use(float8_e5m2{});
+    case element_type::uint16:
+      return use(std::uint16_t{});
+    case element_type::uint32:
+      return use(std::uint32_t{});
+    case element_type::uint64:
+      return use(std::uint64_t{});
+    case element_type::int8:
+      return use(std::int8_t{});
+    case element_type::int16:
+      return use(std::int16_t{});
+    case element_type::int32:
+      return use(std::int32_t{});
+    case element_type::int64:
+      return use(std::int64_t{});
+    default:
+      return use(std::uint8_t{});
+  }
 }
-constexpr std::size_t size_of(element_type t) {
-  constexpr std::size_t sizes[] = {8, 4, 2, 2, 1, 1, 2, 4, 8};
-  return sizes[int(t)];
-}
-constexpr bool is_floating(element_type t) { return t <= element_type::bfloat16; }
+}  // namespace detail
 
 template <class T>
 constexpr element_type type_of() {
@@ -49,17 +126,18 @@ constexpr element_type type_of() {
     return element_type::float16;
   else if constexpr (std::is_same_v<T, bfloat16>)
     return element_type::bfloat16;
+  else if constexpr (std::is_same_v<T, float8_e4m3fn>)
+    return element_type::float8_e4m3fn;
+  else if constexpr (std::is_same_v<T, float8_e5m2>)
+    return element_type::float8_e5m2;
   else if constexpr (std::is_same_v<T, bool>)
     return element_type::boolean;
-  else if constexpr (std::is_same_v<T, std::uint8_t>)
-    return element_type::uint8;
-  else if constexpr (std::is_same_v<T, std::uint16_t>)
-    return element_type::uint16;
-  else if constexpr (std::is_same_v<T, std::int32_t>)
-    return element_type::int32;
   else {
-    static_assert(std::is_same_v<T, std::int64_t>, "attune: no file holds elements of this type");
-    return element_type::int64;
+    static_assert(std::is_integral_v<T> && sizeof(T) <= 8, "attune: no file holds elements of this type");
+    constexpr element_type of_size[2][4] = {
+        {element_type::uint8, element_type::uint16, element_type::uint32, element_type::uint64},
+        {element_type::int8, element_type::int16, element_type::int32, element_type::int64}};
+    return of_size[std::is_signed_v<T>][std::bit_width(sizeof(T)) - 1];
   }
 }
 
@@ -83,21 +161,43 @@ namespace detail {
 
 using attune::detail::text;
 
-/// Text out of a file, fit to be printed: other bytes than printable ASCII as \xNN, and not much of it.
+/// The length of the UTF-8 character at the beginning of s, of two to four bytes; 0 if there is none.
+inline std::size_t utf8_character(std::string_view s) {
+  auto const byte = [&](std::size_t n) { return n < s.size() ? static_cast<unsigned char>(s[n]) : 0u; };
+  std::size_t const length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4) return 0;
+  for (std::size_t n = 1; n < length; ++n)
+    if ((byte(n) & 0xc0u) != 0x80u) return 0;
+  unsigned const second = byte(1);
+  bool const overlong = (byte(0) == 0xe0 && second < 0xa0) || (byte(0) == 0xf0 && second < 0x90);
+  bool const outside =
+      (byte(0) == 0xed && second >= 0xa0) || (byte(0) == 0xf4 && second >= 0x90);  // surrogates, beyond U+10FFFF
+  bool const control = byte(0) == 0xc2 && second < 0xa0;
+  return overlong || outside || control ? 0 : length;
+}
+
+/// Text out of a file, fit to be printed: UTF-8 as it is, other bytes than printable ASCII as \xNN, and not much of it.
 inline std::string printable(std::string_view raw) {
   std::string s = "'";
-  for (char const one : raw.substr(0, 60)) {
-    auto const c = static_cast<unsigned char>(one);
-    if (c >= 32 && c < 127 && c != '\\') {
-      s += char(c);
-      continue;
+  for (std::size_t n = 0; n < raw.size(); ++n) {
+    if (n >= 60) {
+      s += "...";
+      break;
     }
-    constexpr char const* digits = "0123456789abcdef";
-    s += "\\x";
-    s += digits[c / 16];
-    s += digits[c % 16];
+    auto const c = static_cast<unsigned char>(raw[n]);
+    std::size_t const wide = detail::utf8_character(raw.substr(n));
+    if (wide != 0) {
+      s += raw.substr(n, wide);
+      n += wide - 1;
+    } else if (c >= 32 && c < 127 && c != '\\') {
+      s += char(c);
+    } else {
+      constexpr char const* digits = "0123456789abcdef";
+      s += "\\x";
+      s += digits[c / 16];
+      s += digits[c % 16];
+    }
   }
-  if (raw.size() > 60) s += "...";
   return s + "'";
 }
 
@@ -122,7 +222,7 @@ inline float to_odd(double x) {
 /// To nearest, once.
 template <class T>
 T rounded(double x) {
-  if constexpr (storage_only<T>)
+  if constexpr (std::is_class_v<T>)  // narrower than float
     return T(to_odd(x));
   else
     return T(x);
@@ -139,42 +239,36 @@ std::vector<T> numbers(array const& x) {
                                                : "floating-point numbers");
   std::vector<T> to;
   to.reserve(std::size_t(x.size()));
-  if (x.type == element_type::float64)
-    detail::for_each_as<double>(x, [&](double e) { to.push_back(detail::rounded<T>(e)); });
-  else if (x.type == element_type::float32)
-    detail::for_each_as<float>(x, [&](float e) { to.push_back(T(e)); });
-  else if (x.type == element_type::float16)
-    detail::for_each_as<float16>(x, [&](float16 e) { to.push_back(T(float(e))); });
-  else
-    detail::for_each_as<bfloat16>(x, [&](bfloat16 e) { to.push_back(T(float(e))); });
+  detail::with_type(x.type, [&]<class E>(E) {
+    detail::for_each_as<E>(x, [&](E e) {
+      if constexpr (std::is_same_v<E, double>)
+        to.push_back(detail::rounded<T>(e));
+      else
+        to.push_back(T(float(e)));
+    });
+  });
   return to;
 }
 
-/// The elements of an array of integers or booleans. Throws attune::error for other arrays.
+/// The elements of an array of integers or booleans. Throws attune::error for other arrays, and for a uint64 beyond 2^63 - 1.
 inline std::vector<index_t> integers(array const& x) {
+  if (is_floating(x.type))
+    throw error("io::integers", x.name, detail::text("elements of type ", name_of(x.type)), "integers or booleans");
   std::vector<index_t> to;
   to.reserve(std::size_t(x.size()));
-  auto const take = [&](auto e) { to.push_back(index_t(e)); };
-  switch (x.type) {
-    case element_type::boolean:
-    case element_type::uint8:
-      detail::for_each_as<std::uint8_t>(x, take);
-      return to;
-    case element_type::uint16:
-      detail::for_each_as<std::uint16_t>(x, take);
-      return to;
-    case element_type::int32:
-      detail::for_each_as<std::int32_t>(x, take);
-      return to;
-    case element_type::int64:
-      detail::for_each_as<std::int64_t>(x, take);
-      return to;
-    default:
-      throw error("io::integers", x.name, detail::text("elements of type ", name_of(x.type)), "integers or booleans");
-  }
+  detail::with_type(x.type, [&]<class E>(E) {
+    detail::for_each_as<E>(x, [&](E e) {
+      if constexpr (std::is_integral_v<E>) {
+        if (!std::in_range<index_t>(e))
+          throw error("io::integers", x.name, detail::text("the value ", e), "numbers below 2^63");
+        to.push_back(index_t(e));
+      }
+    });
+  });
+  return to;
 }
 
-/// An array of these numbers, stored as `type` (one of the four floating-point types), rounded to nearest once.
+/// An array of these numbers, stored as `type` (one of the floating-point types), rounded to nearest once.
 template <class T>
 array make_array(std::span<T const> values, std::vector<index_t> extents, element_type type = type_of<T>()) {
   if (!is_floating(type)) throw error("io::make_array", "type", name_of(type), "a floating-point type");
@@ -183,20 +277,12 @@ array make_array(std::span<T const> values, std::vector<index_t> extents, elemen
   if (count != index_t(values.size()))
     throw error("io::make_array", "extents", "the value " + to_string(extents), detail::text(values.size(), " elements"));
   array x{type, std::move(extents), std::vector<unsigned char>(values.size() * size_of(type)), "the array"};
-  auto const store = [&]<class S>(S) {
+  detail::with_type(type, [&]<class S>(S) {
     for (std::size_t n = 0; n < values.size(); ++n) {
       S const one = detail::rounded<S>(double(values[n]));
       std::memcpy(x.bytes.data() + n * sizeof(S), &one, sizeof(S));
     }
-  };
-  if (type == element_type::float64)
-    store(double{});
-  else if (type == element_type::float32)
-    store(float{});
-  else if (type == element_type::float16)
-    store(float16{});
-  else
-    store(bfloat16{});
+  });
   return x;
 }
 

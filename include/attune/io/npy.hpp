@@ -4,11 +4,13 @@
 //   "\x93NUMPY" version header-length {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } data
 //
 // NumPy's files, versions 1 to 3: one array of float64, float32, float16, booleans or integers. Fortran order is turned into
-// C order. bfloat16, which NumPy does not have, is stored as 16-bit words: the caller says what they are.
+// C order. bfloat16 and float8, which NumPy does not have, are stored as words: the caller says what they are.
 // Source: numpy.lib.format.
 #pragma once
 
+#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,8 +22,8 @@
 namespace attune::io {
 
 struct npy_options {
-  /// What 16-bit words of no type (uint16, or raw '|V2' as ml_dtypes writes bfloat16) are: float16 or bfloat16. Without it they
-  /// stay uint16.
+  /// What words of no type (unsigned integers, or raw '|V2' and '|V1' as ml_dtypes writes bfloat16 and float8) are, if their size is that
+  /// of this type: float16, bfloat16, float8_e4m3fn or float8_e5m2. Without it they stay integers.
   std::optional<element_type> words = std::nullopt;
 };
 
@@ -102,15 +104,28 @@ class npy_dictionary {
   element_type type(npy_options const& options) {
     if (!next_is('\'') && !next_is('"')) from_.fail("header field 'descr'", "a structured type", "one number per element");
     std::string const d = string();
-    std::pair<char const*, element_type> const known[] = {{"<f8", element_type::float64}, {"<f4", element_type::float32},
-                                                          {"<f2", element_type::float16}, {"|b1", element_type::boolean},
-                                                          {"|u1", element_type::uint8},   {"<u2", element_type::uint16},
-                                                          {"|V2", element_type::uint16},  {"<V2", element_type::uint16},
-                                                          {"<i4", element_type::int32},   {"<i8", element_type::int64}};
-    for (auto const& [name, t] : known)
-      if (d == name) return t == element_type::uint16 ? options.words.value_or(t) : t;
-    if (d.starts_with(">")) from_.fail("header field 'descr'", printable(d) + ", big-endian", "little-endian numbers");
-    from_.fail("header field 'descr'", "the type " + printable(d), "'<f8', '<f4', '<f2', '|b1', '|u1', '<u2', '<i4' or '<i8'");
+    char const order = !d.empty() && std::strchr("<>=|", d[0]) != nullptr ? d[0] : '=';
+    std::string const kind = d == "?" ? "b1" : d.substr(!d.empty() && d[0] == order ? 1 : 0);
+    if (kind == "V1" || kind == "V2")  // raw bytes: how ml_dtypes has NumPy store float8 and bfloat16
+      return options.words && size_of(*options.words) == std::size_t(kind[1] - '0') ? *options.words
+             : kind == "V1"                                                         ? element_type::uint8
+                                                                                    : element_type::uint16;
+    for (int n = 0; n < int(std::size(elements)); ++n) {
+      auto const t = element_type(n);
+      if (t == element_type::bfloat16 || t == element_type::float8_e4m3fn || t == element_type::float8_e5m2) continue;
+      if (kind != elements[n].numpy + 1) continue;
+      if (order == '>' && elements[n].size > 1)
+        from_.fail("header field 'descr'", printable(d) + ", big-endian", "little-endian numbers");
+      bool const words = t == element_type::uint16 || t == element_type::uint8;
+      return words && options.words && size_of(*options.words) == size_of(t) ? *options.words : t;
+    }
+    bool const complex = !kind.empty() && kind[0] == 'c', object = kind == "O";
+    from_.fail("header field 'descr'",
+               "the type " + printable(d) +
+                   (complex  ? ", complex numbers"
+                    : object ? ", Python objects"
+                             : ""),
+               "numbers: 'b1', 'u1' to 'u8', 'i1' to 'i8', 'f2', 'f4', 'f8'");
   }
   std::vector<index_t> tuple() {
     std::vector<index_t> t;
@@ -163,8 +178,9 @@ inline std::vector<unsigned char> c_order(std::vector<unsigned char> const& from
 
 /// The one array of an .npy file that `from` holds.
 inline array parse_npy(byte_source& from, npy_options const& options) {
-  if (options.words && size_of(*options.words) != 2)
-    throw error(from.function(), "options.words", std::string("the type ") + name_of(*options.words), "float16 or bfloat16");
+  if (options.words && (!is_floating(*options.words) || size_of(*options.words) > 2))
+    throw error(from.function(), "options.words", std::string("the type ") + name_of(*options.words),
+                "float16, bfloat16, float8_e4m3fn or float8_e5m2");
   auto const start = from.read(0, 8, "magic number");
   if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
     from.fail("magic number", printable({reinterpret_cast<char const*>(start.data()), 6}), "'\\x93NUMPY' of an .npy file");
@@ -191,9 +207,8 @@ inline array parse_npy(byte_source& from, npy_options const& options) {
 
 /// Everything in front of the data, a multiple of 64 bytes long.
 inline std::string npy_start(array const& x) {
-  constexpr char const* descr[] = {"<f8", "<f4", "<f2", "<u2", "|b1", "|u1", "<u2", "<i4", "<i8"};
-  std::string header =
-      std::string("{'descr': '") + descr[int(x.type)] + "', 'fortran_order': False, 'shape': " + to_string(x.extents) + ", }";
+  std::string header = std::string("{'descr': '") + facts_of(x.type).numpy +
+                       "', 'fortran_order': False, 'shape': " + to_string(x.extents) + ", }";
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   if (header.size() > 65535) throw error("io::write_npy", "extents", to_string(x.extents), "fewer axes");
@@ -214,7 +229,7 @@ inline array read_npy(std::span<unsigned char const> bytes, std::string const& n
   return detail::parse_npy(from, options);
 }
 
-/// Writes a file, version 1.0, C order; bfloat16 as uint16, which read_npy with `words` turns back.
+/// Writes a file, version 1.0, C order; bfloat16 and float8 as unsigned integers, which read_npy with `words` turns back.
 inline void write_npy(std::filesystem::path const& file, array const& x) {
   std::string const start = detail::npy_start(x);
   detail::write_file("io::write_npy", file, {detail::bytes_of(start), x.bytes});

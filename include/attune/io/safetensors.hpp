@@ -3,13 +3,16 @@
 //
 //   header-length {"q": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, ...} data
 //
-// Files of safetensors: tensors by name, bfloat16 among them. The header is checked whole, by the format's own rules and before
-// any tensor is read: no name or key twice, offsets that cover the data once and leave nothing out, sizes that fit the shapes.
+// Files of safetensors: tensors by name, bfloat16 and float8 among them. The header is checked whole and before any tensor is read: offsets
+// cover the data once and leave nothing out, sizes fit the shapes. What the format's own reader (0.8) takes is read, what it refuses is
+// refused, with two exceptions: a type that is not known, or extents that attune cannot hold, cost only their own tensor; and a tensor
+// described by a list instead of an object is refused. Of a name that comes twice the last one counts, as there.
 // Needs nlohmann-json (Debian, Ubuntu: nlohmann-json3-dev). Source: github.com/huggingface/safetensors, README, "Format".
 #pragma once
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,18 +30,19 @@ namespace detail {
 
 struct safetensors_entry {
   std::string type;
-  std::vector<index_t> extents;
+  std::vector<std::uint64_t> extents;
   std::uint64_t begin = 0, end = 0;  ///< in the data
   bool has_type = false, has_extents = false, has_offsets = false;
 };
 
-/// Bytes per element of every type that the format has; 0 for others.
-inline std::size_t safetensors_size(std::string const& type) {
-  static std::map<std::string, std::size_t> const sizes{{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
-                                                        {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
-                                                        {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
-  auto const found = sizes.find(type);
-  return found == sizes.end() ? 0 : found->second;
+/// Bits per element of every type that the format has; 0 for others.
+inline unsigned safetensors_bits(std::string const& type) {
+  for (element_facts const& e : elements)
+    if (type == e.safetensors) return unsigned(8 * e.size);
+  static std::map<std::string, unsigned> const others{{"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F8_E8M0", 8},
+                                                      {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"C64", 64}};
+  auto const found = others.find(type);
+  return found == others.end() ? 0 : found->second;
 }
 
 /// Reads the header as nlohmann's parser walks through it: no tree is built, and each thing is refused where it stands.
@@ -48,6 +52,10 @@ class safetensors_header {
   std::map<std::string, std::string> metadata;
 
   safetensors_header(byte_source const& from, std::vector<unsigned char> const& json) : from_(from) {
+    if (auto const nul = std::find(json.begin(), json.end(), 0); nul != json.end())  // nlohmann's parser takes it for the end
+      from_.fail("header", "a byte 0 at byte " + std::to_string(nul - json.begin()), "a JSON object in UTF-8");
+    if (json.size() >= 3 && json[0] == 0xef && json[1] == 0xbb && json[2] == 0xbf)
+      from_.fail("header", "a byte order mark", "a JSON object in UTF-8");
     nlohmann::json::sax_parse(json, this);
     for (auto const& [name, e] : entries)
       if (!e.has_type || !e.has_extents || !e.has_offsets)
@@ -59,18 +67,21 @@ class safetensors_header {
   }
 
   // What nlohmann's parser calls.
-  bool null() { return stray("null"); }
+  bool null() {
+    if (depth_ == 1 && in_metadata_) {
+      in_metadata_ = false;
+      return true;
+    }
+    return stray("null");
+  }
   bool boolean(bool) { return stray("true or false"); }
   bool number_integer(nlohmann::json::number_integer_t x) { return stray(std::to_string(x)); }
   bool number_float(nlohmann::json::number_float_t, std::string const& text) { return stray("the number " + printable(text)); }
   bool binary(nlohmann::json::binary_t&) { return stray("binary data"); }
   bool number_unsigned(nlohmann::json::number_unsigned_t x) {
-    if (!in_list_) return stray(std::to_string(x));
+    if (ignored() || !in_list_) return stray(std::to_string(x));
     if (field_ == "shape") {
-      if (x > std::uint64_t((std::numeric_limits<index_t>::max)()))
-        from_.fail(where(), std::to_string(x), "extents below 2^63");
-      entry_->extents.push_back(index_t(x));
-      if (entry_->extents.size() > 32) from_.fail(where(), "more than 32 axes", "at most 32");
+      entry_->extents.push_back(x);
     } else {
       if (offsets_ == 2) from_.fail(where(), "more than two numbers", "[begin, end]");
       (offsets_++ == 0 ? entry_->begin : entry_->end) = x;
@@ -78,6 +89,7 @@ class safetensors_header {
     return true;
   }
   bool string(std::string& s) {
+    if (ignored()) return stray(s);
     if (in_metadata_ && depth_ == 2) {
       metadata[field_] = s;
       return true;
@@ -87,46 +99,48 @@ class safetensors_header {
     return true;
   }
   bool start_object(std::size_t) {
+    if (opens_ignored()) return true;
     if (depth_ == 2 || in_list_) return stray("an object");
     ++depth_;
     return true;
   }
   bool end_object() {
+    if (closes_ignored()) return true;
     --depth_;
     in_metadata_ = false;
     return true;
   }
   bool start_array(std::size_t) {
+    if (opens_ignored()) return true;
     if (depth_ != 2 || in_list_ || in_metadata_ || (field_ != "shape" && field_ != "data_offsets")) return stray("a list");
     in_list_ = true;
     offsets_ = 0;
     return true;
   }
   bool end_array() {
+    if (closes_ignored()) return true;
     if (field_ == "data_offsets" && offsets_ != 2) from_.fail(where(), std::to_string(offsets_) + " numbers", "[begin, end]");
     in_list_ = false;
     return true;
   }
   bool key(std::string& name) {
+    if (ignored_ > 0) return true;
     if (depth_ == 1) {
       name_ = name;
       in_metadata_ = name == "__metadata__";
-      if (in_metadata_ ? std::exchange(has_metadata_, true) : !entries.emplace(name, safetensors_entry{}).second)
-        from_.fail("header", "the name " + printable(name) + " twice", "it once");
-      entry_ = in_metadata_ ? nullptr : &entries[name];
+      if (in_metadata_ && std::exchange(has_metadata_, true)) from_.fail("header", "the name '__metadata__' twice", "it once");
+      entry_ = in_metadata_ ? nullptr : &(entries[name] = {});
       field_.clear();
       return true;
     }
     field_ = name;
-    if (in_metadata_) {
-      if (metadata.count(name) != 0) from_.fail("__metadata__", "the key " + printable(name) + " twice", "it once");
-      return true;
-    }
+    if (in_metadata_) return true;
     bool* const has = name == "dtype"          ? &entry_->has_type
                       : name == "shape"        ? &entry_->has_extents
                       : name == "data_offsets" ? &entry_->has_offsets
                                                : nullptr;
-    if (has == nullptr) from_.fail("tensor " + printable(name_), "the key " + printable(name), "dtype, shape and data_offsets");
+    ignore_next_ = has == nullptr;
+    if (ignore_next_) return true;
     if (*has) from_.fail("tensor " + printable(name_), "the key " + printable(name) + " twice", "it once");
     *has = true;
     return true;
@@ -143,7 +157,25 @@ class safetensors_header {
     return (in_metadata_ ? std::string("__metadata__") : "tensor " + printable(name_)) +
            (field_.empty() ? std::string() : ", " + printable(field_));
   }
-  bool stray(std::string const& found) const {
+  /// Keys of a tensor that mean nothing here have values of any kind.
+  bool ignored() const { return ignored_ > 0 || ignore_next_; }
+  bool opens_ignored() {
+    if (!ignored()) return false;
+    ignore_next_ = false;
+    ++ignored_;
+    return true;
+  }
+  bool closes_ignored() {
+    if (ignored_ == 0) return false;
+    --ignored_;
+    return true;
+  }
+  /// A value where it cannot be: ignored, or refused.
+  bool stray(std::string const& found) {
+    if (ignored()) {
+      ignore_next_ = false;
+      return true;
+    }
     from_.fail(where(), found,
                depth_ == 0         ? "a JSON object"
                : depth_ == 1       ? (in_metadata_ ? "an object of strings" : "an object with dtype, shape and data_offsets")
@@ -156,8 +188,8 @@ class safetensors_header {
   byte_source const& from_;
   safetensors_entry* entry_ = nullptr;
   std::string name_, field_;
-  int depth_ = 0, offsets_ = 0;
-  bool in_metadata_ = false, has_metadata_ = false, in_list_ = false;
+  int depth_ = 0, offsets_ = 0, ignored_ = 0;
+  bool in_metadata_ = false, has_metadata_ = false, in_list_ = false, ignore_next_ = false;
 };
 
 }  // namespace detail
@@ -187,13 +219,21 @@ class safetensors_file {
       from_.fail(part, "no data", all.empty() ? "any: the file is empty" : "one of " + all.substr(0, 500));
     }
     auto const& e = found->second;
-    std::pair<char const*, element_type> const known[] = {
-        {"F64", element_type::float64},   {"F32", element_type::float32},  {"F16", element_type::float16},
-        {"BF16", element_type::bfloat16}, {"BOOL", element_type::boolean}, {"U8", element_type::uint8},
-        {"U16", element_type::uint16},    {"I32", element_type::int32},    {"I64", element_type::int64}};
-    for (auto const& [type, t] : known)
-      if (e.type == type) return {t, e.extents, from_.read(data_ + e.begin, e.end - e.begin, part), from_.name() + ", " + part};
-    from_.fail(part + ", 'dtype'", detail::printable(e.type), "F64, F32, F16, BF16, BOOL, U8, U16, I32 or I64");
+    std::size_t n = 0;
+    while (n < std::size(detail::elements) && e.type != detail::elements[n].safetensors) ++n;
+    if (n == std::size(detail::elements)) {
+      std::string all;
+      for (auto const& known : detail::elements) all += std::string(all.empty() ? "" : ", ") + known.safetensors;
+      from_.fail(part + ", 'dtype'", detail::printable(e.type), "one of " + all);
+    }
+    std::vector<index_t> extents;
+    for (std::uint64_t const x : e.extents) {
+      if (!std::in_range<index_t>(x)) from_.fail(part + ", 'shape'", std::to_string(x), "extents below 2^63");
+      extents.push_back(index_t(x));
+    }
+    detail::checked_count(from_, part + ", 'shape'", extents, detail::elements[n].size);
+    return {element_type(n), std::move(extents), from_.read(data_ + e.begin, e.end - e.begin, part),
+            from_.name() + ", " + part};
   }
 
  private:
@@ -202,7 +242,6 @@ class safetensors_file {
     std::uint64_t const length = detail::little_endian<8>(from_.read(0, 8, "header length").data());
     if (length > longest) from_.fail("header length", std::to_string(length), "at most 100000000");
     auto const json = from_.read(8, length, "header");
-    if (json.empty() || json[0] != '{') from_.fail("header", "another beginning", "'{'");
     detail::safetensors_header parsed(from_, json);
     entries_ = std::move(parsed.entries);
     metadata_ = std::move(parsed.metadata);
@@ -210,6 +249,11 @@ class safetensors_file {
     check();
   }
 
+  static std::string shape_of(detail::safetensors_entry const& e) {
+    std::string s = "(";
+    for (std::size_t n = 0; n < e.extents.size(); ++n) s += (n == 0 ? "" : ", ") + std::to_string(e.extents[n]);
+    return s + ")";
+  }
   void check() const {
     std::uint64_t const size = from_.size() - data_;
     std::vector<std::pair<std::string const*, detail::safetensors_entry const*>> order;
@@ -218,12 +262,17 @@ class safetensors_file {
       if (e.begin > e.end || e.end > size)
         from_.fail(part + ", 'data_offsets'", detail::text("[", e.begin, ", ", e.end, "]"),
                    detail::text("begin <= end <= ", size, ", the size of the data"));
-      std::size_t const element = detail::safetensors_size(e.type);
-      if (element == 0) from_.fail(part + ", 'dtype'", detail::printable(e.type), "a type of the format, as F32 or BF16");
-      std::uint64_t const count = detail::checked_count(from_, part + ", 'shape'", e.extents, element);
-      if (count * element != e.end - e.begin)
-        from_.fail(part + ", 'data_offsets'", detail::text(e.end - e.begin, " bytes"),
-                   detail::text(count * element, " for ", e.type, " of shape ", to_string(e.extents)));
+      if (unsigned const bits = detail::safetensors_bits(e.type)) {
+        std::uint64_t size_in_bits = bits;
+        bool overflow = false;
+        std::uint64_t count = 1;  // axis by axis, as the format's own reader multiplies
+        for (std::uint64_t const x : e.extents) overflow = overflow || __builtin_mul_overflow(count, x, &count);
+        overflow = overflow || __builtin_mul_overflow(size_in_bits, count, &size_in_bits);
+        if (overflow) from_.fail(part + ", 'shape'", shape_of(e), "a size below 2^64 bits");
+        if (size_in_bits % 8 != 0 || size_in_bits / 8 != e.end - e.begin)
+          from_.fail(part + ", 'data_offsets'", detail::text(e.end - e.begin, " bytes"),
+                     detail::text(size_in_bits, " bits for ", e.type, " of shape ", shape_of(e)));
+      }
       order.emplace_back(&name, &e);
     }
     std::sort(order.begin(), order.end(), [](auto const& a, auto const& b) {
@@ -250,14 +299,14 @@ class safetensors_file {
 /// Writes tensors under their names, in their order, and a map of strings.
 inline void write_safetensors(std::filesystem::path const& file, std::map<std::string, array> const& tensors,
                               std::map<std::string, std::string> const& metadata = {}) {
-  constexpr char const* types[] = {"F64", "F32", "F16", "BF16", "BOOL", "U8", "U16", "I32", "I64"};
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::uint64_t at = 0;
   for (auto const& [name, x] : tensors) {
     if (name == "__metadata__")
       throw error("io::write_safetensors", "the name " + name, "a meaning of its own", "another name");
-    header[name] = {{"dtype", types[int(x.type)]}, {"shape", x.extents}, {"data_offsets", {at, at + x.bytes.size()}}};
+    header[name] = {
+        {"dtype", detail::facts_of(x.type).safetensors}, {"shape", x.extents}, {"data_offsets", {at, at + x.bytes.size()}}};
     at += x.bytes.size();
   }
   std::string json;

@@ -81,6 +81,46 @@ TEST_CASE("Integers are integers, and no numbers") {
   CHECK(says(refusal([] { io::integers(ones({2})); }), "expected integers or booleans"));
 }
 
+TEST_CASE("float8: every code is a number and back, rounding is to nearest, ties to even") {
+  for (auto const type : {io::element_type::float8_e4m3fn, io::element_type::float8_e5m2}) {
+    CAPTURE(std::string(io::name_of(type)));
+    io::array all{type, {256}, {}, "codes"};
+    for (int n = 0; n < 256; ++n) all.bytes.push_back(static_cast<unsigned char>(n));
+    auto const values = io::numbers<float>(all);
+    bool const e4m3 = type == io::element_type::float8_e4m3fn;
+    for (int n = 0; n < 256; ++n) {
+      int const code = n & 127, fraction = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, exponent = code >> fraction,
+                rest = code & ((1 << fraction) - 1);
+      double want = exponent == 0 ? std::ldexp(rest, 1 - bias - fraction)
+                                  : std::ldexp((1 << fraction) + rest, exponent - bias - fraction);
+      if (!e4m3 && code == 0x7c) want = std::numeric_limits<double>::infinity();
+      CAPTURE(n);
+      if (e4m3 ? code == 0x7f : code > 0x7c) {
+        CHECK(std::isnan(values[std::size_t(n)]));
+      } else {
+        CHECK(double(values[std::size_t(n)]) == (n < 128 ? want : -want));
+        CHECK(io::make_array<float>(std::vector<float>{values[std::size_t(n)]}, {1}, type).bytes[0] == n);
+      }
+      if (code == 0 || (e4m3 ? code > 0x7e : code > 0x7b)) continue;  // halfway to the neighbour below, and a little more
+      float const below = values[std::size_t(n - 1)], here = values[std::size_t(n)], middle = (below + here) / 2;
+      auto const code_of = [&](float x) { return int(io::make_array<float>(std::vector<float>{x}, {1}, type).bytes[0]); };
+      CHECK(code_of(middle) == (n % 2 == 0 ? n : n - 1));
+      CHECK(code_of(std::nextafter(middle, here)) == n);
+      CHECK(code_of(std::nextafter(middle, below)) == n - 1);
+    }
+  }
+  auto const far =
+      io::numbers<float>(io::make_array<float>(std::vector<float>{464, 465, -1e9f}, {3}, io::element_type::float8_e4m3fn));
+  CHECK(far[0] == 448);
+  CHECK(std::isnan(far[1]));
+  CHECK(std::isnan(far[2]));
+  auto const beyond =
+      io::numbers<float>(io::make_array<float>(std::vector<float>{61439, 61440, -1e9f}, {3}, io::element_type::float8_e5m2));
+  CHECK(beyond[0] == 57344);
+  CHECK(beyond[1] == std::numeric_limits<float>::infinity());
+  CHECK(beyond[2] == -std::numeric_limits<float>::infinity());
+}
+
 TEST_CASE("make_array wants as many numbers as the extents say") {
   std::vector<float> const three{1, 2, 3};
   CHECK(says(refusal([&] { io::make_array<float>(three, {2, 2}); }), "extents has the value (2, 2); expected 3 elements"));

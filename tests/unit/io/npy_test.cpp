@@ -66,7 +66,27 @@ TEST_SUITE("io_npy") {
     io::array const f = read(npy(header("<f2", "(2,)"), words), {.words = io::element_type::bfloat16});
     CHECK(f.type == io::element_type::float16);  // a type that the file knows stays
     CHECK(says(refusal([&] { read(npy(header("<u2", "(2,)"), words), {.words = io::element_type::float32}); }),
-               "float16 or bfloat16"));
+               "float16, bfloat16, float8_e4m3fn or float8_e5m2"));
+  }
+
+  TEST_CASE("The order of bytes means nothing for one byte; none, = and ? are this machine's (F7)") {
+    for (char const* type : {"|b1", "<b1", ">b1", "=b1", "b1", "?"})
+      CHECK(read(npy(header(type, "(2,)"), bytes{1, 0})).type == io::element_type::boolean);
+    for (char const* type : {"<u1", ">u1", "|u1", "u1"})
+      CHECK(io::integers(read(npy(header(type, "(1,)"), bytes{200}))) == std::vector<index_t>{200});
+    for (char const* type : {"<i1", ">i1", "|i1", "=i1"})
+      CHECK(io::integers(read(npy(header(type, "(1,)"), bytes{200}))) == std::vector<index_t>{-56});
+    for (char const* type : {"=f4", "f4", "<f4"}) CHECK(io::numbers<float>(read(npy(header(type, "(6,)"), six)))[5] == 5);
+    CHECK(io::integers(read(npy(header("<i2", "(1,)"), bytes{0xff, 0xff}))) == std::vector<index_t>{-1});
+    CHECK(io::integers(read(npy(header("<u4", "(1,)"), bytes{0xff, 0xff, 0xff, 0xff}))) == std::vector<index_t>{0xffffffff});
+    bytes const most(8, 0xff);
+    CHECK(says(refusal([&] { io::integers(read(npy(header("<u8", "(1,)"), most))); }),
+               "the value 18446744073709551615; expected numbers below 2^63"));
+    CHECK(says(refused(npy(header(">f4", "(6,)"), six)), "big-endian"));
+    CHECK(says(refused(npy(header("<c8", "(3,)"), six)), "complex numbers"));
+    CHECK(says(refused(npy(header("|O", "(3,)"), six)), "Python objects"));
+    CHECK(read(npy(header("|V1", "(2,)"), bytes{0x38, 0}), {.words = io::element_type::float8_e4m3fn}).type ==
+          io::element_type::float8_e4m3fn);
   }
 
   TEST_CASE("Fortran order becomes C order") {

@@ -11,7 +11,7 @@
 #if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && !defined(__CUDA_ARCH__)
 #if !defined(ATTUNE_ALLOW_FAST_MATH)
 #error \
-    "attune: -ffast-math, -Ofast and -ffinite-math-only let the compiler assume that there is neither NaN nor infinity, and attune needs both: masked keys would leak. Compile these sources without (-O3 -fno-math-errno -fno-trapping-math is as fast), or define ATTUNE_ALLOW_FAST_MATH and read docs/portability.md first."
+    "attune: -ffast-math, -Ofast and -ffinite-math-only let the compiler assume that there is neither NaN nor infinity, and attune needs both: masked keys would leak. Compile these sources without (-fno-math-errno and -fno-trapping-math do no harm), or define ATTUNE_ALLOW_FAST_MATH and read docs/portability.md first."
 #endif
 #define ATTUNE_FINITE_MATH_ 1  ///< infinity and NaN are looked for by their bits, and infinity is hidden from the compiler
 #else

@@ -35,7 +35,8 @@ function(attune_add_consumer_tests)
   attune_add_consumer(find_package.reference_without_eigen find_package INSTALLED FAILS_WITH "component.*'reference'.*libeigen3-dev"
     OPTIONS -DCONSUMER_COMPONENTS=reference -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
   attune_add_consumer(find_package.without_xsimd find_package INSTALLED FAILS_WITH "libxsimd-dev"
-    OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON)
+    OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON -DATTUNE_XSIMD_INCLUDE_DIR=)
+  attune_add_consumer(find_package.xsimd_headers_alone find_package INSTALLED OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON)
   attune_add_consumer(find_package.enclosure_without_mpfi find_package INSTALLED FAILS_WITH "component.*'enclosure'.*libmpfi-dev"
     OPTIONS -DCONSUMER_COMPONENTS=enclosure -DATTUNE_MPFI_INCLUDE_DIR=)
   attune_add_consumer(find_package.unknown_component find_package INSTALLED FAILS_WITH "no component 'not_a_component'"

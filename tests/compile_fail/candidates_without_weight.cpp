@@ -3,7 +3,7 @@
 
 struct mine {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates};
+  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::sum};
   template <class T>
   struct bound {
     template <class Column>

@@ -279,6 +279,13 @@ ATTUNE_HD ATTUNE_INLINE T cos(T const& x) {
   return scalar<T>::cos(x);
 }
 
+/// Logits below count as -inf: additive masks of the type's lowest number, and what is added to them. A quarter of that number, so that the
+/// differences of those above do not overflow before they reach it.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T lowest_logit() {
+  return scalar<T>::lowest() / T(4);
+}
+
 /// f * s, except that s = -inf stays -inf for every factor (a key switched off stays off when its factor is 0).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T scale_keeping_off(T const& f, T const& s) {

@@ -20,7 +20,7 @@ class stored_view {
   constexpr stored_view(tensor<double> x) : stored_view(tensor<double const>(x)) {}
   constexpr stored_view(tensor<float> x) : stored_view(tensor<float const>(x)) {}
 
-  ATTUNE_HD constexpr bool absent() const { return doubles_ == nullptr && floats_ == nullptr; }
+  ATTUNE_HD constexpr bool absent() const { return doubles_ == nullptr && floats_ == nullptr && extents_ == shape{0, 0, 0, 0}; }
   ATTUNE_HD constexpr shape const& extents() const { return extents_; }
   /// Distances between neighbours; 0 along axes of extent 1.
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }

@@ -46,8 +46,21 @@ namespace detail {
 [[noreturn]] ATTUNE_NOINLINE inline void refuse_extents(shape const& extents) {
   throw error("tensor", "shape", text("the value ", to_string(extents)), "extents >= 0 for (batch, head, position, feature)");
 }
+[[noreturn]] ATTUNE_NOINLINE inline void refuse_size(shape const& extents) {
+  throw error("tensor", "shape", text("the value ", to_string(extents)),
+              "extents whose product is a number of elements that index_t holds");
+}
 [[noreturn]] ATTUNE_NOINLINE inline void refuse_null(shape const& extents) {
   throw error("tensor", "data", "a null pointer", text("memory for the shape ", to_string(extents)));
+}
+
+/// The extents, if they are none of them negative and their product is a number of elements that index_t holds.
+constexpr shape const& countable(shape const& s) {
+  if (s.batch < 0 || s.head < 0 || s.position < 0 || s.feature < 0) refuse_extents(s);
+  index_t elements = 1;  // of the axes that are not empty, so that no part of the product overflows either
+  for (index_t const extent : {s.batch, s.head, s.position, s.feature})
+    if (extent > 0 && __builtin_mul_overflow(elements, extent, &elements)) refuse_size(s);
+  return s;
 }
 }  // namespace detail
 
@@ -62,10 +75,10 @@ class tensor {
   constexpr tensor() = default;
 
   /// Dense, row-major data at `data`.
-  constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(extents)) {}
+  constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(detail::countable(extents))) {}
 
   constexpr tensor(E* data, shape const& extents, strides const& steps) : data_(data), shape_(extents), strides_(steps) {
-    if (extents.batch < 0 || extents.head < 0 || extents.position < 0 || extents.feature < 0) detail::refuse_extents(extents);
+    detail::countable(extents);
     if (data == nullptr && extents.size() > 0) detail::refuse_null(extents);
   }
 
@@ -106,7 +119,7 @@ class tensor {
  private:
   template <class P>
   static constexpr P* checked(P* data, std::size_t count, shape const& extents) {
-    if (index_t(count) != extents.size())
+    if (index_t(count) != detail::countable(extents).size())
       throw error("tensor", "the vector", detail::text(count, " elements"),
                   detail::text(extents.size(), ", the size of the shape ", to_string(extents)));
     return data;
@@ -126,11 +139,17 @@ tensor(E*, shape) -> tensor<E>;
 template <class E>
 tensor(E*, shape, strides) -> tensor<E>;
 
-/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. The ground value "nothing".
+namespace detail {
+/// What `zeros` points to. Executors whose programs cannot read it know it by its address.
+template <class T>
+inline constexpr T zero = T(0);
+}  // namespace detail
+
+/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. The ground value "nothing", on every executor,
+/// those included that compute in the memory of a device.
 template <class T>
 tensor<T const> zeros(index_t width) {
-  static constexpr T zero = T(0);
-  return {&zero, shape{1, 1, 1, width}, strides{}};
+  return {&detail::zero<T>, shape{1, 1, 1, width}, strides{}};
 }
 
 }  // namespace attune

@@ -32,7 +32,7 @@ namespace detail {
 /// Throws unless a direction is absent or shaped like its tensor.
 template <class View>
 void check_direction(char const* function, char const* name, View const& value, View const& along) {
-  if (along.extents().size() != 0 && !(along.extents() == value.extents()))
+  if (!along.absent() && !(along.extents() == value.extents()))
     throw error(function, attune::detail::text("the direction of ", name),
                 attune::detail::text("shape ", to_string(along.extents())),
                 attune::detail::text(to_string(value.extents()), ", the shape of the tensor"));

@@ -215,11 +215,11 @@ ATTUNE_NOINLINE void pull_projections(std::span<operator_parameter const> parame
   for (std::size_t n = 0; n < parameters.size(); ++n) pull_projection(*parameters[n].at, to.parameters[n]);
 }
 
-/// Throws unless what is given of the cotangents is shaped like the outputs.
+/// Throws unless what is given (not absent: a tensor without elements is given, and wrong) of the cotangents is shaped like the outputs.
 template <class Op, class View>
 void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
   auto const check = [&](char const* name, View const& x, shape const& expected) {
-    if (x.extents().size() != 0) require_shape(function, name, x.extents(), expected, ", the shape of the output");
+    if (!x.absent()) require_shape(function, name, x.extents(), expected, ", the shape of the output");
   };
   check("the gradient of out", d.out, {p.batch, p.heads, p.queries, p.value_width});
   if constexpr (Op::has_lse) check("the gradient of lse", d.lse, {p.batch, p.heads, p.queries, 1});

@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 
+#include <attune/core/distinct.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
@@ -153,7 +154,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, pr
       throw error(function, "table relative", text(rows, " rows, for distances from ", -center, " to ", rows - center - 1),
                   text("rows for the distances ", nearest, " to ", farthest, " of queries and keys"));
   } else if constexpr (std::is_same_v<Contraction, contraction::gathered>) {
-    owner.check(function);
+    if constexpr (requires { owner.check(function); }) owner.check(function);
     for (index_t distance = nearest; distance <= farthest; ++distance)
       if (index_t const n = owner.index(distance); n < 0 || n >= owner.values.rows())
         throw error(function, "table values", text(owner.values.rows(), " rows"),
@@ -192,6 +193,11 @@ ATTUNE_NOINLINE void check_listed(char const* function, std::span<operator_param
   }
   for (operator_table const& x : tables) check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
 }
+
+template <class T>
+ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {});
+template <class Op>
+void check_masses(char const* function, Op const& op, problem_shape const& p, memory_kind where);
 
 /// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents. `where`:
 /// what lies in the memory of a device is checked by its shape alone.
@@ -262,7 +268,34 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
     (..., check_contraction(function, C{}, op.template owner<Index>(), p));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
+  check_masses(function, op, p, where);
   return p;
+}
+
+/// Throws if masses that are held relative to a running maximum do not scale with it: earned(a, m) must be e^-m times what it is at 0, or
+/// rows come out wrong as soon as their maximum rises. Looked at for one row and two references; reads no device's memory.
+template <class Op>
+void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_shape const& p, memory_kind where) {
+  using normalizer = typename Op::normalizer_policy;
+  constexpr normalizer_traits is = normalizer::traits;
+  if constexpr (is.family == row_family::masses && is.reference == mass_reference::running_maximum) {
+    if (where == memory_kind::device || p.batch * p.heads * p.queries * p.keys == 0) return;
+    auto const f = op.normalizer.bind(row_of_count<double>(p, p.keys, 0, 0, 0));
+    double low = 2;
+    if constexpr (needs_lowest_reference<normalizer>) low = math::larger(low, f.lowest_reference());
+    if (!(low < 100)) return;  // a reference that leaves no mass at all to compare
+    auto const scales = [&](auto const& mass) {
+      double const here = mass(low - 0.25, low), higher = mass(low - 0.25, low + 1) * 2.718281828459045;
+      return std::fabs(here - higher) <= 1e-9 * std::fabs(here);
+    };
+    bool right = scales([&](double a, double m) { return f.earned(a, m); });
+    if constexpr (is.ground_mass) right = right && scales([&](double a, double m) { return f.ground(a, m); });
+    if (!right)
+      throw error(function, "the normalizer", "masses that do not scale with their reference m",
+                  "earned(a, m), and ground(a, m), to be e^-m times what they are at m = 0; or traits{.reference = "
+                  "mass_reference::none}, "
+                  "where m is always 0 (docs/policies.md#normalizers)");
+  }
 }
 
 /// (B, H, Lq, Dv) of the output, told from the inputs: for calls that have no `out`.
@@ -305,10 +338,12 @@ template <class T>
 void require_row_output(char const* function, char const* argument, tensor<T> const& x, problem_shape const& p) {
   if (x.absent()) return;
   require_shape(function, argument, x.extents(), {p.batch, p.heads, p.queries, 1}, ": one number per row");
+  require_distinct(function, argument, x);
 }
 
 template <class Op, class T>
 void check_outputs(char const* function, outputs<Op, T> const& out, problem_shape const& p) {
+  require_distinct(function, "out", out.out);
   if constexpr (Op::has_lse) require_row_output(function, "lse", out.lse.values, p);
   if constexpr (Op::has_ground_weight) require_row_output(function, "ground_weight", out.ground_weight, p);
   if constexpr (Op::has_threshold) require_row_output(function, "threshold", out.threshold, p);
@@ -353,7 +388,7 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
 
 /// The scalar facts of a row of k visible keys that policies bind to.
 template <class T>
-ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
+ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers) {
   return {{b, h, i, p.queries},
           T(double(i + p.offset)),
           T(double(k)),

@@ -22,8 +22,9 @@
 namespace attune {
 
 /// An operator bound to a row: what pointwise code runs on.
-template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, class BoundNormalizer,
-          class BoundValueGate, class BoundOutputGate, class T>
+/// `Family`: in a row of masses, a reference that is at least the lowest logit gives those below no mass; the other families are told here.
+template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, row_family Family,
+          class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T>
 struct bound_attention {
   [[no_unique_address]] BoundKernel kernel;
   [[no_unique_address]] BoundLengthScale length_scale;
@@ -40,11 +41,19 @@ struct bound_attention {
   ATTUNE_HD ATTUNE_INLINE T logit_of_score(T const& s, [[maybe_unused]] T const* x) const {
     T const a = length_scale.scale(s);
     if constexpr (std::is_same_v<typename Gate::contraction, contraction::none>)
-      return a;
+      return counted(a);
     else
-      return gate.gate(a, x[kernel::evaluation<Kernel>::contractions::size]);
+      return counted(gate.gate(a, x[kernel::evaluation<Kernel>::contractions::size]));
   }
   ATTUNE_HD ATTUNE_INLINE T logit(T const* x, key<T> const& k) const { return logit_of_score(score(x, k), x); }
+
+ private:
+  ATTUNE_HD ATTUNE_INLINE static T counted(T const& a) {
+    if constexpr (Family == row_family::masses)
+      return a;
+    else
+      return math::select(a < math::lowest_logit<T>(), T(-math::infinity<T>()), a);
+  }
 };
 
 /// An attention operator: policies and a mask, held by value.
@@ -94,9 +103,9 @@ struct attention_operator {
   ATTUNE_HD auto bind(row<T> r) const {
     auto const scaled = length_scale.bind(r);
     if constexpr (LengthScale::traits.row_constant) r.logit_shift = scaled.row_constant();
-    using bound =
-        bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate, decltype(gate.bind(r)),
-                        decltype(normalizer.bind(r)), decltype(value_gate.bind(r)), decltype(output_gate.bind(r)), T>;
+    using bound = bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate,
+                                  decltype(gate.bind(r)), normalizer_is.family, decltype(normalizer.bind(r)),
+                                  decltype(value_gate.bind(r)), decltype(output_gate.bind(r)), T>;
     return bound{kernel.bind(r),      scaled,       gate.bind(r), normalizer.bind(r), value_gate.bind(r),
                  output_gate.bind(r), r.logit_shift};
   }

@@ -15,11 +15,10 @@
 
 namespace attune {
 
-/// Low enough that every meaningful logit lies above it, high enough that differences stay finite: the reference of a row
-/// that has seen nothing. Logits below it count as -inf.
+/// The reference of a row that has seen nothing: every logit that counts lies above it.
 template <class T>
 ATTUNE_HD T unseen_reference() {
-  return scalar<T>::lowest() / T(4);
+  return math::lowest_logit<T>();
 }
 
 /// The reference a row starts from.

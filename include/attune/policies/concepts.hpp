@@ -38,6 +38,14 @@ enum class row_family {
   candidates,  ///< the logits above a threshold that only rises when keys are added: bounded by the support, not O(1)
 };
 
+/// Family candidates: how a row's threshold comes about, from which its gradient follows.
+enum class threshold_rule {
+  undeclared,  ///< every other family
+  sum,         ///< the level is where the weights sum to a constant: it moves with every key that has weight
+  selection,  ///< the level only chooses keys: weights depend on the logits relative to `reference`, the highest one, and what they sum to
+              ///< is divided out
+};
+
 /// What a normalizer declares. The default is that of plain softmax.
 struct normalizer_traits {
   row_family family = row_family::masses;
@@ -49,6 +57,7 @@ struct normalizer_traits {
   bool weight_factor = false;  ///< offers weight_factor(): what every earned weight of the row is multiplied with
   bool uniform_share = false;  ///< offers uniform_share(earned, visible): what is added to the weight of every visible key
   bool detached_ends = false;  ///< family adjusted: no gradient through the extreme logits
+  threshold_rule threshold = threshold_rule::undeclared;  ///< family candidates: to be declared
 };
 
 /// Family adjusted: w = (a - low) / (high - low) softmax(a); no weight at all where both are equal.
@@ -106,6 +115,21 @@ inline constexpr bool OffersPair = true;
 template <class F>
 inline constexpr bool OffersPair<contraction::elementwise<F>> = requires(double q, double k) {
   { F::pair(q, k) } -> std::convertible_to<double>;
+};
+
+namespace kernel {
+/// Kernels made of kernels (kernel/compose.hpp), which have the contractions and the scores of their parts.
+template <class K>
+inline constexpr bool is_composite = false;
+}  // namespace kernel
+
+/// What contraction::gathered asks of the policy that names it; true for every other contraction.
+template <class P, class C>
+inline constexpr bool OffersRows = true;
+template <class P>
+inline constexpr bool OffersRows<P, contraction::gathered> = requires(P const& p, index_t distance) {
+  { p.index(distance) } -> std::convertible_to<index_t>;
+  p.values.rows();
 };
 
 template <class P>
@@ -196,7 +220,7 @@ inline constexpr bool needs_lowest_reference = P::traits.reference == mass_refer
 /// How a score comes from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy it too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-    (requires { typename P::contractions; } || (NamesContraction<P> && Scores<P>));
+    (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
 
 /// A pointwise map of the score: a cap.
 template <class P>
@@ -241,9 +265,10 @@ concept CompleteMasses = Earns<P> && consistent_masses<P> &&
 /// How the logits of a row become weights.
 template <class P>
 concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-    DeclaresNormalizerTraits<P> &&((P::traits.family == row_family::masses && CompleteMasses<P>) ||
-                                   (P::traits.family == row_family::adjusted && Adjusts<P>) ||
-                                   (P::traits.family == row_family::candidates && WeighsCandidates<P>));
+    DeclaresNormalizerTraits<P> &&
+    ((P::traits.family == row_family::masses && CompleteMasses<P>) ||
+     (P::traits.family == row_family::adjusted && Adjusts<P>) ||
+     (P::traits.family == row_family::candidates && P::traits.threshold != threshold_rule::undeclared && WeighsCandidates<P>));
 
 // ---- parameters of a policy ----------------------------------------------------------------------------------------
 

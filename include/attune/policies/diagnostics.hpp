@@ -49,7 +49,7 @@ constexpr bool complete() {
           ListsParameters<P>,
           "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
           "std::array{attune::listed(\"alpha\", &my_policy::alpha)}; } (std::tuple<>{} if it has none). See docs/policies.md");
-      if constexpr (ListsParameters<P> && !requires { typename P::contractions; })
+      if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
         static_assert(
             std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +
                                                   (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table),
@@ -60,7 +60,7 @@ constexpr bool complete() {
                     "See docs/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
         if constexpr (P::role == policy_role::kernel) {
-          if constexpr (!requires { typename P::contractions; }) {
+          if constexpr (!kernel::is_composite<P>) {
             static_assert(NamesContraction<P>,
                           "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
                           "given_scores). See docs/policies.md#kernels");
@@ -68,6 +68,12 @@ constexpr bool complete() {
               static_assert(OffersPair<typename P::contraction>,
                             "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
                             "const& k), free of if and ?: on its arguments. See docs/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(OffersRows<P, typename P::contraction>,
+                            "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
+                            "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
+                            "positions before "
+                            "the query. See docs/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(Scores<P>,
                             "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
@@ -162,6 +168,12 @@ constexpr bool complete() {
                             "docs/policies.md#normalizers");
             } else {
               static_assert(
+                  P::traits.threshold != threshold_rule::undeclared,
+                  "attune: NormalizerPolicy of family candidates: say how the threshold comes about, for the gradient follows "
+                  "from it. "
+                  "Add to traits .threshold = attune::threshold_rule::sum if the level is where the weights sum to a constant, "
+                  "attune::threshold_rule::selection if it only chooses keys. See docs/policies.md#normalizers");
+              static_assert(
                   WeighsCandidates<P>,
                   "attune: NormalizerPolicy of family candidates: bind(row) must return an object with "
                   "attune::candidate_threshold<T> solve(Column& logits) const, T weight(attune::candidate_threshold<T> "
@@ -176,6 +188,9 @@ constexpr bool complete() {
                         "See docs/policies.md#gates");
           return FactorPolicy<P>;
         } else {
+          static_assert(ScoreMap<P>,
+                        "attune: a score map: bind(row) must return an object with T map(T const& score) const. See "
+                        "docs/policies.md#kernels");
           return ScoreMap<P>;
         }
       }

@@ -76,7 +76,7 @@ class gradient_underflow {
                     attune::detail::weighed_row<double> const& w) {
     std::size_t const width = std::size_t(p_.value_width);
     auto const number = [&](auto const& x) {
-      return x.extents().size() == 0 ? 0 : std::fabs(attune::detail::read<double>(x, b_, h_, i_, 0));
+      return x.absent() ? 0 : std::fabs(attune::detail::read<double>(x, b_, h_, i_, 0));
     };
     by_out_.assign(width, 0);
     by_out_lost_.assign(width, 0);
@@ -84,7 +84,7 @@ class gradient_underflow {
     gain_lost_ = 0;
     double ground = 0, ground_lost = 0;
     if constexpr (Op::has_ground_weight) ground = number(d_.ground_weight);
-    for (index_t c = 0; c < p_.value_width && d_.out.extents().size() != 0; ++c) {
+    for (index_t c = 0; c < p_.value_width && !d_.out.absent(); ++c) {
       double& by_out = by_out_[std::size_t(c)] = std::fabs(attune::detail::read<double>(d_.out, b_, h_, i_, c));
       double const v0 = ground_value(c);
       if constexpr (Op::has_output_gate) {

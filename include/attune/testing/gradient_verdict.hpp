@@ -130,9 +130,7 @@ class gradient_judge {
 
   // ---- cotangents --------------------------------------------------------------------------------------------------------
   shape rows() const { return {p_.batch, p_.heads, p_.queries, 1}; }
-  double by_row(any_tensor const& x, index_t b, index_t h, index_t i) const {
-    return x.extents().size() == 0 ? 0 : x(b, h, i, 0);
-  }
+  double by_row(any_tensor const& x, index_t b, index_t h, index_t i) const { return x.absent() ? 0 : x(b, h, i, 0); }
   template <class Visit>
   void for_each_row(Visit const& visit) const {
     for (index_t b = 0; b < p_.batch; ++b)
@@ -153,7 +151,7 @@ class gradient_judge {
   void common_noise() {
     bool const coarse = format_of(precision_.weights).unit > format_of(precision_.arithmetic).unit ||
                         format_of(precision_.out).unit > format_of(precision_.arithmetic).unit;
-    if (!Op::has_lse || !coarse || d_.out.extents().size() == 0) return;
+    if (!Op::has_lse || !coarse || d_.out.absent()) return;
     auto const bounds = error_bound(op_, in_, precision_);
     normal_numbers random(1);
     for (int n = 0; n < noise_samples; ++n) {
@@ -189,13 +187,13 @@ class gradient_judge {
   void mistakes() {
     if constexpr (Op::has_lse) {
       auto const given = [&](index_t b, index_t h, index_t i) { return by_row(d_.lse, b, h, i); };
-      if (d_.lse.extents().size() != 0) {
+      if (!d_.lse.absent()) {
         judge("gradient without its lse term", change_to(with_lse(d_, [](index_t, index_t, index_t) { return 0.; })));
         judge("lse term of the gradient has the wrong sign",
               change_to(with_lse(d_, [&](index_t b, index_t h, index_t i) { return -given(b, h, i); })));
       }
       // dS = P (dP - D): leaving D out is a cotangent of the lse that is larger by D.
-      if (d_.out.extents().size() != 0) {
+      if (!d_.out.absent()) {
         altered_rows<Op> const rows(op_, in_, p_);
         judge("row term <dout, out> missing from dS", change_to(with_lse(d_, [&](index_t b, index_t h, index_t i) {
                 auto const row = rows.template evaluate<double>(defect::none, b, h, i);
@@ -207,7 +205,7 @@ class gradient_judge {
       }
     }
     if constexpr (Op::has_ground_weight)
-      if (d_.ground_weight.extents().size() != 0) {
+      if (!d_.ground_weight.absent()) {
         cotangents<Op, view> without = d_;
         without.ground_weight = {};
         judge("gradient without its ground weight term", change_to(gradients(without, p_)));
@@ -238,8 +236,7 @@ class gradient_judge {
         std::vector<double> out, lse, ground;
         for_each_row([&](index_t b, index_t h, index_t i) {
           bool const taken = h % (p_.heads / heads) == 0;
-          for (index_t c = 0; c < p_.value_width; ++c)
-            out.push_back(taken && d_.out.extents().size() != 0 ? d_.out(b, h, i, c) : 0);
+          for (index_t c = 0; c < p_.value_width; ++c) out.push_back(taken && !d_.out.absent() ? d_.out(b, h, i, c) : 0);
           if constexpr (Op::has_lse) lse.push_back(taken ? by_row(d_.lse, b, h, i) : 0);
           if constexpr (Op::has_ground_weight) ground.push_back(taken ? by_row(d_.ground_weight, b, h, i) : 0);
         });

@@ -26,7 +26,7 @@ struct shared {
 };
 struct first_key {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates};
+  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
   template <class T>
   struct bound {
     template <class Column>

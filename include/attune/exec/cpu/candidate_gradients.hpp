@@ -42,7 +42,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     for (int v = 0; v < vectors; ++v) {
       auto const at = [&](std::vector<T> const& x) { return this->saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
-      sum_[v] = slope_[v] = gain_sum_[v] = poison_[v] = batch(T(0));
+      sum_[v] = slope_[v] = gain_sum_[v] = lag_[v] = lag_gain_[v] = poison_[v] = batch(T(0));
     }
   }
 
@@ -83,6 +83,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
       batch const rounding = batch(T(rows_ + 8)) * scalar<batch>::epsilon();
       batch const sum = math::select(math::abs(batch(sum_[v] - one)) <= rounding, one, sum_[v]);
       inverse_sum_[v] = math::select(sum == zero, zero, batch(one / sum));
+      if constexpr (selects) through_reference_[v] = (lag_gain_[v] - mean_[v] * lag_[v]) * inverse_sum_[v];
     }
     if constexpr (Op::has_output_gate) output_gate(first_of_task, scratch, to);
     for (auto const& b : blocks_) {
@@ -123,7 +124,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
 
   candidate_threshold<weight_dual> moving_level(int v) const {
     candidate_threshold<batch> const& at = level_[v];
-    return {weight_dual(at.reference), weight_dual::variable(at.level, 1), weight_dual(at.cut), weight_dual(at.last)};
+    return {weight_dual(at.reference), selects ? weight_dual(at.level) : weight_dual::variable(at.level, 1),
+            weight_dual(at.cut), weight_dual(at.last)};
   }
   /// Sums the weights; true if any key has one.
   ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {
@@ -139,24 +141,37 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     }
     return any;
   }
-  /// Sums of y and y h.
+  static constexpr bool selects = base::traits.threshold == threshold_rule::selection;
+
+  /// Sums of y and y h; of a selection, y = p and the same of p - p' (exec/reference/backward.hpp has the rule).
   ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n) {
     using attune::detail::chained;
     for (int v = 0; v < vectors; ++v) {
       weight_bound const f = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
       auto const level = moving_level(v);
       batch const zero(T(0));
-      batch slope = zero, gains = zero;
+      batch slope = zero, gains = zero, lag = zero, lag_gains = zero;
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
-        weight_dual const p =
-            f.weight(level, weight_dual(batch::load_aligned(logits + at)), key<weight_dual>{weight_dual(batch(T(first + j)))});
+        batch const logit = batch::load_aligned(logits + at);
+        weight_dual const p = f.weight(level, selects ? weight_dual::variable(logit, 0) : weight_dual(logit),
+                                       key<weight_dual>{weight_dual(batch(T(first + j)))});
         batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
-        slope = slope - p.tangent[1];
-        gains = gains - chained(h, p.tangent[1]);
+        if constexpr (selects) {
+          slope = slope + p.value;
+          gains = gains + chained(h, p.value);
+          batch const rest = math::select(p.value == zero, zero, batch(p.value - p.tangent[0]));
+          lag = lag + rest;
+          lag_gains = lag_gains + chained(h, rest);
+        } else {
+          slope = slope - p.tangent[1];
+          gains = gains - chained(h, p.tangent[1]);
+        }
       }
       slope_[v] = slope_[v] + slope;
       gain_sum_[v] = gain_sum_[v] + gains;
+      lag_[v] = lag_[v] + lag;
+      lag_gain_[v] = lag_gain_[v] + lag_gains;
     }
   }
   /// Contractions, logits and h of a block -> gradients by the contractions and weights, in place.
@@ -183,7 +198,13 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
                                        key<weight_dual>{weight_dual(batch(T(first + j)))});
         batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
         batch const by_p = (h - mean_[v]) * inverse_sum_[v];
-        batch const by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
+        batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
+        if constexpr (selects) {  // the first of the highest logits has what goes through the reference
+          batch const here = math::select(p.value == zero, zero, through_reference_[v]);
+          batch const through = math::select(batch::load_aligned(logits + at) == level_[v].reference, here, zero);
+          through_reference_[v] = math::select(through == zero, through_reference_[v], zero);
+          by_logit = math::select(through == zero, by_logit, batch(by_logit + through));
+        }
         math::select(lanes_seen, batch(p.value * factor_[v]), zero).store_aligned(gain + at);
         for (int c = 0; c < pairs; ++c)
           chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*p_) + row * queries + at);
@@ -233,6 +254,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   batch sum_[std::size_t(vectors)], slope_[std::size_t(vectors)], gain_sum_[std::size_t(vectors)],
       poison_[std::size_t(vectors)], factor_[std::size_t(vectors)], mean_[std::size_t(vectors)],
       inverse_sum_[std::size_t(vectors)];
+  // Of a selection.
+  batch lag_[std::size_t(vectors)], lag_gain_[std::size_t(vectors)], through_reference_[std::size_t(vectors)];
 };
 
 }  // namespace attune::exec_cpu

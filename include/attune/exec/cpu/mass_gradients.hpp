@@ -277,6 +277,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
           g = n.ground(mass_type::variable(a.value, 0), reference);
           by_logit = by_logit + chained(by_ground, g.tangent[0]);
         }
+        if constexpr (Guarded)
+          by_logit = math::select(factor == factor, by_logit, factor);  // a row of NaN: by every key it sees
         for (int s = 0; s < base::shifts + slots::normalizer; ++s) {
           batch move = chained(by_e, e.tangent[1 + s]);
           if constexpr (traits.ground_mass) move = move + chained(by_ground, g.tangent[1 + s]);

@@ -18,6 +18,7 @@ class any_tensor {
   constexpr any_tensor(tensor<double> x) : any_tensor(tensor<double const>(x)) {}
   constexpr any_tensor(tensor<float> x) : any_tensor(tensor<float const>(x)) {}
 
+  constexpr bool absent() const { return single_ ? floats_.absent() : doubles_.absent(); }
   constexpr shape const& extents() const { return extents_; }
   constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const {
     return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d);
@@ -45,8 +46,9 @@ struct tangent_tensor {
   template <class E>
   constexpr tangent_tensor(tensor<E> x) : value(x) {}
   constexpr tangent_tensor(any_tensor x, any_tensor direction) : value(x), along(direction) {}
+  constexpr bool absent() const { return value.absent(); }
   constexpr shape const& extents() const { return value.extents(); }
-  constexpr bool moves() const { return along.extents().size() > 0; }
+  constexpr bool moves() const { return !along.absent(); }
 };
 
 }  // namespace attune

@@ -88,14 +88,14 @@ class row_pullback {
   /// do behind the output gate, h_j, h_0; and the gradient of the output gate itself.
   template <class Moving, class Bound>
   void read_cotangents([[maybe_unused]] Moving const& moving, Bound const& f, weighed_row<T> const& w) {
-    auto const number = [&](auto const& x) { return x.extents().size() == 0 ? T(0) : read<T>(x, b_, h_, i_, 0); };
+    auto const number = [&](auto const& x) { return x.absent() ? T(0) : read<T>(x, b_, h_, i_, 0); };
     by_lse_ = by_ground_ = T(0);
     if constexpr (Op::has_lse) by_lse_ = number(d_.lse);
     if constexpr (Op::has_ground_weight) by_ground_ = number(d_.ground_weight);
     by_out_.assign(std::size_t(p_.value_width), T(0));
     by_weight_.assign(seen_.keys.size(), T(0));
     ground_gain_ = by_ground_;
-    if (d_.out.extents().size() == 0) return;
+    if (d_.out.absent()) return;
     for (index_t c = 0; c < p_.value_width; ++c) {
       T const given = read<T>(d_.out, b_, h_, i_, c);
       if constexpr (Op::has_output_gate) {
@@ -222,21 +222,32 @@ class row_pullback {
                                       chained(by_lse_, f.logit_shift.tangent[first_parameter + s]);
   }
 
-  /// The level is a function of the row by sum p = const: with y = -dp/dlevel, dL = sum_j dp_j (h_j - sum y h / sum y) / sum p.
+  /// Of L = sum p h / sum p. threshold_rule::sum: the level is a function of the row by sum p = const: with y = -dp/dlevel,
+  /// dL = sum_j dp_j (h_j - sum y h / sum y) / sum p. threshold_rule::selection: the same with y = p and a level that stands still; but the
+  /// weights move against the reference, the first of the highest logits: by -sum_j p_j' (h_j - mean) / sum p, where adding p_j, which
+  /// sums to 0 there, leaves exactly 0 of an exponential.
   template <class Bound>
   void candidates(Bound const& f, weighed_row<T> const& w) {
     T const zero(0);
     T poison(0);
     for (T const& a : seen_.logits) poison = poison + candidate_poison(a);
     if (scalar<T>::all(w.earned == zero) && scalar<T>::all(poison == zero)) return;
+    constexpr bool selects = is.threshold == threshold_rule::selection;
     candidate_threshold<D> at{D(w.level.reference), D(w.level.level), D(w.level.cut), D(w.level.last)};
-    at.level.tangent[level] = T(1);
+    if constexpr (!selects) at.level.tangent[level] = T(1);
     std::vector<D> p;
-    compensated<T> slope, gain;
+    compensated<T> slope, gain, lag, lag_gain;
     for (std::size_t n = 0; n < logits_.size(); ++n) {
-      p.push_back(f.normalizer.weight(at, logits_[n], key<D>{D(T(double(seen_.keys[n])))}));
-      slope.add(T(-p.back().tangent[level]));
-      gain.add(chained(by_weight_[n], T(-p.back().tangent[level])));
+      D logit = logits_[n];
+      if constexpr (selects) logit.tangent[level] = T(1);  // this direction is free: it takes p' itself
+      p.push_back(f.normalizer.weight(at, logit, key<D>{D(T(double(seen_.keys[n])))}));
+      T const y = selects ? p.back().value : T(-p.back().tangent[level]);
+      slope.add(y);
+      gain.add(chained(by_weight_[n], y));
+      if (!selects || scalar<T>::all(p.back().value == zero)) continue;
+      T const rest = p.back().value - p.back().tangent[level];
+      lag.add(rest);
+      lag_gain.add(chained(by_weight_[n], rest));
     }
     T const mean = gain.value() / slope.value();
     // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
@@ -244,6 +255,13 @@ class row_pullback {
     T const sum = math::select(math::abs(T(w.earned - T(1))) <= rounding, T(1), w.earned);
     for (std::size_t n = 0; n < logits_.size(); ++n)
       along_directions(n, [&](int k) { return chained(p[n].tangent[k], T((by_weight_[n] - mean) / sum)) + poison; });
+    if constexpr (selects) {
+      std::size_t top = 0;
+      while (top < logits_.size() && !scalar<T>::all(logits_[top].value == w.level.reference)) ++top;
+      T const through_reference = (lag_gain.value() - mean * lag.value()) / sum;
+      if (top < logits_.size() && !scalar<T>::all(through_reference == zero))
+        add_along_directions(top, [&](int k) { return chained(logits_[top].tangent[k], through_reference); });
+    }
   }
 
   /// Keys whose values are never read.
@@ -253,7 +271,15 @@ class row_pullback {
   /// Adds move(direction) to the contractions of key n and to the parameters.
   template <class Move>
   void along_directions(std::size_t n, Move const& move) {
-    for (int c = 0; c < pairs; ++c) by_pair_[n * std::size_t(pairs) + std::size_t(c)] = move(c);
+    for (int c = 0; c < pairs; ++c) by_pair_[n * std::size_t(pairs) + std::size_t(c)] = T(0);
+    add_along_directions(n, move);
+  }
+  template <class Move>
+  void add_along_directions(std::size_t n, Move const& move) {
+    for (int c = 0; c < pairs; ++c) {
+      T& to = by_pair_[n * std::size_t(pairs) + std::size_t(c)];
+      to = to + move(c);
+    }
     for (int s = 0; s < parameters; ++s)
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + move(first_parameter + s);
   }

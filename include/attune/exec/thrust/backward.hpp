@@ -23,7 +23,7 @@ class gradient_run {
                cotangents<Op, tensor<T const>> const& d, heads_served serves)
       : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d), records_(exec, p.batch * p.heads * p.queries),
         row_parameters_(exec, p.batch * p.heads * p.queries * parameters),
-        call_{{op_.op, in, p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data(), {}} {
+        call_{{op_.op, op_.readable(in), p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data(), {}} {
     if constexpr (Op::has_lse) call_.by_lse = d.lse;
     if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
     int s = 0;
@@ -80,7 +80,7 @@ class gradient_run {
   }
 
  private:
-  bool given() const { return d_.out.extents().size() != 0; }
+  bool given() const { return !d_.out.absent(); }
   shape rows_of(index_t width) const { return {p_.batch, p_.heads, p_.queries, width}; }
   template <class Program>
   void launch(Program const& program) const {

@@ -110,7 +110,7 @@ template <class T, class Policy, class Op, class Keep = keeps_nothing>
 void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                   problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}, Keep const& keep = {}) {
   settled<T, Policy, Op> const fixed(exec, op);
-  forward_program<T, Op, Keep> const program{{fixed.op, in, p, serves}, out, keep};
+  forward_program<T, Op, Keep> const program{{fixed.op, fixed.readable(in), p, serves}, out, keep};
   for_each_task(exec, program.tasks(), program);
 }
 

@@ -27,6 +27,8 @@ template <class T>
 struct candidate_record {
   candidate_threshold<T> level;
   T factor, mean, inverse_sum, poison;
+  T through_reference;  ///< of a selection: what the first of the highest logits gets besides
+  index_t reference_key;
 };
 template <class T, class Op>
 struct row_record {
@@ -107,19 +109,31 @@ struct record_program {
  private:
   ATTUNE_HD void candidates(pairs_type const& pairs, row<T> const& r, bound const& f, candidate_record<T>& to) const {
     using D = dual<T, 1>;
+    constexpr bool selects = normalizer::traits.threshold == threshold_rule::selection;
     T const zero(0), one(1);
     recomputed_column<T, Op> column(pairs, f, index_t(r.visible));
     candidate_threshold<T> const level = f.normalizer.solve(column);
     auto const moving = call.at.op.normalizer.bind(standing<D>(r, f.logit_shift));
-    candidate_threshold<D> const at{D(level.reference), D::variable(level.level, 0), D(level.cut), D(level.last)};
-    T sum = zero, slope = zero, gains = zero, poison = zero;
+    candidate_threshold<D> const at{D(level.reference), selects ? D(level.level) : D::variable(level.level, 0), D(level.cut),
+                                    D(level.last)};
+    T sum = zero, slope = zero, gains = zero, poison = zero, lag = zero, lag_gains = zero;
+    to.reference_key = -1;
     pairs.for_each_key([&](index_t j) {
       T const a = same_logit(pairs, f, j);
       poison = poison + candidate_poison(a);
-      D const p = moving.weight(at, D(a), key<D>{D(T(double(j)))});
+      D const p = moving.weight(at, selects ? D::variable(a, 0) : D(a), key<D>{D(T(double(j)))});
       sum = sum + p.value;
-      slope = slope - p.tangent[0];
-      if (!(p.value == zero)) gains = gains - attune::detail::chained(gain_of_value(call, pairs, f, j), p.tangent[0]);
+      T const y = selects ? p.value : T(-p.tangent[0]);
+      slope = slope + y;
+      if (p.value == zero) return;
+      T const h = gain_of_value(call, pairs, f, j);
+      gains = gains + attune::detail::chained(h, y);
+      if constexpr (selects) {
+        T const rest = p.value - p.tangent[0];
+        lag = lag + rest;
+        lag_gains = lag_gains + attune::detail::chained(h, rest);
+        if (to.reference_key < 0 && a == level.reference) to.reference_key = j;
+      }
     });
     to.level = level;
     to.poison = poison;
@@ -129,6 +143,7 @@ struct record_program {
     T const rounding = (r.visible + T(8)) * scalar<T>::epsilon();
     T const whole = math::abs(T(sum - one)) <= rounding ? one : sum;
     to.inverse_sum = whole == zero ? zero : one / whole;
+    to.through_reference = selects ? (lag_gains - to.mean * lag) * to.inverse_sum : zero;
   }
 
   template <class Record>
@@ -238,6 +253,7 @@ class row_gradients {
         by_logit = by_logit + chained(row.by_ground, g.tangent[0]);
         for (int s = 0; s < parameters; ++s) by_parameter[s] = by_parameter[s] + chained(row.by_ground, g.tangent[first + s]);
       }
+      by_logit = math::select(row.factor == row.factor, by_logit, row.factor);  // a row of NaN: by every key that it sees
     } else if constexpr (is.family == row_family::adjusted) {
       T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
       auto const pulled = row.pair.pull(a, row.reference, h);
@@ -252,6 +268,7 @@ class row_gradients {
       T const h = p.value == T(0) ? T(0) : gain_of_value(call_, view, f, j);
       T const by_p = (h - row.mean) * row.inverse_sum;
       by_logit = chained(p.tangent[0], by_p) + row.poison;
+      if (j == row.reference_key && !(row.through_reference == T(0))) by_logit = by_logit + row.through_reference;
       to.weight = p.value * row.factor;
       for (int s = 0; s < parameters; ++s)
         by_parameter[s] = by_parameter[s] + (chained(p.tangent[first + s], by_p) + row.poison);

@@ -142,11 +142,21 @@ class settled {
  public:
   settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op)) settle(exec, const_cast<parameter&>(*p.at));  // of our own copy
+    if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
+      zero_.emplace_back(exec, std::vector<T>{T(0)});
   }
   settled(settled const&) = delete;
   settled& operator=(settled const&) = delete;
 
   Op op;
+
+  /// The inputs, without the zero of the host that `zeros` points to.
+  inputs<Op, tensor<T const>> readable(inputs<Op, tensor<T const>> in) const {
+    if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
+      if (in.v0.data() == &attune::detail::zero<T>)
+        in.v0 = tensor<T const>(zero_.front().data(), in.v0.extents(), in.v0.steps());
+    return in;
+  }
 
  private:
   void settle(thrust_executor<T, Policy> const& exec, parameter& p) {
@@ -157,6 +167,7 @@ class settled {
     p = parameter(tensor<double const>(to, e));
   }
   std::vector<numbers<double, Policy>> values_;
+  mutable std::vector<numbers<T, Policy>> zero_;  // none, or one
 };
 
 }  // namespace attune::exec_thrust

@@ -140,8 +140,9 @@ row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& o
   if (rows == 0) return to;
   exec_thrust::settled<T, Policy, Op> const fixed(exec, op);
   exec_thrust::readable_rows<T, Policy, Op> const rows_there(exec, saved);
-  exec_thrust::statistics_call<T, Op> const call{{fixed.op, in, p}, rows_there.view,           keys,
-                                                 request.entropy,   request.above.has_value(), T(request.above.value_or(0))};
+  exec_thrust::statistics_call<T, Op> const call{
+      {fixed.op, fixed.readable(in), p}, rows_there.view, keys, request.entropy, request.above.has_value(),
+      T(request.above.value_or(0))};
   exec_thrust::written results(exec);
   exec_thrust::row_statistics_program<T, Op> const program{call,
                                                            results.of(to.highest_logit),

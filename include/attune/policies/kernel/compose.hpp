@@ -7,6 +7,7 @@
 #pragma once
 
 #include <attune/policies/concepts.hpp>
+#include <attune/policies/diagnostics.hpp>
 
 namespace attune::kernel {
 
@@ -110,13 +111,25 @@ struct evaluation<mapped<K, M>> {
 
 namespace attune {
 
+namespace kernel {
 template <class A, class B>
-  requires KernelPolicy<A> && KernelPolicy<B>
-constexpr kernel::sum<A, B> operator+(A a, B b) { return {a, b}; }
+inline constexpr bool is_composite<sum<A, B>> = true;
+template <class K, class M>
+inline constexpr bool is_composite<mapped<K, M>> = true;
+}  // namespace kernel
+
+/// Both need only say that they are kernels: what one of them lacks besides is a compile error in words.
+template <class A, class B>
+  requires HasRole<A, policy_role::kernel> && HasRole<B, policy_role::kernel>
+constexpr auto operator+(A a, B b) {
+  if constexpr (detail::complete<A>() && detail::complete<B>()) return kernel::sum<A, B>{a, b};
+}
 
 template <class K, class M>
-  requires KernelPolicy<K> && ScoreMap<M>
-constexpr kernel::mapped<K, M> operator|(K k, M m) { return {k, m}; }
+  requires HasRole<K, policy_role::kernel> && HasRole<M, policy_role::score_map>
+constexpr auto operator|(K k, M m) {
+  if constexpr (detail::complete<K>() && detail::complete<M>()) return kernel::mapped<K, M>{k, m};
+}
 
 namespace kernel {
 using attune::operator+;  // found by argument-dependent lookup from here

@@ -18,8 +18,12 @@ struct block_sparse {
 
   block_sparse() = default;
   block_sparse(std::vector<unsigned char> const& table, index_t query_block, index_t key_block, index_t heads = 1)
-      : table_(table.data()), entries_(index_t(table.size())), query_block_(query_block), key_block_(key_block), heads_(heads) {
+      : block_sparse(table.data(), index_t(table.size()), query_block, key_block, heads) {
+    in_vector_ = true;
   }
+  /// From an array of `entries` bytes, on the host or where a device reads it.
+  block_sparse(unsigned char const* table, index_t entries, index_t query_block, index_t key_block, index_t heads = 1)
+      : table_(table), entries_(entries), query_block_(query_block), key_block_(key_block), heads_(heads) {}
   block_sparse(std::vector<unsigned char>&&, index_t, index_t, index_t = 1) = delete;  // it would dangle
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
@@ -32,6 +36,9 @@ struct block_sparse {
     return {b * key_block_, e * key_block_};
   }
   void check(mask_shape const& s) const {
+    attune::detail::require_readable(
+        "mask::block_sparse", "table", in_vector_, s,
+        "an array that the device reads: block_sparse(table, entries, query_block, key_block, heads)");
     if (query_block_ < 1 || key_block_ < 1)
       throw error("mask::block_sparse", "the block", attune::detail::text("extents (", query_block_, ", ", key_block_, ")"),
                   "at least (1, 1)");
@@ -47,6 +54,7 @@ struct block_sparse {
  private:
   unsigned char const* table_ = nullptr;
   index_t entries_ = 0, query_block_ = 1, key_block_ = 1, heads_ = 1;
+  bool in_vector_ = false;
 };
 
 }  // namespace attune::mask

@@ -41,6 +41,13 @@ struct mask_shape {
   memory_kind memory = memory_kind::host;  ///< device: the mask's arrays must not be read here, only their sizes
 };
 
+namespace detail {
+/// Throws if programs of a device would read the array of a mask where a std::vector has it.
+inline void require_readable(char const* mask, char const* array, bool in_a_vector, mask_shape const& s, char const* instead) {
+  if (in_a_vector && s.memory == memory_kind::device) throw error(mask, array, "a std::vector, in memory of the host", instead);
+}
+}  // namespace detail
+
 /// Which of the three hooks a mask offers.
 enum class mask_form {
   interval,   ///< key_interval keys(mask_row): one interval; clipped by the library

@@ -19,8 +19,12 @@ struct documents {
 
   documents() = default;
   documents(std::vector<index_t> const& of_queries, std::vector<index_t> const& of_keys, index_t batch = 1)
-      : query_(of_queries.data()), key_(of_keys.data()), queries_(index_t(of_queries.size())), keys_(index_t(of_keys.size())),
-        batch_(batch) {}
+      : documents(of_queries.data(), index_t(of_queries.size()), of_keys.data(), index_t(of_keys.size()), batch) {
+    in_vectors_ = true;
+  }
+  /// From arrays of ids, on the host or where a device reads them: `queries` and `keys` entries in all, batch element by batch element.
+  documents(index_t const* of_queries, index_t queries, index_t const* of_keys, index_t keys, index_t batch = 1)
+      : query_(of_queries), key_(of_keys), queries_(queries), keys_(keys), batch_(batch) {}
   documents(std::vector<index_t>&&, std::vector<index_t> const&, index_t = 1) = delete;  // they would dangle
   documents(std::vector<index_t> const&, std::vector<index_t>&&, index_t = 1) = delete;
   explicit documents(std::vector<index_t>&&, index_t = 1) = delete;
@@ -32,6 +36,8 @@ struct documents {
     return query_[b * r.queries + r.query] == key_[b * r.keys + j];
   }
   void check(mask_shape const& s) const {
+    attune::detail::require_readable("mask::documents", "the array of ids", in_vectors_, s,
+                                     "an array that the device reads: documents(of_queries, queries, of_keys, keys, batch)");
     if (batch_ != 1 && batch_ != s.batch)
       throw error("mask::documents", "batch", attune::detail::text("the value ", batch_),
                   attune::detail::text("1 or ", s.batch));
@@ -44,6 +50,7 @@ struct documents {
   index_t const* query_ = nullptr;
   index_t const* key_ = nullptr;
   index_t queries_ = 0, keys_ = 0, batch_ = 1;
+  bool in_vectors_ = false;
 };
 
 }  // namespace attune::mask

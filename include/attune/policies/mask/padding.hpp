@@ -21,10 +21,14 @@ struct padding {
   padding() = default;
   padding(index_t const* entries, index_t count) : lengths(entries), batch(count) {}
   explicit padding(std::vector<index_t>&&) = delete;  // it would dangle
-  explicit padding(std::vector<index_t> const& entries) : padding(entries.data(), index_t(entries.size())) {}
+  explicit padding(std::vector<index_t> const& entries) : padding(entries.data(), index_t(entries.size())) {
+    in_vector_ = true;
+  }
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const { return {0, lengths[r.batch]}; }
   void check(mask_shape const& s) const {
+    attune::detail::require_readable("mask::padding", "lengths", in_vector_, s,
+                                     "an array that the device reads: padding(lengths, count)");
     if (batch != s.batch)
       throw error("mask::padding", "lengths", attune::detail::text(batch, " entries"),
                   attune::detail::text(s.batch, ", one per batch element"));
@@ -33,6 +37,9 @@ struct padding {
         throw error("mask::padding", attune::detail::text("lengths[", b, "]"), attune::detail::text("the value ", lengths[b]),
                     attune::detail::text("a number in [0, ", s.keys, "]"));
   }
+
+ private:
+  bool in_vector_ = false;
 };
 
 }  // namespace attune::mask

@@ -1,0 +1,18 @@
+// expect-error: KernelPolicy: bind\(row\) must return an object with T score
+#include <attune/policies.hpp>
+
+using namespace attune;
+
+struct unfinished {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::none;
+  template <class T>
+  struct bound {};
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
+auto op = (kernel::dot_product{} + unfinished{}, 0);
+int main() {}

@@ -107,7 +107,7 @@ struct scalar {
 #if ATTUNE_FINITE_MATH_
     if constexpr (std::is_floating_point_v<T>) return detail::has_finite_bits(x) ? T(0) : T(1);
 #endif
-    return x - x;
+    return x - as_computed(x);  // which no compiler takes for 0
   }
   /// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it (-fassociative-math).
   ATTUNE_HD_UNCHECKED ATTUNE_INLINE static T as_computed(T const& x) {

@@ -181,7 +181,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     constexpr typename bits::value_type top = ~(~typename bits::value_type(0) >> 1);
     return from_bits((((to_bits(x) & bits(~top)) + bits(top - infinity)) & bits(top)) >> 1);
 #else
-    return x - x;
+    return x - as_computed(x);
 #endif
   }
   ATTUNE_INLINE static batch as_computed(batch const& x) { return simd::as_computed(x); }
@@ -214,7 +214,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     batch const r = as_computed(simd::multiply_add(x, batch(k_::log2e), batch(offset)));
     bits const k = to_bits(r) - to_bits(batch(k_::anchor));  // n - 1 + 2 bias: both halves are valid exponents
     bits const half = k >> 1;
-    return twice_exp(remainder(x, r - batch(offset))) * power_of_two(half) * power_of_two(k - half);
+    return as_computed(twice_exp(remainder(x, r - batch(offset))) * power_of_two(half)) * power_of_two(k - half);
   }
 
   /// 2^n (f + f^2 Q) + (2^n - 1), halved up to the last step because 2^n overflows before e^x does. f^2 Q joins the
@@ -236,7 +236,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch log1p(batch const& x) {
     batch const one(T(1));
     batch const u = as_computed(one + x);
-    batch const lost = xsimd::select(x < one, x - (u - one), one - (u - x));
+    batch const lost = xsimd::select(x < one, x - as_computed(u - one), one - as_computed(u - x));
     return log_corrected(u, quotient(lost, u));
   }
 
@@ -281,7 +281,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     batch const s = quotient(f, f + batch(T(2))), z = s * s, half_square = f * f * batch(T(0.5));
     batch const low = simd::multiply_add(e, batch(k_::ln2_lo), c);
     batch const t = simd::multiply_add(s, simd::multiply_add(simd::polynomial(z, k_::p), z, half_square), low);
-    batch const r = simd::multiply_add(e, batch(k_::ln2_hi), f - (half_square - t));
+    batch const r = simd::multiply_add(e, batch(k_::ln2_hi), as_computed(f - as_computed(half_square - t)));
     batch const outside = xsimd::select(x0 == zero, -infinity(), batch(std::numeric_limits<T>::quiet_NaN()));
     return xsimd::select(x0 < infinity(), xsimd::select(x0 > zero, r, outside), x0);
   }

@@ -117,7 +117,7 @@ ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, cand
 /// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract wants; else 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T candidate_poison(T const& a) {
-  return math::select(a == -math::infinity<T>(), T(0), T(a - a));
+  return math::select(a == -math::infinity<T>(), T(0), math::zero_if_finite(a));
 }
 
 /// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none. `Values` is a

@@ -1,4 +1,4 @@
-# cmake -DROOT= -P this: dependencies point downward only, and only the reference part needs Eigen and Boost.
+# cmake -DROOT= -P this: dependencies point downward only, only the reference part needs Eigen and Boost, one header includes xsimd.
 # A direct include is enough to look at: every header on the way is looked at too.
 cmake_minimum_required(VERSION 3.25)
 
@@ -50,6 +50,8 @@ foreach(header IN LISTS headers)
       endif()
     elseif(line MATCHES "include[ \t]*<(boost|Eigen|unsupported)/" AND NOT header MATCHES "${heavy}")
       string(APPEND problems "attune/${header}: ${line}: only the reference part needs Eigen and Boost\n")
+    elseif(line MATCHES "include[ \t]*<xsimd/" AND NOT header STREQUAL "core/xsimd.hpp")
+      string(APPEND problems "attune/${header}: ${line}: attune/core/xsimd.hpp alone includes xsimd, and knows its versions\n")
     elseif(line MATCHES "include[ \t]*\"")
       string(APPEND problems "attune/${header}: ${line}: public headers are included as <attune/...>\n")
     endif()

@@ -11,6 +11,7 @@
 #include <attune/reference.hpp>
 #include <attune/thrust.hpp>
 
+#include "../support/tent.hpp"
 #include "../unit/check.hpp"
 
 namespace attune::test {
@@ -51,30 +52,6 @@ TEST_CASE("B1, B2, B3: logits of float's lowest number, near its ends, and +inf"
   check(normalizer::self_adjusted<normalizer::adjusted_form::product>{});
   check(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{});
 }
-
-/// Weights [1 + (a - reference) / 2]+ of the keys above the highest logit - 2: a selection whose reference moves.
-struct tent {
-  static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
-
-  template <class T>
-  struct bound {
-    template <class Column>
-    ATTUNE_HD candidate_threshold<T> solve(Column& column) const {
-      T const off = -math::infinity<T>(), highest = column.highest(), m = math::select(highest == off, T(0), highest);
-      column.keep([&](T const& a) { return math::select(a >= m - T(2), T(1), T(0)); });
-      return {m, T(0), T(m - T(2)), off};
-    }
-    ATTUNE_HD T weight(candidate_threshold<T> const& at, T const& a, key<T> const&) const {
-      return math::select(a >= at.cut, math::larger(T(T(1) + (a - at.reference) / T(2)), T(0)), T(0));
-    }
-    ATTUNE_HD T reported(candidate_threshold<T> const& at) const { return at.cut; }
-  };
-  template <class T>
-  ATTUNE_HD bound<T> bind(row<T> const&) const {
-    return {};
-  }
-};
 
 TEST_CASE("variants, fault 2: the gradient of a selection") {
   auto const op = attention(kernel::given_scores{}, tent{});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   use_pool(first_library_pool())        this library's calls run on the threads of another one
+//   use_pool(&theirs)        theirs: own_pool() of another library of the process; this library's calls then run on its threads
 //
 // Every shared library that hides its symbols has a pool of attune's threads of its own, and two pools that work at once want twice as
 // many threads as there are processors. One library can hand its pool to the others: two functions of C, which libraries of different

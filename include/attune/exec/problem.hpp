@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   H query heads, Hk key heads, Hv value heads:   head h reads key head h Hk / H and value head h Hv / H
+//   problem_shape const p = detail::checked_problem("forward", op, in, out.extents())
 //
 // The extents of a call, checked once for every executor: each argument against the ones it must agree with, each failure
 // naming argument, value and expectation.
@@ -14,91 +14,11 @@
 
 #include <attune/core/distinct.hpp>
 #include <attune/core/storage.hpp>
+#include <attune/exec/problem_shape.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
 
 namespace attune {
-
-/// What the positions of an input are.
-enum class input_side { query, key, pair, ground };
-constexpr input_side side_of(field f) {
-  switch (f) {
-    case field::q:
-    case field::gate_q:
-    case field::sort_q:
-    case field::position_q:
-    case field::center:
-    case field::spread:
-    case field::output_gate:
-      return input_side::query;
-    case field::scores:
-    case field::gates:
-    case field::bias:
-      return input_side::pair;
-    case field::v0:
-      return input_side::ground;
-    default:
-      return input_side::key;
-  }
-}
-
-/// Extents of one call.
-struct problem_shape {
-  index_t batch = 0, heads = 0, queries = 0, keys = 0;
-  index_t key_heads = 1, value_heads = 1, gate_key_heads = 1;
-  index_t sort_key_heads = 1, position_key_heads = 1, place_heads = 1, key_bias_heads = 1;
-  index_t width = 0, value_width = 0, gate_width = 0, position_width = 0, axes = 0, output_gate_width = 0;
-  index_t offset = 0;
-
-  /// The head of a tensor with `group_heads` heads that query head h reads.
-  ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
-  ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const { return {b, h, i, i + offset, queries, keys}; }
-
-  /// The features of an input with queries or keys.
-  ATTUNE_HD constexpr index_t width_of(field f) const {
-    switch (f) {
-      case field::q:
-      case field::k:
-        return width;
-      case field::gate_q:
-      case field::gate_k:
-        return gate_width;
-      case field::position_q:
-      case field::position_k:
-        return position_width;
-      case field::center:
-      case field::spread:
-      case field::place:
-        return axes;
-      case field::output_gate:
-        return output_gate_width;
-      case field::v:
-      case field::value_gate:
-        return value_width;
-      default:
-        return 1;
-    }
-  }
-  /// The heads of an input with keys.
-  ATTUNE_HD constexpr index_t heads_of(field f) const {
-    switch (f) {
-      case field::k:
-        return key_heads;
-      case field::gate_k:
-        return gate_key_heads;
-      case field::sort_k:
-        return sort_key_heads;
-      case field::position_k:
-        return position_key_heads;
-      case field::place:
-        return place_heads;
-      case field::key_bias:
-        return key_bias_heads;
-      default:
-        return value_heads;
-    }
-  }
-};
 
 namespace detail {
 
@@ -194,10 +114,31 @@ ATTUNE_NOINLINE void check_listed(char const* function, std::span<operator_param
   for (operator_table const& x : tables) check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
 }
 
-template <class T>
-ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {});
+/// Throws if masses that are held relative to a running maximum do not scale with it: earned(a, m) must be e^-m times what it is at 0, or
+/// rows come out wrong as soon as their maximum rises. Looked at for one row and two references; reads no device's memory.
 template <class Op>
-void check_masses(char const* function, Op const& op, problem_shape const& p, memory_kind where);
+void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_shape const& p, memory_kind where) {
+  using normalizer = typename Op::normalizer_policy;
+  constexpr normalizer_traits is = normalizer::traits;
+  if constexpr (is.family == row_family::masses && is.reference == mass_reference::running_maximum) {
+    if (where == memory_kind::device || p.batch * p.heads * p.queries * p.keys == 0) return;
+    auto const f = op.normalizer.bind(row_of_count<double>(p, p.keys, 0, 0, 0));
+    double low = 2;
+    if constexpr (needs_lowest_reference<normalizer>) low = math::larger(low, f.lowest_reference());
+    if (!(low < 100)) return;  // a reference that leaves no mass at all to compare
+    auto const scales = [&](auto const& mass) {
+      double const here = mass(low - 0.25, low), higher = mass(low - 0.25, low + 1) * 2.718281828459045;
+      return std::fabs(here - higher) <= 1e-9 * std::fabs(here);
+    };
+    bool right = scales([&](double a, double m) { return f.earned(a, m); });
+    if constexpr (is.ground_mass) right = right && scales([&](double a, double m) { return f.ground(a, m); });
+    if (!right)
+      throw error(function, "the normalizer", "masses that do not scale with their reference m",
+                  "earned(a, m), and ground(a, m), to be e^-m times what they are at m = 0; or traits{.reference = "
+                  "mass_reference::none}, "
+                  "where m is always 0 (docs/policies.md#normalizers)");
+  }
+}
 
 /// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents. `where`:
 /// what lies in the memory of a device is checked by its shape alone.
@@ -272,32 +213,6 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   return p;
 }
 
-/// Throws if masses that are held relative to a running maximum do not scale with it: earned(a, m) must be e^-m times what it is at 0, or
-/// rows come out wrong as soon as their maximum rises. Looked at for one row and two references; reads no device's memory.
-template <class Op>
-void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_shape const& p, memory_kind where) {
-  using normalizer = typename Op::normalizer_policy;
-  constexpr normalizer_traits is = normalizer::traits;
-  if constexpr (is.family == row_family::masses && is.reference == mass_reference::running_maximum) {
-    if (where == memory_kind::device || p.batch * p.heads * p.queries * p.keys == 0) return;
-    auto const f = op.normalizer.bind(row_of_count<double>(p, p.keys, 0, 0, 0));
-    double low = 2;
-    if constexpr (needs_lowest_reference<normalizer>) low = math::larger(low, f.lowest_reference());
-    if (!(low < 100)) return;  // a reference that leaves no mass at all to compare
-    auto const scales = [&](auto const& mass) {
-      double const here = mass(low - 0.25, low), higher = mass(low - 0.25, low + 1) * 2.718281828459045;
-      return std::fabs(here - higher) <= 1e-9 * std::fabs(here);
-    };
-    bool right = scales([&](double a, double m) { return f.earned(a, m); });
-    if constexpr (is.ground_mass) right = right && scales([&](double a, double m) { return f.ground(a, m); });
-    if (!right)
-      throw error(function, "the normalizer", "masses that do not scale with their reference m",
-                  "earned(a, m), and ground(a, m), to be e^-m times what they are at m = 0; or traits{.reference = "
-                  "mass_reference::none}, "
-                  "where m is always 0 (docs/policies.md#normalizers)");
-  }
-}
-
 /// (B, H, Lq, Dv) of the output, told from the inputs: for calls that have no `out`.
 template <class Op, class View>
 shape output_shape(inputs<Op, View> const& in) {
@@ -347,62 +262,6 @@ void check_outputs(char const* function, outputs<Op, T> const& out, problem_shap
   if constexpr (Op::has_lse) require_row_output(function, "lse", out.lse.values, p);
   if constexpr (Op::has_ground_weight) require_row_output(function, "ground_weight", out.ground_weight, p);
   if constexpr (Op::has_threshold) require_row_output(function, "threshold", out.threshold, p);
-}
-
-/// (batch, head, position) of a broadcast tensor that row (b, h, i) reads.
-struct row_index {
-  index_t batch, head, position;
-};
-template <class View>
-ATTUNE_HD row_index broadcast(View const& x, index_t b, index_t h, index_t i) {
-  shape const e = x.extents();
-  return {e.batch == 1 ? 0 : b, e.head == 1 ? 0 : h, e.position == 1 ? 0 : i};
-}
-
-/// One element as a T.
-template <class T, class View>
-ATTUNE_HD T element(View const& x, row_index at, index_t d) {
-  return T(x(at.batch, at.head, at.position, d));
-}
-
-/// Where v0 of a row starts.
-template <class View>
-auto ground_value_row(View const& v0, index_t b, index_t h, index_t i) {
-  row_index const at = broadcast(v0, b, h, i);
-  return v0.row(at.batch, at.head, at.position);
-}
-
-/// The row that a value gate binds to: it acts for all queries alike, so what only one of them has is NaN.
-template <class T>
-row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const& numbers = {}) {
-  T const unknown = lift<T>::constant(std::numeric_limits<double>::quiet_NaN());
-  return {{b, h, 0, p.queries},
-          unknown,
-          unknown,
-          unknown,
-          lift<T>::constant(p.width > 0 ? 1 / std::sqrt(double(p.width)) : 0),
-          lift<T>::constant(0),
-          lift<T>::constant(double(p.keys)),
-          numbers};
-}
-
-/// The scalar facts of a row of k visible keys that policies bind to.
-template <class T>
-ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers) {
-  return {{b, h, i, p.queries},
-          T(double(i + p.offset)),
-          T(double(k)),
-          k > 0 ? math::log(T(double(k))) : T(0),
-          p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0),
-          T(0),
-          T(double(p.keys)),
-          numbers};
-}
-/// The same, the keys counted.
-template <class T, class Mask>
-ATTUNE_HD row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i,
-                            lift<T> const& numbers = {}) {
-  return row_of_count<T>(p, mask::count(m, p.row(b, h, i)), b, h, i, numbers);
 }
 
 }  // namespace detail

@@ -248,6 +248,17 @@ class pool_state {
   alignas(64) std::atomic<int> offered_ = 0;
 };
 
+/// On this library's own threads, whatever it has borrowed.
+struct own_threads {
+  static int concurrency() { return inside_worker ? 1 : pool_state::hardware(); }
+  static void run(int workers, worker_body const& body) {
+    if (workers <= 1 || inside_worker)
+      serial{}.run(workers, body);
+    else
+      pool_state::instance().run(workers, body);
+  }
+};
+
 }  // namespace detail
 
 /// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between calls except
@@ -257,30 +268,30 @@ class pool_state {
 /// another library's.
 struct thread_pool {
   int concurrency() const {
-    if (detail::inside_worker) return 1;
-    pool_functions const* const lent = detail::lent_pool.load(std::memory_order_acquire);
-    return lent ? lent->concurrency() : detail::pool_state::hardware();
+    pool_functions const* const lent = borrowed();
+    return lent ? lent->concurrency() : detail::own_threads::concurrency();
   }
   void run(int workers, worker_body const& body) const {
-    if (workers <= 1 || detail::inside_worker)
-      serial{}.run(workers, body);
-    else if (pool_functions const* const lent = detail::lent_pool.load(std::memory_order_acquire))
+    if (pool_functions const* const lent = borrowed())
       lent->run(
           workers, [](void const* of, int worker) { (*static_cast<worker_body const*>(of))(worker); }, &body);
     else
-      detail::pool_state::instance().run(workers, body);
+      detail::own_threads::run(workers, body);
+  }
+
+ private:
+  /// Not inside a task: it stays on its thread, whoever else's pool knows nothing of it.
+  static pool_functions const* borrowed() {
+    return detail::inside_worker ? nullptr : detail::lent_pool.load(std::memory_order_acquire);
   }
 };
 
 /// This library's own pool, for others to use_pool; a pointer to it is good as long as the library is loaded.
 inline pool_functions const& own_pool() {
-  static constexpr pool_functions own{1, [] { return detail::inside_worker ? 1 : detail::pool_state::hardware(); },
+  static constexpr pool_functions own{1, detail::own_threads::concurrency,
                                       [](int workers, void (*body)(void const*, int), void const* of) {
                                         auto const work = [&](int worker) { body(of, worker); };
-                                        if (workers <= 1 || detail::inside_worker)
-                                          serial{}.run(workers, work);
-                                        else
-                                          detail::pool_state::instance().run(workers, work);
+                                        detail::own_threads::run(workers, work);
                                       }};
   return own;
 }

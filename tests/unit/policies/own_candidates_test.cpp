@@ -13,7 +13,10 @@
 #include <attune/reference.hpp>
 #include <attune/testing/gradient_check.hpp>
 
+#include "support/tent.hpp"
+
 using namespace attune;
+using attune::test::tent;
 
 namespace {
 
@@ -86,30 +89,6 @@ struct own_sparsemax {
   }
 };
 // [/snippet]
-
-/// Weights that do not scale with the reference: [1 + (a - reference) / 2]+ of the keys above the highest logit - 2.
-struct tent {
-  static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
-
-  template <class T>
-  struct bound {
-    template <class Column>
-    candidate_threshold<T> solve(Column& column) const {
-      T const off = -math::infinity<T>(), highest = column.highest(), m = math::select(highest == off, T(0), highest);
-      column.keep([&](T const& a) { return math::select(a >= m - T(2), T(1), T(0)); });
-      return {m, T(0), T(m - T(2)), off};
-    }
-    T weight(candidate_threshold<T> const& at, T const& a, key<T> const&) const {
-      return math::select(a >= at.cut, math::larger(T(T(1) + (a - at.reference) / T(2)), T(0)), T(0));
-    }
-    T reported(candidate_threshold<T> const& at) const { return at.cut; }
-  };
-  template <class T>
-  bound<T> bind(row<T> const&) const {
-    return {};
-  }
-};
 
 /// d out / d scores of scores {0, 0.5, -5} and values {1, 3, 7}.
 template <class Executor, class Normalizer>

@@ -2,6 +2,9 @@
 // Copyright (c) 2026 The attune authors
 #include "digits.hpp"
 
+#include <cstring>
+#include <type_traits>
+
 #include <attune/exec/reference/multiprecision.hpp>
 
 namespace attune::instances {
@@ -12,10 +15,10 @@ struct opened {
 
   static digits50 number(digits const& x) {
     digits50 n;  // 0, and so is plain data of zeros
-    if (x.limbs_[limbs - 1] == 0 && x.exponent_ == 0) return n;
+    if (x.limbs_[words - 1] == 0 && x.exponent_ == 0) return n;
     backend& b = n.backend();
     b.bits().resize(limbs, limbs);
-    for (unsigned i = 0; i < limbs; ++i) b.bits().limbs()[i] = x.limbs_[i];
+    std::memcpy(b.bits().limbs(), x.limbs_, sizeof x.limbs_);
     b.bits().normalize();
     b.exponent() = x.exponent_;
     b.sign() = x.negative_;
@@ -23,16 +26,17 @@ struct opened {
   }
   static digits plain(digits50 const& n) {
     backend const& b = n.backend();
-    digits x;
-    for (unsigned i = 0; i < limbs; ++i) x.limbs_[i] = i < b.bits().size() ? b.bits().limbs()[i] : 0;
+    digits x{};
+    std::memcpy(x.limbs_, b.bits().limbs(), b.bits().size() * sizeof(limb));
     x.exponent_ = b.exponent();
     x.negative_ = b.sign();
     return x;
   }
 
  private:
-  static constexpr unsigned limbs = 3;
-  static_assert(backend::bit_count <= 64 * limbs && sizeof(*backend().bits().limbs()) == sizeof(std::uint64_t));
+  using limb = std::remove_reference_t<decltype(*backend().bits().limbs())>;  // 64 bits, or 32 where pointers have
+  static constexpr unsigned words = 3, limbs = words * sizeof(std::uint64_t) / sizeof(limb);
+  static_assert(backend::bit_count <= 64 * words);
   static_assert(std::is_same_v<backend::exponent_type, std::int32_t>);
 };
 

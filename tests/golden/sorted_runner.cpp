@@ -19,9 +19,9 @@ namespace {
 
 using instances::backend;
 
-std::vector<double> const& input(golden_case const& c, std::string const& name) {
+std::vector<double> const& input(golden_case const& c, char const* name) {
   auto const found = c.inputs.find(name);
-  if (found == c.inputs.end()) throw unplannable("has no input " + name);
+  if (found == c.inputs.end()) throw unplannable(std::string("has no input ") + name);
   return found->second.data;
 }
 double parameter_of(golden_case const& c, std::string const& name) {

@@ -345,7 +345,8 @@ class ordered_keys {
   /// std::copy by a count: g++ 12 takes a difference of pointers for one that may be negative, and warns.
   template <class X>
   static void move(X const* from, std::uint32_t count, X* to) noexcept {
-    std::memmove(to, from, std::size_t(count) * sizeof(X));
+    if (count <= leaf_size)  // no node holds more: g++ for 32 bits cannot see it, and warns
+      std::memmove(to, from, std::size_t(count) * sizeof(X));
   }
 
   // ---- erasure -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #   -DIMPLICIT_INCLUDES= -P this
 # With EXPECT=precompile the source is a header, and PRECOMPILED, HEADER.gch, is written. The tests include HEADER first, but for
 # those whose second line is "// flags: <flags>": they are compiled with those flags too, and what is precompiled would not fit.
+# A line "// unless: <header>" leaves a test out, in words, where that header is found.
 cmake_minimum_required(VERSION 3.25)
 
 file(READ "${SOURCE}" text)
@@ -10,6 +11,16 @@ if(EXPECT STREQUAL "reject")
     message(FATAL_ERROR "${SOURCE}: the first line must be '// expect-error: <regex>'")
   endif()
   set(expected "${CMAKE_MATCH_1}")
+endif()
+
+if(text MATCHES "\n// unless: ([^\n]*[^ \n])")
+  set(header "${CMAKE_MATCH_1}")
+  foreach(dir IN LISTS INCLUDES SYSTEM_INCLUDES IMPLICIT_INCLUDES)
+    if(EXISTS "${dir}/${header}")
+      message(STATUS "skipped: there is ${dir}/${header}")
+      return()
+    endif()
+  endforeach()
 endif()
 
 set(flags ${FLAGS})

@@ -138,6 +138,18 @@ TEST_CASE_TEMPLATE("Functions that live on what rounding does keep their accurac
             log1p, [](long double x) { return std::log1p(x); }, 1, -60, 60) < few);
   CHECK(worst_ulp<T>(
             log1p, [](long double x) { return std::log1p(x); }, -1, -60, -2) < few);
+  for (double const sign : {-1.0, 1.0}) {
+    CHECK(worst_ulp<T>([](auto const& x) { return math::sin(x); }, [](long double x) { return std::sin(x); }, sign, -20, 9) <
+          few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::cos(x); }, [](long double x) { return std::cos(x); }, sign, -20, 9) <
+          few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::erf(x); }, [](long double x) { return std::erf(x); }, sign, -20, 2) <
+          few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::acos(x); }, [](long double x) { return std::acos(x); }, sign, -20, -1) <
+          few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::floor(x); }, [](long double x) { return std::floor(x); }, sign, -3,
+                       60) == 0);
+  }
 }
 
 }  // namespace

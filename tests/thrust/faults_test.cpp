@@ -11,6 +11,7 @@
 #include <attune/reference.hpp>
 #include <attune/thrust.hpp>
 
+#include "../support/every_function.hpp"
 #include "../support/tent.hpp"
 #include "../unit/check.hpp"
 
@@ -57,6 +58,25 @@ TEST_CASE("variants, fault 2: the gradient of a selection") {
   auto const op = attention(kernel::given_scores{}, tent{});
   check_row(op, {0, 0.5f, -5, -5});
   check_row(op, {0.25f, 1, 1, -0.5f});
+}
+
+TEST_CASE("B6: sin, cos, acos, erf, pow and floor in a kernel of one's own") {
+  std::vector<float> q(12), k(60), v(60), out(12), one(12, 1);
+  for (std::size_t n = 0; n < k.size(); ++n)
+    k[n] = float(2 * std::sin(1.3 * double(n))), v[n] = float(std::cos(0.7 * double(n)));
+  for (std::size_t n = 0; n < q.size(); ++n) q[n] = float(3 * std::cos(2.1 * double(n)));
+  tensor<float const> const Q(q.data(), {1, 1, 3, 4}), K(k.data(), {1, 1, 15, 4}), V(v.data(), {1, 1, 15, 4}),
+      D(one.data(), {1, 1, 3, 4});
+  auto const op = attention(every_function{}, normalizer::softmax{});
+  auto const exec = thrust_on(thrust::host);
+  forward(exec, op, {.q = Q, .k = K, .v = V}, {.out = tensor(out, {1, 1, 3, 4})});
+  auto const dense = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V});
+  for (index_t n = 0; n < 12; ++n) CHECK(std::fabs(double(out[std::size_t(n)]) - dense.at(0, 0).out(n / 4, n % 4)) < 1e-5);
+  auto const got = vjp(exec, op, {.q = Q, .k = K, .v = V}, {.out = D});
+  auto const right = vjp(reference<double>{}, op, {.q = Q, .k = K, .v = V}, {.out = D});
+  for (field const f : {field::q, field::k, field::v})
+    for (std::size_t n = 0; n < got.of(f).values.size(); ++n)
+      CHECK(std::fabs(double(got.of(f).values[n]) - right.of(f).values[n]) < 2e-4);
 }
 
 TEST_CASE("F1, B4, B9: cotangents without elements, zeros, outputs that share memory") {

@@ -146,6 +146,7 @@ struct scalar<dual<T, N, Rule>> {
   ATTUNE_HD static D infinity() { return D(math::infinity<T>()); }
   ATTUNE_HD static D lowest() { return D(scalar<T>::lowest()); }
   ATTUNE_HD static D epsilon() { return D(scalar<T>::epsilon()); }
+  ATTUNE_HD static D two_over_sqrt_pi() { return D(scalar<T>::two_over_sqrt_pi()); }
   ATTUNE_HD static D least() { return D(scalar<T>::least()); }
   ATTUNE_HD static bool any(mask const& c) { return scalar<T>::any(c); }
   ATTUNE_HD static bool all(mask const& c) { return scalar<T>::all(c); }
@@ -180,6 +181,26 @@ struct scalar<dual<T, N, Rule>> {
   }
   ATTUNE_HD static D sin(D const& x) { return detail::chain(math::sin(x.value), math::cos(x.value), x); }
   ATTUNE_HD static D cos(D const& x) { return detail::chain(math::cos(x.value), T(-math::sin(x.value)), x); }
+  ATTUNE_HD static D acos(D const& x) {
+    T const one(1);
+    return detail::chain(math::acos(x.value), T(T(-1) / math::sqrt(T((one - x.value) * (one + x.value)))), x);
+  }
+  ATTUNE_HD static D erf(D const& x) {
+    T const slope = scalar<T>::two_over_sqrt_pi() * math::exp_nonpositive(T(-(x.value * x.value)));
+    return detail::chain(math::erf(x.value), slope, x);
+  }
+  /// d/dx = y x^(y-1), 0 for y = 0;  d/dy = x^y log(x), 0 for x = 0.
+  ATTUNE_HD static D pow(D const& x, D const& y) {
+    T const zero(0), one(1);
+    D r(math::pow(x.value, y.value));
+    T const by_x = math::select(y.value == zero, zero, T(y.value * math::pow(x.value, T(y.value - one))));
+    typename scalar<T>::mask const at_zero = x.value == zero;
+    T const by_y = math::select(at_zero, zero, T(r.value * math::log(T(math::select(at_zero, one, x.value)))));
+    for (int n = 0; n < N; ++n)
+      r.tangent[n] = detail::chained<Rule>(by_x, x.tangent[n]) + detail::chained<Rule>(by_y, y.tangent[n]);
+    return r;
+  }
+  ATTUNE_HD static D floor(D const& x) { return D(math::floor(x.value)); }
 
   ATTUNE_HD static D softplus(D const& x) { return detail::chain(math::softplus(x.value), math::sigmoid(x.value), x); }
   /// sigma' = sigma(x) sigma(-x), never 1 - sigma.

@@ -161,6 +161,28 @@ struct scalar {
     using std::cos;
     return T(cos(x));
   }
+  ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T acos(T const& x) {
+    using std::acos;
+    return T(acos(x));
+  }
+  ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T erf(T const& x) {
+    using std::erf;
+    return T(erf(x));
+  }
+  ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T pow(T const& x, T const& y) {
+    using std::pow;
+    return T(pow(x, y));
+  }
+  ATTUNE_HD_UNCHECKED static T floor(T const& x) {
+    using std::floor;
+    return T(floor(x));
+  }
+  ATTUNE_HD_UNCHECKED static T two_over_sqrt_pi() {
+    if constexpr (std::is_floating_point_v<T>)
+      return T(1.12837916709551257389616);
+    else
+      return T(2) / sqrt(acos(T(-1)));
+  }
   /// exp(x) where x <= 0 is known (or x is NaN): the hot path of every normalizer.
   ATTUNE_HD static T exp_nonpositive(T const& x) { return exp(x); }
   /// log(1 + x) where 0 <= x <= 1 is known (or x is NaN).
@@ -270,13 +292,36 @@ ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x) {
   return scalar<T>::log1p_rate(k, x);
 }
 
+/// The sine of an angle in radians of any size; NaN at an infinity. docs/policies.md has the error bounds from here on.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T sin(T const& x) {
   return scalar<T>::sin(x);
 }
+/// The cosine of an angle in radians of any size; NaN at an infinity.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T cos(T const& x) {
   return scalar<T>::cos(x);
+}
+/// The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative is -inf at both ends.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T acos(T const& x) {
+  return scalar<T>::acos(x);
+}
+/// 2 / sqrt(pi) times the integral of exp(-t^2) over [0, x].
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T erf(T const& x) {
+  return scalar<T>::erf(x);
+}
+/// x^y as the C library defines it: x < 0 wants an integer y (else NaN); pow(x, 0) and pow(1, y) are 1 whatever x and y are. The
+/// derivative by y is x^y log(x): NaN for x < 0, 0 for x = 0.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T pow(T const& x, T const& y) {
+  return scalar<T>::pow(x, y);
+}
+/// The largest integer that is not above x, exactly. Its derivative is 0.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T floor(T const& x) {
+  return scalar<T>::floor(x);
 }
 
 /// Logits below count as -inf: additive masks of the type's lowest number, and what is added to them. A quarter of that number, so that the

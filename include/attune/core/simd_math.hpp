@@ -120,6 +120,14 @@ ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, s
   return simd::polynomial(x, c, std::make_index_sequence<steps>{});
 }
 
+/// Functions of registers of doubles, and how floats use them: core/simd_in_double.hpp, included below.
+template <class Arch>
+struct wide_math;
+template <class F, class Each, class T, class Arch, class... More>
+xsimd::batch<T, Arch> computed_in_double(F const& f, Each const& each, xsimd::batch<T, Arch> const& x, More const&... more);
+template <class Each, class T, class Arch, class... More>
+xsimd::batch<T, Arch> lane_by_lane(Each const& each, xsimd::batch<T, Arch> const& x, More const&... more);
+
 }  // namespace attune::simd
 
 namespace attune {
@@ -194,6 +202,41 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch log1p_rate(batch const& k, batch const& x) { return attune::detail::log1p_rate(k, x); }
   ATTUNE_INLINE static batch abs(batch const& x) { return xsimd::abs(x); }
   ATTUNE_INLINE static batch sqrt(batch const& x) { return simd::square_root(x); }
+  ATTUNE_INLINE static batch floor(batch const& x) {
+    if constexpr (simd::has_floor<Arch>) {
+      return xsimd::floor(x);
+    } else {  // rounded to the nearest integer by adding 2^mantissa_bits; what is larger is an integer
+      batch const size = abs(x), unit(T(std::uint64_t(1) << k_::mantissa_bits));
+      batch const nearest = as_computed(as_computed(size + unit) - unit);
+      batch const r = xsimd::select(x < batch(T(0)), -nearest, nearest);
+      return xsimd::select(size < unit, xsimd::select(r > x, r - batch(T(1)), r), x);
+    }
+  }
+  // Computed in double for either format (core/simd_in_double.hpp).
+  static batch sin(batch const& x) {
+    return simd::computed_in_double(
+        simd::wide_math<Arch>::sin, [](T a) { return std::sin(a); }, x);
+  }
+  static batch cos(batch const& x) {
+    return simd::computed_in_double(
+        simd::wide_math<Arch>::cos, [](T a) { return std::cos(a); }, x);
+  }
+  static batch acos(batch const& x) {
+    return simd::computed_in_double(
+        simd::wide_math<Arch>::acos, [](T a) { return std::acos(a); }, x);
+  }
+  static batch erf(batch const& x) {
+    return simd::computed_in_double(
+        simd::wide_math<Arch>::erf, [](T a) { return std::erf(a); }, x);
+  }
+  static batch pow(batch const& x, batch const& y) {
+    auto const each = [](T a, T b) { return std::pow(a, b); };
+    if constexpr (std::is_same_v<T, double>)
+      return simd::lane_by_lane(each, x, y);
+    else
+      return simd::computed_in_double(simd::wide_math<Arch>::pow, each, x, y);
+  }
+  ATTUNE_INLINE static batch two_over_sqrt_pi() { return batch(scalar<T>::two_over_sqrt_pi()); }
 
   /// 13 operations in float, 18 in double; throughput is the limit, so Horner's rule beats Estrin's.
   /// 0 below log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal:
@@ -288,3 +331,5 @@ struct scalar<xsimd::batch<T, Arch>> {
 };
 
 }  // namespace attune
+
+#include <attune/core/simd_in_double.hpp>

@@ -123,6 +123,27 @@ ATTUNE_INLINE B shuffled(B const& a, B const& b) {
 #endif
 }
 
+/// Whether the target has registers of doubles: 32-bit ARM has none.
+template <class Arch>
+inline constexpr bool has_doubles =
+#if XSIMD_WITH_NEON && !XSIMD_WITH_NEON64
+    !std::is_base_of_v<xsimd::neon, Arch>;
+#else
+    true;
+#endif
+
+/// The largest integer not above x, by an instruction; only where there is one (xsimd's own arithmetic for it does not survive
+/// -fassociative-math).
+template <class Arch>
+inline constexpr bool has_floor =
+#if XSIMD_WITH_NEON64
+    std::is_base_of_v<xsimd::neon64, Arch>;
+#elif XSIMD_WITH_SSE2
+    std::is_base_of_v<xsimd::sse4_1, Arch> || std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch>;
+#else
+        false;
+#endif
+
 /// The square root, correctly rounded.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) {

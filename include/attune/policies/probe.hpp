@@ -62,7 +62,12 @@ struct scalar<detail::probe_scalar> {
   ATTUNE_HD static T sqrt(T const&) { return {}; }
   ATTUNE_HD static T sin(T const&) { return {}; }
   ATTUNE_HD static T cos(T const&) { return {}; }
+  ATTUNE_HD static T acos(T const&) { return {}; }
+  ATTUNE_HD static T erf(T const&) { return {}; }
+  ATTUNE_HD static T pow(T const&, T const&) { return {}; }
+  ATTUNE_HD static T floor(T const&) { return {}; }
   ATTUNE_HD static T epsilon() { return {}; }
+  ATTUNE_HD static T two_over_sqrt_pi() { return {}; }
   ATTUNE_HD static T exp_nonpositive(T const&) { return {}; }
   ATTUNE_HD static T log1p_unit(T const&) { return {}; }
   ATTUNE_HD static T softplus(T const&) { return {}; }

@@ -102,6 +102,7 @@ struct scalar<testing::rounded> {
   static T infinity() { return T(std::numeric_limits<double>::infinity()); }
   static T lowest() { return T(std::numeric_limits<double>::lowest()); }
   static T epsilon() { return T(std::numeric_limits<double>::epsilon()); }
+  static T two_over_sqrt_pi() { return T(scalar<double>::two_over_sqrt_pi()); }
   static T least() { return T((std::numeric_limits<double>::min)()); }
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
@@ -130,6 +131,19 @@ struct scalar<testing::rounded> {
   /// Angles are charged whole: an argument reduced in the format of the computation loses eps of itself.
   static T sin(T const& x) { return turned(std::sin(x.value), std::cos(x.value), x); }
   static T cos(T const& x) { return turned(std::cos(x.value), std::sin(x.value), x); }
+  static T acos(T const& x) { return of(std::acos(x.value), 1 / std::sqrt((1 - x.value) * (1 + x.value)), x); }
+  static T erf(T const& x) {
+    return of(std::erf(x.value), scalar<double>::two_over_sqrt_pi() * std::exp(-x.value * x.value), x);
+  }
+  /// What either argument's error does, and the function's own.
+  static T pow(T const& x, T const& y) {
+    double const value = std::pow(x.value, y.value);
+    T r = of(value, y.value == 0 ? 0 : y.value * std::pow(x.value, y.value - 1), x);
+    if (std::isfinite(value) && x.value > 0) r.error += testing::detail::carried(value * std::log(x.value), y.total());
+    return r;
+  }
+  /// Exact: a step within the error of its argument is a kink, as a comparison is.
+  static T floor(T const& x) { return T(std::floor(x.value)); }
   static T softplus(T const& x) { return of(math::softplus(x.value), math::sigmoid(x.value), x); }
   static T sigmoid(T const& x) {
     double const s = math::sigmoid(x.value);

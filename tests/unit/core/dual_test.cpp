@@ -118,8 +118,35 @@ TEST_CASE("dual: the rule of every function of math, first and second derivative
   check_rule({"sqrt", 4, 2, 0.25, -0.03125}, [](auto const& x) { return math::sqrt(x); });
   check_rule({"sin", 0.5, std::sin(0.5), std::cos(0.5), -std::sin(0.5)}, [](auto const& x) { return math::sin(x); });
   check_rule({"cos", 0.5, std::cos(0.5), -std::sin(0.5), -std::cos(0.5)}, [](auto const& x) { return math::cos(x); });
+  double const side = std::sqrt(0.75), bell = 2 / std::sqrt(std::acos(-1.0)) * std::exp(-0.25);
+  check_rule({"acos", 0.5, std::acos(0.5), -1 / side, -0.5 / (side * side * side)},
+             [](auto const& x) { return math::acos(x); });
+  check_rule({"erf", 0.5, std::erf(0.5), bell, -bell}, [](auto const& x) { return math::erf(x); });
+  check_rule({"floor", 2.5, 2, 0, 0}, [](auto const& x) { return math::floor(x); });
+  check_rule({"pow by x", 4, 32, 20, 7.5}, [](auto const& x) { return math::pow(x, std::remove_cvref_t<decltype(x)>(2.5)); });
+  check_rule({"pow by x < 0", -2, -8, 12, -12},
+             [](auto const& x) { return math::pow(x, std::remove_cvref_t<decltype(x)>(3)); });
+  check_rule({"pow by y", 3, 8, 8 * ln2, 8 * ln2 * ln2},
+             [](auto const& y) { return math::pow(std::remove_cvref_t<decltype(y)>(2), y); });
   check_rule({"square", 3, 9, 6, 2}, [](auto const& x) { return x * x; });
   check_rule({"inverse", 2, 0.5, -0.25, 0.25}, [](auto const& x) { return std::remove_cvref_t<decltype(x)>(1) / x; });
+}
+
+TEST_CASE("dual: pow at its edges") {
+  auto const by_x = [](double x, double y) { return math::pow(moving(x), dual1(y)).tangent[0]; };
+  auto const by_y = [](double x, double y) { return math::pow(dual1(x), moving(y)).tangent[0]; };
+  CHECK(by_x(0, 2) == 0);
+  CHECK(by_x(0, 1) == 1);
+  CHECK(by_x(0, 0.5) == inf);
+  CHECK(by_x(0, 0) == 0);
+  CHECK(by_x(3, 0) == 0);
+  CHECK(by_y(0, 2) == 0);
+  CHECK(by_y(1, 2) == 0);
+  CHECK(std::isnan(by_y(-2, 2)));
+  CHECK(math::pow(moving(0.3), moving(0.3)).tangent[0] ==
+        doctest::Approx(std::pow(0.3, 0.3) * (std::log(0.3) + 1)).epsilon(1e-14));
+  CHECK(math::acos(moving(1)).tangent[0] == -inf);
+  CHECK(math::acos(dual1(1)).tangent[0] == 0);
 }
 
 TEST_CASE("dual: softplus, sigmoid, tanh keep their digits far out on both sides") {

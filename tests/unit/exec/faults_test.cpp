@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include <support/every_function.hpp>
 #include <unit/check.hpp>
 
 #include <attune/attune.hpp>
@@ -157,6 +158,32 @@ TEST_SUITE("faults") {
   TEST_CASE("B4: zeros of 16 bits") {
     CHECK(float(zeros<bfloat16>(3)(0, 0, 0, 2)) == 0);
     CHECK(float(zeros<float16>(3)(0, 0, 0, 2)) == 0);
+  }
+
+  TEST_CASE_TEMPLATE("B6, variants, fault 1: sin, cos, acos, erf, pow and floor in a kernel of one's own", T, float, double) {
+    constexpr index_t queries = 5, keys = 37, width = 4;
+    auto const op = attention(test::every_function{}, normalizer::softmax{});
+    std::vector<T> q(queries * width), k(keys * width), v(keys * width), out(q.size()), by_out(q.size());
+    for (std::size_t n = 0; n < k.size(); ++n)
+      k[n] = T(float(2 * std::sin(1.3 * double(n)))), v[n] = T(float(std::cos(0.7 * double(n))));
+    for (std::size_t n = 0; n < q.size(); ++n)
+      q[n] = T(float(3 * std::cos(2.1 * double(n)))), by_out[n] = T(float(std::sin(0.9 * double(n))));
+    shape const rows{1, 1, queries, width}, columns{1, 1, keys, width};
+    inputs<std::remove_const_t<decltype(op)>, tensor<T const>> const in{
+        .q = tensor(q, rows), .k = tensor(k, columns), .v = tensor(v, columns)};
+    tensor const D(std::as_const(by_out), rows);
+    forward(cpu<T>{serial{}}, op, in, {.out = tensor(out, rows)});
+    auto const dense = forward(reference<digits50>{}, op, {.q = in.q, .k = in.k, .v = in.v});
+    double const tolerance = sizeof(T) == 4 ? 1e-5 : 1e-13;
+    for (index_t i = 0; i < queries; ++i)
+      for (index_t d = 0; d < width; ++d)
+        CHECK(std::fabs(double(out[std::size_t(i * width + d)]) - double(dense.at(0, 0).out(i, d))) < tolerance);
+    auto const got = vjp(cpu<T>{serial{}}, op, in, {.out = D});
+    auto const right = vjp(reference<digits50>{}, op, {.q = in.q, .k = in.k, .v = in.v}, {.out = D});
+    for (field const f : {field::q, field::k, field::v})
+      for (std::size_t n = 0; n < got.of(f).values.size(); ++n)
+        CHECK(std::fabs(double(got.of(f).values[n]) - double(right.of(f).values[n])) < 20 * tolerance);
+    CHECK(test::near(double(got.parameter("rate").values[0]), double(right.parameter("rate").values[0]), 100 * tolerance));
   }
 
   TEST_CASE("B9: an output whose elements share memory is refused") {

@@ -1,297 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   x in [lower, upper]      one real number, known to lie between two numbers of MPFR
-//
-// A scalar on which policies run as they run on doubles, and whose results provably contain what exact arithmetic would give: every
-// operation rounds its ends outward (MPFI, in working_precision() bits). A value is one of
-//   a number   in [lower, upper]; the ends may be infinite
-//   NaN        for certain: an infinity less itself, the logarithm of a negative number
-//   unknown    anything, NaN included: a quotient whose divisor may be 0, the logarithm of what may be negative
-// What a comparison cannot decide is a decision that may hold and may fail, and a choice by it is the hull of both sides (policies
-// cannot branch on scores: attention() does not compile if they do).
-// Copies are *the same number*: x - x is 0, x == x holds, max(x, y) is x or y where that is decided. Ties that are exact in the inputs
-// (equal scores, a score on its ground level) are therefore decided, and a maximum less itself does not lose its digits.
-// One thread at a time may use intervals that it shares copies of.
-// MPFI itself, not Boost's mpfi_float: there copies are different numbers, and a comparison that is open is an exception or false.
+// Policies run on intervals: the vocabulary of core/math.hpp for them (interval_number.hpp says what they are). Every result contains
+// what exact arithmetic would give; a choice that is not decided is the hull of both sides.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
-#include <type_traits>
-#include <utility>
-
-#include <mpfi.h>
 
 #include <attune/core/math.hpp>
-
-namespace attune::testing {
-
-/// What is known of a comparison.
-struct decision {
-  bool may_hold = true, may_fail = true;
-
-  bool holds() const { return !may_fail; }
-  bool fails() const { return !may_hold; }
-  friend decision operator!(decision a) { return {a.may_fail, a.may_hold}; }
-  friend decision operator&(decision a, decision b) { return {a.may_hold && b.may_hold, a.may_fail || b.may_fail}; }
-  friend decision operator|(decision a, decision b) { return {a.may_hold || b.may_hold, a.may_fail && b.may_fail}; }
-};
-
-namespace detail {
-inline long& interval_bits() {
-  thread_local long bits = 128;
-  return bits;
-}
-}  // namespace detail
-
-/// The bits to which the ends of intervals made in this thread are computed, while the object lives. At least 64.
-class working_precision {
- public:
-  explicit working_precision(long bits) : before_(detail::interval_bits()) { detail::interval_bits() = bits < 64 ? 64 : bits; }
-  working_precision(working_precision const&) = delete;
-  working_precision& operator=(working_precision const&) = delete;
-  ~working_precision() { detail::interval_bits() = before_; }
-
- private:
-  long before_;
-};
-
-class interval {
- public:
-  /// Exactly 0.
-  interval() = default;
-  /// Exactly x; NaN for NaN.
-  template <class Number>
-    requires std::is_arithmetic_v<Number>
-  explicit interval(Number x) : interval(of(double(x))) {}
-  interval(interval const& x) noexcept : at_(x.at_) {
-    if (at_ != nullptr) ++at_->uses;
-  }
-  interval(interval&& x) noexcept : at_(std::exchange(x.at_, nullptr)) {}
-  interval& operator=(interval x) noexcept {
-    std::swap(at_, x.at_);
-    return *this;
-  }
-  ~interval() {
-    if (at_ != nullptr && --at_->uses == 0) delete at_;
-  }
-  /// Everything that two numbers of MPFR enclose.
-  static interval between(mpfr_srcptr lower, mpfr_srcptr upper) {
-    return made([&](mpfi_ptr to) { mpfi_interv_fr(to, lower, upper); });
-  }
-  static interval nan() { return interval(new node(kind::nan)); }
-  static interval unknown() { return interval(new node(kind::unknown)); }
-
-  bool is_number() const { return at_ == nullptr || at_->is == kind::number; }
-  bool is_nan() const { return at_ != nullptr && at_->is == kind::nan; }
-  bool is_finite() const { return at_ == nullptr || at_->finite; }
-  /// A number that is known exactly, an infinity included.
-  bool is_point() const { return at_ == nullptr || (is_number() && mpfr_equal_p(lower(), upper()) != 0); }
-  bool is_zero() const { return at_ == nullptr; }
-  bool may_be_zero() const { return !is_number() || (mpfr_sgn(lower()) <= 0 && mpfr_sgn(upper()) >= 0); }
-  /// Whether two intervals are copies of each other, so that they are the same number however wide they are.
-  bool is_same(interval const& x) const { return at_ == x.at_; }
-  /// The ends of a number; of NaN and unknown they mean nothing.
-  mpfr_srcptr lower() const { return &ends()->left; }
-  mpfr_srcptr upper() const { return &ends()->right; }
-  /// The middle of a finite number, as far as working_precision() goes; inside it.
-  interval middle() const {
-    return made([&](mpfi_ptr to) {
-      mpfi_mid(&to->left, ends());
-      mpfr_set(&to->right, &to->left, MPFR_RNDN);
-    });
-  }
-  /// A number of about the fewest bits in a finite interval: what an exact result that is simple must be.
-  interval simplest() const {
-    return made([&](mpfi_ptr to) {
-      long const most = detail::interval_bits();
-      for (long bits = 4;; bits = (std::min)(2 * bits, most)) {
-        mpfr_set_prec(&to->left, bits);
-        mpfi_mid(&to->left, ends());
-        if (bits == most || (mpfr_greaterequal_p(&to->left, lower()) && mpfr_lessequal_p(&to->left, upper()))) break;
-      }
-      mpfr_set_prec(&to->right, mpfr_get_prec(&to->left));
-      mpfr_set(&to->right, &to->left, MPFR_RNDN);
-    });
-  }
-  /// A number near the middle; NaN where nothing is known.
-  explicit operator double() const {
-    if (!is_number()) return std::numeric_limits<double>::quiet_NaN();
-    if (is_point() || !is_finite()) return mpfr_get_d(lower(), MPFR_RNDN);
-    return mpfi_get_d(ends());
-  }
-
-  friend interval operator-(interval const& x) {
-    if (!x.is_number() || x.is_zero()) return x;
-    return made([&](mpfi_ptr to) { mpfi_neg(to, x.ends()); });
-  }
-  friend interval operator+(interval const& x, interval const& y) {
-    if (!x.is_number() || !y.is_number()) return nothing(x, y);
-    if (x.is_zero()) return y;
-    if (y.is_zero()) return x;
-    if (opposed(x.lower(), y.upper()) || opposed(x.upper(), y.lower())) return undefined(x, y);
-    return made([&](mpfi_ptr to) { mpfi_add(to, x.ends(), y.ends()); });
-  }
-  friend interval operator-(interval const& x, interval const& y) {
-    if (!x.is_number() || !y.is_number()) return nothing(x, y);
-    if (x.is_same(y) && x.is_finite()) return {};
-    return x + -y;
-  }
-  friend interval operator*(interval const& x, interval const& y) {
-    if (!x.is_number() || !y.is_number()) return nothing(x, y);
-    if (x.is_finite() && y.is_finite()) {
-      if (x.is_zero() || y.is_zero()) return {};
-      return made([&](mpfi_ptr to) { x.is_same(y) ? mpfi_sqr(to, x.ends()) : mpfi_mul(to, x.ends(), y.ends()); });
-    }
-    if ((x.may_be_zero() && !y.is_finite()) || (y.may_be_zero() && !x.is_finite())) return undefined(x, y);
-    return of_corners(x, y, mpfr_mul);
-  }
-  friend interval operator/(interval const& x, interval const& y) {
-    if (!x.is_number() || !y.is_number()) return nothing(x, y);
-    if (y.may_be_zero()) return y.is_zero() && x.is_zero() ? nan() : unknown();
-    if (x.is_finite() && y.is_finite()) {
-      if (x.is_zero()) return {};
-      if (x.is_same(y)) return interval(1);
-      return made([&](mpfi_ptr to) { mpfi_div(to, x.ends(), y.ends()); });
-    }
-    if (!x.is_finite() && !y.is_finite()) return undefined(x, y);
-    return of_corners(x, y, mpfr_div);
-  }
-
-  friend decision operator<(interval const& x, interval const& y) {
-    if (x.is_nan() || y.is_nan()) return {false, true};
-    if (!x.is_number() || !y.is_number()) return {};
-    if (x.is_same(y)) return {false, true};
-    return {mpfr_less_p(x.lower(), y.upper()) != 0, mpfr_less_p(x.upper(), y.lower()) == 0};
-  }
-  friend decision operator<=(interval const& x, interval const& y) {
-    if (x.is_nan() || y.is_nan()) return {false, true};
-    if (!x.is_number() || !y.is_number()) return {};
-    if (x.is_same(y)) return {true, false};
-    return {mpfr_lessequal_p(x.lower(), y.upper()) != 0, mpfr_lessequal_p(x.upper(), y.lower()) == 0};
-  }
-  friend decision operator==(interval const& x, interval const& y) {
-    if (x.is_nan() || y.is_nan()) return {false, true};
-    if (!x.is_number() || !y.is_number()) return {};
-    if (x.is_same(y)) return {true, false};
-    bool const apart = mpfr_less_p(x.upper(), y.lower()) != 0 || mpfr_less_p(y.upper(), x.lower()) != 0;
-    return {!apart, !(x.is_point() && y.is_point() && !apart)};
-  }
-  friend decision operator>(interval const& x, interval const& y) { return y < x; }
-  friend decision operator>=(interval const& x, interval const& y) { return y <= x; }
-  friend decision operator!=(interval const& x, interval const& y) { return !(x == y); }
-
-  /// The smallest interval that holds both.
-  static interval hull(interval const& x, interval const& y) {
-    if (x.is_same(y)) return x;
-    if (x.is_nan() && y.is_nan()) return x;
-    if (!x.is_number() || !y.is_number()) return unknown();
-    return made([&](mpfi_ptr to) { mpfi_union(to, x.ends(), y.ends()); });
-  }
-  static interval larger(interval const& x, interval const& y) {
-    return chosen(x < y, x, y, [&](mpfi_ptr to) {
-      mpfr_max(&to->left, x.lower(), y.lower(), MPFR_RNDD);
-      mpfr_max(&to->right, x.upper(), y.upper(), MPFR_RNDU);
-    });
-  }
-  static interval smaller(interval const& x, interval const& y) {
-    return chosen(y < x, x, y, [&](mpfi_ptr to) {
-      mpfr_min(&to->left, x.lower(), y.lower(), MPFR_RNDD);
-      mpfr_min(&to->right, x.upper(), y.upper(), MPFR_RNDU);
-    });
-  }
-  /// f of a number, by a function of MPFI that is defined on the whole line.
-  template <class F>
-  static interval through(interval const& x, F const& f) {
-    if (!x.is_number()) return x;
-    return made([&](mpfi_ptr to) { f(to, x.ends()); });
-  }
-  /// The same for a function that is NaN below `from`.
-  template <class F>
-  static interval through_above(double from, interval const& x, F const& f) {
-    if (!x.is_number()) return x;
-    if (mpfr_cmp_d(x.upper(), from) < 0) return nan();
-    if (mpfr_cmp_d(x.lower(), from) < 0) return unknown();
-    return through(x, f);
-  }
-
- private:
-  enum class kind { number, nan, unknown };
-  struct node {
-    mpfi_t ends;
-    long uses = 1;
-    kind is = kind::number;
-    bool finite = false;
-    node() { mpfi_init2(ends, detail::interval_bits()); }
-    explicit node(kind k) : is(k) { mpfi_init2(ends, 64); }
-    node(node const&) = delete;
-    node& operator=(node const&) = delete;
-    ~node() { mpfi_clear(ends); }
-  };
-  explicit interval(node* at) : at_(at) {}
-
-  mpfi_srcptr ends() const {
-    if (at_ != nullptr) return at_->ends;
-    struct zero_node : node {
-      zero_node() { mpfi_set_si(this->ends, 0); }
-    };
-    thread_local zero_node const zero;
-    return zero.ends;
-  }
-  static interval of(double x) {
-    if (x == 0) return {};
-    if (std::isnan(x)) return nan();
-    return made([&](mpfi_ptr to) { mpfi_set_d(to, x); });
-  }
-  /// What compute(ends) leaves behind; nothing is known of ends that are NaN.
-  template <class Compute>
-  static interval made(Compute const& compute) {
-    interval r(new node);
-    mpfi_ptr const to = r.at_->ends;
-    compute(to);
-    if (mpfi_nan_p(to)) {
-      r.at_->is = kind::unknown;
-      return r;
-    }
-    if (mpfr_zero_p(&to->left) && mpfr_zero_p(&to->right)) return {};
-    r.at_->finite = mpfr_number_p(&to->left) != 0 && mpfr_number_p(&to->right) != 0;
-    return r;
-  }
-  template <class Compute>
-  static interval chosen(decision second, interval const& x, interval const& y, Compute const& both) {
-    if (second.holds()) return y;
-    if (second.fails()) return x;
-    return x.is_number() && y.is_number() ? made(both) : unknown();
-  }
-  static interval nothing(interval const& x, interval const& y) { return x.is_nan() || y.is_nan() ? nan() : unknown(); }
-  /// What has no value at some of the ends.
-  static interval undefined(interval const& x, interval const& y) { return x.is_point() && y.is_point() ? nan() : unknown(); }
-  static bool opposed(mpfr_srcptr x, mpfr_srcptr y) { return mpfr_inf_p(x) && mpfr_inf_p(y) && mpfr_sgn(x) != mpfr_sgn(y); }
-  /// A function that is monotone in each argument: its extremes are at the ends.
-  template <class F>
-  static interval of_corners(interval const& x, interval const& y, F const& f) {
-    return made([&](mpfi_ptr to) {
-      mpfr_t z;
-      mpfr_init2(z, detail::interval_bits());
-      bool first = true;
-      for (mpfr_srcptr a : {x.lower(), x.upper()})
-        for (mpfr_srcptr b : {y.lower(), y.upper()}) {
-          f(z, a, b, MPFR_RNDD);
-          if (first || mpfr_less_p(z, &to->left)) mpfr_set(&to->left, z, MPFR_RNDD);
-          f(z, a, b, MPFR_RNDU);
-          if (first || mpfr_greater_p(z, &to->right)) mpfr_set(&to->right, z, MPFR_RNDU);
-          first = false;
-        }
-      mpfr_clear(z);
-    });
-  }
-
-  node* at_ = nullptr;  ///< null is exactly 0
-};
-
-}  // namespace attune::testing
+#include <attune/testing/enclosure/interval_number.hpp>
 
 namespace attune {
 
@@ -331,6 +48,18 @@ struct scalar<testing::interval> {
   static T sqrt(T const& x) { return T::through_above(0, x, mpfi_sqrt); }
   static T sin(T const& x) { return T::through(x, mpfi_sin); }
   static T cos(T const& x) { return T::through(x, mpfi_cos); }
+  static T acos(T const& x) {
+    if (!x.is_number()) return x;
+    if (mpfr_cmp_si(x.upper(), -1) < 0 || mpfr_cmp_si(x.lower(), 1) > 0) return T::nan();
+    if (mpfr_cmp_si(x.lower(), -1) < 0 || mpfr_cmp_si(x.upper(), 1) > 0) return T::unknown();
+    return T::through(x, mpfi_acos);
+  }
+  static T erf(T const& x) { return T::through_rising(x, mpfr_erf); }
+  static T floor(T const& x) {
+    return T::through_rising(x, [](mpfr_ptr to, mpfr_srcptr from, mpfr_rnd_t r) { return mpfr_rint_floor(to, from, r); });
+  }
+  static T pow(T const& x, T const& y) { return T::power(x, y); }
+  static T two_over_sqrt_pi() { return T(2) / sqrt(acos(T(-1))); }
   static T tanh(T const& x) { return T::through(x, mpfi_tanh); }
   static T softplus(T const& x) { return detail::softplus(x); }
   static T sigmoid(T const& x) { return detail::sigmoid(x); }

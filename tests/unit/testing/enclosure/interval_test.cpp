@@ -114,6 +114,9 @@ TEST_CASE("functions hold what long double says") {
     near(math::tanh(at), std::tanh(y));
     near(math::sin(at), std::sin(y));
     near(math::cos(at), std::cos(y));
+    near(math::erf(at), std::erf(y));
+    near(math::floor(at), std::floor(y));
+    near(math::pow(at, interval(3)), y * y * y);
     near(math::softplus(at), std::fmax(y, 0.0L) + std::log1p(std::exp(-std::fabs(y))));
     near(math::sigmoid(at), 1 / (1 + std::exp(-y)));
     if (x > 0) {
@@ -122,6 +125,29 @@ TEST_CASE("functions hold what long double says") {
       near(math::log1p(at), std::log1p(y));
     }
   }
+}
+
+TEST_CASE("acos, erf, floor and pow of what is wide, or on an edge") {
+  auto const is = [](interval const& x, double low, double high) {
+    return x.is_number() && mpfr_cmp_d(x.lower(), low) == 0 && mpfr_cmp_d(x.upper(), high) == 0;
+  };
+  CHECK(math::acos(interval(1)).is_zero());
+  CHECK(math::acos(interval(1.5)).is_nan());
+  CHECK_FALSE(math::acos(hull(0.5, 1.5)).is_number());
+  CHECK_FALSE(math::acos(hull(0.5, 1.5)).is_nan());
+  CHECK(is(math::erf(hull(-infinity, infinity)), -1, 1));
+  CHECK(is(math::floor(hull(-0.5, 2.5)), -1, 2));
+  CHECK(is(math::pow(hull(2, 3), interval(2)), 4, 9));
+  CHECK(is(math::pow(hull(-3, 2), interval(2)), 0, 9));
+  CHECK(is(math::pow(hull(-3, 2), interval(3)), -27, 8));
+  CHECK(is(math::pow(hull(-4, -2), interval(-1)), -0.5, -0.25));
+  CHECK(is(math::pow(hull(0.5, 2), hull(-1, 2)), 0.25, 4));
+  CHECK(is(math::pow(interval(), hull(-1, 1)), 0, infinity));
+  CHECK(is(math::pow(hull(-1, 1), interval()), 1, 1));
+  CHECK(is(math::pow(interval(1), interval::nan()), 1, 1));
+  CHECK(math::pow(hull(-3, -2), interval(0.5)).is_nan());
+  CHECK_FALSE(math::pow(hull(-1, 1), interval(-1)).is_number());
+  CHECK_FALSE(math::pow(hull(-1, 1), interval(0.5)).is_number());
 }
 
 TEST_CASE("the curvature of log(1 + k x) / k: series and quotient agree where both hold") {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// One policy of every kind, written outside the library: each runs on the CPU executor and on the reference.
-#include <cmath>
-#include <cstdio>
+// One policy of every kind, written outside the library: each runs on the CPU executor and on the reference, and both agree.
+#include <iostream>
 #include <random>
 #include <vector>
 
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
+#include <attune/testing/forward_check.hpp>
 
 namespace mine {
 
@@ -114,12 +114,10 @@ int main() {
   auto const op = attention(kernel::dot_product{} + mine::log_distance{0.5}, mine::root_log{}, mine::tanh_gate{2.0},
                             mine::sigmoid{}, mine::dilated{} & mask::causal_window{40});
   forward(cpu{}, op, {.q = Q, .k = K, .v = V, .gate_q = GQ, .gate_k = GK}, {.out = O});
-  auto const exact = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V, .gate_q = GQ, .gate_k = GK});
 
-  double worst = 0;
-  for (index_t h = 0; h < heads; ++h)
-    for (index_t i = 0; i < length; ++i)
-      for (index_t d = 0; d < width; ++d) worst = std::fmax(worst, std::fabs(O(0, h, i, d) - exact.at(0, h).out(i, d)));
-  std::printf("own policies on both executors: %s\n", worst < 1e-5 ? "within 1e-5" : "TOO FAR");
-  return worst < 1e-5 ? 0 : 1;
+  // [snippet: check]
+  auto const report = testing::check_forward(op, {.heads = 2, .queries = 5, .keys = 75, .width = 24, .gate_width = 8}, 1);
+  std::cout << report;
+  if (!report.passed()) return 1;
+  // [/snippet]
 }

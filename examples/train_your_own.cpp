@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
 
 namespace mine {
@@ -220,6 +221,9 @@ int main() {
   std::cout << report;
   if (!report.passed()) return 1;
   // [/snippet]
+  auto const computed = testing::check_forward(op, {.heads = heads, .queries = 5, .keys = 40, .width = 4}, 1);
+  std::cout << computed;
+  if (!computed.passed()) return 1;
 
   // Keys are random tokens; query i is a noisy copy of key 5 i + 3 (mod L).
   shape const token{batch, 1, length, width}, rows{batch, heads, length, width};

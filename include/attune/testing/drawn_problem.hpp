@@ -68,10 +68,9 @@ inline double drawn_by_default(field f, double normal) {
   return f == field::bias || f == field::spread ? std::exp2(std::tanh(normal)) : normal;
 }
 
-inline void check_extents(problem_extents const& e) {
-  auto const at_least_one = [](char const* name, index_t n) {
-    if (n < 1)
-      throw error("check_gradients", std::string("extents.") + name, attune::detail::text("the value ", n), "at least 1");
+inline void check_extents(char const* function, problem_extents const& e) {
+  auto const at_least_one = [=](char const* name, index_t n) {
+    if (n < 1) throw error(function, std::string("extents.") + name, attune::detail::text("the value ", n), "at least 1");
   };
   at_least_one("batch", e.batch);
   at_least_one("heads", e.heads);
@@ -86,8 +85,11 @@ inline void check_extents(problem_extents const& e) {
 template <class Op>
 class drawn_problem {
  public:
-  drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {}) : offset_(e.offset) {
-    detail::check_extents(e);
+  /// `function` is named in errors.
+  drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {},
+                char const* function = "drawn_problem")
+      : offset_(e.offset) {
+    detail::check_extents(function, e);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F))
         draw(fields_[std::size_t(F)], extents_of(F, e),

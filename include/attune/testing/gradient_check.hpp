@@ -264,7 +264,7 @@ template <class Op>
 gradient_report check_gradients(Op const& op, problem_extents const& extents, std::uint64_t seed,
                                 gradient_check_options const& options = {}) {
   detail::normal_numbers random(seed);
-  drawn_problem<Op> p(extents, random, options.draw);
+  drawn_problem<Op> p(extents, random, options.draw, "check_gradients");
   auto const g = vjp(reference<digits50>{}, op, p.template inputs<any_tensor>(), p.template cotangents<any_tensor>());
   gradient_report report;
   report.seed = seed;

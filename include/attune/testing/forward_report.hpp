@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   std::cout << report;   return report.passed() ? 0 : 1;
+//
+// What a forward check found: a line for every executor and call, with the largest error as a share of what is allowed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <attune/core/error.hpp>
+
+namespace attune::testing {
+
+/// One call of one executor against 50 digits.
+struct forward_line {
+  std::string executor;  ///< "cpu<float>"
+  std::string call;      ///< "forward", "forward_and_save", "decode", "split and merge", "statistics"
+  double share = 0;   ///< the largest |computed - exact| / allowed; infinity where one is NaN or infinite and the other is not
+  std::string where;  ///< the number that has it: "out (0, 1, 3, 2)"
+  std::string left_out;  ///< why the call was not made; empty if it was
+
+  bool made() const { return left_out.empty(); }
+  bool passed() const { return !made() || share <= 1; }
+};
+
+struct forward_report {
+  std::uint64_t seed = 0;
+  std::vector<forward_line> lines;
+
+  /// Whether every call that was made is within what is allowed.
+  bool passed() const {
+    return !lines.empty() && std::all_of(lines.begin(), lines.end(), [](forward_line const& l) { return l.passed(); });
+  }
+  /// The line of an executor and a call. Throws attune::error if there is none.
+  forward_line const& line(std::string const& executor, std::string const& call) const {
+    auto const at = std::find_if(lines.begin(), lines.end(),
+                                 [&](forward_line const& l) { return l.executor == executor && l.call == call; });
+    if (at == lines.end())
+      throw error("forward_report::line", "executor and call", "the values " + executor + " and " + call,
+                  "those of a line, as \"cpu<float>\" and \"forward\"");
+    return *at;
+  }
+};
+
+/// One line for each call: how much of what is allowed its largest error takes, and where, if it is too much; why a call was left out.
+inline std::ostream& operator<<(std::ostream& to, forward_report const& r) {
+  std::size_t names = 0, calls = 0;
+  for (forward_line const& l : r.lines) names = (std::max)(names, l.executor.size()), calls = (std::max)(calls, l.call.size());
+  for (forward_line const& l : r.lines) {
+    std::string executor = l.executor, call = l.call;
+    executor.resize(names, ' ');
+    call.resize(calls, ' ');
+    to << (l.made() ? l.passed() ? "ok    " : "WRONG " : "-     ") << executor << "  " << call << "  ";
+    if (!l.made()) {
+      to << "left out: " << l.left_out << '\n';
+      continue;
+    }
+    char number[32];
+    std::snprintf(number, sizeof number, "%.2g", l.share);
+    to << number << " of what is allowed";
+    if (!l.passed()) to << ", at " << l.where;
+    to << '\n';
+  }
+  return to << (r.passed() ? "forward agrees" : "FORWARD IS WRONG") << " (seed " << r.seed << ")\n";
+}
+
+}  // namespace attune::testing

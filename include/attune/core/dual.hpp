@@ -94,9 +94,10 @@ ATTUNE_HD dual<T, N, Rule> operator*(dual<T, N, Rule> const& x, dual<T, N, Rule>
 }
 template <class T, int N, chain_rule Rule>
 ATTUNE_HD dual<T, N, Rule> operator/(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
-  dual<T, N, Rule> r(T(x.value / y.value));
+  dual<T, N, Rule> r(detail::quotient(x.value, y.value));
   // (x' - q y') / y: neither 1 / y^2 nor any other power can overflow on its own.
-  for (int n = 0; n < N; ++n) r.tangent[n] = (x.tangent[n] - detail::chained<Rule>(r.value, y.tangent[n])) / y.value;
+  for (int n = 0; n < N; ++n)
+    r.tangent[n] = detail::quotient(T(x.tangent[n] - detail::chained<Rule>(r.value, y.tangent[n])), y.value);
   return r;
 }
 

@@ -347,7 +347,7 @@ ATTUNE_HD ATTUNE_INLINE T quotient(T const& a, T const& b) {
   if constexpr (requires { scalar<T>::quotient(a, b); })
     return scalar<T>::quotient(a, b);
   else
-    return a / b;
+    return T(a / b);
 }
 
 template <class T>

@@ -59,7 +59,7 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     if constexpr (is.uniform_share) f.share = normalizer.uniform_share(earned, visible);
   } else if constexpr (is.divided_by == divisor::count) {
     auto const none = visible == zero;
-    f.value_factor = math::select(none, zero, T(one / visible));
+    f.value_factor = math::select(none, zero, detail::quotient(one, visible));
     f.ground_weight = ground * f.value_factor;
     if constexpr (is.uniform_share) f.share = math::select(none, zero, normalizer.uniform_share(earned, visible));
   } else {
@@ -67,8 +67,9 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     if constexpr (is.constant_mass) unearned = unearned + normalizer.constant(m);
     T const z = as_divisor(T(earned + unearned));
     auto const dead = z == zero;  // no mass: no key, every logit -inf, or masses that underflow
-    f.value_factor = math::select(dead, zero, T(one / z));
-    f.ground_weight = math::select(dead, zero, T(unearned / z));  // a division: all of the mass is a weight of exactly 1
+    f.value_factor = math::select(dead, zero, detail::quotient(one, z));
+    f.ground_weight =
+        math::select(dead, zero, detail::quotient(unearned, z));  // a division: all of the mass is a weight of exactly 1
     if constexpr (is.constant_mass) f.ground_weight = math::select(dead, one, f.ground_weight);
     if constexpr (is.ground_mass) f.ground_weight = math::select(visible == zero, one, f.ground_weight);
     f.lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));
@@ -92,8 +93,8 @@ ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T cons
   auto const dead = earned == zero;
   auto const ends = normalizer.ends(lowest, highest);
   T const range = as_divisor(T(ends.high - ends.low));
-  T const inverse = math::select(range == zero, zero, T(one / range));
-  return {math::select(dead, zero, T(inverse / earned)), math::select(dead, zero, ends.low),
+  T const inverse = math::select(range == zero, zero, detail::quotient(one, range));
+  return {math::select(dead, zero, detail::quotient(inverse, earned)), math::select(dead, zero, ends.low),
           math::select(dead, T(-math::infinity<T>()), T(m + math::log(earned)))};
 }
 
@@ -111,7 +112,7 @@ ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, cand
   T const zero(0), one(1), none = math::infinity<T>() - math::infinity<T>();
   T const z = sum + poison;
   auto const dead = z == zero;
-  return {math::select(dead, zero, T(one / z)), math::select(dead, none, T(normalizer.reported(at) + poison))};
+  return {math::select(dead, zero, detail::quotient(one, z)), math::select(dead, none, T(normalizer.reported(at) + poison))};
 }
 
 /// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract wants; else 0.

@@ -71,7 +71,7 @@ TEST_CASE("dual: the plain chain rule gives the same numbers, and NaN where an i
   auto const guarded = f(dual<double, 2>::variable(0.3, 0), dual<double, 2>::variable(1.7, 1));
   auto const same = f(plain::variable(0.3, 0), plain::variable(1.7, 1));
   CHECK(guarded.value == same.value);
-  for (int n = 0; n < 2; ++n) CHECK(guarded.tangent[n] == same.tangent[n]);
+  for (int n = 0; n < 2; ++n) CHECK(near(guarded.tangent[n], same.tangent[n], 1e-15));  // products may be fused, or not
   CHECK(std::isnan(math::sqrt(plain(0)).tangent[0]));
 }
 

@@ -68,9 +68,9 @@ inline double drawn_by_default(field f, double normal) {
   return f == field::bias || f == field::spread ? std::exp2(std::tanh(normal)) : normal;
 }
 
-inline void check_extents(char const* function, problem_extents const& e) {
+inline void check_extents(char const* caller, problem_extents const& e) {
   auto const at_least_one = [=](char const* name, index_t n) {
-    if (n < 1) throw error(function, std::string("extents.") + name, attune::detail::text("the value ", n), "at least 1");
+    if (n < 1) throw error(caller, std::string("extents.") + name, attune::detail::text("the value ", n), "at least 1");
   };
   at_least_one("batch", e.batch);
   at_least_one("heads", e.heads);
@@ -85,11 +85,11 @@ inline void check_extents(char const* function, problem_extents const& e) {
 template <class Op>
 class drawn_problem {
  public:
-  /// `function` is named in errors.
+  /// `caller` is named in errors.
   drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {},
-                char const* function = "drawn_problem")
+                char const* caller = "drawn_problem")
       : offset_(e.offset) {
-    detail::check_extents(function, e);
+    detail::check_extents(caller, e);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F))
         draw(fields_[std::size_t(F)], extents_of(F, e),
@@ -133,15 +133,7 @@ class drawn_problem {
     return d;
   }
 
- private:
-  template <class Draw>
-  static void draw(detail::drawn_tensor& x, shape const& e, Draw&& one) {
-    x.extents = e;
-    for (index_t n = 0; n < e.size(); ++n) {
-      x.floats.push_back(float(one()));
-      x.doubles.push_back(double(x.floats.back()));
-    }
-  }
+  /// What field f has in a problem of these extents.
   static shape extents_of(field f, problem_extents const& e) {
     auto const or_width = [&](index_t width) { return width == 0 ? e.width : width; };
     auto const by_query = [&](index_t width) { return shape{e.batch, e.heads, e.queries, width}; };
@@ -182,6 +174,16 @@ class drawn_problem {
         return {1, e.heads, 1, or_width(e.value_width)};
     }
     return {};
+  }
+
+ private:
+  template <class Draw>
+  static void draw(detail::drawn_tensor& x, shape const& e, Draw&& one) {
+    x.extents = e;
+    for (index_t n = 0; n < e.size(); ++n) {
+      x.floats.push_back(float(one()));
+      x.doubles.push_back(double(x.floats.back()));
+    }
   }
 
   std::array<detail::drawn_tensor, std::size_t(field::v0) + 1> fields_;

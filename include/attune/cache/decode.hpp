@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <attune/cache/row_decoder.hpp>
+#include <attune/core/distinct.hpp>
 #include <attune/core/lse.hpp>
 #include <attune/core/parameter.hpp>
 #include <attune/exec/cpu/executor.hpp>
@@ -74,6 +75,8 @@ std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in
   }
   check_tensor("out", to.out, {1, l.heads, e.position, l.value_width});
   if (!to.lse.values.absent()) check_tensor("lse", to.lse.values, rows);
+  attune::detail::require_distinct("decode", "out", to.out);
+  attune::detail::require_distinct("decode", "lse", to.lse.values);
   if (!to.rows.empty() && index_t(to.rows.size()) != l.heads * e.position)
     throw error("decode", "rows", attune::detail::text(to.rows.size(), " reports"), attune::detail::text(l.heads * e.position));
   if (!in.tau.is_set()) throw error("decode", "tau", "no value", "a finite number > 0");

@@ -453,6 +453,7 @@ void require_granularity(char const* function, char const* argument, tensor<T> c
       (e.position != 1 && e.position != most.position) || e.feature != most.feature)
     throw error(function, argument, attune::detail::text("shape ", to_string(e)),
                 attune::detail::text("shape ", to_string(most), ", or 1 on an axis that is shared"));
+  attune::detail::require_distinct(function, argument, x);
 }
 
 }  // namespace detail

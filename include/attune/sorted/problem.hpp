@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <attune/core/distinct.hpp>
 #include <attune/core/math.hpp>
 #include <attune/core/parameter.hpp>
 #include <attune/core/tensor.hpp>
@@ -57,12 +58,14 @@ struct extents {
   shape value_side() const { return {batch, value_heads, keys, width}; }
 };
 
+/// Of what is written, no elements may share memory either.
 template <class E>
 void require_shape(char const* function, char const* argument, tensor<E> const& x, shape const& expected, bool optional) {
   if (optional && x.absent()) return;
   if (!(x.extents() == expected))
     throw error(function, argument, attune::detail::text("shape ", to_string(x.extents())),
                 attune::detail::text("shape ", to_string(expected)));
+  if constexpr (!std::is_const_v<E>) attune::detail::require_distinct(function, argument, x);
 }
 
 /// A line has an order only if every number on it is finite.

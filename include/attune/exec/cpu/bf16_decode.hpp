@@ -52,7 +52,7 @@ constexpr bool require_bf16_products() {
 }
 
 template <class Arch>
-cpu<bfloat16, Arch> of_floats(cpu_bf16_products<Arch> const& exec) {
+cpu<bfloat16, Arch> of_tensors(cpu_bf16_products<Arch> const& exec) {
   cpu<bfloat16, Arch> to(exec.threads);
   to.executor = exec.executor;
   return to;
@@ -74,8 +74,8 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
   if constexpr (exec_cpu::require_bf16_products<Arch>()) {
     problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
     detail::check_outputs("decode", out, p);
-    exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_floats(exec), op, exec_cpu::contiguous_keys<Op, bfloat16>(in),
-                                                     p, out);
+    exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_tensors(exec), op,
+                                                     exec_cpu::contiguous_keys<Op, bfloat16>(in), p, out);
   }
 }
 
@@ -86,7 +86,7 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
   exec_cpu::require_decodable<float, Arch, Op>();
   if constexpr (exec_cpu::require_bf16_products<Arch>())
     exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
-      exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_floats(exec), op, keys, p, out);
+      exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_tensors(exec), op, keys, p, out);
     });
 }
 

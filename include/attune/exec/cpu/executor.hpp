@@ -51,4 +51,15 @@ struct cpu {
       : threads(thread_count), executor(std::forward<Executor>(executor_of_threads)) {}
 };
 
+namespace exec_cpu {
+
+/// The same threads, for the float arithmetic around tensors of fewer bits.
+template <class S, class Arch>
+cpu<float, Arch> of_floats(cpu<S, Arch> const& exec) {
+  cpu<float, Arch> to(exec.threads);
+  to.executor = exec.executor;
+  return to;
+}
+
+}  // namespace exec_cpu
 }  // namespace attune

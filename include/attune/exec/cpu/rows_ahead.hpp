@@ -72,5 +72,10 @@ ATTUNE_NOINLINE void ask_for_rows(tensor<T const> const& x, index_t b, index_t h
   rows_ahead const rows(x, b, h, from, to);
   for (index_t j = 0; j < rows.rows; ++j) rows.ask(j, 0, rows.bytes);
 }
+template <class View>
+  requires requires(View const& x) { x.is_converted_by_itself; }
+void ask_for_rows(View const& x, index_t b, index_t h, index_t from, index_t to) {
+  x.visit([&](auto const& stored) { exec_cpu::ask_for_rows(stored, b, h, from, to); });
+}
 
 }  // namespace attune::exec_cpu

@@ -3,7 +3,7 @@
 //
 //   forward(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// 16-bit tensors around the float tiles: a block of keys is widened once for all tiles of a task, query rows once per tile, and
+// Tensors of fewer bits around the float tiles: a block of keys is widened once for all tiles of a task, query rows once per tile, and
 // rows of the output are narrowed as they leave. What is between is the float path, bit for bit.
 #pragma once
 
@@ -49,19 +49,18 @@ struct stored_tile : Tile {
   }
 };
 
-/// Streams an operator over 16-bit tensors.
-template <class S, class Arch, class Op>
+/// Streams an operator over views of fewer bits, with outputs of T: whatever `widened` and `unread` know how to read.
+template <class View, class T, class Arch, class Op>
 class stored_run {
   using tile = stored_tile<row_tile<float, Arch, Op>, Op>;
   using view = tensor<float const>;
   using wide_inputs = inputs<Op, view>;
 
  public:
-  stored_run(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, problem_shape const& p,
-             outputs<Op, S> const& out)
+  stored_run(cpu<float, Arch> exec, Op const& op, inputs<Op, View> const& in, problem_shape const& p, outputs<Op, T> const& out)
       : exec_(exec), fixed_(op), in_(in), p_(p), out_(out) {
     static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
-                  "attune: scores, gates and biases given for each pair are not read from 16 bits: use cpu<float>");
+                  "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>");
     if constexpr (Op::uses(field::v0)) {
       shape const e = in.v0.extents();
       for (index_t b = 0; b < e.batch; ++b)
@@ -72,11 +71,8 @@ class stored_run {
   }
 
   void operator()() const {
-    cpu<float, Arch> exec;
-    exec.threads = exec_.threads;
-    exec.executor = exec_.executor;
     stream_tiles<tile>(
-        exec, p_, {0, p_.keys}, [](index_t) { return true; },
+        exec_, p_, {0, p_.keys}, [](index_t) { return true; },
         [&](index_t b, index_t h, index_t first, float* resident) {
           wide_inputs const in = widen([](field f) { return side_of(f) == input_side::query; }, tile::query_rows(resident, p_),
                                        b, h, first, tile::queries);
@@ -108,7 +104,7 @@ class stored_run {
         in_.offset);
   }
   void finish(tile& t, float* scratch) const {
-    index_t const b = t.place().b, h = t.place().h, first = t.place().first, width = p_.value_width;
+    index_t const b = t.place().b, h = t.place().h, first = t.place().first;
     wide_inputs in =
         widen([](field f) { return f == field::output_gate; }, tile::gate_rows(scratch, p_), b, h, first, t.rows());
     if constexpr (tile::reads_late(field::v)) {
@@ -117,6 +113,14 @@ class stored_run {
       if constexpr (Op::has_value_gate) in.value_gate = values.value_gate;
     }
     if constexpr (Op::uses(field::v0)) in.v0 = view(ground_.data(), in_.v0.extents());
+    if constexpr (std::is_same_v<T, float>) {
+      t.finish(in, out_, scratch);
+    } else {
+      finish_narrow(t, in, scratch);
+    }
+  }
+  void finish_narrow(tile& t, wide_inputs const& in, float* scratch) const {
+    index_t const b = t.place().b, h = t.place().h, first = t.place().first, width = p_.value_width;
     float* const rows = tile::output_rows(scratch, p_);
     outputs<Op, float> wide{.out = {rows - first * width, out_.out.extents(), {0, 0, width, 1}}};
     if constexpr (Op::has_lse) wide.lse = out_.lse;
@@ -125,19 +129,19 @@ class stored_run {
     t.finish(in, wide, scratch);
     index_t const step = out_.out.steps().feature;
     for (index_t l = 0; l < t.rows(); ++l) {
-      S* const row = out_.out.row(b, h, first + l);
+      T* const row = out_.out.row(b, h, first + l);
       if (step == 1)
         attune::detail::narrow(rows + l * width, row, width);
       else
-        for (index_t d = 0; d < width; ++d) row[d * step] = S(rows[l * width + d]);
+        for (index_t d = 0; d < width; ++d) row[d * step] = T(rows[l * width + d]);
     }
   }
 
-  cpu<S, Arch> exec_;
+  cpu<float, Arch> exec_;
   attune::detail::frozen<Op> fixed_;
-  inputs<Op, tensor<S const>> const& in_;
+  inputs<Op, View> const& in_;
   problem_shape const& p_;
-  outputs<Op, S> const& out_;
+  outputs<Op, T> const& out_;
   std::vector<float> ground_;
 };
 
@@ -149,7 +153,7 @@ template <storage_only S, class Arch, class Op>
 void forward(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
   detail::check_outputs("forward", out, p);
-  exec_cpu::stored_run<S, Arch, Op>(exec, op, in, p, out)();
+  exec_cpu::stored_run<tensor<S const>, S, Arch, Op>(exec_cpu::of_floats(exec), op, in, p, out)();
 }
 
 }  // namespace attune

@@ -16,13 +16,13 @@ namespace attune {
 namespace exec_cpu {
 
 /// The inputs without a row per key as floats, and the extents of the others.
-template <class Op, class S>
+template <class Op, class View>
 class widened_resident {
  public:
-  widened_resident(inputs<Op, tensor<S const>> const& in)
+  explicit widened_resident(inputs<Op, View> const& in)
       : in_(make_inputs<Op, tensor<float const>>(
             [&]<field F>() {
-              tensor<S const> const& x = member<F>(in);
+              View const& x = member<F>(in);
               if constexpr (side_of(F) == input_side::key)
                 return unread(x);
               else
@@ -32,7 +32,7 @@ class widened_resident {
   inputs<Op, tensor<float const>> const& operator()() const { return in_; }
 
  private:
-  static tensor<float const> whole(tensor<S const> const& x, std::vector<float>& to) {
+  static tensor<float const> whole(View const& x, std::vector<float>& to) {
     shape const e = x.extents();
     to.resize(std::size_t(e.size()) + 1);
     float* row = to.data();
@@ -48,21 +48,15 @@ class widened_resident {
   inputs<Op, tensor<float const>> in_;
 };
 
-template <class Products = float_products, class S, class Arch, class Op, class Source>
-void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
-                   outputs<Op, S> const& out) {
-  static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
-                "attune: scores, gates and biases given for each pair are not read from 16 bits: use cpu<float>");
-  cpu<float, Arch> wide_exec;
-  wide_exec.threads = exec.threads;
-  wide_exec.executor = exec.executor;
+/// Runs a decode into floats, and rounds `out` once.
+template <class Op, class S, class Run>
+void narrowed(outputs<Op, S> const& out, Run const& run) {
   shape const e = out.out.extents();
   std::vector<float> rows(std::size_t(e.size()));
   outputs<Op, float> wide{.out = tensor<float>(rows, e)};
   if constexpr (Op::has_lse) wide.lse = out.lse;
   if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
-  widened_resident<Op, S> const resident(keys.resident());
-  decode<Products>(wide_exec, op, stored_keys<Op, S, Source>(keys, resident(), p, decode_tiling<float, Arch>::block), p, wide);
+  run(wide);
   index_t const step = out.out.steps().feature;
   float const* row = rows.data();
   for (index_t b = 0; b < e.batch; ++b)
@@ -74,6 +68,21 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
         else
           for (index_t d = 0; d < e.feature; ++d) to[d * step] = S(row[d]);
       }
+}
+
+template <class Op>
+constexpr void require_no_pairs() {
+  static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
+                "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>");
+}
+
+template <class Products = float_products, class S, class Arch, class Op, class Source>
+void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
+                   outputs<Op, S> const& out) {
+  exec_cpu::require_no_pairs<Op>();
+  widened_resident<Op, tensor<S const>> const resident(keys.resident());
+  stored_keys<Op, S, Source> const stored(keys, resident(), p, decode_tiling<float, Arch>::block);
+  exec_cpu::narrowed(out, [&](outputs<Op, float> const& wide) { decode<Products>(of_floats(exec), op, stored, p, wide); });
 }
 
 }  // namespace exec_cpu

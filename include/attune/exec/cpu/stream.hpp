@@ -35,9 +35,9 @@ index_t tiles_of_task(problem_shape const& p) {
 
 /// Streams the block of keys [first, last) through the tiles of a task, `in` as they read it. Meanwhile the rows of the next block, up to
 /// key `end`, come from memory: a share is asked for before each tile, of everything that has a row per key in `stored`.
-template <class Op, class E, class Tile, class In, class T>
-void absorb_block(std::vector<Tile>& tiles, inputs<Op, tensor<E const>> const& stored, In const& in, problem_shape const& p,
-                  index_t b, index_t h, index_t first, index_t last, index_t end, T* scratch, T const* gated) {
+template <class Op, class View, class Tile, class In, class T>
+void absorb_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p, index_t b,
+                  index_t h, index_t first, index_t last, index_t end, T* scratch, T const* gated) {
   index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, end - last);
   for (index_t t = 0; t < n; ++t) {
     for_each_field([&]<field F>() {

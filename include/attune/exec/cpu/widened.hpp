@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// 16-bit numbers as floats: a batch on its way into a register, or rows in views with the extents of the whole, so that who reads
+// Numbers of 16 bits as floats: a batch on its way into a register, or rows in views with the extents of the whole, so that who reads
 // them need not know.
 #pragma once
 
@@ -27,27 +27,41 @@ ATTUNE_INLINE B load_widened(E const* from) {
 }
 
 /// Rows [first, first + n) of heads [head, last_head], dense at `to`, in their places of a view that has nothing else.
-template <class S>
-tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t head, index_t last_head, index_t first,
-                            index_t n) {
+/// convert(row of b, h, i, to) makes floats of a row.
+template <class View, class Convert>
+tensor<float const> widened_by(Convert const& convert, float* to, View const& x, index_t b, index_t head, index_t last_head,
+                               index_t first, index_t n) {
   shape const e = x.extents();
   n = (std::min)(n, e.position - first);
   index_t const head_step = n * e.feature;
   float* row = to;
   for (index_t h = head; h <= last_head; ++h)
-    for (index_t i = 0; i < n; ++i, row += e.feature) {
-      S const* const from = x.row(b, h, first + i);
-      if (x.steps().feature == 1)
-        attune::detail::widen(from, row, e.feature);
-      else
-        for (index_t d = 0; d < e.feature; ++d) row[d] = float(from[d * x.steps().feature]);
-    }
+    for (index_t i = 0; i < n; ++i, row += e.feature) convert(b, h, first + i, row);
   return {to - head * head_step - first * e.feature, e, {0, head_step, e.feature, 1}};
+}
+template <class S>
+tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t head, index_t last_head, index_t first,
+                            index_t n) {
+  auto const convert = [&](index_t batch, index_t h, index_t i, float* row) {
+    S const* const from = x.row(batch, h, i);
+    index_t const width = x.extents().feature, step = x.steps().feature;
+    if constexpr (storage_only<S>)
+      if (step == 1) return attune::detail::widen(from, row, width);
+    for (index_t d = 0; d < width; ++d) row[d] = float(from[d * step]);
+  };
+  return widened_by(convert, to, x, b, head, last_head, first, n);
+}
+
+/// Of a view that knows itself what its numbers are.
+template <class View>
+  requires requires(View const& x) { x.is_converted_by_itself; }
+tensor<float const> widened(float* to, View const& x, index_t b, index_t head, index_t last_head, index_t first, index_t n) {
+  return x.widened(to, b, head, last_head, first, n);
 }
 
 /// Extents alone, for a tensor that nobody reads.
-template <class S>
-tensor<float const> unread(tensor<S const> const& x) {
+template <class View>
+tensor<float const> unread(View const& x) {
   static constexpr float nothing = 0;
   return {&nothing, x.extents(), strides{}};
 }

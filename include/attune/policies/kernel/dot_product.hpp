@@ -53,7 +53,7 @@ struct tempered_dot {
   template <class T>
   struct bound {
     T tau;
-    ATTUNE_HD T score(T const& dot, key<T> const&) const { return dot / tau; }
+    ATTUNE_HD T score(T const& dot, key<T> const&) const { return attune::detail::quotient(dot, tau); }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {

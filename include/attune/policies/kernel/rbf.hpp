@@ -31,7 +31,7 @@ struct rbf {
   template <class T>
   struct bound {
     T tau;
-    ATTUNE_HD T score(T const& distance, key<T> const&) const { return -(distance / tau); }
+    ATTUNE_HD T score(T const& distance, key<T> const&) const { return -attune::detail::quotient(distance, tau); }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {

@@ -31,7 +31,7 @@ struct scalar_sort {
   template <class T>
   struct bound {
     T tau;
-    ATTUNE_HD T score(T const& e, key<T> const&) const { return -(e * e / tau); }
+    ATTUNE_HD T score(T const& e, key<T> const&) const { return -attune::detail::quotient(T(e * e), tau); }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
@@ -60,7 +60,7 @@ struct scalar_laplacian {
   template <class T>
   struct bound {
     T tau;
-    ATTUNE_HD T score(T const& e, key<T> const&) const { return -(math::abs(e) / tau); }
+    ATTUNE_HD T score(T const& e, key<T> const&) const { return -attune::detail::quotient(math::abs(e), tau); }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {

@@ -31,7 +31,7 @@ struct softcap {
   template <class T>
   struct bound {
     T cap;
-    ATTUNE_HD T map(T const& s) const { return cap * math::tanh(T(s / cap)); }
+    ATTUNE_HD T map(T const& s) const { return cap * math::tanh(attune::detail::quotient(s, cap)); }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {

@@ -31,7 +31,7 @@ struct spatial_prior {
   template <class T>
   struct bound {
     T beta;
-    ATTUNE_HD T score(T const& distance, key<T> const&) const { return -(distance / beta); }
+    ATTUNE_HD T score(T const& distance, key<T> const&) const { return -attune::detail::quotient(distance, beta); }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {

@@ -189,7 +189,8 @@ class sorted {
 
  private:
   static constexpr token none = (std::numeric_limits<token>::max)();
-  static constexpr index_t most_tokens = none - 1;
+  static constexpr index_t most_tokens =
+      index_t((std::min)(std::uint64_t(none) - 1, std::uint64_t((std::numeric_limits<index_t>::max)())));
   static constexpr std::uint64_t not_in_use = std::uint64_t(1) << 63;
   /// Differences, sums of differences and their squares' signs stay finite.
   static constexpr double largest_key = double((std::numeric_limits<T>::max)()) / 16;

@@ -125,10 +125,10 @@ struct wide_math {
 
   static batch erf(batch const& x) {
     batch const one(1.0), two(2.0), a = of::smaller(of::abs(x), batch(6.0));
-    batch const z = a * a, near = simd::multiply_add(a, simd::polynomial(z, in_double::erf_near), a);
+    batch const z = a * a, inner = simd::multiply_add(a, simd::polynomial(z, in_double::erf_near), a);
     batch const t = (a - two) / (a + two);
-    batch const far = one - of::exp_nonpositive(-z) * simd::polynomial(t, in_double::erf_far);
-    return with_sign(xsimd::select(a < one, near, far), sign(x));
+    batch const outer = one - of::exp_nonpositive(-z) * simd::polynomial(t, in_double::erf_far);
+    return with_sign(xsimd::select(a < one, inner, outer), sign(x));
   }
 
   /// exp(y log |x|): its error grows with the exponent, which leaves a float's 24 bits alone.

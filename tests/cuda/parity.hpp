@@ -53,8 +53,8 @@ inline shape extents_of(field f, sizes const& n) {
 template <class T>
 struct drawn {
   sizes n;
-  std::vector<double> host[int(field::v0) + 1], by_out;
-  thrust::device_vector<T> device[int(field::v0) + 1], device_by_out;
+  std::vector<double> host[field_count], by_out;
+  thrust::device_vector<T> device[field_count], device_by_out;
 
   explicit drawn(sizes const& s) : n(s) {
     double seed = 1;
@@ -67,7 +67,7 @@ struct drawn {
       seed += 1;
       return x;
     };
-    for (int f = 0; f <= int(field::v0); ++f) {
+    for (int f = 0; f < int(field_count); ++f) {
       bool const positive =
           field(f) == field::spread || field(f) == field::bias;  // a divisor; a prior, of which GOAT takes the log
       host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key, positive ? 0.5 : -1);
@@ -154,7 +154,7 @@ void check_parity_of(Make const& make) {
     auto const got = vjp(exec, op, d.template on_device<op_type>(),
                          {.out = tensor<T const>(thrust::raw_pointer_cast(d.device_by_out.data()), d.out())});
     auto const right = vjp(exact, same, d.template on_host<op_type>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
-    for (int f = 0; f <= int(field::v0); ++f)
+    for (int f = 0; f < int(field_count); ++f)
       CHECK_MESSAGE(worst_error(got.of(field(f)).values, right.of(field(f)).values) <= 20 * tolerance,
                     std::string(name_of(field(f))));
     for (std::size_t n = 0; n < right.parameters.size(); ++n)

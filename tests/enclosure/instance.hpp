@@ -214,7 +214,7 @@ gradients gradients_held_to_bounds(Op const& op, problem const& p, cotangent con
     // An enclosure is enough, correct rounding is not asked for: more bits would only be spent on kinks.
     auto const exact = testing::enclose_vjp(op, in, cotangents, {.most_bits = 256});
     auto const bounds = testing::gradient_error_bound(op, in, cotangents, computed_in);
-    for (int f = 0; f <= int(field::v0); ++f)
+    for (int f = 0; f < int(field_count); ++f)
       if (auto const x = g.find(name_of(field(f))); x != g.end())
         hold(x->second, exact.of(field(f)).values, bounds.of(field(f)), "gradient of " + x->first);
   }

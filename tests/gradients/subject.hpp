@@ -96,7 +96,7 @@ policy_direction policy_direction_of(Op const& op, problem const& p, direction c
 template <class T>
 gradients_by_block<T> by_block(dense_gradients<T> const& g, problem const& p) {
   gradients_by_block<T> to;
-  for (int f = 0; f <= int(field::v0); ++f)
+  for (int f = 0; f < int(field_count); ++f)
     if (std::string const name = name_of(field(f)); g.of(field(f)).extents.size() > 0) to[name] = g.of(field(f)).values;
   for (auto const& entry : p.numbers) {  // no structured binding: clang 14 captures none
     auto const& name = entry.first;

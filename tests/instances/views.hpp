@@ -136,7 +136,7 @@ gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_na
   gradients to;
   gradient_sums<T> tensors, parameters, tables;
   for (auto const& t : p.tensors)
-    for (int f = 0; f <= int(field::v0); ++f)
+    for (int f = 0; f < int(field_count); ++f)
       if (t.first == name_of(field(f))) tensors.add(t.first, g.of(field(f)));
   for (std::size_t n = 0; n < g.parameters.size(); ++n) {
     auto const& slot = g.parameters[n];

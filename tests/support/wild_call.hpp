@@ -30,7 +30,7 @@ template <class Op>
 class wild_call {
   using view = tensor<float const>;
   using fused = cpu<float>;
-  static constexpr std::size_t fields = std::size_t(field::v0) + 1;
+  static constexpr std::size_t fields = field_count;
 
  public:
   explicit wild_call(std::uint64_t seed) : random_(seed) {

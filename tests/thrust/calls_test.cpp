@@ -91,5 +91,36 @@ TEST_CASE("thrust: errors are those of every executor") {
   CHECK_MESSAGE(text.find("forward: k has") != std::string::npos, text);
 }
 
+TEST_CASE("biases and gates with extents of 1 are shared, and their gradients summed") {
+  constexpr index_t batch = 2, h = 4, lq = 5, lk = 23, wide = 3;
+  shape const rows{batch, h, lq, wide}, columns{batch, 2, lk, wide};
+  auto const numbers = [](shape const& e, double from) {
+    std::vector<float> x;
+    for (index_t n = 0; n < e.size(); ++n) x.push_back(float(std::sin(from + 1.7 * double(n))));
+    return x;
+  };
+  shape const bias{1, h, 1, lk}, gates{1, 1, lk, wide}, open{batch, 1, 1, 1};
+  auto const q = numbers(rows, 1), k = numbers(columns, 2), v = numbers(columns, 3), x = numbers(bias, 4),
+             g = numbers(gates, 5), o = numbers(open, 6), by = numbers(rows, 7);
+  std::vector<float> out(q.size());
+  auto const op = attention(kernel::dot_product{} + kernel::bias{}, gate::sigmoid_value{}, gate::sigmoid_output{});
+  tensor const Q(q, rows), K(k, columns), V(v, columns), X(x, bias), G(g, gates), O(o, open), D(by, rows);
+  auto const exec = thrust_on(thrust::host);
+  forward(exec, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O}, {.out = tensor(out, rows)});
+  auto const dense = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O});
+  for (index_t n = 0; n < rows.size(); ++n) {
+    index_t const row = n / wide;
+    CHECK(std::fabs(double(out[std::size_t(n)]) - dense.at(row / lq / h, row / lq % h).out(row % lq, n % wide)) < 1e-5);
+  }
+  auto const got = vjp(exec, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O}, {.out = D});
+  auto const right =
+      vjp(reference<double>{}, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O}, {.out = D});
+  for (field const f : {field::q, field::k, field::v, field::bias, field::value_gate, field::output_gate}) {
+    REQUIRE(got.of(f).extents == right.of(f).extents);
+    for (std::size_t n = 0; n < got.of(f).values.size(); ++n)
+      CHECK(std::fabs(double(got.of(f).values[n]) - right.of(f).values[n]) < 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace attune::test

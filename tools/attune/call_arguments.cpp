@@ -44,7 +44,7 @@ void call_arguments::add_operator_to(CLI::App& command) {
 }
 
 void call_arguments::add_inputs_to(CLI::App& command) {
-  for (int f = 0; f <= int(field::v0); ++f)
+  for (int f = 0; f < int(field_count); ++f)
     command
         .add_option(option_of(name_of(field(f))), words_.tensors[name_of(field(f))],
                     std::string("Input ") + name_of(field(f)) + " " + shape_of(field(f)))

@@ -60,7 +60,7 @@ struct output_memory {
 template <class T>
 results named(dense_gradients<T> const& g) {
   results r;
-  for (int f = 0; f <= int(field::v0); ++f)
+  for (int f = 0; f < int(field_count); ++f)
     if (auto const& x = g.of(field(f)); !x.values.empty()) r.emplace(name_of(field(f)), stored(x.extents, x.values));
   for (auto const& p : g.parameters)
     if (p.values.extents.size() > 0) r.emplace(p.path, stored(p.values.extents, p.values.values));

@@ -49,7 +49,7 @@ preset described(recipe<Make> const& from, char const* call, std::vector<std::st
         p.tables.push_back({name_of_path(path, listed.name), path, listed.width});
       });
   using op_type = std::remove_const_t<decltype(op)>;
-  for (int f = 0; f <= int(field::v0); ++f)
+  for (int f = 0; f < int(field_count); ++f)
     if (op_type::uses(field(f))) p.inputs.push_back(field(f));
   for (auto const& [name, fallback] : asked) p.constants.push_back({name, fallback});
   p.has_lse = op_type::has_lse;
@@ -149,44 +149,20 @@ preset const& find_preset(std::string const& name) {
               near[0].second + ", " + near[1].second + ", " + near[2].second + " or another one that 'attune presets' lists");
 }
 
-char const* shape_of(field f) {
-  switch (f) {
-    case field::q:
-      return "(B, H, Lq, D)";
-    case field::k:
-      return "(B, Hk, Lk, D)";
-    case field::v:
-      return "(B, Hv, Lk, Dv)";
-    case field::gate_q:
-      return "(B, H, Lq, Dg)";
-    case field::gate_k:
-      return "(B, H', Lk, Dg)";
-    case field::scores:
-    case field::gates:
-    case field::bias:
-      return "(B, H, Lq, Lk)";
-    case field::sort_q:
-      return "(B, H, Lq)";
-    case field::sort_k:
-    case field::key_bias:
-      return "(B, H', Lk)";
-    case field::position_q:
-      return "(B, H, Lq, Dp)";
-    case field::position_k:
-      return "(B, H', Lk, Dp)";
-    case field::center:
-    case field::spread:
-      return "(B, H, Lq, A)";
-    case field::place:
-      return "(B, H', Lk, A)";
-    case field::value_gate:
-      return "(B, Hv, Lk, Dv)";
-    case field::output_gate:
-      return "(B, H, Lq, Dv or 1)";
-    case field::v0:
-      return "(1 or B, 1 or H, 1 or Lq, Dv)";
-  }
-  return "";
+std::string shape_of(field f) {
+  std::string s = fields[std::size_t(f)].extents;
+  std::pair<char const*, char const*> const short_names[] = {{"key head", f == field::k ? "Hk" : "H'"},
+                                                             {"value head", "Hv"},
+                                                             {"batch", "B"},
+                                                             {"head", "H"},
+                                                             {"query", "Lq"},
+                                                             {"key", "Lk"},
+                                                             {"axes", "A"},
+                                                             {", 1)", ")"}};
+  for (auto const& [from, to] : short_names)
+    for (auto at = s.find(from); at != std::string::npos; at = s.find(from, at + 1))
+      s.replace(at, std::string(from).size(), to);
+  return s;
 }
 
 bool is_per_position(field f) { return f == field::sort_q || f == field::sort_k || f == field::key_bias; }

@@ -55,7 +55,7 @@ std::vector<preset> const& catalogue();
 /// By name, with or without "_attention"; throws attune::error that lists the nearest names.
 preset const& find_preset(std::string const& name);
 /// "(B, H, Lq, D)"
-char const* shape_of(field f);
+std::string shape_of(field f);
 /// Whether an input is one number per position: its file has the axes (batch, head, position).
 bool is_per_position(field f);
 /// One line for the list: the formulas of what the preset is made of, and which form of them it is.

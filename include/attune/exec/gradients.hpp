@@ -57,7 +57,7 @@ struct table_gradient {
 template <class T>
 class dense_gradients {
  public:
-  std::array<gradient_array<T>, std::size_t(field::v0) + 1> fields;  ///< empty where the operator does not use a field
+  std::array<gradient_array<T>, field_count> fields;  ///< empty where the operator does not use a field
   std::vector<parameter_gradient<T>> parameters;
   std::vector<table_gradient<T>> tables;
 

@@ -7,6 +7,7 @@
 // naming argument, value and expectation.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -39,8 +40,15 @@ ATTUNE_NOINLINE inline void require_shape(char const* function, char const* argu
                                           std::string_view because) {
   if (!(got == expected)) throw error(function, argument, text("shape ", to_string(got)), text(to_string(expected), because));
 }
-inline void require_pairs(char const* function, char const* argument, shape const& e, problem_shape const& p) {
-  require_shape(function, argument, e, {p.batch, p.heads, p.queries, p.keys}, ": (batch, head, query, key)");
+/// Throws unless the features are those expected, and every other extent is either that or 1: shared.
+ATTUNE_NOINLINE inline void require_shared(char const* function, char const* argument, shape const& got, shape const& expected,
+                                           std::string_view because = "") {
+  auto const fits = [](index_t x, index_t all) { return x == 1 || x == all; };
+  if (!fits(got.batch, expected.batch) || !fits(got.head, expected.head) || !fits(got.position, expected.position) ||
+      got.feature != expected.feature)
+    throw error(function, argument, text("shape ", to_string(got)),
+                text("(1 or ", expected.batch, ", 1 or ", expected.head, ", 1 or ", expected.position, ", ", expected.feature,
+                     ")", because));
 }
 ATTUNE_NOINLINE inline void require_queries(char const* function, char const* name, shape const& e, problem_shape const& p) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
@@ -49,18 +57,43 @@ ATTUNE_NOINLINE inline void require_queries(char const* function, char const* na
   require_at_least_one(function, name, "feature", e.feature);
 }
 ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name, shape const& e, problem_shape const& p,
-                                         index_t width, std::string_view because, index_t& heads) {
+                                         index_t width, std::string_view because) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_group(function, name, e.head, p.heads);
   require_extent(function, name, "position", e.position, p.keys, "the keys of v");
   require_extent(function, name, "feature", e.feature, width, because);
-  heads = e.head;
 }
-inline void require_projections(char const* function, char const* q_name, char const* k_name, shape const& q, shape const& k,
-                                problem_shape const& p, index_t& width, index_t& key_heads) {
-  require_queries(function, q_name, q, p);
-  width = q.feature;
-  require_keys(function, k_name, k, p, width, text("the width of ", q_name), key_heads);
+
+/// Checks the extents of an input, `v` of v, and learns from them.
+ATTUNE_NOINLINE inline void check_field(char const* function, field f, shape const& e, shape const& v, problem_shape& p) {
+  char const* const name = name_of(f);
+  field const source = width_source(f);
+  bool const one = fields[std::size_t(f)].features[0] == '1';
+  std::string const because = text(source == field::center ? "the axes of " : "the width of ", name_of(source));
+  switch (side_of(f)) {
+    case input_side::query:
+      if (f == field::output_gate) {
+        p.learn(f, e);
+        return require_shared(function, name, e, p.rows(e.feature == 1 ? 1 : p.value_width), ", the last the width of v or 1");
+      }
+      require_queries(function, name, e, p);
+      if (one)
+        require_extent(function, name, "feature", e.feature, 1, "one number per query");
+      else if (source != f)
+        require_extent(function, name, "feature", e.feature, p.width_of(f), because);
+      return p.learn(f, e);
+    case input_side::key:
+      if (f == field::value_gate) {
+        require_extent(function, name, "position", e.position, p.keys, "the keys of v");
+        return require_shared(function, name, e, v, ": as v");
+      }
+      require_keys(function, name, e, p, p.width_of(f), one ? "one number per key" : because);
+      return p.learn(f, e);
+    case input_side::pair:
+      return require_shared(function, name, e, p.rows(p.keys), ": (batch, head, query, key)");
+    case input_side::ground:
+      return require_shared(function, name, e, p.rows(p.value_width));
+  }
 }
 
 /// What a contraction asks of the tables of the policy that named it.
@@ -157,48 +190,9 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   require_at_least_one(function, "v", "feature", v.feature);
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;
-  if constexpr (Op::uses(field::q)) {
-    require_queries(function, "q", in.q.extents(), p);
-    p.width = in.q.extents().feature;
-  }
-  if constexpr (Op::uses(field::k)) require_keys(function, "k", in.k.extents(), p, p.width, "the width of q", p.key_heads);
-  if constexpr (Op::uses(field::gate_q))
-    require_projections(function, "gate_q", "gate_k", in.gate_q.extents(), in.gate_k.extents(), p, p.gate_width,
-                        p.gate_key_heads);
-  if constexpr (Op::uses(field::scores)) require_pairs(function, "scores", in.scores.extents(), p);
-  if constexpr (Op::uses(field::gates)) require_pairs(function, "gates", in.gates.extents(), p);
-  if constexpr (Op::uses(field::bias)) require_pairs(function, "bias", in.bias.extents(), p);
-  if constexpr (Op::uses(field::sort_q)) {
-    require_queries(function, "sort_q", in.sort_q.extents(), p);
-    require_extent(function, "sort_q", "feature", in.sort_q.extents().feature, 1, "one number per query");
-    require_keys(function, "sort_k", in.sort_k.extents(), p, 1, "one number per key", p.sort_key_heads);
-  }
-  if constexpr (Op::uses(field::position_q))
-    require_projections(function, "position_q", "position_k", in.position_q.extents(), in.position_k.extents(), p,
-                        p.position_width, p.position_key_heads);
-  if constexpr (Op::uses(field::center)) {
-    require_projections(function, "center", "place", in.center.extents(), in.place.extents(), p, p.axes, p.place_heads);
-    require_queries(function, "spread", in.spread.extents(), p);
-    require_extent(function, "spread", "feature", in.spread.extents().feature, p.axes, "the axes of center");
-  }
-  if constexpr (Op::uses(field::key_bias))
-    require_keys(function, "key_bias", in.key_bias.extents(), p, 1, "one number per key", p.key_bias_heads);
-  if constexpr (Op::uses(field::value_gate))
-    require_shape(function, "value_gate", in.value_gate.extents(), v, ", the shape of v");
-  if constexpr (Op::uses(field::output_gate)) {
-    require_queries(function, "output_gate", in.output_gate.extents(), p);
-    p.output_gate_width = in.output_gate.extents().feature;
-    if (p.output_gate_width != 1)
-      require_extent(function, "output_gate", "feature", p.output_gate_width, p.value_width,
-                     "the width of v, or 1 for one gate per head");
-  }
-  if constexpr (Op::uses(field::v0)) {
-    shape const g = in.v0.extents();
-    if ((g.batch != 1 && g.batch != p.batch) || (g.head != 1 && g.head != p.heads) ||
-        (g.position != 1 && g.position != p.queries) || g.feature != p.value_width)
-      throw error(function, "v0", text("shape ", to_string(g)),
-                  text("(1 or ", p.batch, ", 1 or ", p.heads, ", 1 or ", p.queries, ", ", p.value_width, ")"));
-  }
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && F != field::v) check_field(function, F, member<F>(in).extents(), v, p);
+  });
   p.offset = in.offset.value_or(p.keys - p.queries);
   // Positions stay exact as doubles, and their sums stay integers; half of all where index_t has 32 bits.
   constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
@@ -213,32 +207,32 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   return p;
 }
 
+/// Whether an operator reads a field of that side.
+template <class Op>
+constexpr bool tells_queries(input_side side) {
+  bool found = false;
+  for_each_field([&]<field F>() { found = found || (Op::uses(F) && side_of(F) == side); });
+  return found;
+}
+
 /// (B, H, Lq, Dv) of the output, told from the inputs: for calls that have no `out`.
 template <class Op, class View>
 shape output_shape(inputs<Op, View> const& in) {
-  shape s;
-  if constexpr (Op::uses(field::q))
-    s = in.q.extents();
-  else if constexpr (Op::uses(field::scores))
-    s = in.scores.extents();
-  else if constexpr (Op::uses(field::gate_q))
-    s = in.gate_q.extents();
-  else if constexpr (Op::uses(field::gates))
-    s = in.gates.extents();
-  else if constexpr (Op::uses(field::sort_q))
-    s = in.sort_q.extents();
-  else if constexpr (Op::uses(field::position_q))
-    s = in.position_q.extents();
-  else if constexpr (Op::uses(field::center))
-    s = in.center.extents();
-  else if constexpr (Op::uses(field::bias))
-    s = in.bias.extents();
-  else if constexpr (Op::uses(field::output_gate))
-    s = in.output_gate.extents();
-  else
-    static_assert(never<Op>,
-                  "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call "
-                  "forward() with an output .out instead");
+  constexpr bool told = tells_queries<Op>(input_side::query) || tells_queries<Op>(input_side::pair);
+  static_assert(told,
+                "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call "
+                "forward() with an output .out instead");
+  shape s{0, 0, 0, 0};
+  constexpr bool by_query = tells_queries<Op>(input_side::query);
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && side_of(F) == (by_query ? input_side::query : input_side::pair)) {
+      shape const e = member<F>(in).extents();
+      if (s == shape{0, 0, 0, 0} || !by_query)  // the first with queries; of pairs, which may be shared, the largest extents
+        s = {(std::max)(s.batch, e.batch), (std::max)(s.head, e.head), (std::max)(s.position, e.position), 0};
+    }
+  });
+  if constexpr (!by_query)
+    s.batch = (std::max)(s.batch, in.v.extents().batch), s.head = (std::max)(s.head, in.v.extents().head);
   s.feature = in.v.extents().feature;
   return s;
 }

@@ -15,28 +15,10 @@
 
 namespace attune {
 
-/// What the positions of an input are.
-enum class input_side { query, key, pair, ground };
-constexpr input_side side_of(field f) {
-  switch (f) {
-    case field::q:
-    case field::gate_q:
-    case field::sort_q:
-    case field::position_q:
-    case field::center:
-    case field::spread:
-    case field::output_gate:
-      return input_side::query;
-    case field::scores:
-    case field::gates:
-    case field::bias:
-      return input_side::pair;
-    case field::v0:
-      return input_side::ground;
-    default:
-      return input_side::key;
-  }
-}
+namespace detail {
+constexpr void learn(index_t& member, index_t x) { member = x; }
+constexpr void learn(int&&, index_t) {}  // one feature
+}  // namespace detail
 
 /// Extents of one call.
 struct problem_shape {
@@ -50,49 +32,41 @@ struct problem_shape {
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
   ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const { return {b, h, i, i + offset, queries, keys}; }
 
-  /// The features of an input with queries or keys.
+  /// What has a row for every query: everything but keys.
+  ATTUNE_HD constexpr shape rows(index_t features) const { return {batch, heads, queries, features}; }
+  /// The features of an input.
   ATTUNE_HD constexpr index_t width_of(field f) const {
     switch (f) {
-      case field::q:
-      case field::k:
-        return width;
-      case field::gate_q:
-      case field::gate_k:
-        return gate_width;
-      case field::position_q:
-      case field::position_k:
-        return position_width;
-      case field::center:
-      case field::spread:
-      case field::place:
-        return axes;
-      case field::output_gate:
-        return output_gate_width;
-      case field::v:
-      case field::value_gate:
-        return value_width;
-      default:
-        return 1;
+#define ATTUNE_ROW(name, side, heads_member, features, ...) \
+  case field::name:                                         \
+    return features;
+      ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
+    }
+    return 1;
+  }
+  /// Takes the heads and the features of an input from its extents, where the table says that they are its own.
+  constexpr void learn(field f, shape const& e) {
+    switch (f) {
+#define ATTUNE_ROW(name, side, heads_member, features, ...)                       \
+  case field::name:                                                               \
+    if (input_side::side == input_side::key) detail::learn(heads_member, e.head); \
+    if (width_source(f) == f) detail::learn(features, e.feature);                 \
+    break;
+      ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
     }
   }
-  /// The heads of an input with keys.
+  /// The heads of an input.
   ATTUNE_HD constexpr index_t heads_of(field f) const {
     switch (f) {
-      case field::k:
-        return key_heads;
-      case field::gate_k:
-        return gate_key_heads;
-      case field::sort_k:
-        return sort_key_heads;
-      case field::position_k:
-        return position_key_heads;
-      case field::place:
-        return place_heads;
-      case field::key_bias:
-        return key_bias_heads;
-      default:
-        return value_heads;
+#define ATTUNE_ROW(name, side, heads_member, ...) \
+  case field::name:                               \
+    return heads_member;
+      ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
     }
+    return heads;
   }
 };
 
@@ -113,6 +87,26 @@ template <class T, class View>
 ATTUNE_HD T element(View const& x, row_index at, index_t d) {
   return T(x(at.batch, at.head, at.position, d));
 }
+
+/// One element of a tensor whose axes of extent 1 are shared.
+template <class T, class View>
+ATTUNE_HD T shared_element(View const& x, index_t b, index_t h, index_t i, index_t d) {
+  return detail::element<T>(x, detail::broadcast(x, b, h, i), d);
+}
+
+/// A tensor as if it had these extents but for the features: axes of extent 1 stand still.
+template <class E>
+tensor<E> spread_over(tensor<E> const& x, shape const& all) {
+  shape const e = x.extents();
+  strides s = x.steps();
+  if (e.batch == 1) s.batch = 0;
+  if (e.head == 1) s.head = 0;
+  if (e.position == 1) s.position = 0;
+  return {x.data(), {all.batch, all.head, all.position, e.feature}, s};
+}
+template <class View>
+  requires requires(View const& x, shape const& all) { x.spread_over(all); }
+View spread_over(View const& x, shape const& all) { return x.spread_over(all); }
 
 /// Where v0 of a row starts.
 template <class View>

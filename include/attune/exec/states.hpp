@@ -221,9 +221,9 @@ ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[mayb
                              [[maybe_unused]] Bound const& f, T x, [[maybe_unused]] T const& ground_weight,
                              [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
                              [[maybe_unused]] index_t d) {
-  if constexpr (Op::uses(field::v0)) x = x + ground_weight * element<T>(in.v0, broadcast(in.v0, b, h, i), d);
+  if constexpr (Op::uses(field::v0)) x = x + ground_weight * shared_element<T>(in.v0, b, h, i, d);
   if constexpr (Op::has_output_gate)
-    x = x * f.output_gate.factor(element<T>(in.output_gate, {b, h, i}, p.output_gate_width == 1 ? index_t(0) : d));
+    x = x * f.output_gate.factor(shared_element<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? index_t(0) : d));
   return x;
 }
 /// ... and the numbers that were asked for; `lse` is that of the shifted logits.

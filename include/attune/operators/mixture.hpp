@@ -51,33 +51,7 @@ namespace detail {
 /// The inputs of one operator among those of a mixture.
 template <class Op, class Mixture, class View>
 inputs<Op, View> narrowed(inputs<Mixture, View> const& in) {
-  auto const pick = [&]<field F>() {
-    using wanted = std::remove_cvref_t<decltype(member<F>(std::declval<inputs<Op, View>&>()))>;
-    if constexpr (Op::uses(F))
-      return member<F>(in);
-    else
-      return wanted{};
-  };
-  return {.q = pick.template operator()<field::q>(),
-          .k = pick.template operator()<field::k>(),
-          .v = in.v,
-          .gate_q = pick.template operator()<field::gate_q>(),
-          .gate_k = pick.template operator()<field::gate_k>(),
-          .scores = pick.template operator()<field::scores>(),
-          .gates = pick.template operator()<field::gates>(),
-          .sort_q = pick.template operator()<field::sort_q>(),
-          .sort_k = pick.template operator()<field::sort_k>(),
-          .position_q = pick.template operator()<field::position_q>(),
-          .position_k = pick.template operator()<field::position_k>(),
-          .center = pick.template operator()<field::center>(),
-          .spread = pick.template operator()<field::spread>(),
-          .place = pick.template operator()<field::place>(),
-          .bias = pick.template operator()<field::bias>(),
-          .key_bias = pick.template operator()<field::key_bias>(),
-          .value_gate = pick.template operator()<field::value_gate>(),
-          .output_gate = pick.template operator()<field::output_gate>(),
-          .v0 = pick.template operator()<field::v0>(),
-          .offset = in.offset};
+  return make_inputs<Op, View>([&]<field F>() { return member<F>(in); }, in.offset);
 }
 
 template <class Op, class Mixture, class T>

@@ -11,31 +11,9 @@
 #include <type_traits>
 
 #include <attune/config.hpp>
+#include <attune/policies/fields.hpp>
 
 namespace attune {
-
-/// Every input tensor an operator can have.
-enum class field {
-  q,
-  k,
-  v,
-  gate_q,
-  gate_k,
-  scores,
-  gates,
-  sort_q,
-  sort_k,
-  position_q,
-  position_k,
-  center,
-  spread,
-  place,
-  bias,
-  key_bias,
-  value_gate,
-  output_gate,
-  v0
-};
 
 namespace contraction {
 

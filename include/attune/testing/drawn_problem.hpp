@@ -122,7 +122,7 @@ class drawn_problem {
     return [&]<int... F>(std::integer_sequence<int, F...>) {
       return all{take.template operator()<static_cast<field>(F)>()..., offset_};
     }
-    (std::make_integer_sequence<int, static_cast<int>(field::v0) + 1>{});
+    (std::make_integer_sequence<int, int(field_count)>{});
   }
   template <class View>
   attune::cotangents<Op, View> cotangents() const {
@@ -186,7 +186,7 @@ class drawn_problem {
     }
   }
 
-  std::array<detail::drawn_tensor, std::size_t(field::v0) + 1> fields_;
+  std::array<detail::drawn_tensor, field_count> fields_;
   detail::drawn_tensor out_, lse_, ground_weight_;
   std::optional<index_t> offset_;
 };

@@ -37,8 +37,8 @@ namespace attune::testing {
 /// The bounds of the gradients by the inputs, row-major; empty where the operator does not use a field.
 struct gradient_bounds {
   problem_shape extents;
-  std::array<std::vector<bounded_number>, std::size_t(field::v0) + 1> fields;
-  std::array<shape, std::size_t(field::v0) + 1> shapes;
+  std::array<std::vector<bounded_number>, field_count> fields;
+  std::array<shape, field_count> shapes;
 
   std::vector<bounded_number> const& of(field f) const { return fields[std::size_t(f)]; }
 };

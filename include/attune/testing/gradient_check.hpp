@@ -120,7 +120,7 @@ void for_each_gradient(dense_gradients<T> const& g, Visit const& visit) {
   auto const unless_empty = [&](std::string const& name, gradient_array<T> const& x) {
     if (!x.values.empty()) visit(name, x);
   };
-  for (int f = 0; f <= int(field::v0); ++f) unless_empty(std::string("input ") + name_of(field(f)), g.of(field(f)));
+  for (int f = 0; f < int(field_count); ++f) unless_empty(std::string("input ") + name_of(field(f)), g.of(field(f)));
   for (auto const& p : g.parameters) {
     visit("parameter " + p.path, p.values);
     unless_empty("parameter " + p.path + ".x", p.x);

@@ -26,12 +26,18 @@ namespace exec_cpu {
 /// What the backward pass of an operator asks of its tasks.
 template <class Tile, class Op, class Call>
 gradient_needs needs_of(Call const& c) {
-  gradient_needs needs{.p = c.p, .sides = {}, .slots = c.slots, .tables = {}};
+  gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .slots = c.slots, .tables = {}};
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == input_side::key) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
   });
   for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at);
   if constexpr (Op::uses(field::v0)) needs.ground_value = c.in.v0.extents();
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || F == field::output_gate)) {
+      shape const e = member<F>(c.in).extents();
+      if (!(e == c.p.rows(e.feature))) needs.shared.push_back(F);
+    }
+  });
   needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
   needs.resident = Tile::tiles_of_task * Tile::resident_scratch(c.p);
   needs.scratch = Tile::block_scratch(c.p);
@@ -78,13 +84,14 @@ class gradient_rows {
     row<T> const r = attune::detail::any_query_row<T>(p, b, h);
     auto const gate = c_.op.value_gate.bind(moving_row<D>(r, c_.slots.data() + first_slot, slots::value_gate, 1));
     index_t const head = p.group(h, p.value_heads);
+    auto const gates = attune::detail::spread_over(c_.in.value_gate, c_.in.v.extents());
     for (index_t j = 0; j < p.keys; ++j) {
       T* const by_value = to.rows(field::v).at(j);
       T* const by_gate = to.rows(field::value_gate).at(j);
       for (index_t d = 0; d < p.value_width; ++d) {
         T const grown = by_value[d];
         if (grown == T(0)) continue;
-        D const f = gate.factor(D::variable(c_.in.value_gate(b, head, j, d), 0));
+        D const f = gate.factor(D::variable(gates(b, head, j, d), 0));
         T const gain = grown * c_.in.v(b, head, j, d);
         by_value[d] = grown * f.value;
         by_gate[d] = gain * f.tangent[0];

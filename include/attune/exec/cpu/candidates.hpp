@@ -286,7 +286,8 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     index_t const head = p_->group(h_, p_->value_heads);
     T v = in.v(b_, head, j, d);
     if constexpr (Op::has_value_gate)
-      v *= op_->value_gate.bind(attune::detail::any_query_row<T>(*p_, b_, h_)).factor(in.value_gate(b_, head, j, d));
+      v *= op_->value_gate.bind(attune::detail::any_query_row<T>(*p_, b_, h_))
+               .factor(attune::detail::shared_element<T>(in.value_gate, b_, head, j, d));
     return v;
   }
 

@@ -323,7 +323,8 @@ template <class T, class Arch, field Pairs>
 struct given_pairs_contractor : unprepared_contractor<T> {
   template <class In, class Owner>
   static void run(T* to, T const*, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T*) {
-    pack_pairs<tiling<T, Arch>::queries>(to, member<Pairs>(in), at.b, at.h, at.first, block.first, block.n);
+    tensor<T const> const pairs = attune::detail::spread_over(member<Pairs>(in), at.p->rows(at.p->keys));
+    pack_pairs<tiling<T, Arch>::queries>(to, pairs, at.b, at.h, at.first, block.first, block.n);
   }
 };
 

@@ -275,7 +275,7 @@ template <class T, class Arch, field F>
 struct decode_given_pairs : decode_contractor_base {
   template <class In, class Owner>
   static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    auto const& pairs = member<F>(in);
+    auto const pairs = attune::detail::spread_over(member<F>(in), at.p->rows(at.p->keys));
     index_t const step = pairs.steps().feature;
     fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
       T const* const row = pairs.row(at.b, at.head_of(r), at.query_of(r)) + block.first * step;

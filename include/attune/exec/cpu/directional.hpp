@@ -160,7 +160,10 @@ class directional_tile : public logit_tile<T, Arch, Op> {
         }
         if constexpr (Op::has_output_gate) {
           index_t const column = p_->output_gate_width == 1 ? 0 : d;
-          auto const read = [&](tensor<T const> const& x) { return x.absent() ? T(0) : x(b_, h_, i, column); };
+          auto const at_row = attune::detail::broadcast(call_->in.output_gate, b_, h_, i);
+          auto const read = [&](tensor<T const> const& x) {
+            return x.absent() ? T(0) : attune::detail::element<T>(x, at_row, column);
+          };
           out = out * output_factor(l, made<S>(read(call_->in.output_gate), read(call_->along.output_gate)));
         }
         to.out(b_, h_, i, d) = out.value;
@@ -315,8 +318,9 @@ void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape
   index_t const head = p.group(h, p.value_heads), width = p.value_width;
   auto const gate = op.value_gate.bind(attune::detail::any_query_row<D>(p, b, h, numbers));
   auto const read = [&](tensor<T const> const& value, tensor<T const> const& along, index_t j, index_t d) {
-    D x(value(b, head, j, d));
-    if (!along.absent()) x.tangent[0] = along(b, head, j, d);
+    auto const at = attune::detail::broadcast(value, b, head, j);
+    D x(attune::detail::element<T>(value, at, d));
+    if (!along.absent()) x.tangent[0] = attune::detail::element<T>(along, at, d);
     return x;
   };
   for (index_t j = 0; j < n; ++j)

@@ -99,6 +99,16 @@ class float8_view {
     return has_codes() ? float(codes_(b, h, i, d)) * scale(h) : float(plain_(b, h, i, d));
   }
 
+  /// As attune::detail::spread_over a tensor.
+  float8_view spread_over(shape const& all) const {
+    float8_view to = *this;
+    if (has_codes())
+      to.codes_ = attune::detail::spread_over(codes_, all);
+    else
+      to.plain_ = attune::detail::spread_over(plain_, all);
+    to.extents_ = {all.batch, all.head, all.position, extents_.feature};
+    return to;
+  }
   /// Makes floats of rows, as exec_cpu::widened does of a tensor's.
   static constexpr bool is_converted_by_itself = true;
   tensor<float const> widened(float* to, index_t b, index_t head, index_t last_head, index_t first, index_t n) const {
@@ -222,7 +232,7 @@ class converted_keys {
   inputs<Op, View> const* from_;
   inputs_type in_;
   problem_shape const* p_;
-  std::array<std::vector<float>, index_of(field::v0) + 1> rows_;
+  std::array<std::vector<float>, field_count> rows_;
 };
 
 template <class E, class T, class Arch>

@@ -35,6 +35,7 @@ struct key_side {
 struct gradient_needs {
   problem_shape p;
   std::vector<key_side> sides;
+  std::vector<field> shared;            ///< inputs with a row per query that several tasks read
   std::vector<parameter const*> slots;  ///< in the order of listed_parameters
   std::vector<table const*> tables;
   shape ground_value{0, 0, 0, 0};     ///< of v0; without elements if there is none
@@ -63,6 +64,7 @@ class gradient_tasks {
     for (auto const* slot : needs_.slots) total_.parameters.emplace_back(slot->extents());
     for (auto const* x : needs_.tables) total_.tables.emplace_back(x->extents());
     total_.ground_value = gradient_array<double>(needs_.ground_value);
+    for (field const f : needs_.shared) total_.inputs.push_back({f, gradient_array<double>(to.of(f).extents)});
   }
 
   /// All tasks of the heads for which runs(h).
@@ -93,6 +95,7 @@ class gradient_tasks {
     for (std::size_t n = 0; n < total_.parameters.size(); ++n) round_to(total_.parameters[n], to_.parameters[n].values);
     for (std::size_t n = 0; n < total_.tables.size(); ++n) round_to(total_.tables[n], to_.tables[n].values);
     round_to(total_.ground_value, to_.of(field::v0));
+    for (auto const& x : total_.inputs) round_to(x.sums, to_.of(x.of));
   }
 
  private:
@@ -121,6 +124,7 @@ class gradient_tasks {
     for (auto const* slot : needs_.slots) s.parameters.push_back(own(slot->extents(), rows));
     for (auto const* x : needs_.tables) s.tables.push_back(own(x->extents(), x->rows()));
     if (needs_.ground_value.size() != 0) s.ground_value = own(needs_.ground_value, rows);
+    for (auto const& x : total_.inputs) s.inputs.push_back({x.of, own(x.sums.extents, rows)});
     return s;
   }
   /// Where a task puts what it learns.
@@ -141,6 +145,7 @@ class gradient_tasks {
       sinks.keys[std::size_t(side.of)] = {rows, step};
       own += size;
     }
+    sinks.first = first;
     sinks.distances.assign(std::size_t(needs_.distance_sums * (p_.queries + p_.keys)), 0.0);
     return sinks;
   }
@@ -153,6 +158,7 @@ class gradient_tasks {
     for (std::size_t n = 0; n < s.parameters.size(); ++n) add_rows(s.parameters[n], total_.parameters[n], b, h, first);
     for (std::size_t n = 0; n < s.tables.size(); ++n) add_rows(s.tables[n], total_.tables[n], b, h, 0);
     add_rows(s.ground_value, total_.ground_value, b, h, first);
+    for (std::size_t n = 0; n < s.inputs.size(); ++n) add_rows(s.inputs[n].sums, total_.inputs[n].sums, b, h, first);
   }
   ATTUNE_NOINLINE static void add_rows(gradient_array<double> const& from, gradient_array<double>& to, index_t b, index_t h,
                                        index_t first) {

@@ -190,9 +190,13 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
       auto const gate = op_->output_gate.bind(moving_row<D>(r, call_->slots.data() + first_slot, slots::output_gate, 1));
       for (index_t d = 0; d < p_->value_width; ++d) {
         index_t const column = p_->output_gate_width == 1 ? 0 : d;
-        D const f = gate.factor(D::variable(call_->in.output_gate(b_, h_, i, column), 0));
+        auto const& gates = call_->in.output_gate;
+        D const f = gate.factor(D::variable(attune::detail::shared_element<T>(gates, b_, h_, i, column), 0));
         T const gain = call_->d.out(b_, h_, i, d) * out(l, d);
-        to.to->of(field::output_gate)(b_, h_, i, column) += gain * f.tangent[0];
+        if (gradient_array<double>* const shared = to.shared(field::output_gate))
+          (*shared)(0, 0, i - first_of_task, column) += double(gain * f.tangent[0]);
+        else
+          to.to->of(field::output_gate)(b_, h_, i, column) += gain * f.tangent[0];
         for (int s = 0; s < slots::output_gate; ++s)
           to.sums->parameters[std::size_t(first_slot + s)](0, 0, i - first_of_task, 0) +=
               double(attune::detail::chained(gain, f.tangent[1 + s]));

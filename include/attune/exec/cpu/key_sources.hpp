@@ -145,7 +145,7 @@ class stored_keys {
   Base base_;
   stored_block<Op, E> in_;
   problem_shape const* p_;
-  std::array<std::vector<float>, index_of(field::v0) + 1> rows_;
+  std::array<std::vector<float>, field_count> rows_;
 };
 
 }  // namespace attune::exec_cpu

@@ -77,12 +77,12 @@ class logit_tile {
     if constexpr (Op::has_value_gate) {
       index_t const head = p.group(h, p.value_heads), width = p.value_width;
       auto const gate = op.value_gate.bind(attune::detail::any_query_row<batch>(p, b, h));
+      auto const gates = attune::detail::spread_over(in.value_gate, in.v.extents());
       for (index_t j = 0; j < n; ++j)
         for (index_t d = 0; d < width; d += lanes) {
           alignas(64) T v[lanes] = {}, x[lanes] = {};
           index_t const some = (std::min)(index_t(lanes), width - d);
-          for (index_t l = 0; l < some; ++l)
-            v[l] = in.v(b, head, first + j, d + l), x[l] = in.value_gate(b, head, first + j, d + l);
+          for (index_t l = 0; l < some; ++l) v[l] = in.v(b, head, first + j, d + l), x[l] = gates(b, head, first + j, d + l);
           (batch::load_aligned(v) * gate.factor(batch::load_aligned(x))).store_aligned(v);
           std::copy_n(v, some, to + j * width + d);
         }
@@ -249,7 +249,7 @@ class logit_tile {
       return nullptr;
     } else {
       T* const to = scratch + buffers * pair_buffer + rows_scratch(*p_) + 2 * padded<T>(block * p_->value_width);
-      pack_queries<queries>(to, in.output_gate, b_, h_, first_query_);
+      pack_queries<queries>(to, attune::detail::spread_over(in.output_gate, p_->rows(1)), b_, h_, first_query_);
       for (index_t d = 0; d < p_->output_gate_width; ++d)
         for (int v = 0; v < vectors; ++v) {
           T* const at = to + d * queries + v * lanes;

@@ -27,27 +27,39 @@ struct key_rows {
   T* at(index_t j) const { return data + j * step; }
 };
 
-/// What all rows of a task add to: numbers of a policy, and tables.
+/// What all rows of a task add to: numbers of a policy, tables, and inputs that tasks share.
 struct shared_sums {
+  struct shared_input {
+    field of;
+    gradient_array<double> sums;  ///< (1, 1, queries of the task or 1, features); of all tasks: the extents of the input
+  };
   std::vector<gradient_array<double>> parameters, tables;
   gradient_array<double> ground_value;
+  std::vector<shared_input> inputs;
 };
 
 /// Where the gradients of one task, one head of it, go.
 template <class T>
 struct gradient_sinks {
   dense_gradients<T>* to;  ///< query sides and given pairs: rows that only this task writes
-  std::array<key_rows<T>, std::size_t(field::v0) + 1> keys;
+  std::array<key_rows<T>, field_count> keys;
   shared_sums* sums;
   std::vector<table const*> const* tables;  ///< whose sums these are
   std::vector<double> distances;            ///< one per contraction and value of i + offset - j, for pulls that want them
+  index_t first = 0;                        ///< the first query of the task
   /// Whether the keys of the block at hand hold neither NaN nor infinity, by field: tiles share a block.
   struct {
     index_t first = -1, n = 0;
     bool finite = false;
-  } checked[std::size_t(field::v0) + 1] = {};
+  } checked[field_count] = {};
 
   key_rows<T> const& rows(field f) const { return keys[std::size_t(f)]; }
+  /// The sums of an input with a row per query that tasks share; null where each writes rows of its own.
+  gradient_array<double>* shared(field f) const {
+    for (auto& x : sums->inputs)
+      if (x.of == f) return &x.sums;
+    return nullptr;
+  }
   gradient_array<double>& sum_of(table const& x) const {
     auto const n = std::size_t(std::find(tables->begin(), tables->end(), &x) - tables->begin());
     return sums->tables[n];
@@ -448,16 +460,23 @@ struct puller<contraction::fourier, T, Arch> : distance_puller<T, Arch> {
   }
 };
 
-/// Pairs that the caller computed: their gradient is one number per pair, in the caller's order.
+/// Pairs that the caller computed: their gradient is one number per pair, in the caller's order; summed where the caller shares them.
 template <class T, class Arch, field F>
 struct given_pairs_puller : plain_puller<T> {
   template <class In, class Owner>
   static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const&, key_block_place const& b, T*,
                    gradient_sinks<T>& to) {
-    constexpr index_t queries = tiling<T, Arch>::queries;
+    if (gradient_array<double>* const sums = to.shared(F))
+      return add(ds, t, b, [&](index_t l) { return &(*sums)(0, 0, t.place.first - to.first + l, b.first); });
+    add(ds, t, b, [&](index_t l) { return &to.to->of(F)(t.place.b, t.place.h, t.place.first + l, b.first); });
+  }
+
+ private:
+  template <class Row>
+  static void add(T const* ds, pulled_tile<T> const& t, key_block_place const& b, Row const& row_of) {
     for (index_t l = 0; l < t.count; ++l) {
-      T* const row = &to.to->of(F)(t.place.b, t.place.h, t.place.first + l, 0) + b.first;
-      for (index_t j = 0; j < b.n; ++j) row[j] += ds[j * queries + l];
+      auto* const row = row_of(l);
+      for (index_t j = 0; j < b.n; ++j) row[j] += ds[j * tiling<T, Arch>::queries + l];
     }
   }
 };

@@ -333,7 +333,8 @@ struct given_pairs_pusher : plain_pusher<T> {
     if (member<F>(c.along).absent())
       std::fill_n(to, b.n * queries, T(0));
     else
-      pack_pairs<queries>(to, member<F>(c.along), at.b, at.h, at.first, b.first, b.n);
+      pack_pairs<queries>(to, attune::detail::spread_over(member<F>(c.along), at.p->rows(at.p->keys)), at.b, at.h, at.first,
+                          b.first, b.n);
   }
 };
 template <class T, class Arch>

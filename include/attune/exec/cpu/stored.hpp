@@ -94,8 +94,11 @@ class stored_run {
   wide_inputs widen(Wanted const& wanted, float* to, index_t b, index_t h, index_t first, index_t n) const {
     return make_inputs<Op, view>(
         [&]<field F>() {
-          auto const& x = member<F>(in_);
-          if (!wanted(F)) return unread(x);
+          auto const& given = member<F>(in_);
+          if (!wanted(F)) return unread(given);
+          auto const x = F == field::value_gate    ? attune::detail::spread_over(given, in_.v.extents())
+                         : F == field::output_gate ? attune::detail::spread_over(given, p_.rows(1))
+                                                   : given;
           float* const rows = to;
           to += tile::room(p_, F);
           index_t const head = side_of(F) == input_side::query ? h : p_.group(h, p_.heads_of(F));

@@ -44,7 +44,7 @@ class widened_resident {
     return {to.data(), e};
   }
 
-  std::array<std::vector<float>, static_cast<std::size_t>(field::v0) + 1> memory_;
+  std::array<std::vector<float>, field_count> memory_;
   inputs<Op, tensor<float const>> in_;
 };
 

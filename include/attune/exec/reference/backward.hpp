@@ -104,7 +104,7 @@ class row_pullback {
           if (!outside_support(w, n)) out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
-        D const factor = moving.output_gate.factor(D::variable(read<T>(in_.output_gate, b_, h_, i_, at), 0));
+        D const factor = moving.output_gate.factor(D::variable(read_shared<T>(in_.output_gate, b_, h_, i_, at), 0));
         to_.add(field::output_gate, b_, h_, i_, at, T(given * out * factor.tangent[0]));
         by_factor(T(given * out), factor);
         by_out_[std::size_t(c)] = given * factor.value;
@@ -289,16 +289,13 @@ class row_pullback {
     for (int s = 0; s < parameters; ++s)
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + chained(gain, factor.tangent[first_parameter + s]);
   }
-  T ground_value(index_t c) const {
-    row_index const at = broadcast(in_.v0, b_, h_, i_);
-    return read<T>(in_.v0, at.batch, at.head, at.position, c);
-  }
+  T ground_value(index_t c) const { return read_shared<T>(in_.v0, b_, h_, i_, c); }
   template <class Bound>
   void pull_value(Bound const& f, T const& weight, index_t j) {
     for (index_t c = 0; c < p_.value_width; ++c) {
       T const move = weight * by_out_[std::size_t(c)];
       if constexpr (Op::has_value_gate) {
-        D const factor = f.value_gate.factor(D::variable(read<T>(in_.value_gate, b_, v_head_, j, c), 0));
+        D const factor = f.value_gate.factor(D::variable(read_shared<T>(in_.value_gate, b_, v_head_, j, c), 0));
         to_.add(field::v, b_, v_head_, j, c, T(move * factor.value));
         to_.add(field::value_gate, b_, v_head_, j, c, T(move * read<T>(in_.v, b_, v_head_, j, c) * factor.tangent[0]));
         by_factor(T(move * read<T>(in_.v, b_, v_head_, j, c)), factor);

@@ -31,6 +31,13 @@ D read(tangent_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
   return read_dual<typename D::value_type>(x, b, h, i, d);
 }
 
+/// The same where axes of extent 1 are shared.
+template <class T, class View>
+T read_shared(View const& x, index_t b, index_t h, index_t i, index_t d) {
+  row_index const at = broadcast(x, b, h, i);
+  return read<T>(x, at.batch, at.head, at.position, d);
+}
+
 /// Reads the contractions of an operator.
 template <class T, class Op, class View>
 struct reference_contraction {
@@ -134,7 +141,7 @@ struct reference_contraction {
   }
   template <class Owner>
   T value(contraction::given_bias, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
-    return read<T>(in.bias, b, h, i, j);
+    return read_shared<T>(in.bias, b, h, i, j);
   }
   template <class Owner>
   T value(contraction::given_key_bias, Owner const&, index_t b, index_t h, index_t, index_t j) const {
@@ -142,11 +149,11 @@ struct reference_contraction {
   }
   template <class Owner>
   T value(contraction::given_scores, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
-    return read<T>(in.scores, b, h, i, j);
+    return read_shared<T>(in.scores, b, h, i, j);
   }
   template <class Owner>
   T value(contraction::given_gates, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
-    return read<T>(in.gates, b, h, i, j);
+    return read_shared<T>(in.gates, b, h, i, j);
   }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------------

@@ -88,9 +88,8 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
         to.out(slot, d) = to.out(slot, d) + w * gated_value<T>(in, f, b, v_head, j, d);
   }
   if constexpr (Op::uses(field::v0)) {
-    row_index const at = broadcast(in.v0, b, h, i);
     for (index_t d = 0; d < p.value_width; ++d)
-      to.out(slot, d) = to.out(slot, d) + done.ground_weight * read<T>(in.v0, at.batch, at.head, at.position, d);
+      to.out(slot, d) = to.out(slot, d) + done.ground_weight * read_shared<T>(in.v0, b, h, i, d);
   }
   if constexpr (Op::has_output_gate)
     for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) * output_factor<T>(in, p, f, b, h, i, d);

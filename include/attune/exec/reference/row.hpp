@@ -132,7 +132,7 @@ template <class T, class Op, class View, class Bound>
 T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index_t b, index_t v_head, index_t j, index_t d) {
   T const v = read<T>(in.v, b, v_head, j, d);
   if constexpr (Op::has_value_gate)
-    return v * f.value_gate.factor(read<T>(in.value_gate, b, v_head, j, d));
+    return v * f.value_gate.factor(read_shared<T>(in.value_gate, b, v_head, j, d));
   else
     return v;
 }
@@ -143,7 +143,7 @@ T output_factor([[maybe_unused]] inputs<Op, View> const& in, [[maybe_unused]] pr
                 [[maybe_unused]] Bound const& f, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
                 [[maybe_unused]] index_t i, [[maybe_unused]] index_t d) {
   if constexpr (Op::has_output_gate)
-    return f.output_gate.factor(read<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? 0 : d));
+    return f.output_gate.factor(read_shared<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? 0 : d));
   else
     return T(1);
 }

@@ -57,7 +57,7 @@ class gradient_run {
     values(to);
     if constexpr (Op::has_output_gate)
       if (given())
-        with(to.of(field::output_gate), [&](tensor<T> const& g) {
+        with_all(to.of(field::output_gate), rows_of(p_.output_gate_width), [&](tensor<T> const& g) {
           for_each_task(exec_, rows, output_gate_program<T, Op>{call_, d_.out, g});
         });
     if constexpr (Op::uses(field::v0)) {
@@ -98,6 +98,17 @@ class gradient_run {
       to.values = there.copied();
     }
   }
+  /// The same of an input that tasks may share: they write to a tensor of extents `all`, whose sums are the gradient.
+  template <class Run>
+  void with_all(gradient_array<T>& to, shape const& all, Run const& run) const {
+    with(to, [&](tensor<T> const& g) {
+      if (g.extents() == all) return run(g);
+      memory own(exec_, all.size());
+      tensor<T> const whole(own.data(), all);
+      run(whole);
+      sum(whole, g);
+    });
+  }
   /// In two steps, over queries and over heads and batches: a number shared by all rows is no single long loop.
   void sum(tensor<T> const& of_rows, tensor<T> const& to) const {
     shape const e = to.extents(), some{of_rows.extents().batch, of_rows.extents().head, e.position, e.feature};
@@ -112,7 +123,7 @@ class gradient_run {
     if constexpr (any || parameters > 0) {
       auto const with_field = [&]<field F>(auto const& then) {
         if constexpr (Op::uses(F))
-          with(to.of(F), then);
+          with_all(to.of(F), rows_of(p_.keys), then);
         else
           then(tensor<T>());
       };
@@ -128,7 +139,9 @@ class gradient_run {
   void values(dense_gradients<T>& to) const {
     with(to.of(field::v), [&](tensor<T> const& v) {
       if constexpr (Op::has_value_gate)
-        with(to.of(field::value_gate), [&](tensor<T> const& gate) { launch(value_program<T, Op>{call_, v, gate}); });
+        with_all(to.of(field::value_gate), to.of(field::v).extents, [&](tensor<T> const& gate) {
+          launch(value_program<T, Op>{call_, v, gate});
+        });
       else
         launch(value_program<T, Op>{call_, v, {}});
     });

@@ -24,8 +24,8 @@ struct open_gate_program {
     auto const f = at.op.bind(pairs.facts());
     for (index_t d = 0; d < at.p.value_width; ++d)
       to(t.b, t.h, t.i, d) =
-          given(t.b, t.h, t.i, d) *
-          f.output_gate.factor(T(at.in.output_gate(t.b, t.h, t.i, at.p.output_gate_width == 1 ? index_t(0) : d)));
+          given(t.b, t.h, t.i, d) * f.output_gate.factor(attune::detail::shared_element<T>(
+                                        at.in.output_gate, t.b, t.h, t.i, at.p.output_gate_width == 1 ? index_t(0) : d));
   }
 };
 
@@ -55,9 +55,9 @@ struct output_gate_program {
         if (d >= p.value_width) continue;
         T out = done.out.x[n_d];
         if constexpr (Op::uses(field::v0))
-          out = out + done.ground_weight *
-                          attune::detail::element<T>(call.at.in.v0, attune::detail::broadcast(call.at.in.v0, t.b, t.h, t.i), d);
-        D const factor = gate.factor(D::variable(T(call.at.in.output_gate(t.b, t.h, t.i, at)), 0));
+          out = out + done.ground_weight * attune::detail::shared_element<T>(call.at.in.v0, t.b, t.h, t.i, d);
+        D const factor =
+            gate.factor(D::variable(attune::detail::shared_element<T>(call.at.in.output_gate, t.b, t.h, t.i, at), 0));
         T const gain = given(t.b, t.h, t.i, d) * out;
         T& sum = to(t.b, t.h, t.i, at);
         sum = sum + gain * factor.tangent[0];
@@ -105,7 +105,8 @@ struct pairs_program {
     using D = typename Row::D;
     index_t const head = call.at.p.group(t.h, call.at.p.value_heads);
     for (index_t d = 0; d < call.at.p.value_width && !call.by_out.absent(); ++d) {
-      D const factor = row.moving.value_gate.factor(D::variable(T(call.at.in.value_gate(t.b, head, j, d)), 0));
+      D const factor = row.moving.value_gate.factor(
+          D::variable(attune::detail::shared_element<T>(call.at.in.value_gate, t.b, head, j, d), 0));
       T const gain = weight * call.by_out(t.b, t.h, t.i, d) * T(call.at.in.v(t.b, head, j, d));
       for (int s = 0; s < Row::parameters; ++s) sum[s] = sum[s] + attune::detail::chained(gain, factor.tangent[Row::first + s]);
     }
@@ -264,7 +265,8 @@ struct value_program {
         if constexpr (Op::has_value_gate) {
           using D = dual<T, 1>;
           auto const moving = call.at.op.value_gate.bind(lifted(attune::detail::row_of_count<T>(p, 0, t.b, h, i), lift<D>{}));
-          D const factor = moving.factor(D::variable(T(call.at.in.value_gate(t.b, t.g, t.j, at)), 0));
+          D const factor =
+              moving.factor(D::variable(attune::detail::shared_element<T>(call.at.in.value_gate, t.b, t.g, t.j, at), 0));
           by_value.x[d] = by_value.x[d] + move * factor.value;
           by_gate.x[d] = by_gate.x[d] + move * T(call.at.in.v(t.b, t.g, t.j, at)) * factor.tangent[0];
         } else {

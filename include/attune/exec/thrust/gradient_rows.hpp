@@ -200,8 +200,7 @@ struct record_program {
     if constexpr (Op::uses(field::v0))
       for (index_t d = 0; d < call.at.p.value_width && !call.by_out.absent(); ++d)
         gain = gain + call.by_out(pairs.b, pairs.h, pairs.i, d) *
-                          attune::detail::element<T>(call.at.in.v0,
-                                                     attune::detail::broadcast(call.at.in.v0, pairs.b, pairs.h, pairs.i), d);
+                          attune::detail::shared_element<T>(call.at.in.v0, pairs.b, pairs.h, pairs.i, d);
     return gain;
   }
 };

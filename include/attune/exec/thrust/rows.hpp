@@ -107,7 +107,8 @@ struct row_pairs {
       index_t const head = at.p.group(h, at.p.heads_of(Operand::of));
       return [x = features(member<Operand::of>(at.in), b, head, j, first)](index_t d) { return T(x[d]); };
     } else if constexpr (Operand::side == operand_side::pair) {
-      return [x = T(member<Operand::of>(at.in)(b, h, i, j))](index_t) { return x; };
+      auto const& given = member<Operand::of>(at.in);
+      return [x = attune::detail::shared_element<T>(given, b, h, i, j)](index_t) { return x; };
     } else if constexpr (Operand::side == operand_side::table) {
       return [this, &owner, j, first](index_t d) {
         return lift<T>{}.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, j, first + d),
@@ -171,12 +172,14 @@ struct row_pairs {
   ATTUNE_HD auto values([[maybe_unused]] bound const& f, index_t j, index_t first) const {
     index_t const head = at.p.group(h, at.p.value_heads);
     features const v(at.in.v, b, head, j, first);
-    if constexpr (Op::has_value_gate)
-      return [v, gate = features(at.in.value_gate, b, head, j, first), &f](index_t d) {
+    if constexpr (Op::has_value_gate) {
+      auto const shared = attune::detail::broadcast(at.in.value_gate, b, head, j);
+      return [v, gate = features(at.in.value_gate, shared.batch, shared.head, j, first), &f](index_t d) {
         return v[d] * f.value_gate.factor(T(gate[d]));
       };
-    else
+    } else {
       return [v](index_t d) { return v[d]; };
+    }
   }
 
   /// Calls visit(j) for every visible key, in ascending order.

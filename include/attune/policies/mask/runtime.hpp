@@ -20,7 +20,7 @@ struct runtime {
   /// One interval per row, shape (1 or B, 1 or H, Lq); null: all keys.
   key_interval const* hulls = nullptr;
   shape hull_shape{1, 1, 0, 1};
-  /// Visibility inside the hull, shape (1 or B, 1 or H, Lq, Lk); null: all keys of the hull.
+  /// Visibility inside the hull, shape (1 or B, 1 or H, 1 or Lq, Lk); null: all keys of the hull.
   unsigned char const* visible = nullptr;
   shape visible_shape{1, 1, 0, 0};
 
@@ -33,7 +33,8 @@ struct runtime {
     if (visible == nullptr) return k;
     unsigned char const* line =
         visible +
-        ((pick(visible_shape.batch, r.batch) * visible_shape.head + pick(visible_shape.head, r.head)) * r.queries + r.query) *
+        ((pick(visible_shape.batch, r.batch) * visible_shape.head + pick(visible_shape.head, r.head)) * visible_shape.position +
+         pick(visible_shape.position, r.query)) *
             r.keys;
     while (k.first < k.last && line[k.first] == 0) ++k.first;
     index_t e = k.first;
@@ -41,15 +42,14 @@ struct runtime {
     return {k.first, e};
   }
   void check(mask_shape const& s) const {
-    auto fits = [&](shape const& x) {
-      return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads) && x.position == s.queries;
-    };
-    if (hulls != nullptr && !fits(hull_shape))
+    auto fits = [&](shape const& x) { return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads); };
+    if (hulls != nullptr && (!fits(hull_shape) || hull_shape.position != s.queries))
       throw error("mask::runtime", "the array of hulls", attune::detail::text("shape ", to_string(hull_shape)),
                   attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", ", s.queries, ", 1)"));
-    if (visible != nullptr && (!fits(visible_shape) || visible_shape.feature != s.keys))
+    if (visible != nullptr && (!fits(visible_shape) || (visible_shape.position != 1 && visible_shape.position != s.queries) ||
+                               visible_shape.feature != s.keys))
       throw error("mask::runtime", "visible", attune::detail::text("shape ", to_string(visible_shape)),
-                  attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", ", s.queries, ", ", s.keys, ")"));
+                  attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", 1 or ", s.queries, ", ", s.keys, ")"));
   }
 
  private:

@@ -27,7 +27,7 @@ static_assert(exec_cpu::multiplies_bf16);
 /// Rounds a problem's numbers to bf16 in both of its storages.
 template <class Op>
 void round_to_bf16(problem<Op>& p) {
-  for (int f = 0; f <= int(field::v0); ++f)
+  for (int f = 0; f < int(field_count); ++f)
     p.change(field(f), [](double x, index_t, index_t, index_t) { return double(float(bfloat16(float(x)))); });
 }
 
@@ -36,7 +36,7 @@ template <class Op>
 class stored_problem {
  public:
   explicit stored_problem(problem<Op> const& p, index_t apart = 1) : apart_(apart) {
-    memory_.resize(std::size_t(field::v0) + 1);
+    memory_.resize(field_count);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
         auto const& from = p.of(F);
@@ -59,7 +59,7 @@ class stored_problem {
  private:
   index_t apart_;
   std::vector<std::vector<bfloat16>> memory_;
-  shape extents_[std::size_t(field::v0) + 1]{};
+  shape extents_[field_count]{};
 };
 
 template <class Op>

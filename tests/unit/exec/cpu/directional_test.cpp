@@ -74,7 +74,7 @@ inputs<Op, View> inputs_from(Make const& make) {
   return [&]<int... F>(std::integer_sequence<int, F...>) {
     return inputs<Op, View>{take.template operator()<static_cast<field>(F)>()..., {}};
   }
-  (std::make_integer_sequence<int, static_cast<int>(field::v0) + 1>{});
+  (std::make_integer_sequence<int, int(field_count)>{});
 }
 
 bool same_bits(directional_result<double> const& a, directional_result<double> const& b) {

@@ -40,7 +40,7 @@ class paged_problem {
     auto const in = p.template inputs<tensor<double const>>();
     index_t const batch = p.e.batch, each = (p.e.keys + size - 1) / size, pages = 2 * batch * each + 3;
     for (index_t n = 0; n < batch * each; ++n) numbers.push_back(std::int32_t(pages - 2 - 2 * n));
-    caches_.resize(std::size_t(field::v0) + 1);
+    caches_.resize(field_count);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
         tensor<double const> const from = member<F>(in);
@@ -190,7 +190,7 @@ void check_stored(Op op, index_t page, index_t key_heads = 2, index_t value_head
     table_mask const mask(kind, e);
     op.mask = mask.mask();
     problem<Op> p(e, random);
-    for (int f = 0; f <= int(field::v0); ++f)
+    for (int f = 0; f < int(field_count); ++f)
       p.change(field(f), [](double x, index_t, index_t, index_t) { return double(float(S(float(x)))); });
     auto const wide = decoded<float>(op, p.template inputs<tensor<float const>>(), p.extents());
     written<float, S> rounded{{}, wide.lse, wide.ground_weight};

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   ATTUNE_FIELDS(ROW)      calls ROW(name, side, heads, features, extents, superfluous, missing) for every input that an operator can have
+//
+// The one table of input tensors. The enumeration, the members of `inputs`, what is said about a missing or a superfluous one, the extents
+// that a call checks, gradients, mixtures and random problems follow from it. A new input is a row here, and a line in README's table.
+#pragma once
+
+#include <cstddef>
+
+#include <attune/config.hpp>
+
+namespace attune {
+
+//   name         of the member of `inputs`, of the field, and in error texts
+//   side         what its positions are: query (B, H, Lq, .), key (B, own heads, Lk, .), pair (1|B, 1|H, 1|Lq, Lk), ground (1|B, 1|H, 1|Lq, .)
+//   heads        how many heads it has: the member of problem_shape
+//   features     how many features it has: the member of problem_shape, or 1
+//   extents      for error texts
+//   superfluous  why an operator that does not read it has no use for it
+//   missing      why an operator that reads it wants it
+#define ATTUNE_FIELDS(ROW)                                                                                          \
+  ROW(q, query, heads, width, "(batch, head, query, D)",                                                            \
+      "the kernel of this operator has no dot product and no distance of q and k", "")                              \
+  ROW(k, key, key_heads, width, "(batch, key head, key, D)",                                                        \
+      "the kernel of this operator has no dot product and no distance of q and k", "")                              \
+  ROW(v, key, value_heads, value_width, "(batch, value head, key, Dv)", "", "")                                     \
+  ROW(gate_q, query, heads, gate_width, "(batch, head, query, Dg)",                                                 \
+      "this operator has no score gate with its own projections", ": this operator has a score gate")               \
+  ROW(gate_k, key, gate_key_heads, gate_width, "(batch, key head, key, Dg)",                                        \
+      "this operator has no score gate with its own projections", ": this operator has a score gate")               \
+  ROW(scores, pair, heads, keys, "(1 or batch, 1 or head, 1 or query, key)",                                        \
+      "the kernel of this operator computes its scores (kernel::given_scores takes them)",                          \
+      ": the kernel of this operator takes given scores")                                                           \
+  ROW(gates, pair, heads, keys, "(1 or batch, 1 or head, 1 or query, key)",                                         \
+      "this operator has no gate that is given (gate::given_softplus has)", ": the gate of this operator is given") \
+  ROW(sort_q, query, heads, 1, "(batch, head, query, 1)",                                                           \
+      "the kernel of this operator has no scalar difference (kernel::scalar_sort has)",                             \
+      ": the kernel of this operator compares scalars")                                                             \
+  ROW(sort_k, key, sort_key_heads, 1, "(batch, key head, key, 1)",                                                  \
+      "the kernel of this operator has no scalar difference (kernel::scalar_sort has)",                             \
+      ": the kernel of this operator compares scalars")                                                             \
+  ROW(position_q, query, heads, position_width, "(batch, head, query, Dp)",                                         \
+      "the kernel of this operator has no product of position projections (kernel::tupe has)",                      \
+      ": the kernel of this operator compares positions")                                                           \
+  ROW(position_k, key, position_key_heads, position_width, "(batch, key head, key, Dp)",                            \
+      "the kernel of this operator has no product of position projections (kernel::tupe has)",                      \
+      ": the kernel of this operator compares positions")                                                           \
+  ROW(center, query, heads, axes, "(batch, head, query, axes)",                                                     \
+      "the kernel of this operator has no spatial prior (kernel::spatial_prior has)",                               \
+      ": the kernel of this operator has a spatial prior")                                                          \
+  ROW(spread, query, heads, axes, "(batch, head, query, axes)",                                                     \
+      "the kernel of this operator has no spatial prior (kernel::spatial_prior has)",                               \
+      ": the kernel of this operator has a spatial prior")                                                          \
+  ROW(place, key, place_heads, axes, "(batch, key head, key, axes)",                                                \
+      "the kernel of this operator has no spatial prior (kernel::spatial_prior has)",                               \
+      ": the kernel of this operator has a spatial prior")                                                          \
+  ROW(bias, pair, heads, keys, "(1 or batch, 1 or head, 1 or query, key)",                                          \
+      "the kernel of this operator has no bias that is given (kernel::bias has)",                                   \
+      ": the kernel of this operator adds a given bias")                                                            \
+  ROW(key_bias, key, key_bias_heads, 1, "(batch, key head, key, 1)",                                                \
+      "the kernel of this operator has no bias per key (kernel::key_bias has)",                                     \
+      ": the kernel of this operator adds a bias per key")                                                          \
+  ROW(value_gate, key, value_heads, value_width, "(1 or batch, 1 or value head, key, Dv)",                          \
+      "this operator has no value gate (gate::sigmoid_value is one)", ": this operator has a value gate")           \
+  ROW(output_gate, query, heads, output_gate_width, "(1 or batch, 1 or head, 1 or query, Dv or 1)",                 \
+      "this operator has no output gate (gate::sigmoid_output is one)", ": this operator has an output gate")       \
+  ROW(v0, ground, heads, value_width, "(1 or batch, 1 or head, 1 or query, Dv)",                                    \
+      "the normalizer of this operator has no ground value",                                                        \
+      ": the normalizer of this operator has a ground value; attune::zeros<T>(Dv) stands for none")
+
+/// Every input tensor an operator can have.
+enum class field {
+#define ATTUNE_ROW(name, ...) name,
+  ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
+};
+
+/// How many there are.
+inline constexpr std::size_t field_count = 0
+#define ATTUNE_ROW(...) +1
+    ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
+    ;
+
+/// What the positions of an input are.
+enum class input_side { query, key, pair, ground };
+
+/// What is known of a field without a problem.
+struct field_facts {
+  char const *name, *features, *extents;  ///< `features` and `extents` as in the table
+};
+inline constexpr field_facts fields[] = {
+#define ATTUNE_ROW(name, side, heads, features, extents, ...) {#name, #features, extents},
+    ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
+};
+
+constexpr char const* name_of(field f) { return fields[std::size_t(f)].name; }
+
+ATTUNE_HD constexpr input_side side_of(field f) {
+  switch (f) {
+#define ATTUNE_ROW(name, side, ...) \
+  case field::name:                 \
+    return input_side::side;
+    ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
+  }
+  return {};
+}
+
+/// The first field of the table with as many features: a call takes their number from it.
+constexpr field width_source(field f) {
+  auto const same = [](char const* a, char const* b) {
+    while (*a != '\0' && *a == *b) ++a, ++b;
+    return *a == *b;
+  };
+  std::size_t n = 0;
+  while (!same(fields[n].features, fields[std::size_t(f)].features)) ++n;
+  return field(n);
+}
+
+/// Calls visit.template operator()<F>() for every field, in the order of the table.
+template <class Visit>
+constexpr void for_each_field(Visit const& visit) {
+#define ATTUNE_ROW(name, ...) visit.template operator()<field::name>();
+  ATTUNE_FIELDS(ATTUNE_ROW)
+#undef ATTUNE_ROW
+}
+
+}  // namespace attune

@@ -237,18 +237,16 @@ struct scalar<dual<T, N, Rule>> {
   }
 };
 
-/// Where the numbers of a policy move: parameter number n of `slots` is either direction first + n (a gradient with
-/// respect to every parameter) or moves along `along[n]` in direction 0 (a directional derivative).
+/// Which numbers of an operator move, by their own numbers: the parameters [first_number, first_number + count), either number n in
+/// direction first + n - first_number (a gradient with respect to every parameter), or each along `along` in direction 0 (a directional
+/// derivative); and tables along `tables_along`.
 struct parameter_seeds {
-  parameter const* const* slots = nullptr;
-  int count = 0, first = 0;
-  parameter const* along = nullptr;
-  table const* const* tables = nullptr;
-  int table_count = 0;
-  table const* tables_along = nullptr;
+  int first_number = 0, count = 0, first = 0;
+  parameter const* along = nullptr;     ///< `count` directions; one that is not set stands still
+  table const* tables_along = nullptr;  ///< one for each table
 };
 
-/// A parameter in a row of dual numbers. Parameters are known by their address inside the operator.
+/// A parameter in a row of dual numbers. It is known by its number (operators/numbering.hpp), which its copies have too.
 template <class T, int N, chain_rule Rule>
 struct lift<dual<T, N, Rule>> {
   lift<T> numbers{};
@@ -257,20 +255,18 @@ struct lift<dual<T, N, Rule>> {
   ATTUNE_HD static dual<T, N, Rule> constant(double x) { return dual<T, N, Rule>(lift<T>::constant(x)); }
   ATTUNE_HD dual<T, N, Rule> value(parameter const& p, row_place const& at) const {
     dual<T, N, Rule> r(numbers.value(p, at));
-    for (int n = 0; n < seeds.count; ++n)
-      if (seeds.slots[n] == &p) {
-        if (seeds.along == nullptr)
-          r.tangent[seeds.first + n] = T(1);
-        else if (seeds.along[n].is_set())
-          r.tangent[0] = lift<T>{}.value(seeds.along[n], at);
-      }
+    int const n = p.number() - seeds.first_number;
+    if (p.number() < 0 || n < 0 || n >= seeds.count) return r;
+    if (seeds.along == nullptr)
+      r.tangent[seeds.first + n] = T(1);
+    else if (seeds.along[n].is_set())
+      r.tangent[0] = lift<T>{}.value(seeds.along[n], at);
     return r;
   }
   ATTUNE_HD dual<T, N, Rule> entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
     dual<T, N, Rule> r(numbers.entry(x, b, h, i, d));
-    for (int n = 0; n < seeds.table_count; ++n)
-      if (seeds.tables[n] == &x && seeds.tables_along != nullptr && seeds.tables_along[n].is_set())
-        r.tangent[0] = T(seeds.tables_along[n](b, h, i, d));
+    if (seeds.tables_along != nullptr && x.number() >= 0 && seeds.tables_along[x.number()].is_set())
+      r.tangent[0] = T(seeds.tables_along[x.number()](b, h, i, d));
     return r;
   }
 };

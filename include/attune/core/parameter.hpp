@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,7 @@ struct parameter {
   constexpr parameter(double value) : value_(value), kind_(kind::value) {}
 
   /// A view with extents (1 or B, 1 or H, 1 or Lq, 1); axes of extent 1 are broadcast.
-  constexpr parameter(stored_view view) : view_(view), kind_(kind::view) {
+  constexpr parameter(stored_view view) : view_(view), extents_(view.extents()), steps_(view.steps()), kind_(kind::view) {
     if (view.extents().feature != 1)
       throw error("parameter", "the view", detail::text("feature extent ", view.extents().feature),
                   "1: one number per (batch, head, query)");
@@ -50,7 +51,8 @@ struct parameter {
 
   /// Values computed from activations: C multiplications per query and head.
   constexpr parameter(projection const& from)
-      : view_(from.x), weight_(from.weight), bias_(from.bias), activation_(from.activation), kind_(kind::projected) {
+      : view_(from.x), weight_(from.weight), bias_(from.bias), extents_(from.x.extents()), steps_(from.x.steps()),
+        weight_feature_step_(from.weight.steps().feature), activation_(from.activation), kind_(kind::projected) {
     if (from.x.absent()) throw error("parameter", "projection.x", "no data", "a view (1 or B, 1 or H, 1 or Lq, C)");
     shape const x = from.x.extents(), w = from.weight.extents(), b = from.bias.extents();
     if (from.weight.absent() ? x.feature != 1 : w.feature != x.feature || w.batch != 1 || w.position != 1)
@@ -78,7 +80,7 @@ struct parameter {
     parameter p = of;
     p.kind_ = of.kind_ == kind::view ? kind::averaged_view : kind::averaged_projection;
     p.value_ = previous.value_;
-    p.previous_ = previous.view_;
+    if (previous.kind_ == kind::view) p.previous_ = per_head_numbers(previous.own_view());
     p.momentum_ = momentum;
     p.passes_gradient_ = gradient == average_gradient::passed;
     return p;
@@ -89,22 +91,22 @@ struct parameter {
   /// True for one number for every row, held inside.
   ATTUNE_HD constexpr bool is_number() const { return kind_ == kind::value; }
   /// True if all queries of a head share one value.
-  ATTUNE_HD constexpr bool shared_by_queries() const { return is_average() || view_.steps().position == 0; }
+  ATTUNE_HD constexpr bool shared_by_queries() const { return is_average() || steps_.position == 0; }
   /// (1|B, 1|H, 1|Lq, 1): the granularity of the values.
   ATTUNE_HD constexpr shape extents() const {
     shape s{1, 1, 1, 1};
     if (kind_ == kind::unset || kind_ == kind::value) return s;
-    s = view_.extents();
+    s = extents_;
     s.feature = 1;
-    if (weight_.extents().head > 1) s.head = weight_.extents().head;
-    if (bias_.extents().head > 1) s.head = bias_.extents().head;
-    if (previous_.extents().head > 1) s.head = previous_.extents().head;
+    for (per_head_numbers const* x : {&weight_, &bias_, &previous_})
+      if (x->heads > 1) s.head = x->heads;
     if (is_average()) s.batch = s.position = 1;
     return s;
   }
   /// The activations and weights of a projected parameter, the values behind an average; else null views.
   constexpr projection source() const {
-    return is_projected() || is_average() ? projection{view_, weight_, bias_, activation_} : projection{};
+    if (!is_projected() && !is_average()) return {};
+    return {own_view(), weight_.view(extents_.feature, weight_feature_step_), bias_.view(1, 0), activation_};
   }
   ATTUNE_HD constexpr bool is_projected() const { return kind_ == kind::projected || kind_ == kind::averaged_projection; }
   ATTUNE_HD constexpr bool is_average() const { return kind_ == kind::averaged_view || kind_ == kind::averaged_projection; }
@@ -113,14 +115,14 @@ struct parameter {
   ATTUNE_HD constexpr bool passes_gradient() const { return passes_gradient_; }
 
   ATTUNE_HD ATTUNE_NOINLINE constexpr double at(index_t batch, index_t head, index_t query) const {
-    if (kind_ == kind::view) return view_(batch, head, query, 0);
+    if (kind_ == kind::view) return view_[at_of(batch, head, query, 0)];
     return kind_ == kind::value ? value_ : value<double>(batch, head, query);
   }
 
   /// The value in any scalar: what is computed from stored numbers is computed in T.
   template <class T>
   ATTUNE_HD constexpr T value(index_t batch, index_t head, index_t query) const {
-    if (kind_ == kind::view) return T(view_(batch, head, query, 0));
+    if (kind_ == kind::view) return T(view_[at_of(batch, head, query, 0)]);
     if (kind_ == kind::value || kind_ == kind::unset) return T(value_);
     return computed<T>(batch, head, query);
   }
@@ -129,12 +131,16 @@ struct parameter {
   ATTUNE_HD ATTUNE_NOINLINE constexpr T pre_activation(index_t batch, index_t head, index_t query) const {
     T sum(0);
     if (weight_.absent())
-      sum = T(view_(batch, head, query, 0));
+      sum = T(view_[at_of(batch, head, query, 0)]);
     else
-      for (index_t c = 0; c < view_.extents().feature; ++c)
-        sum = sum + T(weight_(0, head, 0, c)) * T(view_(batch, head, query, c));
-    return bias_.absent() ? sum : T(sum + T(bias_(0, head, 0, 0)));
+      for (index_t c = 0; c < extents_.feature; ++c)
+        sum = sum + T(weight_.data[head * weight_.step + c * weight_feature_step_]) * T(view_[at_of(batch, head, query, c)]);
+    return bias_.absent() ? sum : T(sum + T(bias_.of(head)));
   }
+
+  /// Which parameter of its operator this is (operators/numbering.hpp); a copy is the same one. -1: of none.
+  ATTUNE_HD constexpr int number() const { return number_; }
+  constexpr void number(int n) { number_ = std::int16_t(n); }
 
  private:
   /// A projection or a moving average: rarely there and long where it is, so a call, on host and device.
@@ -142,25 +148,61 @@ struct parameter {
   ATTUNE_HD ATTUNE_NOINLINE constexpr T computed(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));
     T sum(0);
-    shape const e = view_.extents();
+    shape const e = extents_;
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t i = 0; i < e.position; ++i)
-        sum = sum +
-              (kind_ == kind::averaged_view ? T(view_(b, head, i, 0)) : activate(activation_, pre_activation<T>(b, head, i)));
-    if (e.batch * e.position == 0) return T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
+        sum = sum + (kind_ == kind::averaged_view ? T(view_[at_of(b, head, i, 0)])
+                                                  : activate(activation_, pre_activation<T>(b, head, i)));
+    T const previous = T(previous_.absent() ? value_ : previous_.of(head));
+    if (e.batch * e.position == 0) return previous;
     T const momentum = T(momentum_);
-    T const previous = T(previous_.absent() ? value_ : previous_(0, head, 0, 0));
     return momentum * previous + (T(1) - momentum) * (sum / T(double(e.batch * e.position)));
   }
 
-  enum class kind { unset, value, view, projected, averaged_view, averaged_projection };
+  /// Numbers stored as double or float.
+  struct numbers {
+    double const* doubles = nullptr;
+    float const* floats = nullptr;
+    constexpr numbers() = default;
+    constexpr numbers(stored_view const& x) : doubles(x.doubles()), floats(x.floats()) {}
+    ATTUNE_HD constexpr double operator[](index_t at) const { return doubles != nullptr ? doubles[at] : double(floats[at]); }
+    constexpr stored_view view(shape const& e, strides const& s) const {
+      return doubles != nullptr  ? stored_view(tensor<double const>(doubles, e, s))
+             : floats != nullptr ? stored_view(tensor<float const>(floats, e, s))
+                                 : stored_view();
+    }
+  };
+  /// (1, heads, 1, features), or nothing.
+  struct per_head_numbers {
+    numbers data;
+    index_t heads = 0, step = 0;
+    constexpr per_head_numbers() = default;
+    constexpr explicit per_head_numbers(stored_view const& x) : data(x), heads(x.extents().head), step(x.steps().head) {}
+    ATTUNE_HD constexpr bool absent() const { return heads == 0; }
+    ATTUNE_HD constexpr double of(index_t head) const { return data[head * step]; }
+    constexpr stored_view view(index_t features, index_t feature_step) const {
+      return data.view({1, heads, 1, features}, {0, step, 0, feature_step});
+    }
+  };
+  enum class kind : std::int8_t { unset, value, view, projected, averaged_view, averaged_projection };
 
-  stored_view view_, weight_, bias_, previous_;
+  ATTUNE_HD constexpr index_t at_of(index_t b, index_t h, index_t i, index_t d) const {
+    return b * steps_.batch + h * steps_.head + i * steps_.position + d * steps_.feature;
+  }
+  constexpr stored_view own_view() const { return view_.view(extents_, steps_); }
+
+  numbers view_;
+  per_head_numbers weight_, bias_, previous_;
+  shape extents_{0, 0, 0, 0};
+  strides steps_{};
+  index_t weight_feature_step_ = 0;
   double value_ = 0, momentum_ = 0;
   attune::activation activation_ = activation::identity;
+  std::int16_t number_ = -1;
   kind kind_ = kind::unset;
   bool passes_gradient_ = false;
 };
+static_assert(sizeof(parameter) <= 216);
 
 /// One value per head: `values` holds H numbers and must outlive the operator.
 template <class E>

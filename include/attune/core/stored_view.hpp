@@ -25,6 +25,10 @@ class stored_view {
   /// Distances between neighbours; 0 along axes of extent 1.
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }
 
+  /// Where the numbers are: one of the two, or neither.
+  constexpr double const* doubles() const { return doubles_; }
+  constexpr float const* floats() const { return floats_; }
+
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const {
     index_t const at = b * steps_.batch + h * steps_.head + i * steps_.position + d * steps_.feature;
     return doubles_ != nullptr ? doubles_[at] : double(floats_[at]);

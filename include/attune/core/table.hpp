@@ -26,9 +26,13 @@ struct table {
   ATTUNE_HD constexpr index_t rows() const { return view_.extents().position; }
   ATTUNE_HD constexpr index_t columns() const { return view_.extents().feature; }
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return view_(b, h, i, d); }
+  /// Which table of its operator this is; -1 of none.
+  ATTUNE_HD constexpr int number() const { return number_; }
+  constexpr void number(int n) { number_ = n; }
 
  private:
   stored_view view_;
+  int number_ = -1;
 };
 
 /// What a policy expects of one of its tables: extents of 0 are free, `width_of` says whose width the columns have.

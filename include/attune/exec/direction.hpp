@@ -38,18 +38,17 @@ void check_direction(char const* function, char const* name, View const& value, 
                 attune::detail::text(to_string(value.extents()), ", the shape of the tensor"));
 }
 
-/// The addresses of what moves, and where to.
+/// What moves, and where to: a direction for every parameter and table of the operator, unset where it stands still.
 template <class T>
 struct moving_numbers {
-  std::vector<parameter const*> slots;
   std::vector<parameter> along;
-  std::vector<table const*> tables;
   std::vector<table> tables_along;
 
   template <class Op>
   moving_numbers(Op const& op, policy_direction const& direction) {
     std::vector<bool> used_parameters(direction.parameters.size()), used_tables(direction.tables.size());
-    for (operator_parameter const& p : listed_parameters(op))
+    for (operator_parameter const& p : listed_parameters(op)) {
+      parameter& to = along.emplace_back();
       for (std::size_t n = 0; n < direction.parameters.size(); ++n)
         if (is_called(p.path(), direction.parameters[n].name)) {
           shape const wanted = p.at->extents(), got = direction.parameters[n].along.extents();
@@ -57,21 +56,22 @@ struct moving_numbers {
             throw error("jvp", attune::detail::text("the direction of parameter ", p.path()),
                         attune::detail::text("shape ", to_string(got)),
                         attune::detail::text(to_string(wanted), ", that of the parameter, or one number"));
-          slots.push_back(p.at);
-          along.push_back(direction.parameters[n].along);
+          to = direction.parameters[n].along;
           used_parameters[n] = true;
         }
-    for (operator_table const& x : listed_tables(op))
+    }
+    for (operator_table const& x : listed_tables(op)) {
+      table& to = tables_along.emplace_back();
       for (std::size_t n = 0; n < direction.tables.size(); ++n)
         if (is_called(x.path(), direction.tables[n].name)) {
           shape const wanted = x.at->extents(), got = direction.tables[n].along.extents();
           if (!(got == wanted))
             throw error("jvp", attune::detail::text("the direction of table ", x.path()),
                         attune::detail::text("shape ", to_string(got)), to_string(wanted));
-          tables.push_back(x.at);
-          tables_along.push_back(direction.tables[n].along);
+          to = direction.tables[n].along;
           used_tables[n] = true;
         }
+    }
     for (std::size_t n = 0; n < used_parameters.size(); ++n)
       if (!used_parameters[n])
         throw error("jvp", "direction.parameters", attune::detail::text("the name ", direction.parameters[n].name),
@@ -82,7 +82,7 @@ struct moving_numbers {
                     "a table of the operator");
   }
   lift<dual<T, 1>> numbers() const {
-    return {{}, {slots.data(), int(slots.size()), 0, along.data(), tables.data(), int(tables.size()), tables_along.data()}};
+    return {{}, {0, int(along.size()), 0, along.data(), tables_along.empty() ? nullptr : tables_along.data()}};
   }
 };
 

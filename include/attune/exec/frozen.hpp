@@ -38,6 +38,7 @@ class frozen {
  public:
   ATTUNE_NOINLINE explicit frozen(Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op)) values_.freeze(const_cast<parameter&>(*p.at));  // of our own copy
+    number(op);
   }
   frozen(frozen const&) = delete;
   frozen& operator=(frozen const&) = delete;

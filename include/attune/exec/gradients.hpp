@@ -94,15 +94,8 @@ class dense_gradients {
     to = to + x;
   }
   void add(attune::table const& which, index_t b, index_t h, index_t i, index_t d, T const& x) {
-    std::size_t place = 0;
-    while (places_[place] != &which) ++place;
-    T& to = tables[place].values(b, h, i, d);
+    T& to = tables[std::size_t(which.number())].values(b, h, i, d);
     to = to + x;
-  }
-  /// Makes room for a table of the operator.
-  void make_room(attune::table const& which, std::string const& path) {
-    places_.push_back(&which);
-    tables.push_back({path, gradient_array<T>(which.extents())});
   }
 
  private:
@@ -129,19 +122,9 @@ class dense_gradients {
                   "a name that the operator lists");
     return sum;
   }
-
-  std::vector<attune::table const*> places_;  ///< of each of `tables`
 };
 
 namespace detail {
-
-/// The addresses of an operator's parameters, in the order of listed_parameters.
-template <class Op>
-std::vector<parameter const*> parameter_slots(Op const& op) {
-  std::vector<parameter const*> slots;
-  for (operator_parameter const& p : listed_parameters(op)) slots.push_back(p.at);
-  return slots;
-}
 
 /// Zeros of these extents, in the memory of `old` as far as it reaches.
 template <class T>
@@ -159,7 +142,7 @@ ATTUNE_NOINLINE void make_room(dense_gradients<T>& to, std::span<operator_parame
     to.parameters[n].path = parameters[n].path();
     to.parameters[n].values = gradient_array<T>(parameters[n].at->extents());
   }
-  for (operator_table const& x : tables) to.make_room(*x.at, x.path());
+  for (operator_table const& x : tables) to.tables.push_back({x.path(), gradient_array<T>(x.at->extents())});
 }
 
 /// Zero gradients of everything an operator reads, in the memory of `old` as far as it reaches.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <attune/core/lse.hpp>
+#include <attune/operators/numbering.hpp>
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/diagnostics.hpp>
 #include <attune/policies/gate/no_factor.hpp>
@@ -167,7 +168,7 @@ constexpr auto attention(P... policies) {
                                     std::remove_const_t<decltype(g)>, std::remove_const_t<decltype(n)>,
                                     std::remove_const_t<decltype(v)>, std::remove_const_t<decltype(o)>,
                                     std::remove_const_t<decltype(m)>>;
-      return op{k, l, g, n, v, o, m};
+      return detail::numbered(op{k, l, g, n, v, o, m});
     }
   }
 }

@@ -72,45 +72,22 @@ template <class Op>
 class listing {
  public:
   explicit listing(Op const& op) {
-    add(op.kernel, "kernel.");
-    add(op.length_scale, "length_scale.");
-    add(op.gate, "gate.");
-    add(op.normalizer, "normalizer.");
-    add(op.value_gate, "value_gate.");
-    add(op.output_gate, "output_gate.");
+    std::size_t parameter = 0, table = 0;
+    for_each_policy(op, std::string(), [&]<class P>(P const& policy, std::string const& path) {
+      std::apply(
+          [&](auto const&... x) {
+            ((parameters[parameter++] = {&(policy.*x.member), x.name, x.values, path}), ...);
+          },
+          parameters_of<P>());
+      std::apply(
+          [&](auto const&... x) {
+            ((tables[table++] = {&(policy.*x.member), x.name, x.width, path}), ...);
+          },
+          tables_of<P>());
+    });
   }
   std::array<operator_parameter, std::size_t(parameter_count<Op>)> parameters;
   std::array<operator_table, std::size_t(table_count<Op>)> tables;
-
- private:
-  template <class P>
-  void add(P const& policy, std::string const& path) {
-    if constexpr (count_of<P>::parameters > 0)
-      std::apply(
-          [&](auto const&... x) {
-            ((parameters[parameter_++] = {&(policy.*x.member), x.name, x.values, path}), ...);
-          },
-          parameters_of<P>());
-    if constexpr (count_of<P>::tables > 0)
-      std::apply(
-          [&](auto const&... x) {
-            ((tables[table_++] = {&(policy.*x.member), x.name, x.width, path}), ...);
-          },
-          tables_of<P>());
-  }
-  template <class A, class B>
-  void add(kernel::sum<A, B> const& policy, std::string const& path) {
-    add(policy.first, path + "0.");
-    add(policy.second, path + "1.");
-  }
-  template <class K, class M>
-  void add(kernel::mapped<K, M> const& policy, std::string const& path) {
-    constexpr bool nested = requires { policy.inner.map; };  // a map of a map: each has a path of its own
-    add(policy.inner, nested ? path + "inner." : path);
-    add(policy.map, path + "map.");
-  }
-
-  std::size_t parameter_ = 0, table_ = 0;
 };
 
 /// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a dot.

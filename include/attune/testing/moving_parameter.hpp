@@ -32,6 +32,7 @@ void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit
     for (operator_parameter const& other : listed_parameters(op))
       if (other.path() == path) moved = &const_cast<parameter&>(*other.at);  // op is no const object
     if (!set) *moved = parameter(1 / std::sqrt(double(p.width)));
+    attune::detail::number(op);
     shape const e = moved->extents();
     std::vector<double> along;
     bool movable = true;  // at a limit nothing moves

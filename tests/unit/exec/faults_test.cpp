@@ -20,6 +20,24 @@ constexpr float most = std::numeric_limits<float>::max(), infinity = std::numeri
 
 bool says(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
+/// A score of rate <q, k> that reads its rate from a copy.
+struct copied_rate {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::dot;
+  parameter rate = 1;
+  static constexpr auto parameters() { return std::array{listed("rate", &copied_rate::rate)}; }
+  template <class T>
+  struct bound {
+    T rate;
+    T score(T const& x, key<T> const&) const { return rate * x; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const& r) const {
+    auto const p = rate;
+    return {r(p)};
+  }
+};
+
 /// One row of four keys with values 1, 2, 3, 4, on the CPU and on the reference in float.
 struct row_of_four {
   std::vector<float> scores, values{1, 2, 3, 4}, one{1};
@@ -184,6 +202,27 @@ TEST_SUITE("faults") {
       for (std::size_t n = 0; n < got.of(f).values.size(); ++n)
         CHECK(std::fabs(double(got.of(f).values[n]) - double(right.of(f).values[n])) < 20 * tolerance);
     CHECK(test::near(double(got.parameter("rate").values[0]), double(right.parameter("rate").values[0]), 100 * tolerance));
+  }
+
+  TEST_CASE(
+      "B8, variants, fault 6: a parameter read from a copy, or assigned after the operator was made, keeps its gradient") {
+    std::vector<float> const x{0.5f, -1, 2, 0.25f, 1, -0.5f}, by{1, -2, 0.5f, 1};
+    shape const rows{1, 1, 2, 2}, columns{1, 1, 3, 2};
+    tensor const Q(x.data(), rows), K(x.data(), columns), D(by.data(), rows);
+    auto copied = attention(copied_rate{0.7}), assigned = attention(copied_rate{0.2});
+    auto const plain = attention(kernel::dot_product{.scale = 0.7});
+    assigned.kernel.rate = 0.7;
+    auto const right = vjp(reference<double>{}, plain, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("scale").values[0];
+    REQUIRE(std::fabs(right) > 0.01);
+    for (auto const& op : {copied, assigned}) {
+      CHECK(test::near(vjp(reference<double>{}, op, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("rate").values[0], right,
+                       1e-12));
+      CHECK(test::near(double(vjp(cpu{}, op, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("rate").values[0]), right, 1e-5));
+      auto const moved = jvp(reference<double>{}, op, {.q = Q, .k = K, .v = K}, {.parameters = {{"rate", 1.0}}});
+      auto const fused = jvp(cpu{}, op, {.q = Q, .k = K, .v = K}, {.parameters = {{"rate", 1.0}}});
+      CHECK(moved.at(0, 0).out(0, 0).tangent[0] != 0);
+      CHECK(test::near(double(fused.out_along(0, 0, 0, 0)), moved.at(0, 0).out(0, 0).tangent[0], 1e-5));
+    }
   }
 
   TEST_CASE("B9: an output whose elements share memory is refused") {

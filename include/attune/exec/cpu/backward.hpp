@@ -26,11 +26,12 @@ namespace exec_cpu {
 /// What the backward pass of an operator asks of its tasks.
 template <class Tile, class Op, class Call>
 gradient_needs needs_of(Call const& c) {
-  gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .slots = c.slots, .tables = {}};
+  gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == input_side::key) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
   });
-  for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at);
+  for (operator_parameter const& x : listed_parameters(c.op)) needs.parameters.push_back(x.at->extents());
+  for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
   if constexpr (Op::uses(field::v0)) needs.ground_value = c.in.v0.extents();
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || F == field::output_gate)) {
@@ -82,7 +83,7 @@ class gradient_rows {
     constexpr int first_slot = slots::logit + slots::normalizer;
     problem_shape const& p = c_.p;
     row<T> const r = attune::detail::any_query_row<T>(p, b, h);
-    auto const gate = c_.op.value_gate.bind(moving_row<D>(r, c_.slots.data() + first_slot, slots::value_gate, 1));
+    auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, slots::value_gate, 1));
     index_t const head = p.group(h, p.value_heads);
     auto const gates = attune::detail::spread_over(c_.in.value_gate, c_.in.v.extents());
     for (index_t j = 0; j < p.keys; ++j) {
@@ -139,7 +140,7 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
                 attune::detail::text(to_string(rows), ", those of the inputs"));
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
   attune::detail::frozen<Op> const fixed(op);
-  gradient_call<T, Op> const call{fixed.op, in, p, saved, d, attune::detail::parameter_slots(fixed.op)};
+  gradient_call<T, Op> const call{fixed.op, in, p, saved, d};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
   run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to, runs, rows_of_task);
   attune::detail::pull_projections(listed_parameters(op), to);

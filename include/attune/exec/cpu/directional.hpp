@@ -356,7 +356,7 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
   detail::frozen<Op> const fixed(op);
   detail::moving_numbers<batch> const moving(fixed.op, direction);
   detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
-  exec_cpu::moving_call<T, Op> const call{values, along, moving.tables, moving.tables_along};
+  exec_cpu::moving_call<T, Op> const call{values, along, moving.tables_along};
   auto const rows = [&](index_t width) { return gradient_array<T>(shape{p.batch, p.heads, p.queries, width}); };
   directional_result<T> to{rows(p.value_width), rows(p.value_width), {}, {}, {}, {}};
   if constexpr (Op::has_lse) to.lse = to.lse_along = rows(1);

@@ -35,13 +35,12 @@ struct key_side {
 struct gradient_needs {
   problem_shape p;
   std::vector<key_side> sides;
-  std::vector<field> shared;            ///< inputs with a row per query that several tasks read
-  std::vector<parameter const*> slots;  ///< in the order of listed_parameters
-  std::vector<table const*> tables;
-  shape ground_value{0, 0, 0, 0};     ///< of v0; without elements if there is none
-  index_t queries_at_once = 1;        ///< tasks are multiples of these
-  index_t resident = 0, scratch = 0;  ///< elements of memory of a worker
-  index_t distance_sums = 0;          ///< contractions that want a sum per distance
+  std::vector<field> shared;              ///< inputs with a row per query that several tasks read
+  std::vector<shape> parameters, tables;  ///< the extents of what the operator lists
+  shape ground_value{0, 0, 0, 0};         ///< of v0; without elements if there is none
+  index_t queries_at_once = 1;            ///< tasks are multiples of these
+  index_t resident = 0, scratch = 0;      ///< elements of memory of a worker
+  index_t distance_sums = 0;              ///< contractions that want a sum per distance
 };
 
 template <class T, class Arch>
@@ -61,8 +60,8 @@ class gradient_tasks {
           side.width == step_of(side.width) && to.of(side.of).extents == shape{p_.batch, side.heads, p_.keys, side.width};
       keys_size_ += p_.keys * step_of(side.width);
     }
-    for (auto const* slot : needs_.slots) total_.parameters.emplace_back(slot->extents());
-    for (auto const* x : needs_.tables) total_.tables.emplace_back(x->extents());
+    for (shape const& e : needs_.parameters) total_.parameters.emplace_back(e);
+    for (shape const& e : needs_.tables) total_.tables.emplace_back(e);
     total_.ground_value = gradient_array<double>(needs_.ground_value);
     for (field const f : needs_.shared) total_.inputs.push_back({f, gradient_array<double>(to.of(f).extents)});
   }
@@ -121,8 +120,8 @@ class gradient_tasks {
       return gradient_array<double>(shape{1, 1, e.position == 1 ? 1 : positions, e.feature});
     };
     shared_sums s;
-    for (auto const* slot : needs_.slots) s.parameters.push_back(own(slot->extents(), rows));
-    for (auto const* x : needs_.tables) s.tables.push_back(own(x->extents(), x->rows()));
+    for (shape const& e : needs_.parameters) s.parameters.push_back(own(e, rows));
+    for (shape const& e : needs_.tables) s.tables.push_back(own(e, e.position));
     if (needs_.ground_value.size() != 0) s.ground_value = own(needs_.ground_value, rows);
     for (auto const& x : total_.inputs) s.inputs.push_back({x.of, own(x.sums.extents, rows)});
     return s;
@@ -130,7 +129,7 @@ class gradient_tasks {
   /// Where a task puts what it learns.
   gradient_sinks<T> opened(task_results& result, index_t b, index_t h, index_t first, index_t last) {
     result.sums = blank_sums(last - first);
-    gradient_sinks<T> sinks{&to_, {}, &result.sums, &needs_.tables, {}};
+    gradient_sinks<T> sinks{&to_, {}, &result.sums, {}};
     index_t own = 0;
     for (key_side const& side : needs_.sides) {
       index_t const step = step_of(side.width), size = p_.keys * step;

@@ -26,10 +26,9 @@ struct gradient_call {
   problem_shape const& p;
   saved_rows<T, Op> const& saved;
   cotangents<Op, tensor<T const>> const& d;
-  std::vector<parameter const*> slots;  ///< in the order of listed_parameters
 };
 
-/// The slots of an operator, by what they move.
+/// How many parameters of an operator move what.
 template <class Op>
 struct slots_of {
   template <class P>
@@ -41,10 +40,10 @@ struct slots_of {
   static constexpr int output_gate = count<typename Op::output_gate_policy>;
 };
 
-/// A row of dual numbers that stand still, but for `count` parameters from direction `first` on.
+/// A row of dual numbers that stand still, but for the parameters [number, number + count), from direction `first` on.
 template <class D, class T>
-row<D> moving_row(row<T> const& r, parameter const* const* slots, int count, int first) {
-  return lifted(r, lift<D>{r.numbers, {slots, count, first}});
+row<D> moving_row(row<T> const& r, int number, int count, int first) {
+  return lifted(r, lift<D>{r.numbers, {number, count, first}});
 }
 
 template <class T, class Arch, class Op>
@@ -117,12 +116,12 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
 
   template <chain_rule Rule>
   logit_bound<Rule> bind_logit(int v) const {
-    return op_->bind(moving_row<logit_dual<Rule>>(row_[v], call_->slots.data(), slots::logit, pairs));
+    return op_->bind(moving_row<logit_dual<Rule>>(row_[v], 0, slots::logit, pairs));
   }
   /// The normalizer's row: from direction `first` on the row constant, if there is one, and the normalizer's parameters.
   template <class D>
   row<D> normalizer_row(int v, int first) const {
-    row<D> r = moving_row<D>(row_[v], call_->slots.data() + slots::logit, slots::normalizer, first + shifts);
+    row<D> r = moving_row<D>(row_[v], slots::logit, slots::normalizer, first + shifts);
     r.logit_shift = shifts != 0 ? D::variable(bound_.at[v].logit_shift, first) : D(bound_.at[v].logit_shift);
     return r;
   }
@@ -187,7 +186,7 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
     for (index_t l = 0; l < count_ && !call_->d.out.absent(); ++l) {
       index_t const i = first_query_ + l;
       row<T> const r = attune::detail::scalar_row<T>(*p_, op_->mask, b_, h_, i);
-      auto const gate = op_->output_gate.bind(moving_row<D>(r, call_->slots.data() + first_slot, slots::output_gate, 1));
+      auto const gate = op_->output_gate.bind(moving_row<D>(r, first_slot, slots::output_gate, 1));
       for (index_t d = 0; d < p_->value_width; ++d) {
         index_t const column = p_->output_gate_width == 1 ? 0 : d;
         auto const& gates = call_->in.output_gate;

@@ -44,9 +44,8 @@ struct gradient_sinks {
   dense_gradients<T>* to;  ///< query sides and given pairs: rows that only this task writes
   std::array<key_rows<T>, field_count> keys;
   shared_sums* sums;
-  std::vector<table const*> const* tables;  ///< whose sums these are
-  std::vector<double> distances;            ///< one per contraction and value of i + offset - j, for pulls that want them
-  index_t first = 0;                        ///< the first query of the task
+  std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that want them
+  index_t first = 0;              ///< the first query of the task
   /// Whether the keys of the block at hand hold neither NaN nor infinity, by field: tiles share a block.
   struct {
     index_t first = -1, n = 0;
@@ -60,10 +59,7 @@ struct gradient_sinks {
       if (x.of == f) return &x.sums;
     return nullptr;
   }
-  gradient_array<double>& sum_of(table const& x) const {
-    auto const n = std::size_t(std::find(tables->begin(), tables->end(), &x) - tables->begin());
-    return sums->tables[n];
-  }
+  gradient_array<double>& sum_of(table const& x) const { return sums->tables[std::size_t(x.number())]; }
 };
 
 /// The sum of the first n lanes of a row of a tile.

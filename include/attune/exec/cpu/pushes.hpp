@@ -20,13 +20,12 @@ namespace attune::exec_cpu {
 template <class T, class Op>
 struct moving_call {
   inputs<Op, tensor<T const>> const &in, &along;
-  std::vector<table const*> const& tables;
   std::vector<table> const& tables_along;
 
   /// The direction of a table; null if it stands still.
   table const* along_of(table const& x) const {
-    auto const n = std::size_t(std::find(tables.begin(), tables.end(), &x) - tables.begin());
-    return n < tables.size() && tables_along[n].is_set() ? &tables_along[n] : nullptr;
+    table const& along_x = tables_along[std::size_t(x.number())];
+    return along_x.is_set() ? &along_x : nullptr;
   }
 };
 

@@ -32,11 +32,11 @@ class row_pullback {
  public:
   row_pullback(Op const& op, inputs<Op, View> const& in, problem_shape const& p, cotangents<Op, View> const& d,
                lift<T> const& numbers, dense_gradients<T>& to)
-      : op_(op), in_(in), p_(p), d_(d), numbers_(numbers), to_(to), slots_(parameter_slots(op)) {}
+      : op_(op), in_(in), p_(p), d_(d), numbers_(numbers), to_(to) {}
 
   void operator()(index_t b, index_t h, index_t i) {
     b_ = b, h_ = h, i_ = i, v_head_ = p_.group(h, p_.value_heads);
-    lift<D> moving{numbers_, {slots_.data(), parameters, first_parameter}};
+    lift<D> moving{numbers_, {0, parameters, first_parameter}};
     row<D> const r = scalar_row<D>(p_, op_.mask, b, h, i, moving);
     auto const f = op_.bind(r);
     row<T> const plain_row = scalar_row<T>(p_, op_.mask, b, h, i, numbers_);
@@ -312,7 +312,6 @@ class row_pullback {
   cotangents<Op, View> const& d_;
   lift<T> const& numbers_;
   dense_gradients<T>& to_;
-  std::vector<parameter const*> slots_;
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
   visible_keys<T> seen_;
   std::vector<D> logits_;
@@ -325,9 +324,10 @@ struct every_head {
 };
 
 template <class T, class Op, class View, class Runs = every_head>
-dense_gradients<T> dense_vjp(Op const& op, inputs<Op, View> const& in, problem_shape const& p, cotangents<Op, View> const& d,
-                             lift<T> const& numbers = {}, Runs const& runs = {}) {
+dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, problem_shape const& p,
+                             cotangents<Op, View> const& d, lift<T> const& numbers = {}, Runs const& runs = {}) {
   check_cotangents("vjp", d, p);
+  Op const op = numbered(original);
   dense_gradients<T> to = blank_gradients<T>(op, in);
   row_pullback<T, Op, View> pull(op, in, p, d, numbers, to);
   for (index_t b = 0; b < p.batch; ++b)

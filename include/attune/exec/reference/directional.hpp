@@ -38,8 +38,9 @@ void check_directions(char const* function, cotangents<Op, tangent_tensor> const
 /// Values and directional derivatives of everything a dense evaluation knows: each number is a dual with one tangent.
 /// Complexity: about three times that of forward.
 template <class T, class Op>
-dense_result<dual<T, 1>> jvp(reference<T>, Op const& op, inputs<Op, tangent_tensor> const& in,
+dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangent_tensor> const& in,
                              policy_direction const& direction = {}) {
+  Op const op = detail::numbered(original);
   problem_shape const p = detail::checked_problem("jvp", op, in, detail::output_shape(in));
   detail::check_directions("jvp", in);
   detail::moving_numbers<T> const moving(op, direction);

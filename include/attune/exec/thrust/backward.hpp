@@ -23,12 +23,9 @@ class gradient_run {
                cotangents<Op, tensor<T const>> const& d, heads_served serves)
       : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d), records_(exec, p.batch * p.heads * p.queries),
         row_parameters_(exec, p.batch * p.heads * p.queries * parameters),
-        call_{{op_.op, op_.readable(in), p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data(), {}} {
+        call_{{op_.op, op_.readable(in), p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data()} {
     if constexpr (Op::has_lse) call_.by_lse = d.lse;
     if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
-    int s = 0;
-    for (operator_parameter const& x : listed_parameters(op_.op))
-      call_.places[s++] = reinterpret_cast<char const*>(x.at) - reinterpret_cast<char const*>(&op_.op);
   }
 
   dense_gradients<T> operator()() {

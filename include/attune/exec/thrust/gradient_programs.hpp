@@ -42,10 +42,8 @@ struct output_gate_program {
     row_task const t(n, p, 1);
     if (!call.at.serves(t.h)) return;
     row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
-    parameter const* slots[parameters + 1];
-    call.find_parameters(slots);
     auto const facts = attune::detail::row_of_count<T>(p, call.records[call.row_number(t.b, t.h, t.i)].visible, t.b, t.h, t.i);
-    auto const gate = call.at.op.output_gate.bind(lifted(facts, lift<D>{{}, {slots, parameters, 1}}));
+    auto const gate = call.at.op.output_gate.bind(lifted(facts, lift<D>{{}, {0, parameters, 1}}));
     T* const by_parameter = call.row_parameters + call.row_number(t.b, t.h, t.i) * parameters;
     for (index_t first = 0; first < p.value_width; first += stretch) {
       auto const done = result_of_row(row.view, row.f, facts.visible, first);

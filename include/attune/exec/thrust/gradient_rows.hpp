@@ -47,16 +47,10 @@ struct gradient_call {
   tensor<T const> by_out, by_lse, by_ground;  ///< cotangents, that of out behind the output gate; absent: 0
   row_record<T, Op>* records;                 ///< B H Lq
   T* row_parameters;                          ///< B H Lq x parameters
-  index_t places[parameters + 1];             ///< of the parameters inside the operator, in bytes: where a copy has them
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return at.row_number(b, h, i); }
   ATTUNE_HD static T number(tensor<T const> const& x, index_t b, index_t h, index_t i) {
     return x.absent() ? T(0) : x(b, h, i, 0);
-  }
-  /// The addresses of the parameters of this very copy.
-  ATTUNE_HD void find_parameters(parameter const** slots) const {
-    for (int s = 0; s < parameters; ++s)
-      slots[s] = reinterpret_cast<parameter const*>(reinterpret_cast<char const*>(&at.op) + places[s]);
   }
 };
 
@@ -158,11 +152,9 @@ struct record_program {
       if (a > high) high = a, highest_key = j;
     });
     T const by_lse = call.number(call.by_lse, pairs.b, pairs.h, pairs.i);
-    parameter const* slots[parameters + 1];
-    call.find_parameters(slots);
     if constexpr (normalizer::traits.family == row_family::adjusted) {
       using D = dual<T, 3 + parameters>;  // lowest and highest logit, row constant, parameters
-      lift<D> const moving{{}, {slots, parameters, 3}};
+      lift<D> const moving{{}, {0, parameters, 3}};
       auto const all = call.at.op.bind(lifted(r, moving));
       row<D> ends = lifted(r, moving);
       ends.logit_shift = D::variable(f.logit_shift, 2);
@@ -178,7 +170,7 @@ struct record_program {
         by_parameter[k] = s.by[3 + k] + attune::detail::chained(s.by[2], all.logit_shift.tangent[3 + k]);
     } else {
       using D = dual<T, 2 + parameters>;  // earned and ground mass, parameters
-      row<D> const moving = lifted(r, lift<D>{{}, {slots, parameters, 2}});
+      row<D> const moving = lifted(r, lift<D>{{}, {0, parameters, 2}});
       auto const all = call.at.op.bind(moving);
       T const plain_sum = row_state<T>::template has_second<normalizer> ? state.second[0] : T(0);
       auto const s =
@@ -280,9 +272,7 @@ class row_gradients {
  private:
   ATTUNE_HD static moving_bound bind(gradient_call<T, Op> const& call, row<T> const& facts) {
     if constexpr (Parameters) {
-      parameter const* slots[parameters + 1];
-      call.find_parameters(slots);
-      return call.at.op.bind(lifted(facts, lift<D>{{}, {slots, parameters, first}}));
+      return call.at.op.bind(lifted(facts, lift<D>{{}, {0, parameters, first}}));
     } else {
       return call.at.op.bind(lifted(facts, lift<D>{}));
     }

@@ -45,9 +45,12 @@ template <class Exec, class Program>
 void for_each_task(Exec const& exec, index_t tasks, Program const& program) {
   if (tasks <= 0) return;
 #if defined(__CUDACC__)
-  if constexpr (Exec::memory == memory_kind::device)
+  if constexpr (Exec::memory == memory_kind::device) {
+    static_assert(sizeof(Program) + sizeof(index_t) <= 4096,
+                  "attune: the parameters and tables of this operator do not fit into the 4 KiB of a CUDA kernel's arguments: "
+                  "policies hold at most some 15 of them; compute what is constant beforehand");
     launch(exec.policy, tasks, program);
-  else
+  } else
 #endif
     ::thrust::for_each_n(exec.policy, ::thrust::counting_iterator<index_t>(0), tasks, program);
 }

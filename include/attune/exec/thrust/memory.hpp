@@ -142,6 +142,7 @@ class settled {
  public:
   settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op)) settle(exec, const_cast<parameter&>(*p.at));  // of our own copy
+    attune::detail::number(op);
     if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
       zero_.emplace_back(exec, std::vector<T>{T(0)});
   }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   number(op)      parameters and tables get the numbers 0, 1, ... in the order of the pipeline
+//
+// The numbers by which gradients know what moves. A copy of a parameter has its number: wherever `bind` reads it from, its gradient is there.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include <attune/policies/concepts.hpp>
+#include <attune/policies/kernel/compose.hpp>
+
+namespace attune::detail {
+
+/// Stands for a path that nobody reads.
+struct no_path {
+  friend constexpr no_path operator+(no_path, char const*) { return {}; }
+};
+
+template <class>
+inline constexpr bool is_sum = false;
+template <class A, class B>
+inline constexpr bool is_sum<kernel::sum<A, B>> = true;
+template <class>
+inline constexpr bool is_mapped = false;
+template <class K, class M>
+inline constexpr bool is_mapped<kernel::mapped<K, M>> = true;
+
+/// Calls visit(policy, path) for a policy, or for the parts of a composite from left to right: "kernel.0.", "kernel.1.", "kernel.map.".
+template <class P, class Path, class Visit>
+constexpr void for_each_part(P& policy, Path const& path, Visit const& visit) {
+  using kind = std::remove_const_t<P>;
+  if constexpr (is_sum<kind>) {
+    detail::for_each_part(policy.first, path + "0.", visit);
+    detail::for_each_part(policy.second, path + "1.", visit);
+  } else if constexpr (is_mapped<kind>) {
+    if constexpr (requires { policy.inner.map; })  // a map of a map: each has a path of its own
+      detail::for_each_part(policy.inner, path + "inner.", visit);
+    else
+      detail::for_each_part(policy.inner, path, visit);
+    detail::for_each_part(policy.map, path + "map.", visit);
+  } else {
+    visit(policy, path);
+  }
+}
+
+/// The same for all policies of an operator but the mask, in the order of the pipeline.
+template <class Op, class Path, class Visit>
+constexpr void for_each_policy(Op& op, Path const& path, Visit const& visit) {
+  detail::for_each_part(op.kernel, path + "kernel.", visit);
+  detail::for_each_part(op.length_scale, path + "length_scale.", visit);
+  detail::for_each_part(op.gate, path + "gate.", visit);
+  detail::for_each_part(op.normalizer, path + "normalizer.", visit);
+  detail::for_each_part(op.value_gate, path + "value_gate.", visit);
+  detail::for_each_part(op.output_gate, path + "output_gate.", visit);
+}
+
+/// Numbers an operator's parameters and tables.
+template <class Op>
+constexpr void number(Op& op) {
+  int parameters = 0, tables = 0;
+  detail::for_each_policy(op, no_path{}, [&]<class P>(P& policy, no_path) {
+    std::apply([&](auto const&... x) { ((policy.*x.member).number(parameters++), ...); }, parameters_of<P>());
+    std::apply([&](auto const&... x) { ((policy.*x.member).number(tables++), ...); }, tables_of<P>());
+  });
+}
+
+/// A copy of an operator whose parameters and tables have their numbers, whatever has been assigned to them.
+template <class Op>
+Op numbered(Op op) {
+  detail::number(op);
+  return op;
+}
+
+}  // namespace attune::detail

@@ -1,4 +1,4 @@
-// expect-error: scores, gates and biases given for each pair are not read from 16 bits: use cpu<float>
+// expect-error: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>
 #include "operators.hpp"
 
 attune::tensor<attune::float16 const> halves;

@@ -249,28 +249,35 @@ TEST_CASE("dual: any scalar. 50 digits") {
 }
 
 TEST_CASE("dual: a row of duals knows which parameters move") {
-  parameter const a = 2, b = 3, other = 2;
-  parameter const* const slots[] = {&a, &b};
+  parameter a = 2, b = 3, other = 2, later = 2;
+  a.number(4);
+  b.number(5);
+  later.number(6);
   row<dual2> r{};
-  r.numbers.seeds = {.slots = slots, .count = 2};
+  r.numbers.seeds = {.first_number = 4, .count = 2};
   CHECK(r(a).value == 2);
   CHECK(r(a).tangent[0] == 1);
   CHECK(r(b).tangent[1] == 1);
   CHECK(r(b).tangent[0] == 0);
-  CHECK(r(other).tangent[0] == 0);  // known by address, not by value
+  CHECK(r(parameter(a)).tangent[0] == 1);  // a copy has its number
+  CHECK(r(other).tangent[0] == 0);         // no number
+  CHECK(r(later).tangent[0] == 0);
+  CHECK(r(later).tangent[1] == 0);
   CHECK(r(parameter{}, dual2(7)).value == 7);
   CHECK(r.logit(a).value == 2);
 }
 
 TEST_CASE("dual: a directional derivative of parameters and tables") {
-  parameter const a = 2, b = 3;
-  parameter const* const slots[] = {&a, &b};
+  parameter a = 2, b = 3;
+  a.number(0);
+  b.number(1);
   parameter const along[] = {0.5, {}};  // b does not move
   double const entries[] = {4, 5}, directions[] = {0.25, -1};
-  table const t = tensor<double const>(entries, {1, 1, 2, 1}), t_along = tensor<double const>(directions, {1, 1, 2, 1});
-  table const* const tables[] = {&t};
+  table t = tensor<double const>(entries, {1, 1, 2, 1});
+  t.number(0);
+  table const t_along = tensor<double const>(directions, {1, 1, 2, 1});
   lift<dual1> numbers;
-  numbers.seeds = {.slots = slots, .count = 2, .along = along, .tables = tables, .table_count = 1, .tables_along = &t_along};
+  numbers.seeds = {.count = 2, .along = along, .tables_along = &t_along};
   CHECK(numbers.value(a, {}).tangent[0] == 0.5);
   CHECK(numbers.value(b, {}).tangent[0] == 0);
   CHECK(numbers.entry(t, 0, 0, 1, 0).value == 5);

@@ -23,10 +23,10 @@ TEST_CASE("yarn: no bit changes up to the training length; -inf stays") {
 }
 
 TEST_CASE("yarn: at an extension of 1 the derivative is that of the constant") {
-  length_scale::yarn const y{1};
-  parameter const* const slots[] = {&y.extension};
+  length_scale::yarn y{1};
+  y.extension.number(0);
   row<dual<double, 1>> r{};
-  r.numbers.seeds = {.slots = slots, .count = 1};
+  r.numbers.seeds = {.count = 1};
   CHECK(y.bind(r).factor.tangent[0] == 0);
 }
 

@@ -60,7 +60,7 @@ static_assert(sizeof(plain) == sizeof(parameter));   // the scale
 static_assert(sizeof(op) == 5 * sizeof(parameter));  // scale, alpha, gamma, beta, gamma
 static_assert(std::is_empty_v<decltype(attention(kernel::given_scores{}, mask::causal{}))>);
 static_assert(sizeof(k + kernel::given_scores{}) == sizeof(parameter));
-static_assert(sizeof(parameter) <= 384);
+static_assert(sizeof(parameter) <= 216);
 
 // Bound to a row, too.
 template <class Op>

@@ -69,7 +69,7 @@ constexpr void number(Op& op) {
 
 /// A copy of an operator whose parameters and tables have their numbers, whatever has been assigned to them.
 template <class Op>
-Op numbered(Op op) {
+constexpr Op numbered(Op op) {
   detail::number(op);
   return op;
 }

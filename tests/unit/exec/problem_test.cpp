@@ -84,8 +84,12 @@ TEST_CASE("extents: each disagreement names argument, value and expectation") {
     CHECK(principled(changed) == "attune::forward: " + bad.text);
   }
   for (bad_extent const& bad :
-       {bad_extent{&s::scores, {2, 4, 5, 3}, "scores has shape (2, 4, 5, 3); expected (1 or 2, 1 or 4, 1 or 3, 5): (batch, head, query, key)"},
-        {&s::gates, {1, 3, 3, 5}, "gates has shape (1, 3, 3, 5); expected (1 or 2, 1 or 4, 1 or 3, 5): (batch, head, query, key)"}}) {
+       {bad_extent{&s::scores,
+                   {2, 4, 5, 3},
+                   "scores has shape (2, 4, 5, 3); expected (1 or 2, 1 or 4, 1 or 3, 5): (batch, head, query, key)"},
+        {&s::gates,
+         {1, 3, 3, 5},
+         "gates has shape (1, 3, 3, 5); expected (1 or 2, 1 or 4, 1 or 3, 5): (batch, head, query, key)"}}) {
     call_shapes changed;
     changed.*bad.argument = bad.value;
     CHECK(given(changed) == "attune::forward: " + bad.text);

@@ -119,7 +119,8 @@ TEST_SUITE("wrong calls") {
   TEST_CASE("sorted Laplacian") { check("laplacian", sorted::laplacian{.tau = 0.5}, scalar_laplacian_attention(0.5), true); }
   TEST_CASE("sorted Gaussian") { check("gaussian", sorted::gaussian{.tau = 0.5}, scalar_sort_attention(0.5), true); }
   TEST_CASE("sliced ReLU") {
-    check("sliced ReLU", sorted::sliced_relu{.divided_by = divisor::sum}, sliced_relu_attention<sliced_relu_form::normalized>(), true);
+    check("sliced ReLU", sorted::sliced_relu{.divided_by = divisor::sum}, sliced_relu_attention<sliced_relu_form::normalized>(),
+          true);
   }
 
   TEST_CASE("sorted cache") {

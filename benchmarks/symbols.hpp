@@ -67,7 +67,7 @@ template <class T, class More, class... Policies>
 void run(call<T> const& c, More const& more, Policies const&... policies) {
   auto const with = [&]<class Op>(Op const& op) {
     cpu<T> const exec{c.threads};
-    if constexpr (exec_cpu::decodable<arithmetic_t<T>, xsimd::default_arch, Op>)
+    if constexpr (exec_cpu::decodable<Op>)
       if (c.q.extents().position <= exec_cpu::most_decode_queries<arithmetic_t<T>, xsimd::default_arch>)
         return decode(exec, op, inputs_of<Op>(c, more), {.out = c.out});
     forward(exec, op, inputs_of<Op>(c, more), {.out = c.out});

@@ -50,6 +50,34 @@ struct log_distance {
 };
 // [/snippet]
 
+// [snippet: contraction]
+/// sum_d m_d |q_d - k_d|: operands, and a term. `metric` is a table of the policy that names the contraction.
+struct weighted_l1 : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>,
+                                         contraction::by_feature<contraction::tables::metric>> {
+  template <class S>
+  static S term(S const& q, S const& k, S const& m, S const&) {
+    return m * math::abs(S(q - k));
+  }
+};
+struct l1_distance {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = weighted_l1;
+  table metric;
+  parameter rate = 0.1;
+  static constexpr auto parameters() { return std::array{listed("rate", &l1_distance::rate)}; }
+  static constexpr auto tables() { return std::array{listed("metric", &l1_distance::metric, table_width::query_row)}; }
+  template <class T>
+  struct bound {
+    T rate;
+    T score(T const& distance, key<T> const&) const { return -rate * distance; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const& r) const {
+    return {r(rate)};
+  }
+};
+// [/snippet]
+
 // [snippet: gate]
 /// A two-sided gate: promotes and suppresses by up to `strength`.
 struct tanh_gate {
@@ -111,8 +139,10 @@ int main() {
   shape const wide{1, heads, length, width}, narrow{1, heads, length, gate_width};
   tensor const Q(q, wide), K(k, wide), V(v, wide), GQ(gq, narrow), GK(gk, narrow), O(out, wide);
 
-  auto const op = attention(kernel::dot_product{} + mine::log_distance{0.5}, mine::root_log{}, mine::tanh_gate{2.0},
-                            mine::sigmoid{}, mine::dilated{} & mask::causal_window{40});
+  std::vector<float> const metric(std::size_t(width), 0.5f);
+  auto const op =
+      attention(kernel::dot_product{} + mine::log_distance{0.5} + mine::l1_distance{tensor(metric, shape{1, 1, 1, width})},
+                mine::root_log{}, mine::tanh_gate{2.0}, mine::sigmoid{}, mine::dilated{} & mask::causal_window{40});
   forward(cpu{}, op, {.q = Q, .k = K, .v = V, .gate_q = GQ, .gate_k = GK}, {.out = O});
 
   // [snippet: check]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The memory of one small call of any operator that reads q, k, v, sort_q and sort_k: the same numbers on every machine.
+// The memory of one small call of any operator that reads q, k, v, sort_q, sort_k and bias: the same numbers on every machine.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,8 @@ struct one_call {
   index_t heads, queries, keys, width, value_width;
   std::vector<double> q = numbers(heads * queries * width, 1), k = numbers(heads * keys * width, 2),
                       v = numbers(heads * keys * value_width, 3), sort_q = numbers(heads * queries, 4),
-                      sort_k = numbers(heads * keys, 5), by_out = numbers(heads * queries * value_width, 6);
+                      sort_k = numbers(heads * keys, 5), by_out = numbers(heads * queries * value_width, 6),
+                      bias = numbers(heads * queries * keys, 10);
 
   static std::vector<double> numbers(index_t n, double from) {
     std::vector<double> x;
@@ -34,6 +35,7 @@ struct one_call {
       if constexpr (F == field::v) return view(v, keys, value_width);
       if constexpr (F == field::sort_q) return view(sort_q, queries, 1);
       if constexpr (F == field::sort_k) return view(sort_k, keys, 1);
+      if constexpr (F == field::bias) return view(bias, queries, keys);
     });
   }
   any_tensor cotangent() const { return tensor<double const>(by_out, shape{1, heads, queries, value_width}); }

@@ -18,6 +18,7 @@
 #include <attune/reference.hpp>
 
 #include "../support/one_call.hpp"
+#include "../support/own_contractions.hpp"
 #include "../unit/check.hpp"
 
 namespace attune::test {
@@ -56,6 +57,9 @@ void check_against_reference(Op const& op) {
     CHECK_MESSAGE(same(got.parameters[n].x.values, right.parameters[n].x.values), right.parameters[n].path);
     CHECK_MESSAGE(same(got.parameters[n].weight.values, right.parameters[n].weight.values), right.parameters[n].path);
   }
+  REQUIRE(got.tables.size() == right.tables.size());
+  for (std::size_t n = 0; n < right.tables.size(); ++n)
+    CHECK_MESSAGE(same(got.tables[n].values.values, right.tables[n].values.values), right.tables[n].path);
 }
 
 TEST_CASE("thrust: values wider than one task, parameters of every granularity") {
@@ -77,6 +81,16 @@ TEST_CASE("thrust: a projected parameter and a moving average") {
                                      .weight = tensor<double const>(weight, shape{1, heads, 1, 2}),
                                      .activation = activation::sigmoid};
   check_against_reference(affine_scaled_attention(alpha, parameter::moving_average(alpha, 0.4, 0.9, average_gradient::passed)));
+}
+
+TEST_CASE("thrust: contractions that attune does not have") {
+  std::vector<double> const slopes = one_call::numbers(heads * 9 * width, 10), waves = one_call::numbers(heads * 3, 11),
+                            weight = one_call::numbers(1, 12);
+  tensor<double const> const few(waves, shape{1, heads, 3, 1});
+  check_against_reference(attention(warped_kernel{tensor<double const>(slopes, shape{1, heads, 9, width})} +
+                                        weighted_bias_kernel{tensor<double const>(weight, shape{1, 1, 1, 1})} +
+                                        cauchy_kernel{few, few},
+                                    mask::causal{}));
 }
 
 TEST_CASE("thrust: errors are those of every executor") {

@@ -16,6 +16,7 @@
 #include <attune/core/distinct.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/exec/problem_shape.hpp>
+#include <attune/exec/terms.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
 
@@ -96,28 +97,32 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, shape con
   }
 }
 
-/// What a contraction asks of the tables of the policy that named it.
+/// What a contraction asks of the tables of the policy that named it: a row for every distance, and as many rows as terms.
 template <class Contraction, class Owner>
 void check_contraction(char const* function, Contraction, Owner const& owner, problem_shape const& p) {
   index_t const nearest = p.offset - (p.keys - 1), farthest = p.queries - 1 + p.offset;  // values of i + offset - j
   if (p.queries == 0 || p.keys == 0) return;
-  if constexpr (std::is_same_v<Contraction, contraction::relative_dot>) {
-    index_t const rows = owner.relative.rows(), center = rows / 2;
-    if (nearest + center < 0 || farthest + center >= rows)
-      throw error(function, "table relative", text(rows, " rows, for distances from ", -center, " to ", rows - center - 1),
-                  text("rows for the distances ", nearest, " to ", farthest, " of queries and keys"));
-  } else if constexpr (std::is_same_v<Contraction, contraction::gathered>) {
-    if constexpr (requires { owner.check(function); }) owner.check(function);
-    for (index_t distance = nearest; distance <= farthest; ++distance)
-      if (index_t const n = owner.index(distance); n < 0 || n >= owner.values.rows())
-        throw error(function, "table values", text(owner.values.rows(), " rows"),
-                    text("a row ", n, " for the distance ", distance));
-  } else if constexpr (std::is_same_v<Contraction, contraction::fourier>) {
-    if (owner.cosine.rows() != owner.frequency.rows() || owner.sine.rows() != owner.frequency.rows())
-      throw error(function, "tables cosine, sine, frequency",
-                  text(owner.cosine.rows(), ", ", owner.sine.rows(), " and ", owner.frequency.rows(), " rows"),
-                  "equal numbers");
-  }
+  if constexpr (requires { owner.check(function); }) owner.check(function);
+  auto const named = [&](table const& x) {
+    std::string name = "a table";
+    std::apply(
+        [&](auto const&... one) { (..., (&(owner.*one.member) == &x ? void(name = text("table ", one.name)) : void())); },
+        tables_of<Owner>());
+    return name;
+  };
+  for_each_operand<Contraction>([&]<int, class Operand>() {
+    if constexpr (Operand::side == operand_side::table) {
+      table const& x = Operand::table_of::of(owner);
+      if constexpr (Operand::place == table_place::of_distance) {
+        for (index_t distance = nearest; distance <= farthest; ++distance)
+          if (index_t const n = Operand::table_of::row(owner, distance); n < 0 || n >= x.rows())
+            throw error(function, named(x), text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));
+      } else if constexpr (Operand::place == table_place::row) {
+        if (index_t const terms = term_count<Contraction>(p, owner); x.rows() != terms)
+          throw error(function, named(x), text(x.rows(), " rows"), text(terms, ", as many as the other tables have"));
+      }
+    }
+  });
 }
 
 /// What an executor with these views computes in, as far as the range of parameters is concerned.

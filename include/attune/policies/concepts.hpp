@@ -123,6 +123,22 @@ template <class K>
 inline constexpr bool is_composite = false;
 }  // namespace kernel
 
+/// A contraction has its term.
+template <class C>
+concept OffersTerm = std::is_same_v<C, contraction::none> || requires(double x) {
+  { C::term(x, x, x, x) } -> std::convertible_to<double>;
+};
+/// The policy has the tables that its contraction reads.
+template <class P, class Operand>
+inline constexpr bool OffersTable = true;
+template <class P, class Table, contraction::table_place Place>
+inline constexpr bool OffersTable<P, contraction::table_operand<Table, Place>> = requires(P const& p) {
+  Table::of(p);
+};
+template <class P, class C>
+concept OffersTables = std::is_same_v<C, contraction::none> ||
+    (OffersTable<P, typename C::x>&& OffersTable<P, typename C::y>&& OffersTable<P, typename C::z>);
+
 /// What contraction::gathered asks of the policy that names it; true for every other contraction.
 template <class P, class C>
 inline constexpr bool OffersRows = true;

@@ -1,82 +1,260 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   x_ij = contraction of (query i, key j)
+//   x_ij = sum_d term(x_d, y_d, z_d, i + offset - j)
 //
-// The closed list of things an executor computes from tensors. A policy names the contraction it wants and turns its
-// value into a score (or a gate) pointwise; nothing else about tensors reaches a policy. The one open door is
-// `elementwise<F>`, any sum over features. Learned tensors that a contraction needs are tables of the policy that names it.
+// A contraction is what an executor computes from tensors: up to three operands and one term. An operand is an input of the query, of the
+// key or of the pair, or a table of the policy that names the contraction. The term gives the value; on dual numbers it gives the
+// derivatives. A policy turns the value into a score or a gate; nothing else about tensors reaches a policy.
+// A new contraction is a struct like those below, in this file or in yours. Executors have faster code for products and distances.
 #pragma once
 
 #include <type_traits>
 
 #include <attune/config.hpp>
+#include <attune/core/math.hpp>
+#include <attune/core/table.hpp>
 #include <attune/policies/fields.hpp>
 
 namespace attune {
 
 namespace contraction {
 
-namespace detail {
-template <field... F>
-struct reads {
-  ATTUNE_HD static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || (f == F)); }
+/// Where an operand lives.
+enum class operand_side { none, query, key, pair, table };
+/// Which entry of a table a pair of distance i + offset - j reads at feature d.
+enum class table_place {
+  column,       ///< (0, d): the same for all pairs
+  row,          ///< (d, 0): the same for all pairs
+  of_distance,  ///< a row for each distance, column d
 };
-}  // namespace detail
+
+struct no_operand {
+  static constexpr operand_side side = operand_side::none;
+};
+template <operand_side Side, field F>
+struct input_operand {
+  static constexpr operand_side side = Side;
+  static constexpr field of = F;
+};
+template <field F>
+using of_query = input_operand<operand_side::query, F>;
+template <field F>
+using of_key = input_operand<operand_side::key, F>;
+template <field F>
+using of_pair = input_operand<operand_side::pair, F>;
+/// Table::of(policy) is the table; Table::row(policy, distance) its row where rows belong to distances.
+template <class Table, table_place Place>
+struct table_operand {
+  static constexpr operand_side side = operand_side::table;
+  static constexpr table_place place = Place;
+  using table_of = Table;
+};
+template <class Table>
+using by_feature = table_operand<Table, table_place::column>;
+template <class Table>
+using by_term = table_operand<Table, table_place::row>;
+template <class Table>
+using by_distance = table_operand<Table, table_place::of_distance>;
+
+/// The tables that the contractions below read: members of the policy with these names.
+namespace tables {
+#define ATTUNE_TABLE(name)                              \
+  template <class P>                                    \
+    requires requires(P const& policy) { policy.name; } \
+  ATTUNE_HD static table const& of(P const& policy) { return policy.name; }
+struct metric {
+  ATTUNE_TABLE(metric)
+};
+struct bias {
+  ATTUNE_TABLE(bias)
+};
+struct cosine {
+  ATTUNE_TABLE(cosine)
+};
+struct sine {
+  ATTUNE_TABLE(sine)
+};
+struct frequency {
+  ATTUNE_TABLE(frequency)
+};
+/// Row floor(R / 2) belongs to distance 0.
+struct relative {
+  ATTUNE_TABLE(relative)
+  template <class P>
+  ATTUNE_HD static index_t row(P const& p, index_t distance) {
+    return distance + p.relative.rows() / 2;
+  }
+};
+struct values {
+  ATTUNE_TABLE(values)
+  template <class P>
+  ATTUNE_HD static index_t row(P const& p, index_t distance) {
+    return p.index(distance);
+  }
+};
+#undef ATTUNE_TABLE
+}  // namespace tables
+
+/// The operands of a contraction: what each is derived from. There are as many terms as operands have features; tables by_term have a row
+/// for each term instead, and stand with other tables alone.
+template <class X, class Y = no_operand, class Z = no_operand>
+struct sum_of {
+  using x = X;
+  using y = Y;
+  using z = Z;
+  /// The operands that there are.
+  static constexpr int operands =
+      int(X::side != operand_side::none) + int(Y::side != operand_side::none) + int(Z::side != operand_side::none);
+  ATTUNE_HD static constexpr bool uses(field f) { return reads<X>(f) || reads<Y>(f) || reads<Z>(f); }
+
+ private:
+  template <class Operand>
+  ATTUNE_HD static constexpr bool reads([[maybe_unused]] field f) {
+    if constexpr (Operand::side == operand_side::none || Operand::side == operand_side::table)
+      return false;
+    else
+      return Operand::of == f;
+  }
+};
+
+/// What a product takes of the query, x, and of a table by_feature, z.
+struct plain_left {
+  template <class S>
+  ATTUNE_HD static S left(S const& x, S const&) {
+    return x;
+  }
+};
+struct scaled_left {
+  template <class S>
+  ATTUNE_HD static S left(S const& x, S const& z) {
+    return z * x;
+  }
+};
+struct shifted_left {
+  template <class S>
+  ATTUNE_HD static S left(S const& x, S const& z) {
+    return x + z;
+  }
+};
+/// sum_d left(x, z) y: a product of numbers of the query with those of a key or of a distance.
+template <class Left, class X, class Y, class Z = no_operand>
+struct product : sum_of<X, Y, Z>, Left {
+  template <class S>
+  ATTUNE_HD static S term(S const& x, S const& y, S const& z, S const&) {
+    return Left::left(x, z) * y;
+  }
+};
+/// One number, read as it is.
+template <class X>
+struct plain : sum_of<X> {
+  template <class S>
+  ATTUNE_HD static S term(S const& x, S const&, S const&, S const&) {
+    return x;
+  }
+};
 
 /// No tensor at all: the policy works from positions.
-struct none : detail::reads<> {};
+struct none {
+  ATTUNE_HD static constexpr bool uses(field) { return false; }
+};
 /// <q_i, k_j>
-struct dot : detail::reads<field::q, field::k> {};
+struct dot : product<plain_left, of_query<field::q>, of_key<field::k>> {};
 /// |q_i - k_j|^2, from differences
-struct squared_distance : detail::reads<field::q, field::k> {};
+struct squared_distance : sum_of<of_query<field::q>, of_key<field::k>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
+    return (q - k) * (q - k);
+  }
+};
 /// sum_d m_d q_id k_jd,   table `metric` (1|B, 1|H, 1, D) of the policy
-struct metric_dot : detail::reads<field::q, field::k> {};
+struct metric_dot : product<scaled_left, of_query<field::q>, of_key<field::k>, by_feature<tables::metric>> {};
 /// sum_d m_d (q_id - k_jd)^2,   table `metric`
-struct metric_distance : detail::reads<field::q, field::k> {};
-/// sum_d F::pair(q_id, k_jd) for a stateless F with `template <class T> static T pair(T const& q, T const& k)`: any sum over
-/// features. Slower than the named ones, differentiated by duals.
+struct metric_distance : sum_of<of_query<field::q>, of_key<field::k>, by_feature<tables::metric>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const& m, S const&) {
+    return m * (q - k) * (q - k);
+  }
+};
+/// sum_d F::pair(q_id, k_jd) for a stateless F with `template <class T> static T pair(T const& q, T const& k)`: any sum over features
 template <class F>
-struct elementwise : detail::reads<field::q, field::k> {};
+struct elementwise : sum_of<of_query<field::q>, of_key<field::k>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
+    return F::pair(q, k);
+  }
+};
 /// <q_i + b, k_j>,   table `bias` (1|B, 1|H, 1, D)
-struct biased_dot : detail::reads<field::q, field::k> {};
+struct biased_dot : product<shifted_left, of_query<field::q>, of_key<field::k>, by_feature<tables::bias>> {};
 /// <q_i + b, r_n>, n = i + offset - j + floor(R / 2),   tables `bias` (1|B, 1|H, 1, D) and `relative` (1|B, 1|H, R, D)
-struct relative_dot : detail::reads<field::q> {};
+struct relative_dot : product<shifted_left, of_query<field::q>, by_distance<tables::relative>, by_feature<tables::bias>> {};
 /// <gate_q_i, gate_k_j>
-struct gate_dot : detail::reads<field::gate_q, field::gate_k> {};
+struct gate_dot : product<plain_left, of_query<field::gate_q>, of_key<field::gate_k>> {};
 /// <position_q_i, position_k_j>
-struct position_dot : detail::reads<field::position_q, field::position_k> {};
+struct position_dot : product<plain_left, of_query<field::position_q>, of_key<field::position_k>> {};
 /// sort_q_i - sort_k_j, one number each
-struct scalar_difference : detail::reads<field::sort_q, field::sort_k> {};
+struct scalar_difference : sum_of<of_query<field::sort_q>, of_key<field::sort_k>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
+    return q - k;
+  }
+};
 /// sum_x ((place_jx - center_ix) / spread_ix)^2
-struct spatial_distance : detail::reads<field::center, field::spread, field::place> {};
+struct spatial_distance : sum_of<of_query<field::center>, of_key<field::place>, of_query<field::spread>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& center, S const& place, S const& spread, S const&) {
+    S const z = (place - center) / spread;
+    return z * z;
+  }
+};
 /// table `values` (1|B, 1|H, R, 1) at row `index(i + offset - j)` of the policy
-struct gathered : detail::reads<> {};
+struct gathered : plain<by_distance<tables::values>> {};
 /// sum_r a_r cos(w_r (i + offset - j)) + b_r sin(w_r (i + offset - j)),   tables `cosine`, `sine`, `frequency` (1|B, 1|H, R, 1)
-struct fourier : detail::reads<> {};
+struct fourier : sum_of<by_term<tables::cosine>, by_term<tables::sine>, by_term<tables::frequency>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& a, S const& b, S const& w, S const& n) {
+    return a * math::cos(S(w * n)) + b * math::sin(S(w * n));
+  }
+};
 /// bias_ij, computed by the caller
-struct given_bias : detail::reads<field::bias> {};
+struct given_bias : plain<of_pair<field::bias>> {};
 /// key_bias_j, one number per key
-struct given_key_bias : detail::reads<field::key_bias> {};
+struct given_key_bias : plain<of_key<field::key_bias>> {};
 /// scores_ij, computed by the caller
-struct given_scores : detail::reads<field::scores> {};
+struct given_scores : plain<of_pair<field::scores>> {};
 /// gates_ij, computed by the caller
-struct given_gates : detail::reads<field::gates> {};
+struct given_gates : plain<of_pair<field::gates>> {};
+
+/// A type with operands, or none.
+template <class C>
+inline constexpr bool is_known = requires {
+  typename C::z;
+  C::operands;
+};
+template <>
+inline constexpr bool is_known<none> = true;
+
+/// left(x, z) y
+template <class C>
+concept Product = requires(double x) {
+  C::left(x, x);
+};
+/// A product with the keys, whose left side is the query as it is.
+template <class C>
+concept PlainProduct = Product<C> && std::is_base_of_v<plain_left, C> && C::y::side == operand_side::key;
 
 namespace detail {
-template <class C, class... Known>
-inline constexpr bool among = (false || ... || std::is_same_v<C, Known>);
-template <class C>
-inline constexpr bool is_elementwise = false;
-template <class F>
-inline constexpr bool is_elementwise<elementwise<F>> = true;
+template <class Operand>
+inline constexpr bool in_table = Operand::side == operand_side::none || Operand::side == operand_side::table;
 }  // namespace detail
-
+/// A contraction that is the same for all pairs of one distance.
 template <class C>
-inline constexpr bool is_known =
-    detail::is_elementwise<C> || detail::among<C, none, dot, squared_distance, metric_dot, metric_distance, biased_dot,
-                                               relative_dot, gate_dot, position_dot, scalar_difference, spatial_distance,
-                                               gathered, fourier, given_bias, given_key_bias, given_scores, given_gates>;
+inline constexpr bool of_distance_alone =
+    detail::in_table<typename C::x>&& detail::in_table<typename C::y>&& detail::in_table<typename C::z>;
+
+/// Operand number N.
+template <class C, int N>
+using operand_of = std::conditional_t<N == 0, typename C::x, std::conditional_t<N == 1, typename C::y, typename C::z>>;
 
 /// The contractions of an operator, in the order in which pointwise code receives their values.
 template <class... C>

@@ -69,6 +69,16 @@ constexpr bool complete() {
                             "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
                             "const& k), free of if and ?: on its arguments. See docs/policies.md#kernels");
             if constexpr (NamesContraction<P>)
+              static_assert(
+                  OffersTerm<typename P::contraction>,
+                  "attune: the contraction of this policy has no term: template <class S> static S term(S const& x, S const& "
+                  "y, S const& z, S const& distance). See docs/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(
+                  OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction>,
+                  "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
+                  "names that docs/policies.md#kernels lists");
+            if constexpr (NamesContraction<P>)
               static_assert(OffersRows<P, typename P::contraction>,
                             "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
                             "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "

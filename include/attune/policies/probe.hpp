@@ -79,11 +79,9 @@ struct scalar<detail::probe_scalar> {
 namespace detail {
 
 template <class C>
-void probe_pair() {}
-template <class C>
-  requires contraction::detail::is_elementwise<C>
-void probe_pair() {
-  []<class F>(contraction::elementwise<F>) { (void)F::pair(probe_scalar{}, probe_scalar{}); }(C{});
+void probe_term() {
+  using T = probe_scalar;
+  if constexpr (!std::is_same_v<C, contraction::none>) (void)C::term(T{}, T{}, T{}, T{});
 }
 
 template <class P>
@@ -99,7 +97,7 @@ void probe(P const& policy, row<probe_scalar> const& r) {
   if constexpr (P::role != policy_role::mask) {
     [[maybe_unused]] auto const bound = policy.bind(r);
     [[maybe_unused]] T const x, values[8];
-    if constexpr (NamesContraction<P>) probe_pair<typename P::contraction>();
+    if constexpr (NamesContraction<P>) probe_term<typename P::contraction>();
     if constexpr (P::role == policy_role::kernel) (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
     if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);

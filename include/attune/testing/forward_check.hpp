@@ -159,8 +159,8 @@ class forward_truth {
 template <class Exec, class Op>
 std::string why_not_decoded() {
   if constexpr (attune::detail::is_cpu<Exec>) {
-    if constexpr (exec_cpu::decodable<typename Exec::value_type, typename Exec::arch, Op>) return {};
-    return "decode() serves no candidate set, no value gate and no table of distances";
+    if constexpr (exec_cpu::decodable<Op>) return {};
+    return "decode() serves no candidate set and no value gate";
   }
   return "this executor has no decode()";
 }
@@ -191,7 +191,7 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
   if (std::string const why = why_not_decoded<Exec, Op>(); !why.empty())
     line("decode").left_out = why;
   else if constexpr (attune::detail::is_cpu<Exec>)
-    if constexpr (exec_cpu::decodable<T, typename Exec::arch, Op>)
+    if constexpr (exec_cpu::decodable<Op>)
       computed("decode", 2, [&](outputs<Op, T> const& out) { decode(exec, op, in, out); });
 
   if constexpr (requires { accumulate(exec, op, in, key_interval{}); }) {

@@ -48,7 +48,7 @@ void every_entry_point(char const* name, Op const& op) {
       wild_call<Op> other(seed + 1'000'000);
       call.statistics(op, to, other);
     });
-    if constexpr (exec_cpu::decodable<float, xsimd::default_arch, Op>)
+    if constexpr (exec_cpu::decodable<Op>)
       check("decode", name, op, first, some, [&](auto& call, auto& to, std::uint64_t) { call.decode(op, to); });
     if constexpr (Op::normalizer_is.family == row_family::masses)
       check("jvp", name, op, first, some, [&](auto& call, auto& to, std::uint64_t) { call.jvp(op, to); });

@@ -105,10 +105,9 @@ class gradient_rows {
 
   void finish_distances([[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] gradient_sinks<T>& to) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      [[maybe_unused]] auto const one = [&](auto contraction, auto const& owner, int n) {
-        if constexpr (sums_distances<decltype(contraction)>)
-          puller<decltype(contraction), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b,
-                                                         h, to);
+      [[maybe_unused]] auto const one = [&](auto c, auto const& owner, int n) {
+        if constexpr (contraction::of_distance_alone<decltype(c)>)
+          puller<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b, h, to);
       };
       (..., one(C{}, c_.op.template owner<Index>(), Index));
     }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});

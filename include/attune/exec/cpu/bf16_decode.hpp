@@ -70,7 +70,7 @@ constexpr void refuse_bf16_products() {
 template <class Arch, class Op>
 void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in,
             outputs<Op, bfloat16> const& out) {
-  exec_cpu::require_decodable<float, Arch, Op>();
+  exec_cpu::require_decodable<Op>();
   if constexpr (exec_cpu::require_bf16_products<Arch>()) {
     problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
     detail::check_outputs("decode", out, p);
@@ -83,7 +83,7 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
 template <class Arch, class Op>
 void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in, page_table const& pages,
             outputs<Op, bfloat16> const& out) {
-  exec_cpu::require_decodable<float, Arch, Op>();
+  exec_cpu::require_decodable<Op>();
   if constexpr (exec_cpu::require_bf16_products<Arch>())
     exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
       exec_cpu::decode_stored<exec_cpu::bf16_products>(exec_cpu::of_tensors(exec), op, keys, p, out);

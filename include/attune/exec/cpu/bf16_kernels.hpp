@@ -252,17 +252,17 @@ struct bf16_products {
   struct contractor : decode_contractor<C, T, Arch> {};
   template <class C, class Arch>
   struct of_pairs : decode_contractor<C, float, Arch> {
-    using fields = detail::feature_fields<C>;
+    static constexpr field query = C::x::of, key = C::y::of;
     template <class In, class Owner>
     static void pack(float* to, In const& in, Owner const&, decode_place const& at) {
-      detail::pack_pairs<Arch>(to, member<fields::query>(in), at);
+      detail::pack_pairs<Arch>(to, member<query>(in), at);
     }
     template <class In, class Owner>
     static void run(float* to, float const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                     float* copy) {
       using tile = decode_tiling<float, Arch>;
-      tensor<bfloat16 const> const& keys = feature_rows<fields::key>(in);
-      index_t const head = at.p->group(at.head, fields::heads(*at.p)), width = keys.extents().feature;
+      tensor<bfloat16 const> const& keys = feature_rows<key>(in);
+      index_t const head = at.p->group(at.head, at.p->heads_of(key)), width = keys.extents().feature;
       with_rows<float, Arch>(keys, at.b, head, block.first, block.n, copy, [&](bfloat16 const* from, index_t key_step) {
         detail::in_row_blocks<float, Arch>(at.rows, [&](auto some, index_t r) {
           detail::contract_rows_of_pairs<Arch, some()>(to + r * tile::block, q + r * tile::whole(width), width, from, key_step,
@@ -271,12 +271,8 @@ struct bf16_products {
       });
     }
   };
-  template <class T, class Arch>
-  struct contractor<contraction::dot, T, Arch> : of_pairs<contraction::dot, Arch> {};
-  template <class T, class Arch>
-  struct contractor<contraction::gate_dot, T, Arch> : of_pairs<contraction::gate_dot, Arch> {};
-  template <class T, class Arch>
-  struct contractor<contraction::position_dot, T, Arch> : of_pairs<contraction::position_dot, Arch> {};
+  template <contraction::PlainProduct C, class T, class Arch>
+  struct contractor<C, T, Arch> : of_pairs<C, Arch> {};
 };
 
 #endif

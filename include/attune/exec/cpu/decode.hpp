@@ -19,23 +19,14 @@
 
 namespace attune::exec_cpu {
 
-/// True for operators that decode() serves: an O(1) state, no value gate, and contractions that it knows.
-template <class T, class Arch, class Op>
-inline constexpr bool decodable = [] {
-  if constexpr (Op::normalizer_is.family == row_family::candidates || Op::has_value_gate)
-    return false;
-  else
-    return []<class... C>(contraction::list<C...>) {
-      return (true && ... && decode_contractor<C, T, Arch>::served);
-    }(typename Op::contractions{});
-}();
+/// True for operators that decode() serves: an O(1) state and no value gate.
+template <class Op>
+inline constexpr bool decodable = Op::normalizer_is.family != row_family::candidates && !Op::has_value_gate;
 
 /// decodable, or an error in words.
-template <class T, class Arch, class Op>
+template <class Op>
 constexpr void require_decodable() {
-  static_assert(decodable<T, Arch, Op>,
-                "attune: decode() wants a normalizer with an O(1) state, no value gate, and contractions that need no table of "
-                "distances: use forward()");
+  static_assert(decodable<Op>, "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
 }
 
 /// Up to so many queries per head decode() is faster than forward(): measured, with and without grouped heads and masks, it is
@@ -123,12 +114,12 @@ namespace attune {
 /// forward() for few queries against a long cache: every byte of K and V is read once for all the query heads that share it, and
 /// the keys are split over threads. Up to exec_cpu::most_decode_queries queries it is the faster of the two.
 /// Arguments, outputs, contracts and errors are those of forward(); results agree within the bound, not bit for bit.
-/// Operators:   an O(1) state (no candidate set), no value gate, and no contraction by a table of distances (relative_dot, fourier).
+/// Operators:   an O(1) state (no candidate set) and no value gate.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class T, class Arch, class Op>
 void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  exec_cpu::require_decodable<T, Arch, Op>();
+  exec_cpu::require_decodable<Op>();
   problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
   detail::check_outputs("decode", out, p);
   exec_cpu::decode(exec, op, exec_cpu::contiguous_keys<Op, T>(in), p, out);

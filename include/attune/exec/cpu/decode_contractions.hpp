@@ -3,12 +3,13 @@
 //
 //   to[row][key] = contraction(query of the row, key)      for few rows that share their keys, and a block of keys
 //
-// How the decode path computes the contractions of the closed list: the decode counterpart of contractions.hpp. One without a
-// specialisation here is left to the tiles. Nothing here knows how a score is made of the values.
+// How the decode path computes contractions: the decode counterpart of contractions.hpp. Nothing here knows how a score is made of the
+// values.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include <attune/exec/cpu/contractions.hpp>
 #include <attune/exec/cpu/decode_kernels.hpp>
@@ -35,19 +36,10 @@ auto const& feature_rows(In const& in) {
     return member<F>(in);
 }
 
-/// Specialised for the contractions that the decode path serves:
-///   packed(p)  elements of scratch per row, whole batches     copied(p)  elements per key, where rows of features are copied
-///   heads(p)   of its keys: heads of one task share one       pack       once per task       run  per block
-template <class C, class T, class Arch>
-struct decode_contractor {
-  static constexpr bool served = false;
-};
-
 namespace detail {
 
-/// What the specialisations have in common, and the defaults of those without rows of features.
+/// What all have in common, and the defaults of those without rows of features.
 struct decode_contractor_base {
-  static constexpr bool served = true;
   static index_t packed(problem_shape const&) { return 0; }
   static index_t copied(problem_shape const&) { return 0; }
   static index_t heads(problem_shape const&) { return 1; }
@@ -86,34 +78,42 @@ void fill_pairs(T* to, decode_place const& at, index_t n, OfRow const& of_row) {
   }
 }
 
-/// All sums over features pack the query side and read the keys in place; a product, unless `run` is another.
+/// All sums over features pack the query side and read the keys in place.
 template <class C, class T, class Arch>
 struct decode_features : decode_contractor_base {
-  using fields = feature_fields<C>;
-  static index_t packed(problem_shape const& p) { return decode_tiling<T, Arch>::whole(fields::width(p)); }
+  static constexpr field query = C::x::of, key = C::y::of;
+  static index_t packed(problem_shape const& p) { return decode_tiling<T, Arch>::whole(p.width_of(query)); }
   static index_t copied(problem_shape const& p) { return packed(p); }
-  static index_t heads(problem_shape const& p) { return fields::heads(p); }
+  static index_t heads(problem_shape const& p) { return p.heads_of(key); }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const&, decode_place const& at) {
-    pack_features<T, Arch>(to, member<fields::query>(in), at);
+    pack_features<T, Arch>(to, member<query>(in), at);
   }
-  template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
-                  T* copy) {
-    contract_with_keys<T, Arch>(to, q, feature_rows<fields::key>(in), fields::heads(*at.p), at, block, copy);
+
+ protected:
+  template <class In, class Step>
+  static void by_steps(T* to, T const* q, In const& in, decode_place const& at, key_block_place const& block, T* copy,
+                       Step const& step) {
+    contract_with_keys<T, Arch>(to, q, feature_rows<key>(in), at.p->heads_of(key), at, block, copy, step);
   }
 };
 
-template <class F, class T, class Arch>
-struct decode_elementwise_step {
+/// A feature_step where keys lie feature by feature: what pads them adds nothing.
+template <class C, class T, class Arch>
+struct decode_feature_step {
   index_t width;
   template <class B>
   ATTUNE_INLINE B operator()(B const& x, B const& q, B const& acc, index_t d) const {
     constexpr index_t lanes = index_t(B::size);
-    B const pair = elementwise_step<F>{}(x, q, B(T(0)), d);
+    B const pair = C::term(q, x, x, x);
     if (d + lanes <= width) return acc + pair;
-    return acc + xsimd::select(lanes_of<T, Arch>((std::uint64_t(1) << (width - d)) - 1), pair, B(T(0)));  // not the padding
+    return acc + xsimd::select(lanes_of<T, Arch>((std::uint64_t(1) << (width - d)) - 1), pair, B(T(0)));
   }
+};
+/// 0 for what pads them.
+template <class T, class Arch>
+struct decode_feature_step<contraction::squared_distance, T, Arch> : distance_step {
+  decode_feature_step(index_t) {}
 };
 
 /// The metric lies feature by feature, as keys do.
@@ -129,52 +129,47 @@ struct decode_metric_step {
 
 }  // namespace detail
 
-template <class T, class Arch>
-struct decode_contractor<contraction::dot, T, Arch> : detail::decode_features<contraction::dot, T, Arch> {};
-template <class T, class Arch>
-struct decode_contractor<contraction::gate_dot, T, Arch> : detail::decode_features<contraction::gate_dot, T, Arch> {};
-template <class T, class Arch>
-struct decode_contractor<contraction::position_dot, T, Arch> : detail::decode_features<contraction::position_dot, T, Arch> {};
-
-template <class T, class Arch>
-struct decode_contractor<contraction::metric_dot, T, Arch> : decode_contractor<contraction::dot, T, Arch> {
+/// Any contraction, by its term, a pair at a time.
+template <class C, class T, class Arch>
+struct decode_contractor : detail::decode_contractor_base {
   template <class In, class Owner>
-  static void pack(T* to, In const& in, Owner const& owner, decode_place const& at) {
-    detail::pack_features<T, Arch>(to, in.q, at);
-    index_t const whole = decode_tiling<T, Arch>::whole(at.p->width);
-    for (index_t r = 0; r < at.rows; ++r)
-      for (index_t d = 0; d < at.p->width; ++d) to[r * whole + d] *= T(owner.metric(at.b, at.head_of(r), 0, d));
+  static void run(T* to, T const*, In const& in, Owner const& owner, decode_place const& at, key_block_place const& block, T*) {
+    detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
+      return [&, h = at.head_of(r), i = at.query_of(r)](index_t j) {
+        attune::detail::pair_place const pair{at.b, h, i, block.first + j};
+        using number = std::conditional_t<contraction::of_distance_alone<C>, double, T>;
+        return T(attune::detail::contracted<C, number>(in, *at.p, owner, pair));
+      };
+    });
   }
 };
 
-template <class T, class Arch>
-struct decode_contractor<contraction::biased_dot, T, Arch> : decode_contractor<contraction::dot, T, Arch> {
+template <KeyProduct C, class T, class Arch>
+struct decode_contractor<C, T, Arch> : detail::decode_features<C, T, Arch> {
+  using base = detail::decode_features<C, T, Arch>;
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const& owner, decode_place const& at) {
-    detail::pack_features<T, Arch>(to, in.q, at);
-    index_t const whole = decode_tiling<T, Arch>::whole(at.p->width);
-    for (index_t r = 0; r < at.rows; ++r)
-      for (index_t d = 0; d < at.p->width; ++d) to[r * whole + d] += T(owner.bias(at.b, at.head_of(r), 0, d));
+    base::pack(to, in, owner, at);
+    if constexpr (C::z::side != operand_side::none) {
+      index_t const whole = base::packed(*at.p);
+      for (index_t r = 0; r < at.rows; ++r)
+        for (index_t d = 0; d < at.p->width_of(base::query); ++d)
+          to[r * whole + d] = C::left(to[r * whole + d], T(C::z::table_of::of(owner)(at.b, at.head_of(r), 0, d)));
+    }
   }
-};
-
-template <class T, class Arch>
-struct decode_contractor<contraction::squared_distance, T, Arch>
-    : detail::decode_features<contraction::squared_distance, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, feature_rows<field::k>(in), at.p->key_heads, at, block, copy, distance_step{});
+    base::by_steps(to, q, in, at, block, copy, product_step{});
   }
 };
 
-template <class F, class T, class Arch>
-struct decode_contractor<contraction::elementwise<F>, T, Arch> : detail::decode_features<contraction::elementwise<F>, T, Arch> {
+template <FeatureSum C, class T, class Arch>
+struct decode_contractor<C, T, Arch> : detail::decode_features<C, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
                   T* copy) {
-    detail::contract_with_keys<T, Arch>(to, q, feature_rows<field::k>(in), at.p->key_heads, at, block, copy,
-                                        detail::decode_elementwise_step<F, T, Arch>{at.p->width});
+    decode_contractor::by_steps(to, q, in, at, block, copy, detail::decode_feature_step<C, T, Arch>{at.p->width});
   }
 };
 
@@ -208,51 +203,7 @@ struct decode_contractor<contraction::metric_distance, T, Arch>
   }
 };
 
-template <class T, class Arch>
-struct decode_contractor<contraction::scalar_difference, T, Arch> : detail::decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    index_t const step = in.sort_k.steps().position;
-    detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
-      index_t const h = at.head_of(r);
-      T const query = in.sort_q(at.b, h, at.query_of(r), 0);
-      T const* const keys = in.sort_k.row(at.b, at.p->group(h, at.p->sort_key_heads), block.first);
-      return [=](index_t j) { return query - keys[j * step]; };
-    });
-  }
-};
-
-template <class T, class Arch>
-struct decode_contractor<contraction::spatial_distance, T, Arch> : detail::decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
-      index_t const h = at.head_of(r), i = at.query_of(r), place_head = at.p->group(h, at.p->place_heads);
-      return [&in, &at, &block, h, i, place_head](index_t j) {
-        T sum(0);
-        for (index_t x = 0; x < at.p->axes; ++x) {
-          T const z = (in.place(at.b, place_head, block.first + j, x) - in.center(at.b, h, i, x)) / in.spread(at.b, h, i, x);
-          sum += z * z;
-        }
-        return sum;
-      };
-    });
-  }
-};
-
-template <class T, class Arch>
-struct decode_contractor<contraction::given_key_bias, T, Arch> : detail::decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    index_t const step = in.key_bias.steps().position;
-    detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
-      T const* const keys = in.key_bias.row(at.b, at.p->group(at.head_of(r), at.p->key_bias_heads), block.first);
-      return [=](index_t j) { return keys[j * step]; };
-    });
-  }
-};
-
-/// The rows of a table belong to distances: those of one query serve all its heads.
+/// A row of the table is looked up once for all heads of a query.
 template <class T, class Arch>
 struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contractor_base {
   template <class In, class Owner>
@@ -267,31 +218,6 @@ struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contra
     });
   }
 };
-
-namespace detail {
-
-/// Pairs that the caller computed.
-template <class T, class Arch, field F>
-struct decode_given_pairs : decode_contractor_base {
-  template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const&, decode_place const& at, key_block_place const& block, T*) {
-    auto const pairs = attune::detail::spread_over(member<F>(in), at.p->rows(at.p->keys));
-    index_t const step = pairs.steps().feature;
-    fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
-      T const* const row = pairs.row(at.b, at.head_of(r), at.query_of(r)) + block.first * step;
-      return [=](index_t j) { return row[j * step]; };
-    });
-  }
-};
-
-}  // namespace detail
-
-template <class T, class Arch>
-struct decode_contractor<contraction::given_scores, T, Arch> : detail::decode_given_pairs<T, Arch, field::scores> {};
-template <class T, class Arch>
-struct decode_contractor<contraction::given_gates, T, Arch> : detail::decode_given_pairs<T, Arch, field::gates> {};
-template <class T, class Arch>
-struct decode_contractor<contraction::given_bias, T, Arch> : detail::decode_given_pairs<T, Arch, field::bias> {};
 
 /// How the decode path multiplies features, and weights with values: in T. The other way: bf16_kernels.hpp.
 struct float_products {

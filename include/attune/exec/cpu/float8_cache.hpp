@@ -258,7 +258,7 @@ void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_
 template <class E, class T, class Arch, class Op>
 void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
             outputs<Op, T> const& out) {
-  exec_cpu::require_decodable<float, Arch, Op>();
+  exec_cpu::require_decodable<Op>();
   exec_cpu::require_no_pairs<Op>();
   problem_shape const p = detail::checked_float8("decode", op, in, out.out.extents());
   detail::check_outputs("decode", out, p);

@@ -146,9 +146,9 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
                   gradient_sinks<T>& to) const {
     key_rows<T> const& rows = to.rows(field::v);
     outer<T, Arch>(rows.at(keys.first), rows.step, weights, out_panels_, count_, keys.n, p_->value_width, finite_cotangents_);
-    each_pull([&](auto contraction, auto const& owner, auto const& t, int n) {
-      using puller_type = puller<decltype(contraction), T, Arch>;
-      if constexpr (sums_distances<decltype(contraction)>)
+    each_pull([&](auto c, auto const& owner, auto const& t, int n) {
+      using puller_type = puller<decltype(c), T, Arch>;
+      if constexpr (contraction::of_distance_alone<decltype(c)>)
         puller_type::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call_->p.queries + call_->p.keys));
       else
         puller_type::pull(pairs_of(n), t, call_->in, owner, keys, scratch, to);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <attune/core/page_table.hpp>
+#include <attune/exec/cpu/contractions.hpp>
 #include <attune/exec/cpu/decode_kernels.hpp>
 #include <attune/exec/cpu/widened.hpp>
 #include <attune/exec/problem.hpp>
@@ -98,7 +99,7 @@ struct stored_block : inputs<Op, tensor<float const>> {
   inputs<Op, tensor<E const>> const* stored = nullptr;
 };
 
-/// Another source's rows of 16 bits: those of features as they are, one number per key and everything else as floats.
+/// Another source's rows of 16 bits: as they are where contractions read rows of features, everything else as floats.
 template <class Op, class E, class Base>
 class stored_keys {
  public:
@@ -128,11 +129,10 @@ class stored_keys {
   }
 
  private:
-  static constexpr bool of_features(field f) {
-    return f == field::k || f == field::gate_k || f == field::position_k || f == field::v;
-  }
   template <field F>
-  static constexpr bool is_widened = Op::uses(F) && side_of(F) == input_side::key && !of_features(F);
+  static constexpr bool is_widened = side_of(F) == input_side::key&& []<class... C>(contraction::list<C...>) {
+    return (false || ... || (C::uses(F) && !reads_key_rows<C>));
+  }(typename Op::contractions{});
   static constexpr std::size_t index_of(field f) { return static_cast<std::size_t>(f); }
 
   template <field F>

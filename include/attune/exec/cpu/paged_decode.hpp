@@ -83,7 +83,7 @@ void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_tabl
 template <class T, class Arch, class Op>
 void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, page_table const& pages,
             outputs<Op, T> const& out) {
-  exec_cpu::require_decodable<arithmetic_t<T>, Arch, Op>();
+  exec_cpu::require_decodable<Op>();
   exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
     if constexpr (storage_only<T>)
       exec_cpu::decode_stored(exec, op, keys, p, out);

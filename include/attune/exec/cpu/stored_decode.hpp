@@ -91,7 +91,7 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
 /// other outputs are floats. Scores, gates and biases given for each pair stay with float.
 template <storage_only S, class Arch, class Op>
 void decode(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
-  exec_cpu::require_decodable<float, Arch, Op>();
+  exec_cpu::require_decodable<Op>();
   problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
   detail::check_outputs("decode", out, p);
   exec_cpu::decode_stored(exec, op, exec_cpu::contiguous_keys<Op, S>(in), p, out);

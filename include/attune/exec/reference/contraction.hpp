@@ -3,8 +3,8 @@
 //
 //   x_ij = contraction(i, j)      and      d<tensors, tables> += dx_ij  d x_ij / d<tensors, tables>
 //
-// The contractions of the closed list as the text books write them: a sum over features in any scalar, and its derivative by
-// hand. The scalar may be a dual number, whose tangents then come with the tensors.
+// The contractions that come with attune as the text books write them: a sum over features in any scalar, and its derivative by hand. Yours
+// are computed from their terms. The scalar may be a dual number, whose tangents then come with the tensors.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -93,10 +93,6 @@ struct reference_contraction {
       return T(numbers.entry(owner.metric, b, h, 0, d) * (q - k) * (q - k));
     });
   }
-  template <class F, class Owner>
-  T value(contraction::elementwise<F>, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
-    return over_features(b, h, i, j, [](T const& q, T const& k, index_t) { return T(F::pair(q, k)); });
-  }
   template <class Owner>
   T value(contraction::biased_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
     return over_features(b, h, i, j,
@@ -155,6 +151,15 @@ struct reference_contraction {
   T value(contraction::given_gates, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
     return read_shared<T>(in.gates, b, h, i, j);
   }
+  /// Any other.
+  template <class C, class Owner>
+  T value(C, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    T sum(0);
+    for (index_t d = 0; d < term_count<C>(p, owner); ++d)
+      sum = sum + C::term(operand<typename C::x>(owner, b, h, i, j, d), operand<typename C::y>(owner, b, h, i, j, d),
+                          operand<typename C::z>(owner, b, h, i, j, d), T(double(i + p.offset - j)));
+    return sum;
+  }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------------
   template <class Owner>
@@ -201,15 +206,6 @@ struct reference_contraction {
       dq = dq + move;
       dk = dk - move;
       to.add(owner.metric, b, h, 0, d, T(dx * difference * difference));
-    });
-  }
-  template <class F, class Owner>
-  void pull(contraction::elementwise<F>, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
-    pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t, T& dq, T& dk) {
-      auto const f = F::pair(dual<T, 2>::variable(q, 0), dual<T, 2>::variable(k, 1));
-      dq = dq + dx * f.tangent[0];
-      dk = dk + dx * f.tangent[1];
     });
   }
   template <class Owner>
@@ -287,8 +283,46 @@ struct reference_contraction {
             index_t j) const {
     to.add(field::gates, b, h, i, j, dx);
   }
+  template <class C, class Owner>
+  void pull(C, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j) const {
+    using D = dual<T, C::operands>;
+    for (index_t d = 0; d < term_count<C>(p, owner); ++d) {
+      D x[] = {operand<typename C::x>(owner, b, h, i, j, d), operand<typename C::y>(owner, b, h, i, j, d),
+               operand<typename C::z>(owner, b, h, i, j, d)};
+      for (int n = 0; n < C::operands; ++n) x[n].tangent[n] = T(1);
+      D const term = C::term(x[0], x[1], x[2], D(T(double(i + p.offset - j))));
+      for_each_operand<C>([&]<int N, class Operand>() {
+        T const move = dx * term.tangent[N];
+        if constexpr (Operand::side == operand_side::query)
+          to.add(Operand::of, b, h, i, d, move);
+        else if constexpr (Operand::side == operand_side::key)
+          to.add(Operand::of, b, p.group(h, p.heads_of(Operand::of)), j, d, move);
+        else if constexpr (Operand::side == operand_side::pair)
+          to.add(Operand::of, b, h, i, j, move);
+        else
+          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d), table_column<Operand>(d),
+                 move);
+      });
+    }
+  }
 
   // ---- parts -------------------------------------------------------------------------------------------------------------
+  /// What a term reads.
+  template <class Operand, class Owner>
+  T operand([[maybe_unused]] Owner const& owner, index_t b, index_t h, [[maybe_unused]] index_t i, [[maybe_unused]] index_t j,
+            [[maybe_unused]] index_t d) const {
+    if constexpr (Operand::side == operand_side::query)
+      return read<T>(member<Operand::of>(in), b, h, i, d);
+    else if constexpr (Operand::side == operand_side::key)
+      return read<T>(member<Operand::of>(in), b, p.group(h, p.heads_of(Operand::of)), j, d);
+    else if constexpr (Operand::side == operand_side::pair)
+      return read_shared<T>(member<Operand::of>(in), b, h, i, j);
+    else if constexpr (Operand::side == operand_side::table)
+      return numbers.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d),
+                           table_column<Operand>(d));
+    else
+      return T(0);
+  }
   T distance_on_axis(index_t b, index_t h, index_t i, index_t j, index_t x) const {
     return (read<T>(in.place, b, p.group(h, p.place_heads), j, x) - read<T>(in.center, b, h, i, x)) /
            read<T>(in.spread, b, h, i, x);

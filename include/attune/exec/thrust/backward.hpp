@@ -154,8 +154,8 @@ class gradient_run {
     if constexpr (x::side == operand_side::table) {
       using wanted = wanted_table<C, typename x::table_of>;
       table const& of = x::table_of::of(op_.op.template owner<Index>());
-      gradient_array<T>& g = gradient_of(to, of);
-      index_t const width = terms<C>::width(p_, op_.op.template owner<Index>());
+      gradient_array<T>& g = to.tables[std::size_t(of.number())].values;
+      index_t const width = attune::detail::term_count<C>(p_, op_.op.template owner<Index>());
       with(g, [&](tensor<T> const& total) {
         if constexpr (x::place == table_place::of_distance) {
           shape const e{p_.batch, p_.heads, p_.queries + p_.keys - 1, width};
@@ -174,12 +174,6 @@ class gradient_run {
         }
       });
     }
-  }
-  gradient_array<T>& gradient_of(dense_gradients<T>& to, table const& wanted) const {
-    auto const tables = listed_tables(op_.op);
-    std::size_t n = 0;
-    while (n + 1 < tables.size() && tables[n].at != &wanted) ++n;
-    return to.tables[n].values;
   }
 
   executor exec_;

@@ -10,12 +10,17 @@
 #include <type_traits>
 #include <utility>
 
+#include <attune/exec/terms.hpp>
 #include <attune/exec/thrust/device_ready.hpp>
 #include <attune/exec/thrust/launch.hpp>
-#include <attune/exec/thrust/terms.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_thrust {
+
+using attune::detail::features;
+using contraction::operand_of;
+using contraction::operand_side;
+using contraction::table_place;
 
 /// Features that one task accumulates: what stays in registers, float or double.
 inline constexpr int stretch = 32;
@@ -25,20 +30,6 @@ template <int N = stretch>
 ATTUNE_HD constexpr index_t stretches(index_t width) {
   return (width + N - 1) / N;
 }
-
-/// The features of one row of a tensor from `first` on, their address found once: found in each copy of an unrolled loop it would be
-/// most of what a program is compiled into.
-template <class E>
-class features {
- public:
-  ATTUNE_HD features(tensor<E> const& x, index_t b, index_t h, index_t i, index_t first)
-      : first_(x.row(b, h, i) + first * x.steps().feature), step_(x.steps().feature) {}
-  ATTUNE_HD E& operator[](index_t d) const { return first_[d * step_]; }
-
- private:
-  E* first_;
-  index_t step_;
-};
 
 /// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature are 0.
 template <class T, int N = stretch>
@@ -74,7 +65,6 @@ template <class T, class Op>
 struct served_problem {
   static_assert(require_device_ready<Op>());
   using value_type = T;
-  using operator_type = Op;
   using inputs_type = inputs<Op, tensor<T const>>;
   Op op;
   inputs_type in;
@@ -97,61 +87,15 @@ struct row_pairs {
   /// The facts that policies bind to.
   ATTUNE_HD row<T> facts() const { return attune::detail::scalar_row<T>(at.p, at.op.mask, b, h, i); }
 
-  /// One operand of a contraction that policy `owner` names, at key j: a function of the feature, counted from `first`.
-  template <class Operand, class Owner>
-  ATTUNE_HD auto operand([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j,
-                         [[maybe_unused]] index_t first) const {
-    if constexpr (Operand::side == operand_side::query) {
-      return [x = features(member<Operand::of>(at.in), b, h, i, first)](index_t d) { return T(x[d]); };
-    } else if constexpr (Operand::side == operand_side::key) {
-      index_t const head = at.p.group(h, at.p.heads_of(Operand::of));
-      return [x = features(member<Operand::of>(at.in), b, head, j, first)](index_t d) { return T(x[d]); };
-    } else if constexpr (Operand::side == operand_side::pair) {
-      auto const& given = member<Operand::of>(at.in);
-      return [x = attune::detail::shared_element<T>(given, b, h, i, j)](index_t) { return x; };
-    } else if constexpr (Operand::side == operand_side::table) {
-      return [this, &owner, j, first](index_t d) {
-        return lift<T>{}.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, j, first + d),
-                               Operand::place == table_place::row ? 0 : first + d);
-      };
-    } else {
-      return [](index_t) { return T(0); };
-    }
-  }
-  template <class Operand, class Owner>
-  ATTUNE_HD index_t table_row([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t j,
-                              [[maybe_unused]] index_t d) const {
-    if constexpr (Operand::place == table_place::of_distance)
-      return Operand::table_of::row(owner, i + at.p.offset - j);
-    else
-      return Operand::place == table_place::row ? d : 0;
-  }
-  ATTUNE_HD T distance(index_t j) const { return T(double(i + at.p.offset - j)); }
-
-  /// The value of a contraction of the pair with key j.
+  /// The value of a contraction of the pair with key j, that policy `owner` names.
   template <class C, class Owner>
   ATTUNE_HD T contracted(Owner const& owner, index_t j) const {
-    using t = terms<C>;
-    index_t const width = t::width(at.p, owner);
-    T const n = distance(j);
-    auto const x = operand<typename t::x>(owner, j, 0);
-    auto const y = operand<typename t::y>(owner, j, 0);
-    auto const z = operand<typename t::z>(owner, j, 0);
-    T sum(0);
-    for (index_t d = 0; d < width; ++d) sum = sum + t::term(x(d), y(d), z(d), n);
-    return sum;
+    return attune::detail::contracted<C, T>(at.in, at.p, owner, {b, h, i, j});
   }
   /// d term / d operand N, a function of the feature, counted from `first`.
   template <class C, int N, class Owner>
   ATTUNE_HD auto slopes(Owner const& owner, index_t j, index_t first) const {
-    using t = terms<C>;
-    return [x = operand<typename t::x>(owner, j, first), y = operand<typename t::y>(owner, j, first),
-            z = operand<typename t::z>(owner, j, first), n = distance(j)](index_t d) {
-      using D = dual<T, 1>;
-      D of[3] = {x(d), y(d), z(d)};
-      of[N].tangent[0] = T(1);
-      return t::term(of[0], of[1], of[2], D(n)).tangent[0];
-    };
+    return attune::detail::slopes<C, N, T>(at.in, at.p, owner, {b, h, i, j, first});
   }
   /// Visits (contraction, its policy, its number) in the operator's order.
   template <class Visit>

@@ -90,10 +90,12 @@ TEST_CASE("decode: all other contractions at once") {
     for (index_t i = 0; i < n; ++i) x.push_back(0.3 * random());
     return x;
   };
-  auto const metric = numbers(4 * 5), values = numbers(4 * 21), bias = numbers(4 * 5);
-  tensor<double const> const per_head(metric, shape{1, 4, 1, 5}), near(values, shape{1, 4, 21, 1});
+  auto const metric = numbers(4 * 5), values = numbers(4 * 21), rows = numbers(160 * 2 * 5);
+  tensor<double const> const per_head(metric, shape{1, 4, 1, 5}), near(values, shape{1, 4, 21, 1}),
+      relative(rows, shape{1, 1, 2 * 160, 5});
   auto op = attention(kernel::bilinear{per_head} + kernel::elliptical{per_head} + kernel::elementwise<shifted_difference>{0.2} +
-                          kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::relative_bias{near} + kernel::bias{},
+                          kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::relative_bias{near} + kernel::bias{} +
+                          kernel::transformer_xl(per_head, per_head, relative) + kernel::fourier_prior{near, near, near},
                       mask::runtime{});
   for (sees kind : every_mask) {
     table_mask const mask(kind, e);

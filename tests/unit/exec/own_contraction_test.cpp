@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// A contraction is operands and a term: yours runs by every call of every executor, with its gradients.
+#include <sstream>
+#include <vector>
+
+#include <attune/attune.hpp>
+#include <attune/testing/forward_check.hpp>
+#include <attune/testing/gradient_check.hpp>
+
+#include "../../support/own_contractions.hpp"
+#include "../check.hpp"
+
+namespace attune::test {
+namespace {
+
+/// Tables of random numbers for 2 heads.
+struct own_tables {
+  testing::detail::normal_numbers random{5};
+  std::vector<std::vector<double>> kept;
+  table operator()(index_t rows, index_t columns) {
+    auto& x = kept.emplace_back();
+    for (index_t n = 0; n < 2 * rows * columns; ++n) x.push_back(0.7 * random());
+    return tensor<double const>(x, {1, 2, rows, columns});
+  }
+};
+
+template <class Report>
+std::string printed(Report const& r) {
+  std::ostringstream to;
+  to << r;
+  return to.str();
+}
+
+TEST_CASE("own contractions: forward, decode, split and statistics agree with 50 digits") {
+  own_tables t;
+  auto const check = [](auto const& op) {
+    for (index_t const queries : {2, 21}) {
+      auto const r = testing::check_forward(op, {.heads = 2, .queries = queries, .keys = 70, .width = 5, .key_heads = 1}, 3);
+      INFO(printed(r));
+      CHECK(r.passed());
+    }
+  };
+  check(attention(warped_kernel{t(30, 5)}, mask::causal{}));
+  check(attention(
+      kernel::dot_product{} + warped_kernel{t(9, 5)} + weighted_bias_kernel{t(1, 1)} + cauchy_kernel{t(3, 1), t(3, 1)},
+      gate::softplus{}));
+}
+
+TEST_CASE("own contractions: gradients of every operand") {
+  own_tables t;
+  auto const op = attention(warped_kernel{t(5, 3)} + weighted_bias_kernel{t(1, 1)} + cauchy_kernel{t(2, 1), t(2, 1)});
+  auto const r = testing::check_gradients(op, {.heads = 2, .queries = 4, .keys = 6, .width = 3, .key_heads = 1}, 4);
+  INFO(printed(r));
+  CHECK(r.passed());
+  for (char const* of : {"input q", "input k", "input bias", "input sort_q", "table kernel.0.0.slopes",
+                         "table kernel.0.1.weights", "table kernel.1.weights", "table kernel.1.decays"})
+    CHECK(r.line(of).magnitude > 1e-3);
+}
+
+TEST_CASE("own contractions: a table that does not fit is named") {
+  own_tables t;
+  std::vector<double> const one(4, 1);
+  tensor<double const> const v(one, {1, 2, 2, 1});
+  auto op = attention(cauchy_kernel{t(2, 1), t(3, 1)});
+  std::vector<double> out(4);
+  inputs<decltype(op), tensor<double const>> const in{.v = v};
+  outputs<decltype(op), double> const to{.out = tensor<double>(out, {1, 2, 2, 1})};
+  CHECK_THROWS_WITH_AS(forward(cpu<double>{}, op, in, to),
+                       "attune::forward: table decays has 3 rows; expected 2, as many as the other tables have", error);
+}
+
+}  // namespace
+}  // namespace attune::test

@@ -15,6 +15,7 @@
 #include <attune/exec/cpu/stream.hpp>
 #include <attune/exec/direction.hpp>
 #include <attune/exec/frozen.hpp>
+#include <attune/exec/gradients.hpp>
 
 namespace attune {
 

@@ -82,13 +82,10 @@ struct pairs_program {
     for (int s = 0; s < parameters; ++s) sum[s] = T(0);
     row.view.for_each_key([&](index_t j) {
       auto const pair = row(j, sum);
-      row.view.each_contraction([&](auto c, auto const&, auto number) {
-        using x = operand_of<decltype(c), 0>;
-        if constexpr (x::side == operand_side::pair) {
-          tensor<T> const& to = x::of == field::scores ? scores : x::of == field::gates ? gates : bias;
-          T& slot = to(t.b, t.h, t.i, j);
-          slot = slot + pair.by_contraction[decltype(number)::value];
-        }
+      row.view.each_contraction([&](auto c, auto const& owner, auto number) {
+        pull_pair<decltype(c), 0>(row, owner, pair.by_contraction[decltype(number)::value], t, j);
+        pull_pair<decltype(c), 1>(row, owner, pair.by_contraction[decltype(number)::value], t, j);
+        pull_pair<decltype(c), 2>(row, owner, pair.by_contraction[decltype(number)::value], t, j);
       });
       if constexpr (Op::has_value_gate && attune::detail::count_of<typename Op::value_gate_policy>::parameters > 0)
         value_gate(row, pair.weight, t, j, sum);
@@ -98,6 +95,20 @@ struct pairs_program {
   }
 
  private:
+  /// Where operand N has a number for the pair.
+  template <class C, int N, class Row, class Owner>
+  ATTUNE_HD void pull_pair([[maybe_unused]] Row const& row, [[maybe_unused]] Owner const& owner, [[maybe_unused]] T const& dx,
+                           [[maybe_unused]] row_task const& t, [[maybe_unused]] index_t j) const {
+    using x = operand_of<C, N>;
+    if constexpr (x::side == operand_side::pair) {
+      tensor<T> const& to = x::of == field::scores ? scores : x::of == field::gates ? gates : bias;
+      T& slot = to(t.b, t.h, t.i, j);
+      if constexpr (std::is_base_of_v<contraction::plain<x>, C>)
+        slot = slot + dx;
+      else if (!scalar<T>::vanishes(dx))
+        slot = slot + dx * row.view.template slopes<C, N>(owner, j, 0)(0);
+    }
+  }
   template <class Row>
   ATTUNE_HD void value_gate(Row const& row, T const& weight, row_task const& t, index_t j, T* sum) const {
     using D = typename Row::D;

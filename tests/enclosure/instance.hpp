@@ -3,7 +3,7 @@
 //
 // The operators of tests/instances on intervals: `add(registry, policies...)` puts correctly rounded results in the place of the
 // reference in 50 digits, whose results have to lie in enclosures of fewer digits, and holds the CPU, or what a program put in its place
-// (tests/thrust), to its error bounds. The sources beside instances/instance.hpp compile with this header where
+// (tests/thrust), to its error bounds. The sources that tests/CMakeLists.txt generates compile with this header where
 // ATTUNE_INSTANCES_ENCLOSURE is defined.
 #pragma once
 

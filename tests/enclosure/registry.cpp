@@ -6,7 +6,7 @@
 
 namespace attune::instances {
 
-/// instances/groups.cpp with the names that it has in this library.
+/// Generated: registers what this library has.
 void add_all_enclosed(std::map<std::string, entry>&);
 
 void hold_to_enclosures(std::map<std::string, entry>& all) { add_all_enclosed(all); }

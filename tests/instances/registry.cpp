@@ -4,6 +4,7 @@
 
 namespace attune::instances {
 
+/// Generated (tests/CMakeLists.txt): registers the operators of the test scope.
 void add_all(std::map<std::string, entry>& to);
 
 /// Programs that test another executor with the tests of the registry put it in the place of the CPU (tests/thrust/).

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // The operators of tests/instances on Thrust: `add(registry, policies...)` puts the Thrust executor in the place of the CPU
-// executor of the same scalar, so that every test of the registry is one of it. The sources beside instances/instance.hpp compile
+// executor of the same scalar, so that every test of the registry is one of it. The sources that tests/CMakeLists.txt generates compile
 // with this header where ATTUNE_INSTANCES_THRUST is defined.
 #pragma once
 

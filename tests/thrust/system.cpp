@@ -43,7 +43,7 @@ void replaced(std::string const& name) { names().insert(name); }
 
 namespace attune::instances {
 
-/// instances/groups.cpp with the names that it has in this library.
+/// Generated: registers what this library has.
 void add_all_on_thrust(std::map<std::string, entry>&);
 
 void replace_executors(std::map<std::string, entry>& all) {

@@ -117,3 +117,6 @@ auto operator_of(Recipe const& from, problem const& p) {
 }  // namespace detail
 
 }  // namespace attune::tool
+
+/// What generated sources make of a row of the catalogue (CMakeLists.txt).
+#define ATTUNE_INSTANTIATE(name, ...) instantiate<recipes::name>(to);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <iterator>
 #include <map>
+#include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "recipes.hpp"
@@ -28,8 +31,8 @@ std::string fallback_of(std::string const& path, parameter const& p) {
 }
 
 template <class Make>
-preset described(recipe<Make> const& from, char const* call, std::vector<std::string> policies, aliases const& names = {}) {
-  preset p{from.name, call, std::move(policies), {}, {}, {}, {}};
+preset described(recipe<Make> const& from, std::string call, std::vector<std::string> policies, aliases const& names) {
+  preset p{from.name, std::move(call), std::move(policies), {}, {}, {}, {}};
   auto const name_of_path = [&](std::string const& path, char const* own) {
     auto const found = names.find(path);
     return found == names.end() ? std::string(own) : found->second;
@@ -58,61 +61,28 @@ preset described(recipe<Make> const& from, char const* call, std::vector<std::st
   return p;
 }
 
+/// The words of a text.
+std::vector<std::string> split(std::string const& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+aliases split_names(std::string const& text) {
+  aliases to;
+  for (std::string const& word : split(text)) to.emplace(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
+  return to;
+}
+/// The function without its arguments.
+std::string function_of(std::string const& call) {
+  std::string const name = call.substr(0, call.find('('));
+  return name.find(',') == std::string::npos ? name : name.substr(0, name.find(',')) + ">";
+}
+
 std::vector<preset> made() {
-  namespace r = recipes;
-  char const *dot = "kernel::dot_product", *soft = "normalizer::softmax";
   return {
-      described(r::softmax, "softmax_attention", {dot, soft}),
-      described(r::off_by_one, "off_by_one_attention", {dot, "normalizer::off_by_one"}),
-      described(r::sink, "sink_attention", {dot, "normalizer::sink"}),
-      described(r::principled, "principled_attention", {dot, "length_scale::margin", "gate::softplus", "normalizer::grounded"}),
-      described(r::ssmax, "ssmax_attention", {dot, "length_scale::ssmax", soft}, {{"kernel.scale", "kernel.scale"}}),
-      described(r::log_n, "log_n_attention", {dot, "length_scale::log_n", soft}),
-      described(r::margin, "margin_attention", {dot, "length_scale::margin", soft}),
-      described(r::yarn, "yarn_attention", {dot, "length_scale::yarn", soft}),
-      described(r::affine_scaled, "affine_scaled_attention<visible>", {dot, "normalizer::affine"}),
-      described(r::affine_scaled_total, "affine_scaled_attention<total>", {dot, "normalizer::affine"}),
-      described(r::affine_gated, "affine_gated_attention<visible>", {dot, "normalizer::affine", "gate::sigmoid_output"}),
-      described(r::affine_gated_total, "affine_gated_attention<total>", {dot, "normalizer::affine", "gate::sigmoid_output"}),
-      described(r::gated, "gated_attention", {dot, soft, "gate::sigmoid_output"}),
-      described(r::value_gated, "value_gated_attention", {dot, soft, "gate::sigmoid_value"}),
-      described(r::two_sided, "two_sided_attention", {dot, "gate::two_sided", soft}),
-      described(r::scalar_sort, "scalar_sort_attention", {"kernel::scalar_sort", soft}),
-      described(r::scalar_laplacian, "scalar_laplacian_attention", {"kernel::scalar_laplacian", soft}),
-      described(r::hybrid, "hybrid_attention", {dot, "kernel::scalar_sort", soft}),
-      described(r::rbf, "rbf_attention", {"kernel::rbf", soft}),
-      described(r::l2, "l2_attention", {"kernel::l2", soft}),
-      described(r::scaled_rbf, "scaled_rbf_attention", {"kernel::scaled_rbf", soft}),
-      described(r::inverse_distance, "inverse_distance_attention", {"kernel::inverse_distance", soft}),
-      described(r::elliptical, "elliptical_attention", {"kernel::elliptical", soft}),
-      described(r::bilinear, "bilinear_attention", {"kernel::bilinear", soft}),
-      described(r::biased, "biased_attention", {dot, "kernel::bias", soft}),
-      described(r::alibi, "alibi_attention", {dot, "kernel::alibi", soft}),
-      described(r::relative_bias, "relative_bias_attention", {dot, "kernel::relative_bias", soft}),
-      described(r::smca, "smca_attention", {dot, "kernel::spatial_prior", soft}),
-      described(r::t5, "t5_attention", {dot, "kernel::t5_bias", soft}),
-      described(r::tupe, "tupe_attention", {"kernel::tupe", soft}),
-      described(r::transformer_xl, "transformer_xl_attention", {"kernel::transformer_xl", soft},
-                {{"kernel.0.bias", "u"}, {"kernel.1.bias", "w"}, {"kernel.1.relative", "r"}}),
-      described(r::goat, "goat_attention", {"kernel::tempered_dot", "kernel::log_prior", soft}),
-      described(r::goat_fourier, "goat_fourier_attention",
-                {"kernel::tempered_dot", "kernel::fourier_prior", "kernel::key_bias", soft}),
-      described(r::softcap, "softcap_attention", {dot, "kernel::softcap", soft}),
-      described(r::gaussian, "gaussian_attention", {"kernel::rbf", "normalizer::exponential"}),
-      described(r::sliced_relu_sum, "sliced_relu_attention<sum>", {"kernel::scalar_difference", "normalizer::relu"}),
-      described(r::sliced_relu_mean, "sliced_relu_attention<mean>", {"kernel::scalar_difference", "normalizer::mean_relu"}),
-      described(r::sliced_relu_centered, "sliced_relu_attention<centered>",
-                {"kernel::scalar_difference", "normalizer::centered_relu"}),
-      described(r::sliced_relu_normalized, "sliced_relu_attention<normalized>",
-                {"kernel::scalar_difference", "normalizer::normalized_relu"}),
-      described(r::sigmoid, "sigmoid_attention", {dot, "normalizer::sigmoid"}),
-      described(r::sparsemax, "sparsemax_attention", {dot, "normalizer::sparsemax"}),
-      described(r::entmax, "entmax_attention", {dot, "normalizer::entmax"}),
-      described(r::entmax15, "entmax15_attention", {dot, "normalizer::entmax15"}),
-      described(r::top_k, "top_k_attention", {dot, "normalizer::top_k"}),
-      described(r::self_adjusted, "self_adjusted_attention<with_zero>", {dot, "normalizer::self_adjusted"}),
-      described(r::self_adjusted_product, "self_adjusted_attention<product>", {dot, "normalizer::self_adjusted"}),
-      described(r::self_adjusted_full_range, "self_adjusted_attention<full_range>", {dot, "normalizer::self_adjusted"}),
+#define ATTUNE_DESCRIBED(name, call, policies, names, ...) \
+  described(recipes::name, function_of(call), split(policies), split_names(names)),
+      ATTUNE_PRESETS(ATTUNE_DESCRIBED)
+#undef ATTUNE_DESCRIBED
   };
 }
 
@@ -130,6 +100,21 @@ std::size_t distance(std::string const& a, std::string const& b) {
 }
 
 }  // namespace
+
+policy_text const& find_policy(std::string const& name) {
+  for (policy_text const& t : policy_texts()) {
+    std::string const own = t.name;
+    if (t.role + ("::" + own.substr(0, own.find_first_of("({< "))) == name) return t;
+  }
+  throw std::logic_error("tools/catalogue/policies.cpp: no row for " + name);
+}
+
+std::string plain(char const* text) {
+  std::string to;
+  for (; *text != 0; ++text)
+    if (*text != '`') to += *text;
+  return to;
+}
 
 std::vector<preset> const& catalogue() {
   static std::vector<preset> const all = made();
@@ -169,9 +154,7 @@ bool is_per_position(field f) { return f == field::sort_q || f == field::sort_k 
 
 std::string summary(preset const& p) {
   std::string s;
-  for (auto const& name : p.policies)
-    for (auto const& t : policy_texts())
-      if (name == t.name) s += (s.empty() ? "" : "; ") + std::string(t.formula);
+  for (auto const& name : p.policies) s += (s.empty() ? "" : "; ") + plain(find_policy(name).formula);
   auto const form = p.call.find('<');
   return form == std::string::npos ? s : s + "  " + p.call.substr(form);
 }

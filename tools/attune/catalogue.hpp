@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the command line knows of each preset: the one table behind `presets`, `explain`, and the checks of `run` and `gradient`.
-// Inputs, parameters, domains and outputs are asked of the operator's type; words and sources are those of docs/operators.md.
+// What the command line knows of each preset of tools/catalogue: the one list behind `presets`, `explain`, and the checks of `run` and
+// `gradient`. Inputs, parameters, domains and outputs are asked of the operator's type.
 #pragma once
 
 #include <span>
@@ -14,15 +14,22 @@
 
 namespace attune::tool {
 
-/// A row of docs/operators.md.
+/// A row of docs/operators.md; words may have Markdown's backticks.
 struct policy_text {
-  char const* name;        ///< "kernel::dot_product"
-  char const* formula;     ///< of the score, the logit or the weight
-  char const* parameters;  ///< as the page words them
+  char const* role;     ///< "kernel"
+  char const* name;     ///< "dot_product", as the page writes it: "top_k{k}"
+  char const* formula;  ///< of the score, the logit or the weight
+  char const* parameters;
+  char const* inputs;  ///< beside .v
   char const* becomes;
+  char const* state;
   char const* source;
 };
 std::span<policy_text const> policy_texts();
+/// Of "kernel::dot_product"; throws std::logic_error.
+policy_text const& find_policy(std::string const& name);
+/// A text without backticks.
+std::string plain(char const* text);
 
 struct parameter_entry {
   std::string name;                ///< what the command line calls it
@@ -42,7 +49,7 @@ struct constant_entry {
 struct preset {
   std::string name;                   ///< "principled"
   std::string call;                   ///< "principled_attention", the function in C++
-  std::vector<std::string> policies;  ///< names of policy_texts()
+  std::vector<std::string> policies;  ///< "kernel::dot_product"
   std::vector<field> inputs;
   std::vector<parameter_entry> parameters;
   std::vector<table_entry> tables;

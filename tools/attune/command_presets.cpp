@@ -27,14 +27,16 @@ std::string padded(std::string s, std::size_t width) {
 
 void explain(preset const& p) {
   std::cout << p.name << ": attune::" << p.call << "\n\nFormula\n";
-  for (auto const& name : p.policies)
-    for (auto const& t : policy_texts())
-      if (name == t.name) {
-        std::cout << "  " << padded(t.name, 26) << t.formula << "\n";
-        if (*t.parameters != 0) std::cout << padded("", 28) << "parameters: " << t.parameters << "\n";
-        if (*t.becomes != 0) std::cout << padded("", 28) << "becomes: " << t.becomes << "\n";
-        if (*t.source != 0) std::cout << padded("", 28) << "source: " << t.source << "\n";
-      }
+  for (auto const& name : p.policies) {
+    policy_text const& t = find_policy(name);
+    std::cout << "  " << padded(name, 26) << plain(t.formula) << "\n";
+    auto const line = [](char const* what, char const* text) {
+      if (*text != 0) std::cout << padded("", 28) << what << ": " << plain(text) << "\n";
+    };
+    line("parameters", t.parameters);
+    line("becomes", t.becomes);
+    line("source", t.source);
+  }
   std::cout << "\nInputs (leading axes of extent 1 may be missing in files)\n";
   for (field f : p.inputs)
     std::cout << "  " << padded(option_of(name_of(f)), 26) << shape_of(f)
@@ -60,8 +62,8 @@ void explain(preset const& p) {
 nlohmann::ordered_json as_json(preset const& p) {
   nlohmann::ordered_json j{{"name", p.name}, {"call", p.call}};
   for (auto const& name : p.policies)
-    for (auto const& t : policy_texts())
-      if (name == t.name) j["policies"].push_back({{"name", t.name}, {"formula", t.formula}, {"source", t.source}});
+    j["policies"].push_back(
+        {{"name", name}, {"formula", plain(find_policy(name).formula)}, {"source", find_policy(name).source}});
   for (field f : p.inputs) j["inputs"][name_of(f)] = shape_of(f);
   for (auto const& e : p.parameters) {
     j["parameters"][e.name]["domain"] = e.expected;

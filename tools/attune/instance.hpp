@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// `instantiate(to, recipes::softmax)` compiles one preset for reference<double>, cpu<float> and cpu<double>, and for verdicts; where
+// `instantiate<recipes::softmax>(to)` compiles one preset for reference<double>, cpu<float> and cpu<double>, and for verdicts; where
 // ATTUNE_TOOL_THRUST is defined, for the Thrust executor. What is a template on the operator is kept short: it is compiled for each.
 #pragma once
 
@@ -103,11 +103,10 @@ std::vector<probe_inputs> probes(problem const& p, testing::problem_extents cons
   return all;
 }
 
-template <auto const&... Recipes>
+template <auto const& Recipe>
 void instantiate(std::map<std::string, runner>& to) {
-  (to.emplace(Recipes.name,
-              runner{&run<Recipes>, &gradient<Recipes>, &verdict<Recipes>, &gradient_verdict<Recipes>, &probes<Recipes>}),
-   ...);
+  to.emplace(Recipe.name,
+             runner{&run<Recipe>, &gradient<Recipe>, &verdict<Recipe>, &gradient_verdict<Recipe>, &probes<Recipe>});
 }
 
 }  // namespace attune::tool

@@ -6,6 +6,7 @@
 
 namespace attune::tool {
 
+/// Generated: every preset of the catalogue.
 void instantiate_all(std::map<std::string, runner>& to);
 
 std::map<std::string, runner> const& runners() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// `instantiate(to, ...)` of instance.hpp for the Thrust executor: puts it in the place of the CPU in entries that are there, so that
+// `instantiate<...>(to)` of instance.hpp for the Thrust executor: puts it in the place of the CPU in entries that are there, so that
 // the table of largest errors takes it for one of its columns. On the host system of one core: a row is the same program on each.
 #pragma once
 
@@ -36,14 +36,9 @@ results gradient(problem const& p) {
 }
 
 template <auto const& Recipe>
-void replace(runner& to) {
-  to.run = &run<Recipe>;
-  to.gradient = &gradient<Recipe>;
-}
-
-template <auto const&... Recipes>
 void instantiate(std::map<std::string, runner>& to) {
-  (replace<Recipes>(to.at(Recipes.name)), ...);
+  to.at(Recipe.name).run = &run<Recipe>;
+  to.at(Recipe.name).gradient = &gradient<Recipe>;
 }
 
 }  // namespace on_thrust

@@ -4,7 +4,7 @@
 
 namespace attune::tool {
 
-/// instances/all.cpp with the name that it has in this library.
+/// Generated: every preset on Thrust.
 void instantiate_all_on_thrust(std::map<std::string, runner>& to);
 
 std::map<std::string, runner> const& thrust_runners() {

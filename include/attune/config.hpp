@@ -5,6 +5,9 @@
 /// Every macro of attune lives here. None of them changes what a policy computes.
 
 // What attune cannot be compiled with says so here, in words, before anything else does.
+#if !defined(__GNUC__)  // clang defines it too
+#error "attune: needs g++ (12 or later) or clang (14 or later): vector types and inlining by contract are theirs. See docs/portability.md."
+#endif
 #if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
 #error "attune: reports wrong arguments by exceptions. Compile without -fno-exceptions."
 #endif
@@ -32,15 +35,9 @@
 
 /// Inlining by contract: pointwise code must melt into the loop that calls it, and a hot loop must not melt
 /// into its caller (register allocation would then depend on the policies around it; docs/performance.md).
-#if defined(__GNUC__) || defined(__clang__)
 #define ATTUNE_INLINE inline __attribute__((always_inline))
 #define ATTUNE_NOINLINE __attribute__((noinline))
 #define ATTUNE_RESTRICT __restrict__
-#else
-#define ATTUNE_INLINE inline
-#define ATTUNE_NOINLINE
-#define ATTUNE_RESTRICT
-#endif
 
 /// A program over tasks: compiled once on the host, whichever systems run it; on a device it melts into the kernel.
 #if defined(__CUDACC__)
@@ -73,8 +70,4 @@
 
 /// Asks for a line of memory, to be in the second-level cache when it is read. g++ does not count that as an effect and leaves out calls
 /// of functions that do nothing else; the empty statement is one.
-#if defined(__GNUC__) || defined(__clang__)
 #define ATTUNE_PREFETCH(address) (__builtin_prefetch(address, 0, 2), [] { asm volatile(""); }())
-#else
-#define ATTUNE_PREFETCH(address) static_cast<void>(address)
-#endif

@@ -5,14 +5,12 @@
 
 # Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
 set(attune_header_targets
-  "\\.cuh$" attune::cuda
   "^attune/(thrust\\.hpp$|exec/thrust/|sorted/thrust/)" attune::thrust
   "^attune/io/" attune::io
   "^attune/testing/enclosure(/|\\.hpp$)" attune::enclosure
-  "^attune/exec/openmp\\.hpp$" attune::openmp
-  "^attune/exec/distributed/mpi" attune::mpi)
+  "^attune/exec/openmp\\.hpp$" attune::openmp)
 # Headers that need attune::reference; the others must do with attune::attune.
-set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|oracle/|testing/)")
+set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|testing/)")
 
 # attune_write_macro_test(<source> HEADERS <header>... BELOW <header>...): what these headers, and those below that they may include,
 # include that is not attune's; then the macros; then the headers.
@@ -52,7 +50,7 @@ endfunction()
 
 function(attune_add_header_tests)
   set(include "${PROJECT_SOURCE_DIR}/include")
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${include}" "${include}/attune/*.hpp" "${include}/attune/*.cuh")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${include}" "${include}/attune/*.hpp")
   list(SORT headers)
   foreach(header IN LISTS headers)
     set(target attune::attune)
@@ -81,16 +79,12 @@ function(attune_add_header_tests)
     set(sources "")
     set(every "")
     foreach(header IN LISTS headers_${target})
-      set(extension cpp)
-      if(header MATCHES "\\.cuh$")
-        set(extension cu)
-      endif()
       string(REPLACE "/" "." stem "${header}")
-      file(CONFIGURE OUTPUT "${gen}/${stem}.${extension}" CONTENT "#include <${header}>\n#include <${header}>\n")
-      list(APPEND sources "${gen}/${stem}.${extension}")
+      file(CONFIGURE OUTPUT "${gen}/${stem}.cpp" CONTENT "#include <${header}>\n#include <${header}>\n")
+      list(APPEND sources "${gen}/${stem}.cpp")
       string(APPEND every "#include <${header}>\n")
     endforeach()
-    file(CONFIGURE OUTPUT "${gen}/${objects}.every.${extension}" CONTENT "${every}${every}")
+    file(CONFIGURE OUTPUT "${gen}/${objects}.every.cpp" CONTENT "${every}${every}")
     set(below "")
     foreach(lower attune::attune attune::reference)
       if(NOT lower STREQUAL "attune::reference" OR target MATCHES "reference|enclosure")  # the others have no Eigen
@@ -98,7 +92,7 @@ function(attune_add_header_tests)
       endif()
     endforeach()
     attune_write_macro_test("${gen}/${objects}.macros.cpp" HEADERS ${headers_${target}} BELOW ${below})
-    add_library(${objects} OBJECT ${sources} "${gen}/${objects}.every.${extension}" "${gen}/${objects}.macros.cpp")
+    add_library(${objects} OBJECT ${sources} "${gen}/${objects}.every.cpp" "${gen}/${objects}.macros.cpp")
     # -O0 and no -march: what is tested needs neither.
     get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
     list(REMOVE_ITEM warnings -march=native)

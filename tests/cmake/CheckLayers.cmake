@@ -4,16 +4,16 @@ cmake_minimum_required(VERSION 3.25)
 
 # Lowest first; a header may include its own layer and those below.
 set(layers
-  "^(version|config|fwd)\\.hpp$"
+  "^(version|config)\\.hpp$"
   "^core/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
   "^exec/"
-  "^(cache|analysis|oracle|sorted)/"
+  "^(cache|analysis|sorted)/"
   "^(interop|io|testing)/"
   "^(attune|reference|thrust|analysis)\\.hpp$")
 # Headers that may include Eigen and Boost.
-set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|wishes|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|oracle/|testing/)")
+set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|wishes|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|testing/)")
 
 function(layer_of header result)
   set(level 0)
@@ -29,7 +29,7 @@ endfunction()
 
 set(problems "")
 set(include "${ROOT}/include/attune")
-file(GLOB_RECURSE headers RELATIVE "${include}" "${include}/*.hpp" "${include}/*.cuh")
+file(GLOB_RECURSE headers RELATIVE "${include}" "${include}/*.hpp")
 foreach(header IN LISTS headers)
   layer_of("${header}" level)
   if(level STREQUAL "")

@@ -115,31 +115,30 @@ auto ground_value_row(View const& v0, index_t b, index_t h, index_t i) {
   return v0.row(at.batch, at.head, at.position);
 }
 
+/// What policies bind to. T: a scalar, a batch of rows, or one row in every lane.
+template <class T>
+ATTUNE_HD row<T> row_facts(problem_shape const& p, row_place const& place, T const& position, T const& visible,
+                           T const& log_visible, T const& inverse_sqrt_width, lift<T> const& numbers = {}) {
+  T const no_shift = lift<T>::constant(0), keys = lift<T>::constant(double(p.keys));
+  return {place, position, visible, log_visible, inverse_sqrt_width, no_shift, keys, numbers};
+}
+/// 1 / sqrt(D), rounded once from double.
+ATTUNE_HD inline double inverse_sqrt_width(problem_shape const& p) { return p.width > 0 ? 1 / math::sqrt(double(p.width)) : 0; }
+
 /// The row that a value gate binds to: it acts for all queries alike, so what only one of them has is NaN.
 template <class T>
 row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const& numbers = {}) {
   T const unknown = lift<T>::constant(std::numeric_limits<double>::quiet_NaN());
-  return {{b, h, 0, p.queries},
-          unknown,
-          unknown,
-          unknown,
-          lift<T>::constant(p.width > 0 ? 1 / std::sqrt(double(p.width)) : 0),
-          lift<T>::constant(0),
-          lift<T>::constant(double(p.keys)),
-          numbers};
+  return detail::row_facts<T>(p, {b, h, 0, p.queries}, unknown, unknown, unknown,
+                              lift<T>::constant(detail::inverse_sqrt_width(p)), numbers);
 }
 
 /// The scalar facts of a row of k visible keys that policies bind to.
 template <class T>
 ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
-  return {{b, h, i, p.queries},
-          T(double(i + p.offset)),
-          T(double(k)),
-          k > 0 ? math::log(T(double(k))) : T(0),
-          p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0),
-          T(0),
-          T(double(p.keys)),
-          numbers};
+  return detail::row_facts<T>(p, {b, h, i, p.queries}, T(double(i + p.offset)), T(double(k)),
+                              k > 0 ? math::log(T(double(k))) : T(0),
+                              p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0), numbers);
 }
 /// The same, the keys counted.
 template <class T, class Mask>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   dL/dE, dL/dG, dL/d(everything that a row's finish reads)
+//   dL/dE, dL/dG, dL/d(everything that a row's finish reads), and what each pair contributes
 //
 // With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
 // S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
-// The row rules of fused executors: what depends on a single key is left to them. The dense reference has its own, on purpose.
+// The rules of fused executors, for rows and for pairs; which keys a row sees, and where results go, is left to them. The dense reference
+// has its own, on purpose.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -22,12 +23,48 @@ struct row_gains {
   T by_lse;       ///< dlse
 };
 
+/// A pair of family masses: the weight of the key, and the gradient by its logit. T: a scalar or a batch of rows.
+template <class T>
+struct mass_pair {
+  T factor, share, by_earned, by_ground;
+
+  struct pulled {
+    T weight, by_logit;
+  };
+  /// by_e = h_j factor + by_earned. Direction 0 of D is the logit a, the `Count` from `First` on are the normalizer's: move(s, gradient) takes
+  /// what they get of the pair.
+  template <class Op, class D, int First, int Count, chain_rule Rule, class Bound, class Move>
+  ATTUNE_HD ATTUNE_INLINE pulled pull(Bound const& normalizer, T const& a, T const& reference, T const& by_e,
+                                      [[maybe_unused]] Move const& move) const {
+    constexpr normalizer_traits is = Op::normalizer_is;
+    D const m(reference), e = normalizer.earned(D::variable(a, 0), m);
+    pulled p{T(e.value * factor), chained<Rule>(by_e, e.tangent[0])};
+    if constexpr (is.uniform_share) p.weight = p.weight + share;
+    D g;
+    if constexpr (is.ground_mass) {
+      g = normalizer.ground(D::variable(a, 0), m);
+      p.by_logit = p.by_logit + chained<Rule>(by_ground, g.tangent[0]);
+    }
+    if constexpr (Rule == chain_rule::guarded)
+      p.by_logit = math::select(factor == factor, p.by_logit, factor);  // a row of NaN: by every key that it sees
+    for (int s = 0; s < Count; ++s) {
+      T by = chained<Rule>(by_e, e.tangent[First + s]);
+      if constexpr (is.ground_mass) by = by + chained<Rule>(by_ground, g.tangent[First + s]);
+      move(s, by);
+    }
+    return p;
+  }
+};
+
 /// Family masses: key j moves L by  h_j de_j factor + by[0] de_j / earned_unit + by[1] dg_j / ground_unit,  and everything else by
 /// by[k]. Units, so that neither 1/E nor 1/E^2 is ever formed.
 template <class T, int N>
 struct mass_slopes {
   finished_row<dual<T, N>> done;
   T by[N], earned_unit, ground_unit;
+  ATTUNE_HD mass_pair<T> pair() const {
+    return {done.value_factor.value, done.share.value, T(by[0] / earned_unit), T(by[1] / ground_unit)};
+  }
 };
 
 /// Directions 0 and 1 of the duals are E and G, the others are the caller's; `logit_shift` is what the lse moves with.
@@ -116,5 +153,65 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   if constexpr (Shifts != 0) s.by[2] = s.by[2] + alive(by_lse);
   return s;
 }
+
+/// A row of numbers that stand still.
+template <class D, class T>
+ATTUNE_HD row<D> standing(row<T> const& r, T const& logit_shift) {
+  row<D> s = lifted(r, lift<D>{});
+  s.logit_shift = D(logit_shift);
+  return s;
+}
+
+/// Family candidates. With y = -dp/dlevel at the level that keeps sum p constant, dL = sum dp_j (h_j - sum y h / sum y) / sum p. A selection
+/// only chooses keys: there y = p, and what p lags behind its own derivative, p - p', goes through the reference.
+template <class T>
+struct candidate_slopes {
+  T mean, inverse_sum, through_reference;
+  /// dL/dp_j
+  ATTUNE_HD ATTUNE_INLINE T by_weight(T const& h) const { return (h - mean) * inverse_sum; }
+};
+/// What the keys of a row add up to. `Rule` is the normalizer's threshold_rule.
+template <class T, threshold_rule Rule>
+struct candidate_sums {
+  static constexpr bool selects = Rule == threshold_rule::selection;
+  using D = dual<T, 1>;
+  T weights = T(0), slope = T(0), gains = T(0), lag = T(0), lag_gains = T(0);
+
+  /// The threshold whose level is the direction of D; of a selection the logit is.
+  ATTUNE_HD static candidate_threshold<D> moving(candidate_threshold<T> const& at) {
+    return {D(at.reference), selects ? D(at.level) : D::variable(at.level, 0), D(at.cut), D(at.last)};
+  }
+  ATTUNE_HD static D moving(T const& logit) { return selects ? D::variable(logit, 0) : D(logit); }
+
+  /// A key of weight p, which `weights` has already, and its gain h = <do, v>, which is not looked at where p is 0.
+  ATTUNE_HD ATTUNE_INLINE void add(D const& p, T const& gain) {
+    T const zero(0), h = math::select(p.value == zero, zero, gain);
+    T const y = selects ? p.value : T(-p.tangent[0]);
+    slope = slope + y;
+    gains = gains + chained(h, y);
+    if constexpr (selects) {
+      T const rest = math::select(p.value == zero, zero, T(p.value - p.tangent[0]));
+      lag = lag + rest;
+      lag_gains = lag_gains + chained(h, rest);
+    }
+  }
+  ATTUNE_HD void add(candidate_sums const& block) {
+    slope = slope + block.slope;
+    gains = gains + block.gains;
+    lag = lag + block.lag;
+    lag_gains = lag_gains + block.lag_gains;
+  }
+  /// Of a row of `keys` keys.
+  ATTUNE_HD candidate_slopes<T> finish(T const& keys) const {
+    T const zero(0), one(1);
+    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
+    T const rounding = (keys + T(8)) * scalar<T>::epsilon();
+    T const whole = math::select(math::abs(T(weights - one)) <= rounding, one, weights);
+    candidate_slopes<T> s{math::select(slope == zero, zero, T(gains / slope)),
+                          math::select(whole == zero, zero, T(one / whole)), zero};
+    if constexpr (selects) s.through_reference = (lag_gains - s.mean * lag) * s.inverse_sum;
+    return s;
+  }
+};
 
 }  // namespace attune::detail

@@ -7,9 +7,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,21 +53,17 @@ class gradient_rows {
 
   void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch, gradient_sinks<T>& sinks) const {
     problem_shape const& p = c_.p;
-    std::array<std::optional<tile>, std::size_t(tile::tiles_of_task)> tiles;
+    std::vector<tile> tiles;
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
-      key_interval hull{p.keys, 0};
-      std::size_t count = 0;
-      for (index_t i = begin; i < last && count < tiles.size(); i += tile::queries, ++count) {
-        tile const& made = tiles[count].emplace(c_, b, h, i, resident + index_t(count) * tile::resident_scratch(p), scratch);
-        hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
-      }
       T* const gated = tile::gated_values(scratch, p);
-      for (index_t j = hull.first; j < hull.last; j += tile::block) {
-        index_t const end = (std::min)(j + tile::block, hull.last);
-        tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, gated);
-        for (std::size_t t = 0; t < count; ++t) tiles[t]->absorb(j, end, scratch, gated, sinks);
-      }
-      for (std::size_t t = 0; t < count; ++t) tiles[t]->finish(first, scratch, sinks);
+      stream_task<block_grid::of_rows>(
+          tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), {0, p.keys},
+          [&](index_t i, index_t t) { return tile(c_, b, h, i, resident + t * tile::resident_scratch(p), scratch); },
+          [&](index_t j, index_t end) {
+            tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, gated);
+            for (tile& t : tiles) t.absorb(j, end, scratch, gated, sinks);
+          });
+      for (tile& t : tiles) t.finish(first, scratch, sinks);
     }
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);

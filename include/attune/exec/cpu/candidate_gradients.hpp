@@ -3,15 +3,15 @@
 //
 //   all contractions of a tile, kept in cache -> weights at the saved thresholds -> d logit over the support
 //
-// The gradients of normalizers with a candidate set. The level is a function of the row by sum p = const: with
-// y = -dp/dlevel,   dL = sum_j dp_j (h_j - sum y h / sum y) / sum p.   Memory: the contractions, logits and h of one tile. Blocks
-// of keys without any weight are left after their logits.
+// The gradients of normalizers with a candidate set; the rules are those of exec/row_slopes.hpp. Memory: the contractions, logits and h of
+// one tile. Blocks of keys without any weight are left after their logits.
 #pragma once
 
 #include <vector>
 
 #include <attune/exec/cpu/candidates.hpp>
 #include <attune/exec/cpu/gradient_tile.hpp>
+#include <attune/exec/row_slopes.hpp>
 
 namespace attune::exec_cpu {
 
@@ -42,7 +42,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     for (int v = 0; v < vectors; ++v) {
       auto const at = [&](std::vector<T> const& x) { return this->saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
-      sum_[v] = slope_[v] = gain_sum_[v] = lag_[v] = lag_gain_[v] = poison_[v] = batch(T(0));
+      poison_[v] = batch(T(0));
     }
   }
 
@@ -76,14 +76,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // xsimd's != of AVX is false for NaN
-      batch const zero(T(0)), one(T(1));
-      factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sum_[v], poison_[v]).value_factor;
-      mean_[v] = math::select(slope_[v] == zero, zero, batch(gain_sum_[v] / slope_[v]));
-      // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
-      batch const rounding = batch(T(rows_ + 8)) * scalar<batch>::epsilon();
-      batch const sum = math::select(math::abs(batch(sum_[v] - one)) <= rounding, one, sum_[v]);
-      inverse_sum_[v] = math::select(sum == zero, zero, batch(one / sum));
-      if constexpr (selects) through_reference_[v] = (lag_gain_[v] - mean_[v] * lag_[v]) * inverse_sum_[v];
+      factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
+      slopes_[v] = sums_[v].finish(batch(T(rows_)));
     }
     if constexpr (Op::has_output_gate) output_gate(first_of_task, scratch, to);
     for (auto const& b : blocks_) {
@@ -111,8 +105,9 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   using base::p_;
   using logit_dual = typename base::template logit_dual<>;
   using typename base::slots;
-  // Directions of a weight: the logit, the level, the row constant, the normalizer's parameters.
-  using weight_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
+  using row_sums = attune::detail::candidate_sums<batch, base::traits.threshold>;
+  // Directions of a weight: the logit, the row constant, the normalizer's parameters.
+  using weight_dual = dual<batch, 1 + base::shifts + slots::normalizer>;
   using weight_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<weight_dual> const&>()));
   struct kept_block {
     key_block_place keys;
@@ -122,11 +117,6 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
 
   static index_t column(problem_shape const& p) { return padded<T>(queries * p.keys); }
 
-  candidate_threshold<weight_dual> moving_level(int v) const {
-    candidate_threshold<batch> const& at = level_[v];
-    return {weight_dual(at.reference), selects ? weight_dual(at.level) : weight_dual::variable(at.level, 1),
-            weight_dual(at.cut), weight_dual(at.last)};
-  }
   /// Sums the weights; true if any key has one.
   ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {
     typename base::bound_lanes const f = bound_;
@@ -137,41 +127,22 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
         sum = sum + f.at[v].normalizer.weight(level_[v], batch::load_aligned(logits + j * queries + v * lanes),
                                               key<batch>{batch(T(first + j))});
       any = any || !xsimd::all(sum == batch(T(0)));
-      sum_[v] = sum_[v] + sum;
+      sums_[v].weights = sums_[v].weights + sum;
     }
     return any;
   }
-  static constexpr bool selects = base::traits.threshold == threshold_rule::selection;
-
-  /// Sums of y and y h; of a selection, y = p and the same of p - p' (exec/reference/backward.hpp has the rule).
   ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n) {
-    using attune::detail::chained;
+    using D = typename row_sums::D;
     for (int v = 0; v < vectors; ++v) {
-      weight_bound const f = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
-      auto const level = moving_level(v);
-      batch const zero(T(0));
-      batch slope = zero, gains = zero, lag = zero, lag_gains = zero;
+      auto const f = this->normalizer_of(attune::detail::standing<D>(this->row_[v], bound_.at[v].logit_shift));
+      auto const level = row_sums::moving(level_[v]);
+      row_sums sums;
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
-        batch const logit = batch::load_aligned(logits + at);
-        weight_dual const p = f.weight(level, selects ? weight_dual::variable(logit, 0) : weight_dual(logit),
-                                       key<weight_dual>{weight_dual(batch(T(first + j)))});
-        batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
-        if constexpr (selects) {
-          slope = slope + p.value;
-          gains = gains + chained(h, p.value);
-          batch const rest = math::select(p.value == zero, zero, batch(p.value - p.tangent[0]));
-          lag = lag + rest;
-          lag_gains = lag_gains + chained(h, rest);
-        } else {
-          slope = slope - p.tangent[1];
-          gains = gains - chained(h, p.tangent[1]);
-        }
+        sums.add(f.weight(level, row_sums::moving(batch::load_aligned(logits + at)), key<D>{D(batch(T(first + j)))}),
+                 batch::load_aligned(gain + at));
       }
-      slope_[v] = slope_[v] + slope;
-      gain_sum_[v] = gain_sum_[v] + gains;
-      lag_[v] = lag_[v] + lag;
-      lag_gain_[v] = lag_gain_[v] + lag_gains;
+      sums_[v].add(sums);
     }
   }
   /// Contractions, logits and h of a block -> gradients by the contractions and weights, in place.
@@ -183,8 +154,10 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     batch const zero(T(0));
     for (int v = 0; v < vectors; ++v) {
       auto const f = moving_.at[v];
-      weight_bound const w = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 2));
-      auto const level = moving_level(v);
+      weight_bound const w = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 1));
+      candidate_threshold<weight_dual> const level{weight_dual(level_[v].reference), weight_dual(level_[v].level),
+                                                   weight_dual(level_[v].cut), weight_dual(level_[v].last)};
+      batch through_reference = slopes_[v].through_reference;
       auto by_parameter = by_logit_parameter_[v];
       auto by_normalizer = by_normalizer_[v];
       for (index_t j = 0; j < n; ++j) {
@@ -197,12 +170,12 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
         weight_dual const p = w.weight(level, weight_dual::variable(batch::load_aligned(logits + at), 0),
                                        key<weight_dual>{weight_dual(batch(T(first + j)))});
         batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
-        batch const by_p = (h - mean_[v]) * inverse_sum_[v];
+        batch const by_p = slopes_[v].by_weight(h);
         batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
-        if constexpr (selects) {  // the first of the highest logits has what goes through the reference
-          batch const here = math::select(p.value == zero, zero, through_reference_[v]);
+        if constexpr (row_sums::selects) {  // the first of the highest logits has what goes through the reference
+          batch const here = math::select(p.value == zero, zero, through_reference);
           batch const through = math::select(batch::load_aligned(logits + at) == level_[v].reference, here, zero);
-          through_reference_[v] = math::select(through == zero, through_reference_[v], zero);
+          through_reference = math::select(through == zero, through_reference, zero);
           by_logit = math::select(through == zero, by_logit, batch(by_logit + through));
         }
         math::select(lanes_seen, batch(p.value * factor_[v]), zero).store_aligned(gain + at);
@@ -212,10 +185,11 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
           by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
         for (int s = 0; s < base::shifts + slots::normalizer; ++s)
           by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] +
-                                          math::select(lanes_seen, batch(chained(p.tangent[2 + s], by_p) + poison_[v]), zero);
+                                          math::select(lanes_seen, batch(chained(p.tangent[1 + s], by_p) + poison_[v]), zero);
       }
       by_logit_parameter_[v] = by_parameter;
       by_normalizer_[v] = by_normalizer;
+      slopes_[v].through_reference = through_reference;
     }
   }
 
@@ -251,11 +225,9 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   std::vector<std::uint64_t> seen_;
   std::vector<kept_block> blocks_;
   candidate_threshold<batch> level_[std::size_t(vectors)];
-  batch sum_[std::size_t(vectors)], slope_[std::size_t(vectors)], gain_sum_[std::size_t(vectors)],
-      poison_[std::size_t(vectors)], factor_[std::size_t(vectors)], mean_[std::size_t(vectors)],
-      inverse_sum_[std::size_t(vectors)];
-  // Of a selection.
-  batch lag_[std::size_t(vectors)], lag_gain_[std::size_t(vectors)], through_reference_[std::size_t(vectors)];
+  row_sums sums_[std::size_t(vectors)];
+  attune::detail::candidate_slopes<batch> slopes_[std::size_t(vectors)];
+  batch poison_[std::size_t(vectors)], factor_[std::size_t(vectors)];
 };
 
 }  // namespace attune::exec_cpu

@@ -29,14 +29,10 @@ template <class T, class Arch>
 ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const& p, index_t b, index_t h, index_t i,
                                                              index_t visible) {
   using batch = xsimd::batch<T, Arch>;
-  return {{b, h, i, i + 1},  // parameters: lane l reads query min(i + l, i)
-          batch(T(i + p.offset)),
-          batch(T(visible)),
-          batch(visible > 0 ? T(std::log(double(visible))) : T(0)),
-          batch(p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0)),
-          batch(T(0)),
-          batch(T(p.keys)),
-          {}};
+  return attune::detail::row_facts<batch>(p, {b, h, i, i + 1},  // parameters: lane l reads query min(i + l, i)
+                                          batch(T(i + p.offset)), batch(T(visible)),
+                                          batch(visible > 0 ? T(std::log(double(visible))) : T(0)),
+                                          batch(T(attune::detail::inverse_sqrt_width(p))));
 }
 
 /// A worker's memory and the rows of its current task. Rows of an operator of family masses or adjusted without a value gate

@@ -34,15 +34,9 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
     visible[l] = T(count[l]);
     log_visible[l] = count[l] > 0 ? T(std::log(double(count[l]))) : T(0);
   }
-  T const inverse_sqrt_width = p.width > 0 ? T(1 / std::sqrt(double(p.width))) : T(0);
-  return {{b, h, first, p.queries},
-          batch::load_aligned(position),
-          batch::load_aligned(visible),
-          batch::load_aligned(log_visible),
-          batch(inverse_sqrt_width),
-          batch(T(0)),
-          batch(T(p.keys)),
-          {}};
+  return attune::detail::row_facts<batch>(p, {b, h, first, p.queries}, batch::load_aligned(position),
+                                          batch::load_aligned(visible), batch::load_aligned(log_visible),
+                                          batch(T(attune::detail::inverse_sqrt_width(p))));
 }
 
 /// One tile of `tiling::queries` rows of one head.

@@ -185,11 +185,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     auto const s =
         attune::detail::slopes_of_masses<Op>(this->normalizer_of(r), reference_[v], earned, saved(call_->saved.ground, v),
                                              row_dual(visible_[v]), r.logit_shift, gains);
-    factor_[v] = s.done.value_factor.value;
-    share_[v] = s.done.share.value;
+    pair_[v] = s.pair();
     ground_weight_[v] = s.done.ground_weight.value;
-    by_earned_[v] = s.by[0] / s.earned_unit;
-    by_ground_[v] = s.by[1] / s.ground_unit;
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
   }
   void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
@@ -198,7 +195,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v], value_sum,
         second_sum, by_lse);
     slopes_[v] = s.pair;
-    ground_weight_[v] = factor_[v] = share_[v] = by_earned_[v] = by_ground_[v] = batch(T(0));
+    ground_weight_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];
     through_highest_[v] = s.by[1];
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
@@ -232,11 +229,11 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     batch const zero(T(0));
     auto const f = moving<rule>(v);
     auto const n = this->normalizer_of(this->template normalizer_row<mass_type>(v, 1));
-    mass_type const reference(reference_[v]);
     auto by_parameter = by_logit_parameter_[v];
     auto by_normalizer = by_normalizer_[v];
     // Local copies: stores of weights then cannot be thought to change them.
-    batch const factor = factor_[v], share = share_[v], by_earned = by_earned_[v], by_ground = by_ground_[v];
+    auto const pair = pair_[v];
+    batch const reference = reference_[v];
     batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
     T *const x = rows.contractions, *const spare = rows.spare, *const gain = rows.gain;
     index_t j = from;
@@ -258,7 +255,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       [[maybe_unused]] batch next_lowest, next_highest;
       if constexpr (adjusted) {
         batch const logit = batch::load_aligned(x + at);
-        auto const pulled = slopes_[v].pull(logit, reference_[v], h);
+        auto const pulled = slopes_[v].pull(logit, reference, h);
         weight = pulled.weight;
         // What moves the extreme logits is added at the first key that has them.
         batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
@@ -267,23 +264,11 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         next_highest = math::select(high != zero, zero, through_highest);
         by_logit = (pulled.by_range + (low + high)) + pulled.by_rest;
       } else {
-        mass_type const e = n.earned(mass_type::variable(a.value, 0), reference);
-        batch const by_e = simd::multiply_add(h, factor, by_earned);
-        by_logit = chained(by_e, e.tangent[0]);
-        weight = e.value * factor;
-        if constexpr (traits.uniform_share) weight = weight + share;
-        [[maybe_unused]] mass_type g;
-        if constexpr (traits.ground_mass) {
-          g = n.ground(mass_type::variable(a.value, 0), reference);
-          by_logit = by_logit + chained(by_ground, g.tangent[0]);
-        }
-        if constexpr (Guarded)
-          by_logit = math::select(factor == factor, by_logit, factor);  // a row of NaN: by every key it sees
-        for (int s = 0; s < base::shifts + slots::normalizer; ++s) {
-          batch move = chained(by_e, e.tangent[1 + s]);
-          if constexpr (traits.ground_mass) move = move + chained(by_ground, g.tangent[1 + s]);
-          next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(move);
-        }
+        auto const pulled = pair.template pull<Op, mass_type, 1, base::shifts + slots::normalizer, rule>(
+            n, a.value, reference, simd::multiply_add(h, pair.factor, pair.by_earned),
+            [&](int s, batch const& by) { next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(by); });
+        weight = pulled.weight;
+        by_logit = pulled.by_logit;
       }
       by_logit = seen(by_logit);
       weight = seen(weight);
@@ -319,13 +304,13 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     if constexpr (adjusted)
       return slopes_[v].value_factor * (reference_[v] - slopes_[v].low);
     else
-      return factor_[v];
+      return pair_[v].factor;
   }
   batch share_of_row(int v) const {
     if constexpr (adjusted)
       return slopes_[v].value_factor;
     else
-      return share_[v];
+      return pair_[v].share;
   }
 
   struct {
@@ -333,8 +318,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   } plain_;  ///< moving_ under the other chain rule
   batch reference_[std::size_t(vectors)], ground_weight_[std::size_t(vectors)];
   // Family masses.
-  batch factor_[std::size_t(vectors)], share_[std::size_t(vectors)], by_earned_[std::size_t(vectors)],
-      by_ground_[std::size_t(vectors)];
+  attune::detail::mass_pair<batch> pair_[std::size_t(vectors)];
   // Family adjusted.
   attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
   batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];

@@ -14,6 +14,7 @@
 #include <attune/exec/cpu/aligned_buffer.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/statistics_tile.hpp>
+#include <attune/exec/cpu/stream.hpp>
 #include <attune/exec/cpu/threads.hpp>
 
 namespace attune {
@@ -50,17 +51,14 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
       double* const own = request.columns ? columns.data() + (head * chunks + place) * p.keys : nullptr;
       index_t const end = (std::min)((place + 1) * chunk, p.queries);
       for (index_t begin = place * chunk; begin < end; begin += together) {
-        tiles.clear();
-        tiles.reserve(std::size_t(tile::tiles_of_task));
-        key_interval hull{p.keys, 0};
-        for (index_t t = 0; t < tile::tiles_of_task && begin + t * tile::queries < end; ++t) {
-          auto const& made = tiles.emplace_back(call, head / p.heads, head % p.heads, begin + t * tile::queries,
-                                                resident->data() + t * tile::resident_scratch(p));
-          hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
-        }
-        hull = {(std::max)(hull.first, keys.first), (std::min)(hull.last, keys.last)};
-        for (index_t j = hull.first; j < hull.last; j += tile::block)
-          for (tile& t : tiles) t.absorb(j, (std::min)(j + tile::block, hull.last), scratch->data(), own);
+        exec_cpu::stream_task<exec_cpu::block_grid::of_rows>(
+            tiles, begin, (std::min)(begin + together, end), keys,
+            [&](index_t first, index_t t) {
+              return tile(call, head / p.heads, head % p.heads, first, resident->data() + t * tile::resident_scratch(p));
+            },
+            [&](index_t first, index_t last) {
+              for (tile& t : tiles) t.absorb(first, last, scratch->data(), own);
+            });
         for (tile const& t : tiles) t.finish(to);
       }
     };

@@ -48,12 +48,32 @@ void absorb_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In c
   }
 }
 
+/// Where blocks of keys begin: at multiples of their size, or at the first key that any row of a task sees.
+enum class block_grid { of_keys, of_rows };
+
+/// The rows of one task: makes the tiles of queries [begin, end), make(first query, number of the tile), and calls absorb(first, last) for
+/// every block of the keys in `range` that any of them sees.
+template <block_grid Grid, class Tile, class Make, class Absorb>
+void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
+                 Absorb const& absorb) {
+  tiles.clear();
+  tiles.reserve(std::size_t((end - begin + Tile::queries - 1) / Tile::queries));
+  key_interval hull{range.last, range.first};
+  for (index_t i = begin, t = 0; i < end; i += Tile::queries, ++t) {
+    auto const& made = tiles.emplace_back(make(i, t));
+    hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
+  }
+  hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
+  for (index_t j = Grid == block_grid::of_keys ? hull.first / Tile::block * Tile::block : hull.first; j < hull.last;
+       j += Tile::block)
+    absorb((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
+}
+
 /// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, resident scratch) makes a tile, absorb(tiles, b, h,
 /// first, last, scratch) streams a block of keys through those of a task, deliver(tile, scratch) takes what it has become.
 template <class Tile, class T, class Arch, class Runs, class Make, class Absorb, class Deliver>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs, Make const& make,
                   Absorb const& absorb, Deliver const& deliver) {
-  constexpr index_t block = Tile::block;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
@@ -65,17 +85,10 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
       index_t const b = head / p.heads, h = head % p.heads;
       if (!runs(h)) return;
       index_t const begin = (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
-      tiles.clear();
-      tiles.reserve(std::size_t(together));
-      key_interval hull{p.keys, 0};
-      for (index_t t = 0; t < together && begin + t * Tile::queries < p.queries; ++t) {
-        auto const& made =
-            tiles.emplace_back(make(b, h, begin + t * Tile::queries, resident->data() + t * Tile::resident_scratch(p)));
-        hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
-      }
-      hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
-      for (index_t j = hull.first / block * block; j < hull.last; j += block)
-        absorb(tiles, b, h, (std::max)(j, hull.first), (std::min)(j + block, hull.last), scratch->data());
+      stream_task<block_grid::of_keys>(
+          tiles, begin, (std::min)(begin + task_queries, p.queries), range,
+          [&](index_t first, index_t t) { return make(b, h, first, resident->data() + t * Tile::resident_scratch(p)); },
+          [&](index_t first, index_t last) { absorb(tiles, b, h, first, last, scratch->data()); });
       for (Tile& t : tiles) deliver(t, scratch->data());
     };
   });

@@ -15,7 +15,8 @@ namespace attune::exec_thrust {
 /// What a pair needs to know of its row.
 template <class T>
 struct mass_record {
-  T reference, factor, share, ground_weight, by_earned, by_ground;
+  T reference, ground_weight;
+  attune::detail::mass_pair<T> pair;
 };
 template <class T>
 struct adjusted_record {
@@ -26,9 +27,9 @@ struct adjusted_record {
 template <class T>
 struct candidate_record {
   candidate_threshold<T> level;
-  T factor, mean, inverse_sum, poison;
-  T through_reference;  ///< of a selection: what the first of the highest logits gets besides
-  index_t reference_key;
+  attune::detail::candidate_slopes<T> slopes;
+  T factor, poison;
+  index_t reference_key;  ///< of a selection: the first of the highest logits, which gets what goes through the reference
 };
 template <class T, class Op>
 struct row_record {
@@ -66,14 +67,6 @@ ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_p
   return sum;
 }
 
-/// A row of numbers that stand still.
-template <class D, class T>
-ATTUNE_HD row<D> standing(row<T> const& r, T const& logit_shift) {
-  row<D> s = lifted(r, lift<D>{});
-  s.logit_shift = D(logit_shift);
-  return s;
-}
-
 /// The record of a row, and what its parameters get of the row as a whole.
 template <class T, class Op>
 struct record_program {
@@ -102,42 +95,29 @@ struct record_program {
 
  private:
   ATTUNE_HD void candidates(pairs_type const& pairs, row<T> const& r, bound const& f, candidate_record<T>& to) const {
-    using D = dual<T, 1>;
-    constexpr bool selects = normalizer::traits.threshold == threshold_rule::selection;
-    T const zero(0), one(1);
+    using sums_type = attune::detail::candidate_sums<T, normalizer::traits.threshold>;
+    using D = typename sums_type::D;
+    T const zero(0);
     recomputed_column<T, Op> column(pairs, f, index_t(r.visible));
     candidate_threshold<T> const level = f.normalizer.solve(column);
-    auto const moving = call.at.op.normalizer.bind(standing<D>(r, f.logit_shift));
-    candidate_threshold<D> const at{D(level.reference), selects ? D(level.level) : D::variable(level.level, 0), D(level.cut),
-                                    D(level.last)};
-    T sum = zero, slope = zero, gains = zero, poison = zero, lag = zero, lag_gains = zero;
+    candidate_threshold<D> const at = sums_type::moving(level);
+    auto const moving = call.at.op.normalizer.bind(attune::detail::standing<D>(r, f.logit_shift));
+    sums_type sums;
+    T poison = zero;
     to.reference_key = -1;
     pairs.for_each_key([&](index_t j) {
       T const a = same_logit(pairs, f, j);
       poison = poison + candidate_poison(a);
-      D const p = moving.weight(at, selects ? D::variable(a, 0) : D(a), key<D>{D(T(double(j)))});
-      sum = sum + p.value;
-      T const y = selects ? p.value : T(-p.tangent[0]);
-      slope = slope + y;
-      if (p.value == zero) return;
-      T const h = gain_of_value(call, pairs, f, j);
-      gains = gains + attune::detail::chained(h, y);
-      if constexpr (selects) {
-        T const rest = p.value - p.tangent[0];
-        lag = lag + rest;
-        lag_gains = lag_gains + attune::detail::chained(h, rest);
-        if (to.reference_key < 0 && a == level.reference) to.reference_key = j;
-      }
+      D const p = moving.weight(at, sums_type::moving(a), key<D>{D(T(double(j)))});
+      sums.weights = sums.weights + p.value;
+      sums.add(p, p.value == zero ? zero : gain_of_value(call, pairs, f, j));
+      if constexpr (sums_type::selects)
+        if (to.reference_key < 0 && a == level.reference && !(p.value == zero)) to.reference_key = j;
     });
     to.level = level;
     to.poison = poison;
-    to.factor = finish_candidates(f.normalizer, level, sum, poison).value_factor;
-    to.mean = slope == zero ? zero : gains / slope;
-    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
-    T const rounding = (r.visible + T(8)) * scalar<T>::epsilon();
-    T const whole = math::abs(T(sum - one)) <= rounding ? one : sum;
-    to.inverse_sum = whole == zero ? zero : one / whole;
-    to.through_reference = selects ? (lag_gains - to.mean * lag) * to.inverse_sum : zero;
+    to.factor = finish_candidates(f.normalizer, level, sums.weights, poison).value_factor;
+    to.slopes = sums.finish(r.visible);
   }
 
   template <class Record>
@@ -177,11 +157,8 @@ struct record_program {
           attune::detail::slopes_of_masses<Op>(all.normalizer, state.reference, state.earned, state.ground, moving.visible,
                                                all.logit_shift, {state.acc[0], plain_sum, ground_gain(pairs), by_lse});
       to.reference = state.reference;
-      to.factor = s.done.value_factor.value;
-      to.share = s.done.share.value;
       to.ground_weight = s.done.ground_weight.value;
-      to.by_earned = s.by[0] / s.earned_unit;
-      to.by_ground = s.by[1] / s.ground_unit;
+      to.pair = s.pair();
       for (int k = 0; k < parameters; ++k) by_parameter[k] = s.by[2 + k];
     }
   }
@@ -233,18 +210,11 @@ class row_gradients {
     auto const& row = record_.is;
     if constexpr (is.family == row_family::masses) {
       T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
-      D const reference(row.reference), e = moving.normalizer.earned(D::variable(a, 0), reference);
-      T const by_e = h * row.factor + row.by_earned;
-      by_logit = chained(by_e, e.tangent[0]);
-      to.weight = e.value * row.factor;
-      if constexpr (is.uniform_share) to.weight = to.weight + row.share;
-      for (int s = 0; s < parameters; ++s) by_parameter[s] = by_parameter[s] + chained(by_e, e.tangent[first + s]);
-      if constexpr (is.ground_mass) {
-        D const g = moving.normalizer.ground(D::variable(a, 0), reference);
-        by_logit = by_logit + chained(row.by_ground, g.tangent[0]);
-        for (int s = 0; s < parameters; ++s) by_parameter[s] = by_parameter[s] + chained(row.by_ground, g.tangent[first + s]);
-      }
-      by_logit = math::select(row.factor == row.factor, by_logit, row.factor);  // a row of NaN: by every key that it sees
+      auto const pulled = row.pair.template pull<Op, D, first, parameters, chain_rule::guarded>(
+          moving.normalizer, a, row.reference, h * row.pair.factor + row.pair.by_earned,
+          [&](int s, T const& by) { by_parameter[s] = by_parameter[s] + by; });
+      to.weight = pulled.weight;
+      by_logit = pulled.by_logit;
     } else if constexpr (is.family == row_family::adjusted) {
       T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
       auto const pulled = row.pair.pull(a, row.reference, h);
@@ -257,9 +227,9 @@ class row_gradients {
       candidate_threshold<D> const level{D(row.level.reference), D(row.level.level), D(row.level.cut), D(row.level.last)};
       D const p = moving.normalizer.weight(level, D::variable(same_logit(view, f, j), 0), at);
       T const h = p.value == T(0) ? T(0) : gain_of_value(call_, view, f, j);
-      T const by_p = (h - row.mean) * row.inverse_sum;
+      T const by_p = row.slopes.by_weight(h);
       by_logit = chained(p.tangent[0], by_p) + row.poison;
-      if (j == row.reference_key && !(row.through_reference == T(0))) by_logit = by_logit + row.through_reference;
+      if (j == row.reference_key && !(row.slopes.through_reference == T(0))) by_logit = by_logit + row.slopes.through_reference;
       to.weight = p.value * row.factor;
       for (int s = 0; s < parameters; ++s)
         by_parameter[s] = by_parameter[s] + (chained(p.tangent[first + s], by_p) + row.poison);

@@ -18,6 +18,40 @@ constexpr index_t padded(index_t elements) {
   return (elements + unit - 1) / unit * unit;
 }
 
+/// Hands out pieces of memory, one behind the other. What uses memory says how in one struct, made from an arena and whatever else its
+/// sizes depend on; made from an arena without memory it says how much it takes.
+template <class T>
+class arena {
+ public:
+  arena() = default;
+  explicit arena(T* memory) : next_(memory) {}
+  T* take(index_t elements) {
+    T* const piece = next_;
+    used_ += padded<T>(elements);
+    if (next_ != nullptr) next_ += padded<T>(elements);
+    return piece;
+  }
+  index_t used() const { return used_; }
+
+  /// The elements that a struct takes.
+  template <class Memory, class... With>
+  static index_t size_of(With const&... with) {
+    arena counts;
+    Memory(counts, with...);
+    return counts.used();
+  }
+  /// The struct in this memory.
+  template <class Memory, class... With>
+  static Memory in(T* memory, With const&... with) {
+    arena from(memory);
+    return Memory(from, with...);
+  }
+
+ private:
+  T* next_ = nullptr;
+  index_t used_ = 0;
+};
+
 /// Uninitialised elements on a cache line's boundary.
 template <class T>
 class aligned_buffer {

@@ -38,8 +38,9 @@ gradient_needs needs_of(Call const& c) {
     }
   });
   needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
-  needs.resident = Tile::tiles_of_task * Tile::resident_scratch(c.p);
-  needs.scratch = Tile::block_scratch(c.p);
+  using memory = arena<typename Tile::value_type>;
+  needs.resident = Tile::tiles_of_task * memory::template size_of<typename Tile::tile_memory>(c.p);
+  needs.scratch = memory::template size_of<typename Tile::block_memory>(c.p);
   needs.distance_sums = Tile::pairs;
   return needs;
 }
@@ -54,16 +55,19 @@ class gradient_rows {
   void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch, gradient_sinks<T>& sinks) const {
     problem_shape const& p = c_.p;
     std::vector<tile> tiles;
+    auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
+    index_t const each = arena<T>::template size_of<typename tile::tile_memory>(p);
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
-      T* const gated = tile::gated_values(scratch, p);
       stream_task<block_grid::of_rows>(
           tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), {0, p.keys},
-          [&](index_t i, index_t t) { return tile(c_, b, h, i, resident + t * tile::resident_scratch(p), scratch); },
+          [&](index_t i, index_t t) {
+            return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
+          },
           [&](index_t j, index_t end) {
-            tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, gated);
-            for (tile& t : tiles) t.absorb(j, end, scratch, gated, sinks);
+            tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, block.gated);
+            for (tile& t : tiles) t.absorb(j, end, block, sinks);
           });
-      for (tile& t : tiles) t.finish(first, scratch, sinks);
+      for (tile& t : tiles) t.finish(first, block, sinks);
     }
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);
@@ -144,7 +148,7 @@ template <class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                              cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs) {
   saved_rows<T, Op> saved(op, p);
-  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, T*) { save_rows<Op>(tile, saved, false); });
+  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
   return fused_vjp(exec, op, in, p, saved, d, runs);
 }
 
@@ -159,8 +163,8 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
   saved_rows<T, Op> all(op, p);
   exec_cpu::stream(
       exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
-      [&](auto& tile, T* scratch) {
-        tile.finish(in, out, scratch);
+      [&](auto& tile, auto const& memory) {
+        tile.finish(in, out, memory);
         exec_cpu::save_rows<Op>(tile, all, true);
       });
   return all;

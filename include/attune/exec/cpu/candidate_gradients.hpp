@@ -30,15 +30,18 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   using typename base::normalizer;
   static constexpr index_t tiles_of_task = 1;  // its columns are what is in cache
 
-  static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + base::gradient_scratch(p) + (pairs + 2) * column(p) + padded<T>(queries * p.value_width);
-  }
-  static index_t block_scratch(problem_shape const& p) { return padded<T>(base::block_scratch(p)) + base::pull_scratch(p); }
+  using typename base::block_memory;
+  struct tile_memory : base::tile_memory {
+    T *logits, *gain, *pairs_at, *out;
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : base::tile_memory(from, p), logits(from.take(column(p))), gain(from.take(column(p))),
+          pairs_at(from.take(pairs * column(p))), out(from.take(queries * p.value_width)) {}
+  };
 
-  candidate_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
-      : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch),
-        logits_(resident + base::packed_scratch(c.p) + base::gradient_scratch(c.p)), gain_(logits_ + column(c.p)),
-        pairs_(gain_ + column(c.p)), out_(pairs_ + pairs * column(c.p)) {
+  candidate_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
+                      block_memory const& shared)
+      : base(c, b, h, first_query, memory, shared), logits_(memory.logits), gain_(memory.gain), pairs_(memory.pairs_at),
+        out_(memory.out) {
     for (int v = 0; v < vectors; ++v) {
       auto const at = [&](std::vector<T> const& x) { return this->saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
@@ -47,46 +50,45 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   }
 
   /// Keeps contractions, logits and weights of the keys [first, last); h where any key has weight.
-  ATTUNE_NOINLINE void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>&) {
+  ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>&) {
     std::uint64_t bits[base::block];
     auto s = this->seen(first, last, bits);
     if (s.n == 0) return;
-    this->contract_all(call_->in, s, scratch);
+    this->contract_all(call_->in, s, memory);
     for (int c = 0; c < pairs; ++c)
-      std::copy_n(scratch + c * base::pair_buffer, s.n * queries, pairs_ + c * column(*p_) + rows_ * queries);
+      std::copy_n(memory.pairs + c * base::pair_buffer, s.n * queries, pairs_ + c * column(*p_) + rows_ * queries);
     typename base::extremes e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
-    this->all_logits(scratch, s, bits, e);  // bit for bit those of the forward pass
+    this->all_logits(memory.pairs, s, bits, e);  // bit for bit those of the forward pass
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v];
     if (!this->drop_idle_lanes(s, bits)) std::fill(bits + s.full_first, bits + s.full_last, ~std::uint64_t(0));
     T* const logits = logits_ + rows_ * queries;
-    std::copy_n(scratch, s.n * queries, logits);
+    std::copy_n(memory.pairs, s.n * queries, logits);
     bool const any = add_weights(logits, s.first, s.n);
     seen_.insert(seen_.end(), bits, bits + s.n);
     blocks_.push_back({{s.first, s.n}, rows_, any});
     if (any) {
-      row_block<T> const values = this->values(call_->in, s.first, s.n, scratch, gated, first);
+      row_block<T> const values = this->values(call_->in, s.first, s.n, memory, first);
       contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, by_out_, p_->value_width, s.n);
       add_slopes(logits, gain_ + rows_ * queries, s.first, s.n);
     }
     rows_ += s.n;
   }
 
-  ATTUNE_NOINLINE void finish(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // xsimd's != of AVX is false for NaN
       factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
       slopes_[v] = sums_[v].finish(batch(T(rows_)));
     }
-    if constexpr (Op::has_output_gate) output_gate(first_of_task, scratch, to);
+    if constexpr (Op::has_output_gate) output_gate(first_of_task, memory, to);
     for (auto const& b : blocks_) {
       if (!b.any && !poisoned) continue;
       T* const gain = gain_ + b.row * queries;
       pull_pairs(b.row, b.keys.first, b.keys.n, b.any);
       this->pull_block(
-          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*p_) + b.row * queries; }, gain,
-          scratch + padded<T>(base::block_scratch(*p_)), to);
+          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*p_) + b.row * queries; }, gain, memory.pulls, to);
     }
     this->leave(first_of_task, to);
   }
@@ -194,10 +196,9 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   }
 
   /// The rows themselves are wanted: their value sum again.
-  void output_gate(index_t first_of_task, T* scratch, gradient_sinks<T>& to) {
+  void output_gate(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
     aligned_buffer<T> const weights(base::pair_buffer);
     std::fill_n(out_, queries * p_->value_width, T(0));
-    T* const gated = base::gated_values(scratch, *p_);
     std::uint64_t bits[base::block];
     for (auto const& b : blocks_) {
       if (!b.any) continue;
@@ -212,10 +213,9 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
           bits[j] |= bits_of<T, Arch>(w != batch(T(0))) << (v * lanes);
         }
       }
-      this->gate_values(*op_, call_->in, *p_, b_, h_, b.keys.first, b.keys.n, gated);
+      this->gate_values(*op_, call_->in, *p_, b_, h_, b.keys.first, b.keys.n, memory.gated);
       typename base::seen_block const some{b.keys.first, b.keys.n, 0, 0};
-      this->add_values(this->values(call_->in, b.keys.first, b.keys.n, scratch, gated, b.keys.first), some, weights.data(),
-                       bits, out_);
+      this->add_values(this->values(call_->in, b.keys.first, b.keys.n, memory, b.keys.first), some, weights.data(), bits, out_);
     }
     this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) { return out_[d * queries + l]; });
   }

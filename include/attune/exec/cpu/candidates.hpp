@@ -110,15 +110,19 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   using typename base::inputs_type;
   static constexpr index_t tiles_of_task = 1;  // its logits are what is in cache
 
-  static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + padded<T>(queries * p.value_width) + padded<T>(queries * p.keys) +
-           padded<T>(base::block * p.value_width);
-  }
+  using typename base::block_memory;
+  /// Memory that lives as long as the tile.
+  struct tile_memory {
+    T *packed, *sum, *column, *gathered;
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : packed(from.take(base::packed_scratch(p))), sum(from.take(queries * p.value_width)),
+          column(from.take(queries * p.keys)), gathered(from.take(base::block * p.value_width)) {}
+  };
 
   candidate_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
-                 T* resident)
-      : base(op, in, p, b, h, first_query, resident), sum_(resident + base::packed_scratch(p)),
-        column_(sum_ + padded<T>(queries * p.value_width)), gathered_(column_ + padded<T>(queries * p.keys)) {
+                 tile_memory const& memory)
+      : base(op, in, p, b, h, first_query, memory.packed), sum_(memory.sum), column_(memory.column),
+        gathered_(memory.gathered) {
     std::fill_n(sum_, queries * p.value_width, T(0));
     for (int v = 0; v < vectors; ++v) {
       poison_[v] = batch(T(0));
@@ -127,30 +131,29 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Keeps the logits of the keys [first, last).
-  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const*) {
+  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
     typename base::extremes e;
     for (int v = 0; v < vectors; ++v) e.poison[v] = poison_[v], e.highest[v] = highest_[v], e.lowest[v] = batch(T(0));
-    this->evaluate(in, s, bits, scratch, e);
+    this->evaluate(in, s, bits, memory, e);
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v], highest_[v] = e.highest[v];
-    std::copy_n(scratch, s.n * queries, column_ + index_t(positions_.size()) * queries);
+    std::copy_n(memory.pairs, s.n * queries, column_ + index_t(positions_.size()) * queries);
     for (index_t j = 0; j < s.n; ++j) positions_.push_back(s.first + j);
     blocks_.push_back({s.first, s.n});
   }
 
   /// Solves, sums and writes the rows.
-  ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
+  ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, block_memory const& memory) {
     solve();
-    T* const gated = base::gated_values(scratch, *p_);
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
       std::uint64_t bits[base::block];
       index_t const supported = weigh(row, keys.n, bits);
       if (supported > 0) {
-        this->gate_values(*op_, in, *p_, b_, h_, keys.first, keys.n, gated);
-        row_block<T> values = this->values(in, keys.first, keys.n, scratch, gated, keys.first);
+        this->gate_values(*op_, in, *p_, b_, h_, keys.first, keys.n, memory.gated);
+        row_block<T> values = this->values(in, keys.first, keys.n, memory, keys.first);
         index_t n = keys.n;
         if (worth_gathering(supported, n)) values = gather(values, column_ + row * queries, bits, n);
         // A lane reads the keys of its own support only.
@@ -164,7 +167,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
       done.value_factor.store_aligned(factor + v * lanes);
       done.threshold.store_aligned(threshold + v * lanes);
     }
-    this->write_out(in, to, factor, scratch, [&](index_t l, index_t d) { return sum_[d * queries + l] * factor[l]; });
+    this->write_out(in, to, factor, memory, [&](index_t l, index_t d) { return sum_[d * queries + l] * factor[l]; });
     for (index_t l = 0; l < count_; ++l)
       if (!to.threshold.absent()) to.threshold(b_, h_, first_query_ + l, 0) = threshold[l];
   }

@@ -55,28 +55,34 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   using call = moving_call<T, Op>;
   static constexpr int pairs = Op::contractions::size;
   static constexpr index_t tiles_of_task = base::shape_of::tiles;
-  /// Value sums and their tangents; a uniform share also wants the plain sums.
-  static constexpr int sums = 2;
-
-  static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + pushed_scratch(p) + sums * row_sum(p) +
-           (traits.uniform_share ? 2 * plain_sums<T, Arch>::size(p.value_width) : 0);
-  }
-  /// Behind the forward's: tangents of contractions, of which the first becomes that of masses; values behind a gate that moves.
-  static index_t block_scratch(problem_shape const& p) {
-    return padded<T>(base::block_scratch(p)) + (std::max)(1, pairs) * base::pair_buffer + push_block(p) +
-           3 * padded<T>(base::block * p.value_width);
-  }
+  /// Memory that lives as long as the tile: value sums and their tangents; a uniform share also wants the plain sums.
+  struct tile_memory {
+    T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : packed(from.take(base::packed_scratch(p))), pushed(from.take(pushed_scratch(p))),
+          sum(from.take(queries * p.value_width)), sum_along(from.take(queries * p.value_width)),
+          plain(from.take(plain_size(p))), plain_along(from.take(plain_size(p))) {}
+  };
+  struct block_memory : base::block_memory {
+    T* tangents;     ///< of contractions; the first becomes that of masses
+    T* pushes;       ///< what pushers need
+    T* gated_along;  ///< tangents of values behind a gate that moves
+    T* copy;         ///< of directions of values that do not lie contiguously
+    block_memory(arena<T>& from, problem_shape const& p)
+        : base::block_memory(from, p), tangents(from.take((std::max)(1, pairs) * base::pair_buffer)),
+          pushes(from.take(push_block(p))), gated_along(from.take(base::block * p.value_width)),
+          copy(from.take(base::block * p.value_width)) {}
+  };
 
   directional_tile(Op const& op, call const& c, problem_shape const& p, lift<D> const& numbers, index_t b, index_t h,
-                   index_t first_query, T* resident)
-      : base(op, c.in, p, b, h, first_query, resident), call_(&c), own_(resident + base::packed_scratch(p)),
-        sum_(own_ + pushed_scratch(p)), moving_(bind(op, p, numbers, std::make_index_sequence<std::size_t(vectors)>{})) {
-    std::fill_n(sum_, sums * row_sum(p), T(0));
+                   index_t first_query, tile_memory const& memory)
+      : base(op, c.in, p, b, h, first_query, memory.packed), call_(&c), own_(memory.pushed), sum_(memory.sum),
+        sum_along_(memory.sum_along), moving_(bind(op, p, numbers, std::make_index_sequence<std::size_t(vectors)>{})) {
+    std::fill_n(sum_, queries * p.value_width, T(0));
+    std::fill_n(sum_along_, queries * p.value_width, T(0));
     if constexpr (traits.uniform_share) {
-      T* const behind = sum_ + sums * row_sum(p);
-      plain_ = {behind, p.value_width};
-      plain_along_ = {behind + plain_sums<T, Arch>::size(p.value_width), p.value_width};
+      plain_ = {memory.plain, p.value_width};
+      plain_along_ = {memory.plain_along, p.value_width};
     }
     for (int v = 0; v < vectors; ++v) {
       reference_[v] = initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
@@ -88,17 +94,16 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Streams the keys [first, last) of one block through the rows.
-  void absorb(index_t first, index_t last, T* scratch, T const* gated, T const* gated_along) {
+  void absorb(index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
-    T* const tangents = scratch + padded<T>(base::block_scratch(*p_));
-    T* const push_scratch = tangents + (std::max)(1, pairs) * base::pair_buffer;
-    this->contract_all(call_->in, s, scratch);
+    T *const scratch = memory.pairs, *const tangents = memory.tangents;
+    this->contract_all(call_->in, s, memory);
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
       pusher<decltype(contraction), T, Arch>::run(tangents + n * base::pair_buffer, own, packed, *call_, owner,
                                                   tile_place{p_, b_, h_, first_query_}, key_block_place{s.first, s.n},
-                                                  push_scratch);
+                                                  memory.pushes);
     });
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
@@ -109,21 +114,16 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
-    row_block<T> const values = this->values(call_->in, s.first, s.n, scratch, gated, first);
+    row_block<T> const values = this->values(call_->in, s.first, s.n, memory, first);
     this->add_values(values, s, scratch, bits, sum_);
-    this->add_values(values, s, tangents, bits, sum_along());
+    this->add_values(values, s, tangents, bits, sum_along_);
     if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
-    if (gated_along == nullptr && call_->along.v.absent()) return;
-    T* const copy = push_scratch + push_block(*p_) + 2 * padded<T>(base::block * p_->value_width);
-    row_block<T> const moved = gated_along != nullptr
-                                   ? row_block<T>(gated_along + (s.first - first) * p_->value_width, p_->value_width)
-                                   : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, copy);
-    this->add_values(moved, s, scratch, bits, sum_along());
+    if (!Op::has_value_gate && call_->along.v.absent()) return;
+    row_block<T> const moved =
+        Op::has_value_gate ? row_block<T>(memory.gated_along + (s.first - first) * p_->value_width, p_->value_width)
+                           : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, memory.copy);
+    this->add_values(moved, s, scratch, bits, sum_along_);
     if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
-  }
-  /// Where a block's gated values and their tangents are.
-  static T* gated_scratch(T* scratch, problem_shape const& p) {
-    return scratch + padded<T>(base::block_scratch(p)) + (std::max)(1, pairs) * base::pair_buffer + push_block(p);
   }
 
   /// Divides and writes the rows.
@@ -150,7 +150,7 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       auto const number = [&](int n) { return made<S>(value[n][l], along[n][l]); };
       for (index_t d = 0; d < p_->value_width; ++d) {
         index_t const at = d * queries + l;
-        S out = made<S>(sum_[at], sum_along()[at]) * number(0);
+        S out = made<S>(sum_[at], sum_along_[at]) * number(0);
         if constexpr (traits.uniform_share) out = out + made<S>(plain_(l, d), plain_along_(l, d)) * number(1);
         if constexpr (Op::uses(field::v0)) {
           auto const at_row = attune::detail::broadcast(call_->in.v0, b_, h_, i);
@@ -201,8 +201,9 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     return x;
   }
 
-  static index_t row_sum(problem_shape const& p) { return padded<T>(queries * p.value_width); }
-  T* sum_along() const { return sum_ + row_sum(*p_); }
+  static index_t plain_size(problem_shape const& p) {
+    return traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0;
+  }
   static index_t pushed_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
       return (index_t(0) + ... + pusher<C, T, Arch>::resident(p));
@@ -300,11 +301,11 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       ground_[v] = ground_[v] * D(factor[v]);
     }
     scale_rows<T, Arch>(sum_, p_->value_width, factor);
-    scale_rows<T, Arch>(sum_along(), p_->value_width, factor);
+    scale_rows<T, Arch>(sum_along_, p_->value_width, factor);
   }
 
   call const* call_;
-  T *own_, *sum_;
+  T *own_, *sum_, *sum_along_;
   plain_sums<T, Arch> plain_, plain_along_;  ///< of a uniform share
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
@@ -364,20 +365,16 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
   if constexpr (Op::has_ground_weight) to.ground_weight = to.ground_weight_along = rows(1);
   exec_cpu::stream_tiles<tile>(
       exec, p, {0, p.keys}, [](index_t) { return true; },
-      [&](index_t b, index_t h, index_t first, T* resident) {
-        return tile(fixed.op, call, p, moving.numbers(), b, h, first, resident);
+      [&](index_t b, index_t h, index_t first, auto const& memory) {
+        return tile(fixed.op, call, p, moving.numbers(), b, h, first, memory);
       },
-      [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, T* scratch) {
-        T *gated = nullptr, *gated_along = nullptr;
-        if constexpr (Op::has_value_gate) {
-          gated = tile::gated_scratch(scratch, p);
-          gated_along = gated + exec_cpu::padded<T>(tile::block * p.value_width);
-          exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first, gated,
-                                          gated_along);
-        }
-        for (tile& t : tiles) t.absorb(first, last, scratch, gated, gated_along);
+      [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
+        if constexpr (Op::has_value_gate)
+          exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first, memory.gated,
+                                          memory.gated_along);
+        for (tile& t : tiles) t.absorb(first, last, memory);
       },
-      [&](tile& t, T*) { t.finish(to); });
+      [&](tile& t, auto const&) { t.finish(to); });
   return to;
 }
 

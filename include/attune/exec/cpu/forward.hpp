@@ -22,7 +22,7 @@ void forward(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const&
   detail::check_outputs("forward", out, p);
   exec_cpu::stream(
       exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
-      [&](auto& tile, T* scratch) { tile.finish(in, out, scratch); });
+      [&](auto& tile, auto const& memory) { tile.finish(in, out, memory); });
 }
 
 }  // namespace attune

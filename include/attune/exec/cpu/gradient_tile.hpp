@@ -62,15 +62,18 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   using call = gradient_call<T, Op>;
   static constexpr int pairs = Op::contractions::size;
 
-  /// Scratch of a tile and of a block behind those of the forward.
-  static index_t gradient_scratch(problem_shape const& p) {
-    return pulls_scratch(p) + padded<T>(queries * p.value_width) + padded<T>(panels<T, Arch>::size(p.value_width, queries));
-  }
-  static index_t pull_scratch(problem_shape const& p) {
-    return [&]<class... C>(contraction::list<C...>) {
-      return (std::max)({index_t(0), puller<C, T, Arch>::block(p)...});
-    }(typename Op::contractions{});
-  }
+  /// Memory that lives as long as the tile.
+  struct tile_memory {
+    T *packed, *pulls, *by_out, *out_panels;
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : packed(from.take(base::packed_scratch(p))), pulls(from.take(pulls_scratch(p))),
+          by_out(from.take(queries * p.value_width)), out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
+  };
+  /// Memory of a block: the forward's, and what pulls need.
+  struct block_memory : base::block_memory {
+    T* pulls;
+    block_memory(arena<T>& from, problem_shape const& p) : base::block_memory(from, p), pulls(from.take(pull_scratch(p))) {}
+  };
 
  protected:
   using base::b_;
@@ -93,22 +96,22 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   /// Of the normalizer: the row constant, if there is one, its parameters.
   using normalizer_sums = std::array<batch, std::size_t((std::max)(1, shifts + slots::normalizer))>;
 
-  /// `own` is gradient_scratch; `scratch` holds the forward's block_scratch.
-  gradient_tile(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* own, T* scratch)
-      : gradient_tile(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, resident, own, scratch) {}
+  gradient_tile(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
+                typename base::block_memory const& shared)
+      : gradient_tile(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {}
 
   template <std::size_t... V>
-  gradient_tile(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, T* resident, T* own,
-                T* scratch)
-      : base(c.op, c.in, c.p, b, h, first_query, resident), call_(&c), own_(own), by_out_(own_ + pulls_scratch(c.p)),
-        out_panels_(by_out_ + padded<T>(queries * c.p.value_width)), row_{this->lane_row(c.p, index_t(V))...},
-        moving_{{bind_logit<chain_rule::guarded>(int(V))...}} {
+  gradient_tile(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
+                typename base::block_memory const& shared)
+      : base(c.op, c.in, c.p, b, h, first_query, memory.packed), call_(&c), own_(memory.pulls), by_out_(memory.by_out),
+        out_panels_(memory.out_panels), row_{this->lane_row(c.p, index_t(V))...}, moving_{{bind_logit<chain_rule::guarded>(
+                                                                                      int(V))...}} {
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter_[v].fill(batch(T(0)));
       by_normalizer_[v].fill(batch(T(0)));
       for (int s = 0; s < slots::logit; ++s) shift_by_[v][std::size_t(s)] = moving_.at[v].logit_shift.tangent[pairs + s];
     }
-    read_cotangents(scratch);
+    read_cotangents(shared.factors);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
       puller<decltype(contraction), T, Arch>::begin(t, c.in, owner);
     });
@@ -142,8 +145,7 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
 
   /// Gradients by the contractions, pairs[n] for number n, and weights of a block: what they do to everything a pair is made of.
   template <class Pairs>
-  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* scratch,
-                  gradient_sinks<T>& to) const {
+  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* pulls, gradient_sinks<T>& to) const {
     key_rows<T> const& rows = to.rows(field::v);
     outer<T, Arch>(rows.at(keys.first), rows.step, weights, out_panels_, count_, keys.n, p_->value_width, finite_cotangents_);
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
@@ -151,7 +153,7 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
       if constexpr (contraction::of_distance_alone<decltype(c)>)
         puller_type::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call_->p.queries + call_->p.keys));
       else
-        puller_type::pull(pairs_of(n), t, call_->in, owner, keys, scratch, to);
+        puller_type::pull(pairs_of(n), t, call_->in, owner, keys, pulls, to);
     });
   }
 
@@ -224,6 +226,11 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
              packed += contractor<C, T, Arch>::resident(*p_), own += puller<C, T, Arch>::resident(*p_)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
+  static index_t pull_scratch(problem_shape const& p) {
+    return [&]<class... C>(contraction::list<C...>) {
+      return (std::max)({index_t(0), puller<C, T, Arch>::block(p)...});
+    }(typename Op::contractions{});
+  }
   static index_t pulls_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
       return (index_t(0) + ... + puller<C, T, Arch>::resident(p));
@@ -231,14 +238,14 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// do behind the output gate.
-  void read_cotangents(T* scratch) {
+  void read_cotangents([[maybe_unused]] T* factors) {
     index_t const width = p_->value_width;
     if (call_->d.out.absent())
       std::fill_n(by_out_, queries * width, T(0));
     else
       pack_queries<queries>(by_out_, call_->d.out, b_, h_, first_query_);
     if constexpr (Op::has_output_gate) {
-      T const* const factor = this->output_factors(call_->in, scratch);
+      T const* const factor = this->output_factors(call_->in, factors);
       for (index_t c = 0; c < width; ++c)
         for (index_t l = 0; l < queries; ++l)
           by_out_[c * queries + l] *= factor[(p_->output_gate_width == 1 ? 0 : c) * queries + l];

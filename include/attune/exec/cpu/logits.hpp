@@ -43,6 +43,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
 template <class T, class Arch, class Op>
 class logit_tile {
  public:
+  using value_type = T;
   using shape_of = tiling<T, Arch>;
   using batch = typename shape_of::batch;
   using inputs_type = inputs<Op, tensor<T const>>;
@@ -58,12 +59,17 @@ class logit_tile {
 
   tile_visibility<typename Op::mask_policy, queries> sees;
 
-  /// Scratch shared by all tiles of a thread: the buffers of a block, copies of rows that do not lie contiguously, values
-  /// behind the value gate, the tile's output gate.
-  static index_t block_scratch(problem_shape const& p) {
-    return buffers * pair_buffer + rows_scratch(p) + 2 * padded<T>(block * p.value_width) +
-           padded<T>(queries * p.output_gate_width);
-  }
+  /// Memory shared by all tiles of a thread.
+  struct block_memory {
+    T* pairs;    ///< the buffers of a block
+    T* rows;     ///< what contractions copy
+    T* values;   ///< rows that do not lie contiguously
+    T* gated;    ///< values behind the value gate
+    T* factors;  ///< the tile's output gate
+    block_memory(arena<T>& from, problem_shape const& p)
+        : pairs(from.take(buffers * pair_buffer)), rows(from.take(rows_scratch(p))), values(from.take(block * p.value_width)),
+          gated(from.take(block * p.value_width)), factors(from.take(queries * p.output_gate_width)) {}
+  };
 
   /// Values of keys [first, first + n) behind the value gate, contiguous. Called once per block for all tiles of a head.
   static void gate_values(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first,
@@ -81,9 +87,6 @@ class logit_tile {
           std::copy_n(v, some, to + j * width + d);
         }
     }
-  }
-  static T* gated_values(T* scratch, problem_shape const& p) {
-    return scratch + buffers * pair_buffer + rows_scratch(p) + padded<T>(block * p.value_width);
   }
 
   tile_place place() const { return {p_, b_, h_, first_query_}; }
@@ -173,23 +176,23 @@ class logit_tile {
   struct extremes {
     batch highest[std::size_t(vectors)], lowest[std::size_t(vectors)], poison[std::size_t(vectors)];
   };
-  void evaluate(inputs_type const& in, seen_block const& s, std::uint64_t const* bits, T* scratch, extremes& e) {
-    contract_all(in, s, scratch);
-    all_logits(scratch, s, bits, e);
+  void evaluate(inputs_type const& in, seen_block const& s, std::uint64_t const* bits, block_memory const& memory,
+                extremes& e) {
+    contract_all(in, s, memory);
+    all_logits(memory.pairs, s, bits, e);
   }
-  void contract_all(inputs_type const& in, seen_block const& s, T* scratch) const {
-    T* const rows = scratch + buffers * pair_buffer;
-    T* pairs = scratch;
+  void contract_all(inputs_type const& in, seen_block const& s, block_memory const& memory) const {
+    T* pairs = memory.pairs;
     each_contraction([&](auto c, auto const& owner, T* own) {
       contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, tile_place{p_, b_, h_, first_query_},
-                                            key_block_place{s.first, s.n}, rows);
+                                            key_block_place{s.first, s.n}, memory.rows);
       pairs += pair_buffer;
     });
   }
-  void all_logits(T* scratch, seen_block const& s, std::uint64_t const* bits, extremes& e) {
-    logits<true>(scratch, s.first, 0, s.full_first, bits, e);
-    logits<false>(scratch, s.first, s.full_first, s.full_last, bits, e);
-    logits<true>(scratch, s.first, s.full_last, s.n, bits, e);
+  void all_logits(T* pairs, seen_block const& s, std::uint64_t const* bits, extremes& e) {
+    logits<true>(pairs, s.first, 0, s.full_first, bits, e);
+    logits<false>(pairs, s.first, s.full_first, s.full_last, bits, e);
+    logits<true>(pairs, s.first, s.full_last, s.n, bits, e);
   }
 
   template <bool Masked>
@@ -219,12 +222,12 @@ class logit_tile {
     for (int v = 0; v < vectors; ++v) e.highest[v] = top[v], e.lowest[v] = low[v], e.poison[v] = poison[v];
   }
 
-  /// Values of keys [first, first + n): in place, copied, or behind the gate (gated: those of the block's keys from `from`).
-  row_block<T> values(inputs_type const& in, index_t first, index_t n, T* scratch, T const* gated, index_t from) const {
+  /// Values of keys [first, first + n): in place, copied, or behind the gate (memory.gated: those of the block's keys from `from`).
+  row_block<T> values(inputs_type const& in, index_t first, index_t n, block_memory const& memory, index_t from) const {
     if constexpr (Op::has_value_gate)
-      return {gated + (first - from) * p_->value_width, p_->value_width};
+      return {memory.gated + (first - from) * p_->value_width, p_->value_width};
     else
-      return {in.v, b_, p_->group(h_, p_->value_heads), first, n, scratch + buffers * pair_buffer + rows_scratch(*p_)};
+      return {in.v, b_, p_->group(h_, p_->value_heads), first, n, memory.values};
   }
 
   /// sum += P^T V over the block. In the masked stretches a weight of 0 may stand for "not seen", and 0 * NaN is NaN: where a
@@ -238,11 +241,10 @@ class logit_tile {
   }
 
   /// The factors behind which the rows of the tile leave, [width | 1][queries]; null without an output gate.
-  T const* output_factors(inputs_type const& in, T* scratch) const {
+  T const* output_factors(inputs_type const& in, [[maybe_unused]] T* to) const {
     if constexpr (!Op::has_output_gate) {
       return nullptr;
     } else {
-      T* const to = scratch + buffers * pair_buffer + rows_scratch(*p_) + 2 * padded<T>(block * p_->value_width);
       pack_queries<queries>(to, attune::detail::spread_over(in.output_gate, p_->rows(1)), b_, h_, first_query_);
       for (index_t d = 0; d < p_->output_gate_width; ++d)
         for (int v = 0; v < vectors; ++v) {
@@ -254,8 +256,9 @@ class logit_tile {
   }
   /// Writes out = value(lane, d) + weight[lane] v0, behind the output gate.
   template <class Value>
-  void write_out(inputs_type const& in, outputs<Op, T> const& to, T const* weight, T* scratch, Value const& value) const {
-    [[maybe_unused]] T const* const gate = output_factors(in, scratch);
+  void write_out(inputs_type const& in, outputs<Op, T> const& to, T const* weight, block_memory const& memory,
+                 Value const& value) const {
+    [[maybe_unused]] T const* const gate = output_factors(in, memory.factors);
     for (index_t l = 0; l < count_; ++l) {
       index_t const i = first_query_ + l;
       T* const out = to.out.row(b_, h_, i);

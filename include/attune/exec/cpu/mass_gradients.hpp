@@ -29,18 +29,21 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   static constexpr bool adjusted = traits.family == row_family::adjusted;
   static constexpr index_t tiles_of_task = base::shape_of::tiles;
 
-  static index_t resident_scratch(problem_shape const& p) { return base::packed_scratch(p) + base::gradient_scratch(p); }
-  /// Behind the forward's scratch: h and weights, the first contraction where logits are wanted as they were, pulls.
-  static index_t block_scratch(problem_shape const& p) {
-    return padded<T>(base::block_scratch(p)) + (1 + int(adjusted)) * base::pair_buffer + base::pull_scratch(p);
-  }
+  using typename base::tile_memory;
+  struct block_memory : base::block_memory {
+    T* gain;   ///< h, then weights
+    T* spare;  ///< the first contraction, where logits are wanted as they were
+    block_memory(arena<T>& from, problem_shape const& p)
+        : base::block_memory(from, p), gain(from.take(base::pair_buffer)), spare(from.take(adjusted ? base::pair_buffer : 0)) {}
+  };
 
-  ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
-      : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, resident, scratch) {
+  ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
+                                 block_memory const& shared)
+      : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {
     batch value_sum[vectors], second_sum[vectors];
-    inner(c.saved.acc, scratch, value_sum);
+    inner(c.saved.acc, shared.pairs, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      inner(c.saved.second, scratch, second_sum);
+      inner(c.saved.second, shared.pairs, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -56,36 +59,34 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   }
 
   /// Streams the keys [first, last) of one block through the rows.
-  ATTUNE_NOINLINE void absorb(index_t first, index_t last, T* scratch, T const* gated, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>& to) {
     std::uint64_t bits[base::block];
     auto s = this->seen(first, last, bits);
     if (s.n == 0) return;
     inputs_type const& in = call_->in;
-    T* const gain = scratch + padded<T>(base::block_scratch(*p_));
-    T* const spare = gain + base::pair_buffer;
-    this->contract_all(in, s, scratch);
-    row_block<T> const values = this->values(in, s.first, s.n, scratch, gated, first);
+    T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
+    this->contract_all(in, s, memory);
+    row_block<T> const values = this->values(in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, by_out_, p_->value_width, s.n);
     if constexpr (adjusted) {  // the extreme logits are found by what they were
-      if constexpr (pairs > 0) std::copy_n(scratch, s.n * queries, spare);
+      if constexpr (pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       typename base::extremes unused;
       for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
-      this->all_logits(scratch, s, bits, unused);
+      this->all_logits(pairs_at, s, bits, unused);
     }
     this->drop_idle_lanes(s, bits);
-    pair_rows const rows{scratch, gain, spare, s.first, bits};
+    pair_rows const rows{pairs_at, gain, spare, s.first, bits};
     for (int v = 0; v < vectors; ++v) {
       pull_pairs<true>(rows, v, 0, s.full_first);
       index_t const plain = pull_pairs<false>(rows, v, s.full_first, s.full_last);
-      pull_pairs<true>({scratch, gain, spare, s.first, nullptr}, v, plain, s.full_last);
+      pull_pairs<true>({pairs_at, gain, spare, s.first, nullptr}, v, plain, s.full_last);
       pull_pairs<true>(rows, v, s.full_last, s.n);
     }
     this->pull_block(
-        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(scratch, spare, n); }, gain,
-        spare + int(adjusted) * base::pair_buffer, to);
+        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory.pulls, to);
   }
 
-  ATTUNE_NOINLINE void finish(index_t first_of_task, [[maybe_unused]] T* scratch, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
     this->leave(first_of_task, to);
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {
@@ -111,9 +112,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
 
  private:
   template <std::size_t... V>
-  mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, T* resident, T* scratch)
-      : base(c, b, h, first_query, resident, resident + base::packed_scratch(c.p), scratch),
-        plain_{{this->template bind_logit<chain_rule::plain>(int(V))...}} {}
+  mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
+                 block_memory const& shared)
+      : base(c, b, h, first_query, memory, shared), plain_{{this->template bind_logit<chain_rule::plain>(int(V))...}} {}
 
   using base::b_;
   using base::bound_;
@@ -153,7 +154,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are the same
   /// number, and what their difference means, that nothing competes with it, comes out as exactly 0.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
-    static_assert(queries <= base::block);  // `packed` is the scratch of a block
+    static_assert(queries <= base::block);  // `packed` is the memory of a block of pairs
     tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
     pack_queries<queries>(packed, view, b_, h_, first_query_);
     for (int v = 0; v < vectors; ++v) {

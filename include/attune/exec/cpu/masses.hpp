@@ -25,20 +25,24 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   using typename base::inputs_type;
   using typename base::normalizer;
   static constexpr bool adjusted = traits.family == row_family::adjusted;
-  /// Value sums: the weighted one; that with weights p (a - reference).
-  static constexpr int sums = 1 + int(adjusted);
   static constexpr index_t tiles_of_task = 2 * base::shape_of::tiles;
 
-  /// Scratch of a tile that lives as long as the tile: packed queries and the value sums.
-  static index_t resident_scratch(problem_shape const& p) {
-    return base::packed_scratch(p) + sums * row_sum(p) + (traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0);
-  }
+  using typename base::block_memory;
+  /// Memory that lives as long as the tile.
+  struct tile_memory {
+    T *packed, *sum, *second, *plain;
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : packed(from.take(base::packed_scratch(p))), sum(from.take(queries * p.value_width)),
+          second(from.take(adjusted ? queries * p.value_width : 0)),
+          plain(from.take(traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0)) {}
+  };
 
-  mass_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query, T* resident)
-      : base(op, in, p, b, h, first_query, resident), sum_(resident + base::packed_scratch(p)),
-        second_(sum_ + (sums - 1) * row_sum(p)) {
-    std::fill_n(sum_, sums * row_sum(p), T(0));
-    if constexpr (traits.uniform_share) plain_ = {sum_ + sums * row_sum(p), p.value_width};
+  mass_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
+            tile_memory const& memory)
+      : base(op, in, p, b, h, first_query, memory.packed), sum_(memory.sum), second_(memory.second) {
+    std::fill_n(sum_, queries * p.value_width, T(0));
+    if constexpr (adjusted) std::fill_n(second_, queries * p.value_width, T(0));
+    if constexpr (traits.uniform_share) plain_ = {memory.plain, p.value_width};
     for (int v = 0; v < vectors; ++v) {
       if constexpr (adjusted)
         reference_[v] = unseen_reference<batch>();
@@ -49,27 +53,28 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
-  /// Streams the keys [first, last) of one block through the rows; `gated` holds its values behind the value gate.
-  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, T* scratch, T const* gated) {
+  /// Streams the keys [first, last) of one block through the rows; `memory.gated` holds its values behind the value gate.
+  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
     typename base::extremes e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
-    this->evaluate(in, s, bits, scratch, e);
+    this->evaluate(in, s, bits, memory, e);
     for (int v = 0; v < vectors; ++v) lowest_[v] = e.lowest[v];
     if constexpr (traits.reference == mass_reference::running_maximum) raise(e.highest);
-    masses<true>(scratch, 0, s.full_first, bits);
-    masses<false>(scratch, s.full_first, s.full_last, bits);
-    masses<true>(scratch, s.full_last, s.n, bits);
-    row_block<T> const values = this->values(in, s.first, s.n, scratch, gated, first);
-    this->add_values(values, s, scratch, bits, sum_);
-    if constexpr (adjusted) this->add_values(values, s, scratch + base::pair_buffer, bits, second_);
+    T* const pairs = memory.pairs;
+    masses<true>(pairs, 0, s.full_first, bits);
+    masses<false>(pairs, s.full_first, s.full_last, bits);
+    masses<true>(pairs, s.full_last, s.n, bits);
+    row_block<T> const values = this->values(in, s.first, s.n, memory, first);
+    this->add_values(values, s, pairs, bits, sum_);
+    if constexpr (adjusted) this->add_values(values, s, pairs + base::pair_buffer, bits, second_);
     if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
   }
 
   /// Divides and writes the rows.
-  ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, T* scratch) {
+  ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, block_memory const& memory) {
     alignas(64) T weight[queries], lse[queries], factor[queries], second[queries];
     for (int v = 0; v < vectors; ++v) {
       batch const zero(T(0));
@@ -88,7 +93,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
         store(second, v, row.share);
       }
     }
-    this->write_out(in, to, weight, scratch, [&](index_t l, index_t d) {
+    this->write_out(in, to, weight, memory, [&](index_t l, index_t d) {
       T x = sum_[d * queries + l] * factor[l];
       if constexpr (adjusted) x += second_[d * queries + l] * second[l];
       if constexpr (traits.uniform_share) x += plain_(l, d) * second[l];
@@ -137,7 +142,6 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   using base::p_;
   using base::visible_;
 
-  static index_t row_sum(problem_shape const& p) { return padded<T>(queries * p.value_width); }
   static void store(T* to, int v, batch const& x) { x.store_aligned(to + v * lanes); }
 
   /// Expresses all masses and value sums relative to higher references.

@@ -26,7 +26,7 @@ void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
     problem_shape const p = detail::checked_problem("forward", op, own_in, out.out.extents());
     exec_cpu::stream(
         exec, op, own_in, p, {0, p.keys}, [&](index_t h) { return mixed.which[h] == number; },
-        [&](auto& tile, T* scratch) { tile.finish(own_in, own_out, scratch); });
+        [&](auto& tile, auto const& memory) { tile.finish(own_in, own_out, memory); });
     auto const fill = [&](tensor<T> const& to, T value) {
       if (to.absent()) return;
       for (index_t b = 0; b < all.batch; ++b)

@@ -18,7 +18,7 @@ states_of<T, Op> accumulate(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T
   states_of<T, Op> all(op, p);
   exec_cpu::stream(
       exec, op, in, p, keys, [](index_t) { return true; },
-      [&](auto& tile, T*) {
+      [&](auto& tile, auto const&) {
         if constexpr (Op::has_threshold)
           tile.states(in, all);
         else

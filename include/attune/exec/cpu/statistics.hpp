@@ -44,20 +44,17 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   std::vector<double> columns(std::size_t(request.columns ? heads * chunks * p.keys : 0), 0.0);
   exec_cpu::statistics_call<T, Op> const call{op, in, p, saved, request};
   exec_cpu::parallel(exec, heads * chunks, [&] {
-    auto const resident = std::make_shared<exec_cpu::aligned_buffer<T>>(tile::tiles_of_task * tile::resident_scratch(p));
-    auto const scratch = std::make_shared<exec_cpu::aligned_buffer<T>>(tile::block_scratch(p));
-    return [&, resident, scratch, tiles = std::vector<tile>()](index_t n) mutable {
+    auto const memory = std::make_shared<exec_cpu::tile_buffers<T, tile>>(p, tile::tiles_of_task);
+    return [&, memory, tiles = std::vector<tile>()](index_t n) mutable {
       index_t const head = n / chunks, place = chunks - 1 - n % chunks;  // causal: the longest rows start first
       double* const own = request.columns ? columns.data() + (head * chunks + place) * p.keys : nullptr;
       index_t const end = (std::min)((place + 1) * chunk, p.queries);
       for (index_t begin = place * chunk; begin < end; begin += together) {
         exec_cpu::stream_task<exec_cpu::block_grid::of_rows>(
             tiles, begin, (std::min)(begin + together, end), keys,
-            [&](index_t first, index_t t) {
-              return tile(call, head / p.heads, head % p.heads, first, resident->data() + t * tile::resident_scratch(p));
-            },
+            [&](index_t first, index_t t) { return tile(call, head / p.heads, head % p.heads, first, memory->of_tile(t)); },
             [&](index_t first, index_t last) {
-              for (tile& t : tiles) t.absorb(first, last, scratch->data(), own);
+              for (tile& t : tiles) t.absorb(first, last, memory->of_block(), own);
             });
         for (tile const& t : tiles) t.finish(to);
       }

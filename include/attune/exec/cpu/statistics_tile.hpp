@@ -41,10 +41,14 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   using call = statistics_call<T, Op>;
   static constexpr index_t tiles_of_task = base::shape_of::tiles;
 
-  static index_t resident_scratch(problem_shape const& p) { return base::packed_scratch(p); }
+  using typename base::block_memory;
+  struct tile_memory {
+    T* packed;
+    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(base::packed_scratch(p))) {}
+  };
 
-  statistics_tile(call const& c, index_t b, index_t h, index_t first_query, T* resident)
-      : base(c.op, c.in, c.p, b, h, first_query, resident), call_(&c) {
+  statistics_tile(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory)
+      : base(c.op, c.in, c.p, b, h, first_query, memory.packed), call_(&c) {
     for (int v = 0; v < vectors; ++v) {
       weights_[v] = weights_of(v);
       sums_[v] = sums{};
@@ -53,22 +57,23 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   }
 
   /// Adds the keys [first, last) of one block to the rows, and their weights to columns[key] unless that is null.
-  void absorb(index_t first, index_t last, T* scratch, double* columns) {
+  void absorb(index_t first, index_t last, block_memory const& memory, double* columns) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
     if (s.n == 0) return;
     typename base::extremes unused;
     for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
-    this->evaluate(call_->in, s, bits, scratch, unused);
-    add<true>(scratch, s.first, 0, s.full_first, bits);
-    add<false>(scratch, s.first, s.full_first, s.full_last, bits);
-    add<true>(scratch, s.first, s.full_last, s.n, bits);
+    this->evaluate(call_->in, s, bits, memory, unused);
+    T* const pairs = memory.pairs;
+    add<true>(pairs, s.first, 0, s.full_first, bits);
+    add<false>(pairs, s.first, s.full_first, s.full_last, bits);
+    add<true>(pairs, s.first, s.full_last, s.n, bits);
     if (s.first == 0)
-      for (int v = 0; v < vectors; ++v) first_key_[v] = batch::load_aligned(scratch + v * lanes);
+      for (int v = 0; v < vectors; ++v) first_key_[v] = batch::load_aligned(pairs + v * lanes);
     if (columns == nullptr) return;
     for (index_t j = 0; j < s.n; ++j) {
       double sum = 0;  // lanes past the last query repeat it, and must not add
-      for (index_t l = 0; l < count_; ++l) sum += double(scratch[j * queries + l]);
+      for (index_t l = 0; l < count_; ++l) sum += double(pairs[j * queries + l]);
       columns[s.first + j] += sum;
     }
   }

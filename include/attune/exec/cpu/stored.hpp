@@ -14,8 +14,7 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// A tile with room for what it reads and writes as floats. Resident: its query rows. Per block: rows of keys, of the output and
-/// of its gate.
+/// A tile with memory for what it reads and writes as floats.
 template <class Tile, class Op>
 struct stored_tile : Tile {
   using Tile::Tile;
@@ -35,18 +34,17 @@ struct stored_tile : Tile {
     });
     return sum;
   }
-  static index_t resident_scratch(problem_shape const& p) { return Tile::resident_scratch(p) + rooms(p, input_side::query); }
-  static index_t block_scratch(problem_shape const& p) {
-    return padded<float>(Tile::block_scratch(p)) + rooms(p, input_side::key) + padded<float>(Tile::queries * p.value_width) +
-           padded<float>(Tile::queries * p.output_gate_width);
-  }
-
-  static float* query_rows(float* resident, problem_shape const& p) { return resident + Tile::resident_scratch(p); }
-  static float* key_rows(float* scratch, problem_shape const& p) { return scratch + padded<float>(Tile::block_scratch(p)); }
-  static float* output_rows(float* scratch, problem_shape const& p) { return key_rows(scratch, p) + rooms(p, input_side::key); }
-  static float* gate_rows(float* scratch, problem_shape const& p) {
-    return output_rows(scratch, p) + padded<float>(Tile::queries * p.value_width);
-  }
+  struct tile_memory : Tile::tile_memory {
+    float* queries;
+    tile_memory(arena<float>& from, problem_shape const& p)
+        : Tile::tile_memory(from, p), queries(from.take(rooms(p, input_side::query))) {}
+  };
+  struct block_memory : Tile::block_memory {
+    float *keys, *output, *gate;
+    block_memory(arena<float>& from, problem_shape const& p)
+        : Tile::block_memory(from, p), keys(from.take(rooms(p, input_side::key))),
+          output(from.take(Tile::queries * p.value_width)), gate(from.take(Tile::queries * p.output_gate_width)) {}
+  };
 };
 
 /// Streams an operator over views of fewer bits, with outputs of T: whatever `widened` and `unread` know how to read.
@@ -73,19 +71,19 @@ class stored_run {
   void operator()() const {
     stream_tiles<tile>(
         exec_, p_, {0, p_.keys}, [](index_t) { return true; },
-        [&](index_t b, index_t h, index_t first, float* resident) {
-          wide_inputs const in = widen([](field f) { return side_of(f) == input_side::query; }, tile::query_rows(resident, p_),
-                                       b, h, first, tile::queries);
-          return tile(fixed_.op, in, p_, b, h, first, resident);
+        [&](index_t b, index_t h, index_t first, auto const& memory) {
+          wide_inputs const in =
+              widen([](field f) { return side_of(f) == input_side::query; }, memory.queries, b, h, first, tile::queries);
+          return tile(fixed_.op, in, p_, b, h, first, memory);
         },
-        [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, float* scratch) {
+        [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
           auto const now = [](field f) { return side_of(f) == input_side::key && !tile::reads_late(f); };
-          wide_inputs const in = widen(now, tile::key_rows(scratch, p_), b, h, first, last - first);
-          float* const gated = tile::gated_values(scratch, p_);
-          if constexpr (!tile::reads_late(field::v)) tile::gate_values(fixed_.op, in, p_, b, h, first, last - first, gated);
-          absorb_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, scratch, gated);
+          wide_inputs const in = widen(now, memory.keys, b, h, first, last - first);
+          if constexpr (!tile::reads_late(field::v))
+            tile::gate_values(fixed_.op, in, p_, b, h, first, last - first, memory.gated);
+          absorb_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },
-        [&](tile& t, float* scratch) { finish(t, scratch); });
+        [&](tile& t, auto const& memory) { finish(t, memory); });
   }
 
  private:
@@ -106,30 +104,29 @@ class stored_run {
         },
         in_.offset);
   }
-  void finish(tile& t, float* scratch) const {
+  void finish(tile& t, typename tile::block_memory const& memory) const {
     index_t const b = t.place().b, h = t.place().h, first = t.place().first;
-    wide_inputs in =
-        widen([](field f) { return f == field::output_gate; }, tile::gate_rows(scratch, p_), b, h, first, t.rows());
+    wide_inputs in = widen([](field f) { return f == field::output_gate; }, memory.gate, b, h, first, t.rows());
     if constexpr (tile::reads_late(field::v)) {
-      wide_inputs const values = widen(tile::reads_late, tile::key_rows(scratch, p_), b, h, 0, p_.keys);
+      wide_inputs const values = widen(tile::reads_late, memory.keys, b, h, 0, p_.keys);
       in.v = values.v;
       if constexpr (Op::has_value_gate) in.value_gate = values.value_gate;
     }
     if constexpr (Op::uses(field::v0)) in.v0 = view(ground_.data(), in_.v0.extents());
     if constexpr (std::is_same_v<T, float>) {
-      t.finish(in, out_, scratch);
+      t.finish(in, out_, memory);
     } else {
-      finish_narrow(t, in, scratch);
+      finish_narrow(t, in, memory);
     }
   }
-  void finish_narrow(tile& t, wide_inputs const& in, float* scratch) const {
+  void finish_narrow(tile& t, wide_inputs const& in, typename tile::block_memory const& memory) const {
     index_t const b = t.place().b, h = t.place().h, first = t.place().first, width = p_.value_width;
-    float* const rows = tile::output_rows(scratch, p_);
+    float* const rows = memory.output;
     outputs<Op, float> wide{.out = {rows - first * width, out_.out.extents(), {0, 0, width, 1}}};
     if constexpr (Op::has_lse) wide.lse = out_.lse;
     if constexpr (Op::has_ground_weight) wide.ground_weight = out_.ground_weight;
     if constexpr (Op::has_threshold) wide.threshold = out_.threshold;
-    t.finish(in, wide, scratch);
+    t.finish(in, wide, memory);
     index_t const step = out_.out.steps().feature;
     for (index_t l = 0; l < t.rows(); ++l) {
       T* const row = out_.out.row(b, h, first + l);

@@ -42,6 +42,20 @@ struct warped
     return r * math::tanh(S(q - k)) / (S(1) + n * n * S(0.0625));
   }
 };
+/// sum_d q_d k_d / (1 + n^2 / 4)
+struct fading : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const&, S const& n) {
+    return q * k / (S(1) + n * n * S(0.25));
+  }
+};
+/// sum_d tanh(q_d + k_d)
+struct agreement : contraction::feature_sum {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
+    return math::tanh(S(q + k));
+  }
+};
 /// bias_ij sort_q_i + w sort_q_i^2
 struct weighted_bias : contraction::sum_of<contraction::of_pair<field::bias>, contraction::of_query<field::sort_q>,
                                            contraction::by_feature<weights>> {
@@ -74,6 +88,16 @@ struct warped_kernel {
   table slopes;
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() { return std::tuple{listed("slopes", &warped_kernel::slopes, table_width::query)}; }
+  template <class T>
+  ATTUNE_HD bound_value bind(row<T> const&) const {
+    return {};
+  }
+};
+template <class Contraction>
+struct tableless_kernel {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = Contraction;
+  static constexpr auto parameters() { return std::tuple<>{}; }
   template <class T>
   ATTUNE_HD bound_value bind(row<T> const&) const {
     return {};

@@ -87,6 +87,7 @@ TEST_CASE("thrust: contractions that attune does not have") {
   std::vector<double> const slopes = one_call::numbers(heads * 9 * width, 10), waves = one_call::numbers(heads * 3, 11),
                             weight = one_call::numbers(1, 12);
   tensor<double const> const few(waves, shape{1, heads, 3, 1});
+  check_against_reference(attention(tableless_kernel<own::fading>{} + tableless_kernel<own::agreement>{}));
   check_against_reference(attention(warped_kernel{tensor<double const>(slopes, shape{1, heads, 9, width})} +
                                         weighted_bias_kernel{tensor<double const>(weight, shape{1, 1, 1, 1})} +
                                         cauchy_kernel{few, few},

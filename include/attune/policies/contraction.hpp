@@ -145,6 +145,8 @@ struct product : sum_of<X, Y, Z>, Left {
     return Left::left(x, z) * y;
   }
 };
+/// A sum over the features of q and k whose term reads neither a table nor the distance: executors keep such sums in registers.
+struct feature_sum : sum_of<of_query<field::q>, of_key<field::k>> {};
 /// One number, read as it is.
 template <class X>
 struct plain : sum_of<X> {
@@ -161,7 +163,7 @@ struct none {
 /// <q_i, k_j>
 struct dot : product<plain_left, of_query<field::q>, of_key<field::k>> {};
 /// |q_i - k_j|^2, from differences
-struct squared_distance : sum_of<of_query<field::q>, of_key<field::k>> {
+struct squared_distance : feature_sum {
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
     return (q - k) * (q - k);
@@ -178,7 +180,7 @@ struct metric_distance : sum_of<of_query<field::q>, of_key<field::k>, by_feature
 };
 /// sum_d F::pair(q_id, k_jd) for a stateless F with `template <class T> static T pair(T const& q, T const& k)`: any sum over features
 template <class F>
-struct elementwise : sum_of<of_query<field::q>, of_key<field::k>> {
+struct elementwise : feature_sum {
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
     return F::pair(q, k);

@@ -43,9 +43,17 @@ TEST_CASE("own contractions: forward, decode, split and statistics agree with 50
     }
   };
   check(attention(warped_kernel{t(30, 5)}, mask::causal{}));
+  check(attention(tableless_kernel<own::fading>{} + tableless_kernel<own::agreement>{}, mask::causal{}));
   check(attention(
       kernel::dot_product{} + warped_kernel{t(9, 5)} + weighted_bias_kernel{t(1, 1)} + cauchy_kernel{t(3, 1), t(3, 1)},
       gate::softplus{}));
+}
+
+TEST_CASE("own contractions: gradients where the distance matters, and where it does not") {
+  auto const op = attention(tableless_kernel<own::fading>{} + tableless_kernel<own::agreement>{});
+  auto const r = testing::check_gradients(op, {.heads = 2, .queries = 4, .keys = 6, .width = 3, .key_heads = 1}, 5);
+  INFO(printed(r));
+  CHECK(r.passed());
 }
 
 TEST_CASE("own contractions: gradients of every operand") {

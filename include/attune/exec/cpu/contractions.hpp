@@ -43,11 +43,9 @@ struct feature_step {
 template <>
 struct feature_step<contraction::squared_distance> : distance_step {};
 
-/// A sum over the features of q and k that reads nothing else, and is no product.
+/// A sum over the features of q and k that reads nothing else.
 template <class C>
-concept FeatureSum = std::is_same_v<typename C::x, contraction::of_query<field::q>> &&
-                         std::is_same_v<typename C::y, contraction::of_key<field::k>> && C::z::side == operand_side::none &&
-                     !contraction::Product<C>;
+concept FeatureSum = std::is_base_of_v<contraction::feature_sum, C>;
 /// A product with numbers of the keys.
 template <class C>
 concept KeyProduct = contraction::Product<C> && C::x::side == operand_side::query&& C::y::side == operand_side::key;

@@ -154,6 +154,7 @@ TEST_CASE("directional: the same derivatives as the reference") {
   compare(attention(kernel::dot_product{} + kernel::relative_bias{tables(21, 1)} + kernel::t5_bias{tables(32, 1)} +
                     kernel::fourier_prior{tables(4, 1), tables(4, 1), tables(4, 1)}));
   compare(attention(kernel::given_scores{}, gate::given_softplus{0.4}, normalizer::valued_sink{0.2}));
+  compare(attention(tableless_kernel<own::fading>{} + tableless_kernel<own::agreement>{}));
   compare(attention(warped_kernel{tables(9, width)} + weighted_bias_kernel{tables(1, 1)} +
                     cauchy_kernel{tables(3, 1), tables(3, 1)}));
 }

@@ -203,7 +203,10 @@ struct scalar<dual<T, N, Rule>> {
   }
   ATTUNE_HD static D floor(D const& x) { return D(math::floor(x.value)); }
 
-  ATTUNE_HD static D softplus(D const& x) { return detail::chain(math::softplus(x.value), math::sigmoid(x.value), x); }
+  /// Inlined by contract: g++ would call it for every pair of a gate.
+  ATTUNE_HD ATTUNE_INLINE static D softplus(D const& x) {
+    return detail::chain(math::softplus(x.value), math::sigmoid(x.value), x);
+  }
   /// sigma' = sigma(x) sigma(-x), never 1 - sigma.
   ATTUNE_HD static D sigmoid(D const& x) {
     T const s = math::sigmoid(x.value);

@@ -57,14 +57,14 @@ class wild_call {
     auto const what = mishap(random_.between(1, 7));
     auto const of = [&](int place) { return place == victim ? what : mishap::none; };
     for (int f : used) {
-      inputs_[std::size_t(f)] = wild_tensor(testing::drawn_problem<Op>::extents_of(field(f), e), of(f), false, random_);
+      inputs_[std::size_t(f)] = wild_tensor(testing::extents_of(field(f), e), of(f), false, random_);
       bool const still = random_.chance(0.3);
-      along_[std::size_t(f)] = wild_tensor(testing::drawn_problem<Op>::extents_of(field(f), e),
-                                           still ? mishap::absent : mishap::none, false, random_);
+      along_[std::size_t(f)] =
+          wild_tensor(testing::extents_of(field(f), e), still ? mishap::absent : mishap::none, false, random_);
     }
     if (victim >= 0 && victim < int(fields) && random_.chance(0.5))  // a direction that goes wrong with its tensor, or alone
-      along_[std::size_t(victim)] = wild_tensor(testing::drawn_problem<Op>::extents_of(field(victim), e), what, false, random_);
-    shape const out = testing::drawn_problem<Op>::extents_of(field::output_gate, e), row{e.batch, e.heads, e.queries, 1};
+      along_[std::size_t(victim)] = wild_tensor(testing::extents_of(field(victim), e), what, false, random_);
+    shape const out = testing::extents_of(field::output_gate, e), row{e.batch, e.heads, e.queries, 1};
     by_out_ = wild_tensor(out, of(20), false, random_);
     by_lse_ = wild_tensor(row, random_.chance(0.3) ? mishap::absent : of(21), false, random_);
     by_ground_weight_ = wild_tensor(row, random_.chance(0.3) ? mishap::absent : of(22), false, random_);

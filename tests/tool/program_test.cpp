@@ -25,36 +25,12 @@ namespace {
 
 constexpr index_t heads = 2, queries = 3, keys = 5, width = 4, value_width = 6;
 
+/// Without the batch, and without the axis of one number per position.
 std::vector<index_t> extents_of(field f) {
-  switch (f) {
-    case field::q:
-    case field::gate_q:
-    case field::position_q:
-      return {heads, queries, width};
-    case field::k:
-    case field::gate_k:
-    case field::position_k:
-      return {1, keys, width};
-    case field::v:
-    case field::value_gate:
-      return {1, keys, value_width};
-    case field::sort_q:
-      return {heads, queries};
-    case field::sort_k:
-    case field::key_bias:
-      return {1, keys};
-    case field::center:
-    case field::spread:
-      return {heads, queries, 2};
-    case field::place:
-      return {1, keys, 2};
-    case field::output_gate:
-      return {heads, queries, value_width};
-    case field::v0:
-      return {value_width};
-    default:
-      return {heads, queries, keys};
-  }
+  shape const e =
+      testing::extents_of(f, {.heads = heads, .queries = queries, .keys = keys, .width = width, .value_width = value_width});
+  if (tool::is_per_position(f)) return {e.head, e.position};
+  return {e.head, e.position, e.feature};
 }
 
 io::array drawn(std::vector<index_t> const& extents, std::mt19937& random) {

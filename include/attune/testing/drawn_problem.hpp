@@ -29,6 +29,38 @@ struct problem_extents {
   std::optional<index_t> offset = std::nullopt;
 };
 
+/// What field f has in a problem of these extents: nothing is shared but the ground value.
+inline shape extents_of(field f, problem_extents const& e) {
+  auto const features = [&](field of) {
+    auto const or_width = [&](index_t width) { return width == 0 ? e.width : width; };
+    if (fields[std::size_t(of)].features[0] == '1') return index_t(1);
+    switch (width_source(of)) {
+      case field::v:
+      case field::output_gate:
+        return or_width(e.value_width);
+      case field::gate_q:
+        return or_width(e.gate_width);
+      case field::position_q:
+        return or_width(e.position_width);
+      case field::center:
+        return e.axes;
+      default:
+        return e.width;
+    }
+  };
+  switch (side_of(f)) {
+    case input_side::query:
+      return {e.batch, e.heads, e.queries, features(f)};
+    case input_side::key:
+      return {e.batch, f == field::v || f == field::value_gate ? e.value_heads : e.key_heads, e.keys, features(f)};
+    case input_side::pair:
+      return {e.batch, e.heads, e.queries, e.keys};
+    case input_side::ground:
+      return {1, e.heads, 1, features(f)};
+  }
+  return {};
+}
+
 /// What a standard normal number becomes as an entry of an input. The default keeps it, except for `bias`, which may hold
 /// probabilities, and `spread`, which is divided by: these lie in (1/2, 2).
 using draw_rule = std::function<double(field, double)>;
@@ -131,49 +163,6 @@ class drawn_problem {
     if constexpr (Op::has_lse) d.lse = lse_.view<View>();
     if constexpr (Op::has_ground_weight) d.ground_weight = ground_weight_.view<View>();
     return d;
-  }
-
-  /// What field f has in a problem of these extents.
-  static shape extents_of(field f, problem_extents const& e) {
-    auto const or_width = [&](index_t width) { return width == 0 ? e.width : width; };
-    auto const by_query = [&](index_t width) { return shape{e.batch, e.heads, e.queries, width}; };
-    auto const by_key = [&](index_t heads, index_t width) { return shape{e.batch, heads, e.keys, width}; };
-    switch (f) {
-      case field::q:
-        return by_query(e.width);
-      case field::k:
-        return by_key(e.key_heads, e.width);
-      case field::v:
-      case field::value_gate:
-        return by_key(e.value_heads, or_width(e.value_width));
-      case field::gate_q:
-        return by_query(or_width(e.gate_width));
-      case field::gate_k:
-        return by_key(e.key_heads, or_width(e.gate_width));
-      case field::scores:
-      case field::gates:
-      case field::bias:
-        return by_query(e.keys);
-      case field::sort_q:
-        return by_query(1);
-      case field::sort_k:
-      case field::key_bias:
-        return by_key(e.key_heads, 1);
-      case field::position_q:
-        return by_query(or_width(e.position_width));
-      case field::position_k:
-        return by_key(e.key_heads, or_width(e.position_width));
-      case field::center:
-      case field::spread:
-        return by_query(e.axes);
-      case field::place:
-        return by_key(e.key_heads, e.axes);
-      case field::output_gate:
-        return by_query(or_width(e.value_width));
-      case field::v0:
-        return {1, e.heads, 1, or_width(e.value_width)};
-    }
-    return {};
   }
 
  private:

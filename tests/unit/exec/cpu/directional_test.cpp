@@ -11,6 +11,7 @@
 
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
+#include <attune/testing/drawn_problem.hpp>
 
 #include "../../../support/own_contractions.hpp"
 
@@ -33,35 +34,7 @@ struct memory {
 };
 
 shape shape_of(field f) {
-  switch (f) {
-    case field::k:
-    case field::gate_k:
-    case field::position_k:
-      return {batch, key_heads, keys, width};
-    case field::v:
-    case field::value_gate:
-      return {batch, heads, keys, value_width};
-    case field::sort_q:
-      return {batch, heads, queries, 1};
-    case field::sort_k:
-    case field::key_bias:
-      return {batch, key_heads, keys, 1};
-    case field::center:
-    case field::spread:
-      return {batch, heads, queries, 2};
-    case field::place:
-      return {batch, key_heads, keys, 2};
-    case field::scores:
-    case field::gates:
-    case field::bias:
-      return {batch, heads, queries, keys};
-    case field::output_gate:
-      return {batch, heads, queries, value_width};
-    case field::v0:
-      return {1, heads, 1, value_width};
-    default:
-      return {batch, heads, queries, width};
-  }
+  return testing::extents_of(f, {batch, heads, queries, keys, width, value_width, 0, 0, 2, key_heads, heads});
 }
 
 template <class Op, class View, class Make>

@@ -15,6 +15,9 @@
 #if !defined(ATTUNE_ALLOW_FAST_MATH)
 #error \
     "attune: -ffast-math, -Ofast and -ffinite-math-only let the compiler assume that there is neither NaN nor infinity, and attune needs both: masked keys would leak. Compile these sources without (-fno-math-errno and -fno-trapping-math do no harm), or define ATTUNE_ALLOW_FAST_MATH and read docs/portability.md first."
+#elif defined(__clang__) && __clang_major__ >= 17
+#error \
+    "attune: clang 17 and later take every number that a function returns for finite, and ATTUNE_ALLOW_FAST_MATH cannot undo that. Add -fno-finite-math-only to -ffast-math."
 #endif
 #define ATTUNE_FINITE_MATH_ 1  ///< infinity and NaN are looked for by their bits, and infinity is hidden from the compiler
 #else

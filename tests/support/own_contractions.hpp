@@ -56,6 +56,53 @@ struct agreement : contraction::feature_sum {
     return math::tanh(S(q + k));
   }
 };
+/// sum_d bias_ij q_d: a number of the pair before one of each feature
+struct scaled_query : contraction::sum_of<contraction::of_pair<field::bias>, contraction::of_query<field::q>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& bias, S const& q, S const&, S const&) {
+    return bias * q;
+  }
+};
+/// sum_d q_d k_d bias_ij
+struct weighted_dot
+    : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>, contraction::of_pair<field::bias>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& k, S const& bias, S const&) {
+    return q * k * bias;
+  }
+};
+/// bias_ij^2: derived from what reads a number as it is, with a term of its own
+struct squared_bias : contraction::plain<contraction::of_pair<field::bias>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& bias, S const&, S const&, S const&) {
+    return bias * bias;
+  }
+};
+/// Left sides that no executor knows.
+struct squared_left {
+  template <class S>
+  ATTUNE_HD static S left(S const& x, S const&) {
+    return x * x;
+  }
+};
+struct bent_left {
+  template <class S>
+  ATTUNE_HD static S left(S const& x, S const& z) {
+    return math::tanh(S(x + z));
+  }
+};
+struct squared_dot : contraction::product<squared_left, contraction::of_query<field::q>, contraction::of_key<field::k>> {};
+struct bent_dot : contraction::product<bent_left, contraction::of_query<field::q>, contraction::of_key<field::k>,
+                                       contraction::by_feature<slopes>> {};
+/// Products whose tables stand elsewhere than in those of attune.
+struct distant_dot : contraction::product<contraction::scaled_left, contraction::of_query<field::q>,
+                                          contraction::of_key<field::k>, contraction::by_distance<slopes>> {};
+struct weighted_query
+    : contraction::product<contraction::plain_left, contraction::of_query<field::q>, contraction::by_feature<slopes>> {};
+/// Inputs of keys alone
+struct weighted_key
+    : contraction::product<contraction::plain_left, contraction::of_key<field::k>, contraction::by_feature<slopes>> {};
+
 /// bias_ij sort_q_i + w sort_q_i^2
 struct weighted_bias : contraction::sum_of<contraction::of_pair<field::bias>, contraction::of_query<field::sort_q>,
                                            contraction::by_feature<weights>> {
@@ -82,17 +129,19 @@ struct bound_value {
   }
 };
 
-struct warped_kernel {
+template <class Contraction>
+struct sloped_kernel {
   static constexpr auto role = policy_role::kernel;
-  using contraction = own::warped;
+  using contraction = Contraction;
   table slopes;
   static constexpr auto parameters() { return std::tuple<>{}; }
-  static constexpr auto tables() { return std::tuple{listed("slopes", &warped_kernel::slopes, table_width::query)}; }
+  static constexpr auto tables() { return std::tuple{listed("slopes", &sloped_kernel::slopes, table_width::any)}; }
   template <class T>
   ATTUNE_HD bound_value bind(row<T> const&) const {
     return {};
   }
 };
+using warped_kernel = sloped_kernel<own::warped>;
 template <class Contraction>
 struct tableless_kernel {
   static constexpr auto role = policy_role::kernel;

@@ -65,16 +65,16 @@ ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name,
   require_extent(function, name, "feature", e.feature, width, because);
 }
 
-/// Checks the extents of an input, `v` of v, and learns from them.
-ATTUNE_NOINLINE inline void check_field(char const* function, field f, shape const& e, shape const& v, problem_shape& p) {
+/// Checks the extents of an input, `v` of v, and learns from them. `source`: the input whose features it has as many of.
+ATTUNE_NOINLINE inline void check_field(char const* function, field f, field source, shape const& e, shape const& v,
+                                        problem_shape& p) {
   char const* const name = name_of(f);
-  field const source = width_source(f);
   bool const one = fields[std::size_t(f)].features[0] == '1';
   std::string const because = text(source == field::center ? "the axes of " : "the width of ", name_of(source));
   switch (side_of(f)) {
     case input_side::query:
       if (f == field::output_gate) {
-        p.learn(f, e);
+        p.learn(f, source, e);
         return require_shared(function, name, e, p.rows(e.feature == 1 ? 1 : p.value_width), ", the last the width of v or 1");
       }
       require_queries(function, name, e, p);
@@ -82,14 +82,15 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, shape con
         require_extent(function, name, "feature", e.feature, 1, "one number per query");
       else if (source != f)
         require_extent(function, name, "feature", e.feature, p.width_of(f), because);
-      return p.learn(f, e);
+      return p.learn(f, source, e);
     case input_side::key:
       if (f == field::value_gate) {
         require_extent(function, name, "position", e.position, p.keys, "the keys of v");
         return require_shared(function, name, e, v, ": as v");
       }
-      require_keys(function, name, e, p, p.width_of(f), one ? "one number per key" : because);
-      return p.learn(f, e);
+      require_keys(function, name, e, p, source == f && !one ? (std::max)(e.feature, index_t(1)) : p.width_of(f),
+                   one ? "one number per key" : because);
+      return p.learn(f, source, e);
     case input_side::pair:
       return require_shared(function, name, e, p.rows(p.keys), ": (batch, head, query, key)");
     case input_side::ground:
@@ -97,29 +98,52 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, shape con
   }
 }
 
-/// What a contraction asks of the tables of the policy that named it: a row for every distance, and as many rows as terms.
+/// The name of a table of the operator; throws if its policy does not list it.
+ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<operator_table const> tables, table const& x) {
+  for (operator_table const& listed : tables)
+    if (listed.at == &x) return text("table ", listed.name);
+  throw error(function, "a table of a contraction", "no entry in the policy's tables()",
+              "every table that the contraction reads");
+}
+/// Throws unless a table has as many rows or columns as a contraction has terms.
+ATTUNE_NOINLINE inline void require_terms(char const* function, std::string const& name, char const* axis, index_t got,
+                                          index_t terms) {
+  if (got != terms) throw error(function, name, text(got, " ", axis), text(terms, ", as many as the contraction has terms"));
+}
+
+/// What a contraction asks of its inputs and of the tables of the policy that named it: features, columns or rows for its terms, and a row for
+/// every distance.
 template <class Contraction, class Owner>
-void check_contraction(char const* function, Contraction, Owner const& owner, problem_shape const& p) {
+void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
+                       problem_shape const& p) {
   index_t const nearest = p.offset - (p.keys - 1), farthest = p.queries - 1 + p.offset;  // values of i + offset - j
   if (p.queries == 0 || p.keys == 0) return;
-  if constexpr (requires { owner.check(function); }) owner.check(function);
-  auto const named = [&](table const& x) {
-    std::string name = "a table";
-    std::apply(
-        [&](auto const&... one) { (..., (&(owner.*one.member) == &x ? void(name = text("table ", one.name)) : void())); },
-        tables_of<Owner>());
-    return name;
-  };
   for_each_operand<Contraction>([&]<int, class Operand>() {
-    if constexpr (Operand::side == operand_side::table) {
+    if constexpr (has_features<Operand>) {
+      require_extent(function, name_of(Operand::of), "feature", p.width_of(Operand::of), term_count<Contraction>(p),
+                     "the terms of a contraction that reads it");
+    } else if constexpr (Operand::side == operand_side::table) {
       table const& x = Operand::table_of::of(owner);
+      std::string const name = listed_name(function, tables, x);
+      index_t const terms = term_count<Contraction>(p, owner);
+      if constexpr (Operand::place == table_place::row)
+        require_terms(function, name, "rows", x.rows(), terms);
+      else
+        require_terms(function, name, "columns", x.columns(), terms);
+      if constexpr (Operand::place == table_place::column) require_terms(function, name, "rows", x.rows(), 1);
       if constexpr (Operand::place == table_place::of_distance) {
-        for (index_t distance = nearest; distance <= farthest; ++distance)
+        if constexpr (requires {
+                        { owner.check(function) } -> std::same_as<void>;
+                      })
+          owner.check(function);
+        auto const check_row = [&](index_t distance) {
           if (index_t const n = Operand::table_of::row(owner, distance); n < 0 || n >= x.rows())
-            throw error(function, named(x), text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));
-      } else if constexpr (Operand::place == table_place::row) {
-        if (index_t const terms = term_count<Contraction>(p, owner); x.rows() != terms)
-          throw error(function, named(x), text(x.rows(), " rows"), text(terms, ", as many as the other tables have"));
+            throw error(function, name, text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));
+        };
+        check_row(nearest);
+        check_row(farthest);
+        if constexpr (!requires { Operand::table_of::rises; })
+          for (index_t distance = nearest + 1; distance < farthest; ++distance) check_row(distance);
       }
     }
   });
@@ -178,6 +202,17 @@ void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_s
   }
 }
 
+/// The first input that an operator reads with as many features as f.
+template <class Op>
+constexpr field features_of(field f) {
+  field source = f;
+  bool found = false;
+  for_each_field([&]<field F>() {
+    if (!found && Op::uses(F) && width_source(F) == width_source(f)) source = F, found = true;
+  });
+  return source;
+}
+
 /// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents. `where`:
 /// what lies in the memory of a device is checked by its shape alone.
 template <class Op, class View>
@@ -196,16 +231,17 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F) && F != field::v) check_field(function, F, member<F>(in).extents(), v, p);
+    if constexpr (Op::uses(F) && F != field::v) check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
   });
   p.offset = in.offset.value_or(p.keys - p.queries);
   // Positions stay exact as doubles, and their sums stay integers; half of all where index_t has 32 bits.
   constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
-  check_listed<typename element_of<View>::type>(function, listed_parameters(op), listed_tables(op), p, where);
+  auto const tables = listed_tables(op);
+  check_listed<typename element_of<View>::type>(function, listed_parameters(op), tables, p, where);
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-    (..., check_contraction(function, C{}, op.template owner<Index>(), p));
+    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, p));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   check_masses(function, op, p, where);

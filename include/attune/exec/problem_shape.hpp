@@ -45,13 +45,13 @@ struct problem_shape {
     }
     return 1;
   }
-  /// Takes the heads and the features of an input from its extents, where the table says that they are its own.
-  constexpr void learn(field f, shape const& e) {
+  /// Takes the heads of an input from its extents, and the features if it is their source.
+  constexpr void learn(field f, field source, shape const& e) {
     switch (f) {
 #define ATTUNE_ROW(name, side, heads_member, features, ...)                       \
   case field::name:                                                               \
     if (input_side::side == input_side::key) detail::learn(heads_member, e.head); \
-    if (width_source(f) == f) detail::learn(features, e.feature);                 \
+    if (source == f) detail::learn(features, e.feature);                          \
     break;
       ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW

@@ -18,23 +18,28 @@ using contraction::operand_of;
 using contraction::operand_side;
 using contraction::table_place;
 
+/// The input whose features are the terms of a contraction: the first of queries or keys.
+template <class Operand>
+inline constexpr bool has_features = Operand::side == operand_side::query || Operand::side == operand_side::key;
+template <class C>
+using widest_operand = std::conditional_t<has_features<typename C::x>, typename C::x,
+                                          std::conditional_t<has_features<typename C::y>, typename C::y, typename C::z>>;
+
 /// The number of terms of a contraction that reads tensors.
 template <class C>
 ATTUNE_HD index_t term_count(problem_shape const& p) {
   static_assert(!contraction::of_distance_alone<C>);
-  using x = typename C::x;
-  static_assert(x::side != operand_side::none && x::side != operand_side::table,
-                "attune: a contraction of tensors and tables names a tensor first: sum_of<of_query<...>, by_feature<...>>");
-  if constexpr (x::side == operand_side::pair)
-    return 1;
+  using widest = widest_operand<C>;
+  if constexpr (has_features<widest>)
+    return p.width_of(widest::of);
   else
-    return p.width_of(x::of);
+    return 1;
 }
 /// Of any.
 template <class C, class Owner>
 ATTUNE_HD index_t term_count(problem_shape const& p, [[maybe_unused]] Owner const& owner) {
   using x = typename C::x;
-  if constexpr (x::side != operand_side::table)
+  if constexpr (!contraction::of_distance_alone<C>)
     return detail::term_count<C>(p);
   else if constexpr (x::place == table_place::row)
     return x::table_of::of(owner).rows();

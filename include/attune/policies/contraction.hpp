@@ -34,6 +34,12 @@ struct no_operand {
 };
 template <operand_side Side, field F>
 struct input_operand {
+  static_assert(side_of(F) == (Side == operand_side::query ? input_side::query
+                               : Side == operand_side::key ? input_side::key
+                                                           : input_side::pair),
+                "attune: this input is of another side: of_query, of_key or of_pair as <attune/policies/fields.hpp> says");
+  static_assert(F != field::v && F != field::value_gate && F != field::output_gate,
+                "attune: values and their gates are no operands of a contraction: scores do not depend on them");
   static constexpr operand_side side = Side;
   static constexpr field of = F;
 };
@@ -80,6 +86,7 @@ struct frequency {
 };
 /// Row floor(R / 2) belongs to distance 0.
 struct relative {
+  static constexpr bool rises = true;  ///< row() rises with the distance: a call looks at the nearest and the farthest alone
   ATTUNE_TABLE(relative)
   template <class P>
   ATTUNE_HD static index_t row(P const& p, index_t distance) {
@@ -96,10 +103,32 @@ struct values {
 #undef ATTUNE_TABLE
 }  // namespace tables
 
-/// The operands of a contraction: what each is derived from. There are as many terms as operands have features; tables by_term have a row
-/// for each term instead, and stand with other tables alone.
+namespace detail {
+template <class Operand>
+inline constexpr bool in_table = Operand::side == operand_side::none || Operand::side == operand_side::table;
+template <class Operand>
+inline constexpr bool in_rows = false;
+template <class Table>
+inline constexpr bool in_rows<by_term<Table>> = true;
+/// One table in both.
+template <class A, class B>
+inline constexpr bool share_table = false;
+template <class Table, table_place A, table_place B>
+inline constexpr bool share_table<table_operand<Table, A>, table_operand<Table, B>> = true;
+}  // namespace detail
+
+/// The operands of a contraction: what each is derived from. There are as many terms as the inputs of queries and keys have features, which
+/// must agree; one where there are none of them. Tables by_term have a row for each term instead, and stand with other tables alone.
 template <class X, class Y = no_operand, class Z = no_operand>
 struct sum_of {
+  static_assert(X::side != operand_side::none && (Y::side != operand_side::none || Z::side == operand_side::none),
+                "attune: contraction::sum_of<X, Y, Z>: an operand stands behind one that is none");
+  static_assert(
+      (detail::in_table<X> && detail::in_table<Y> && detail::in_table<Z>) ||
+          (!detail::in_rows<X> && !detail::in_rows<Y> && !detail::in_rows<Z>),
+      "attune: contraction::by_term stands with other tables alone; beside inputs a table is by_feature or by_distance");
+  static_assert(!detail::share_table<X, Y> && !detail::share_table<X, Z> && !detail::share_table<Y, Z>,
+                "attune: a contraction reads a table in one operand");
   using x = X;
   using y = Y;
   using z = Z;
@@ -140,6 +169,8 @@ struct shifted_left {
 /// sum_d left(x, z) y: a product of numbers of the query with those of a key or of a distance.
 template <class Left, class X, class Y, class Z = no_operand>
 struct product : sum_of<X, Y, Z>, Left {
+  using product_type = product;
+  using left_type = Left;
   template <class S>
   ATTUNE_HD static S term(S const& x, S const& y, S const& z, S const&) {
     return Left::left(x, z) * y;
@@ -150,6 +181,7 @@ struct feature_sum : sum_of<of_query<field::q>, of_key<field::k>> {};
 /// One number, read as it is.
 template <class X>
 struct plain : sum_of<X> {
+  using plain_type = plain;
   template <class S>
   ATTUNE_HD static S term(S const& x, S const&, S const&, S const&) {
     return x;
@@ -236,19 +268,41 @@ inline constexpr bool is_known = requires {
 template <>
 inline constexpr bool is_known<none> = true;
 
-/// left(x, z) y
-template <class C>
-concept Product = requires(double x) {
-  C::left(x, x);
-};
-/// A product with the keys, whose left side is the query as it is.
-template <class C>
-concept PlainProduct = Product<C> && std::is_base_of_v<plain_left, C> && C::y::side == operand_side::key;
-
 namespace detail {
-template <class Operand>
-inline constexpr bool in_table = Operand::side == operand_side::none || Operand::side == operand_side::table;
+/// C has the term of this base.
+template <class C, class Base>
+inline constexpr bool keeps_term = &C::template term<double> == &Base::template term<double>;
+template <class Left>
+inline constexpr bool is_linear =
+    std::is_same_v<Left, plain_left> || std::is_same_v<Left, scaled_left> || std::is_same_v<Left, shifted_left>;
 }  // namespace detail
+
+/// left(x, z) y with a left side that executors know, x of the query, z none or by_feature.
+template <class C>
+concept Product = requires {
+  typename C::product_type;
+}
+&&detail::is_linear<typename C::left_type>&& detail::keeps_term<C, typename C::product_type>&& C::x::side ==
+        operand_side::query &&
+    (C::z::side == operand_side::none || requires { requires C::z::place == table_place::column; });
+/// A product with numbers of the keys.
+template <class C>
+concept KeyProduct = Product<C> && C::y::side == operand_side::key;
+/// A product with numbers of the distance.
+template <class C>
+concept DistanceProduct = Product<C> && requires {
+  requires C::y::place == table_place::of_distance;
+};
+/// A product of the query as it is with numbers of the keys.
+template <class C>
+concept PlainProduct = KeyProduct<C> && std::is_same_v<typename C::left_type, plain_left>;
+/// A number that is read as it is.
+template <class C>
+concept Plain = requires {
+  typename C::plain_type;
+}
+&&detail::keeps_term<C, typename C::plain_type>;
+
 /// A contraction that is the same for all pairs of one distance.
 template <class C>
 inline constexpr bool of_distance_alone =

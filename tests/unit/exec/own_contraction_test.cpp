@@ -33,6 +33,40 @@ std::string printed(Report const& r) {
   return to.str();
 }
 
+template <class Call>
+std::string text_of(Call const& call) {
+  try {
+    call();
+  } catch (error const& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// Reads a table that its policy does not list.
+struct behind_pointer {
+  template <class P>
+  static table const& of(P const& p) {
+    return *p.at;
+  }
+};
+struct hidden : contraction::sum_of<contraction::of_query<field::q>, contraction::by_feature<behind_pointer>> {
+  template <class S>
+  static S term(S const& q, S const& w, S const&, S const&) {
+    return q * w;
+  }
+};
+struct unlisted_kernel : tableless_kernel<hidden> {
+  table const* at;
+};
+/// Reads inputs of different widths.
+struct unequal : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::key_bias>> {
+  template <class S>
+  static S term(S const& q, S const& bias, S const&, S const&) {
+    return q * bias;
+  }
+};
+
 TEST_CASE("own contractions: forward, decode, split and statistics agree with 50 digits") {
   own_tables t;
   auto const check = [](auto const& op) {
@@ -56,6 +90,30 @@ TEST_CASE("own contractions: gradients where the distance matters, and where it 
   CHECK(r.passed());
 }
 
+/// Forward, decode and gradients.
+template <class Op>
+void check_all(Op const& op) {
+  testing::problem_extents const e{.heads = 2, .queries = 3, .keys = 6, .width = 3, .key_heads = 1};
+  auto const computed = testing::check_forward(op, e, 6);
+  INFO(printed(computed));
+  CHECK(computed.passed());
+  auto const r = testing::check_gradients(op, e, 7);
+  INFO(printed(r));
+  CHECK(r.passed());
+}
+
+TEST_CASE("own contractions: operands in any order, a number of the pair among many terms") {
+  check_all(attention(tableless_kernel<own::scaled_query>{} + tableless_kernel<own::squared_bias>{}));
+  check_all(attention(tableless_kernel<own::weighted_dot>{}));
+}
+
+TEST_CASE("own contractions: products that executors do not know") {
+  own_tables t;
+  check_all(attention(tableless_kernel<own::squared_dot>{} + sloped_kernel<own::bent_dot>{t(1, 3)}));
+  check_all(attention(sloped_kernel<own::distant_dot>{t(4, 3)} + sloped_kernel<own::weighted_query>{t(1, 3)}));
+  check_all(attention(kernel::scalar_sort{1.0} + sloped_kernel<own::weighted_key>{t(1, 3)}));
+}
+
 TEST_CASE("own contractions: gradients of every operand") {
   own_tables t;
   auto const op = attention(warped_kernel{t(5, 3)} + weighted_bias_kernel{t(1, 1)} + cauchy_kernel{t(2, 1), t(2, 1)});
@@ -76,7 +134,29 @@ TEST_CASE("own contractions: a table that does not fit is named") {
   inputs<decltype(op), tensor<double const>> const in{.v = v};
   outputs<decltype(op), double> const to{.out = tensor<double>(out, {1, 2, 2, 1})};
   CHECK_THROWS_WITH_AS(forward(cpu<double>{}, op, in, to),
-                       "attune::forward: table decays has 3 rows; expected 2, as many as the other tables have", error);
+                       "attune::forward: table decays has 3 rows; expected 2, as many as the contraction has terms", error);
+  table const some = t(1, 1);
+  auto const refused = [&]<class Op>(Op const& other) {
+    auto const all = make_inputs<Op, tensor<double const>>([&]<field F>() { return v; });
+    return text_of([&] { forward(cpu<double>{}, other, all, outputs<Op, double>{.out = tensor<double>(out, {1, 2, 2, 1})}); });
+  };
+  CHECK(refused(attention(warped_kernel{t(2, 3)})) ==
+        "attune::forward: table slopes has 3 columns; expected 1, as many as the contraction has terms");
+  CHECK(refused(attention(sloped_kernel<own::weighted_query>{t(2, 1)})) ==
+        "attune::forward: table slopes has 2 rows; expected 1, as many as the contraction has terms");
+  CHECK(refused(attention(unlisted_kernel{{}, &some})).find("no entry in the policy's tables()") != std::string::npos);
+}
+
+TEST_CASE("own contractions: inputs of different widths are named") {
+  std::vector<double> const some(8, 1);
+  tensor<double const> const wide(some, {1, 2, 2, 2}), narrow(some.data(), {1, 2, 2, 1});
+  auto const op = attention(tableless_kernel<unequal>{});
+  using op_type = std::remove_const_t<decltype(op)>;
+  std::vector<double> out(4);
+  inputs<op_type, tensor<double const>> const in{.q = wide, .v = narrow, .key_bias = narrow};
+  CHECK(text_of([&] {
+          forward(cpu<double>{}, op, in, {.out = tensor<double>(out, {1, 2, 2, 1})});
+        }) == "attune::forward: key_bias has feature extent 1; expected 2, the terms of a contraction that reads it");
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ namespace exec_cpu {
 template <class Tile, class Op, class Call>
 gradient_needs needs_of(Call const& c) {
   gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
+  needs.sides.reserve(field_count);  // g++ 14 else warns of a reallocation that it takes for too short
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == input_side::key) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
   });

@@ -46,12 +46,8 @@ struct feature_step<contraction::squared_distance> : distance_step {};
 /// A sum over the features of q and k that reads nothing else.
 template <class C>
 concept FeatureSum = std::is_base_of_v<contraction::feature_sum, C>;
-/// A product with numbers of the keys.
-template <class C>
-concept KeyProduct = contraction::Product<C> && C::x::side == operand_side::query&& C::y::side == operand_side::key;
-/// A product with numbers of the distance.
-template <class C>
-concept DistanceProduct = contraction::Product<C> && C::x::side == operand_side::query&& C::y::side == operand_side::table;
+using contraction::DistanceProduct;
+using contraction::KeyProduct;
 
 /// Keys are read as rows of features, in place; else number by number.
 template <class C>

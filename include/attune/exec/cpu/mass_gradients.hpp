@@ -33,17 +33,19 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   struct block_memory : base::block_memory {
     T* gain;   ///< h, then weights
     T* spare;  ///< the first contraction, where logits are wanted as they were
+    T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), gain(from.take(base::pair_buffer)), spare(from.take(adjusted ? base::pair_buffer : 0)) {}
+        : base::block_memory(from, p), gain(from.take(base::pair_buffer)), spare(from.take(adjusted ? base::pair_buffer : 0)),
+          saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
                                  block_memory const& shared)
       : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {
     batch value_sum[vectors], second_sum[vectors];
-    inner(c.saved.acc, shared.pairs, value_sum);
+    inner(c.saved.acc, shared.saved, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      inner(c.saved.second, shared.pairs, second_sum);
+      inner(c.saved.second, shared.saved, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -154,7 +156,6 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are the same
   /// number, and what their difference means, that nothing competes with it, comes out as exactly 0.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
-    static_assert(queries <= base::block);  // `packed` is the memory of a block of pairs
     tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
     pack_queries<queries>(packed, view, b_, h_, first_query_);
     for (int v = 0; v < vectors; ++v) {

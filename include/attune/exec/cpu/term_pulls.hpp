@@ -73,6 +73,9 @@ struct term_puller {
     using D = dual<batch, C::operands>;
     operands const of(t.packed, scratch, given<In>{in}, owner, t.place, b);
     alignas(64) T moved[std::size_t(C::operands)][tile::queries];
+    for_each_operand<C>([&]<int N, class Operand>() {
+      if constexpr (in_block<N>) std::fill_n(of_block<N>(t, scratch), b.n * tile::queries, T(0));
+    });
     for (index_t j = 0; j < b.n; ++j)
       for (index_t d = 0; d < of.width; ++d) {
         for (int v = 0; v < tile::vectors; ++v) {
@@ -89,7 +92,8 @@ struct term_puller {
             T* const row = own<N>(t) + d * tile::queries;
             for (index_t l = 0; l < tile::queries; ++l) row[l] += move[l];
           } else if constexpr (in_block<N>) {
-            std::copy_n(move, tile::queries, of_block<N>(t, scratch) + j * tile::queries);
+            T* const row = of_block<N>(t, scratch) + j * tile::queries;
+            for (index_t l = 0; l < tile::queries; ++l) row[l] += move[l];
           } else if constexpr (Operand::side == operand_side::key) {
             to.rows(Operand::of).at(b.first + j)[d] += sum_of_lanes(move, t.count);
           } else {
@@ -139,7 +143,7 @@ struct unprepared_puller {
 
 /// A number of each pair, read as it is: its gradient is that of the contraction.
 template <class C, class T, class Arch>
-  requires(C::x::side == operand_side::pair && std::is_base_of_v<contraction::plain<typename C::x>, C>)
+  requires(contraction::Plain<C>&& C::x::side == operand_side::pair)
 struct puller<C, T, Arch> : unprepared_puller<T> {
   template <class In, class Owner>
   static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const&, key_block_place const& b, T*,

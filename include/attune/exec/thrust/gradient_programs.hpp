@@ -103,10 +103,12 @@ struct pairs_program {
     if constexpr (x::side == operand_side::pair) {
       tensor<T> const& to = x::of == field::scores ? scores : x::of == field::gates ? gates : bias;
       T& slot = to(t.b, t.h, t.i, j);
-      if constexpr (std::is_base_of_v<contraction::plain<x>, C>)
+      if constexpr (contraction::Plain<C>) {
         slot = slot + dx;
-      else if (!scalar<T>::vanishes(dx))
-        slot = slot + dx * row.view.template slopes<C, N>(owner, j, 0)(0);
+      } else if (!scalar<T>::vanishes(dx)) {
+        auto const slope = row.view.template slopes<C, N>(owner, j, 0);
+        for (index_t d = 0; d < attune::detail::term_count<C>(call.at.p); ++d) slot = slot + dx * slope(d);
+      }
     }
   }
   template <class Row>

@@ -1,3 +1,7 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The nearest legal program to ../terms_beside_inputs.cpp and ../value_as_operand.cpp.
 #include <attune/attune.hpp>
 using namespace attune;
 struct waves : contraction::sum_of<contraction::of_query<field::q>, contraction::by_feature<contraction::tables::frequency>> {

@@ -7,4 +7,4 @@ struct waves : contraction::sum_of<contraction::of_query<field::q>, contraction:
     return q * math::cos(S(w * n));
   }
 };
-bool const reads = waves::uses(field::q);
+bool reads = waves::uses(field::q);

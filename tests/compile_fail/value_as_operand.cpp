@@ -3,4 +3,4 @@
 using namespace attune;
 struct product_with_value
     : contraction::product<contraction::plain_left, contraction::of_query<field::q>, contraction::of_key<field::v>> {};
-bool const reads = product_with_value::uses(field::v);
+bool reads = product_with_value::uses(field::v);

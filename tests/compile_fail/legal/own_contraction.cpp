@@ -12,4 +12,4 @@ struct waves : contraction::sum_of<contraction::of_query<field::q>, contraction:
 };
 struct product_with_key
     : contraction::product<contraction::plain_left, contraction::of_query<field::q>, contraction::of_key<field::k>> {};
-bool const reads = waves::uses(field::q) && product_with_key::uses(field::k);
+bool reads = waves::uses(field::q) && product_with_key::uses(field::k);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The approximations that Scalar Sort names for training, beside the certified forms of attune/sorted/: time of forward and gradients,
-// and the error that each makes, measured against long double on some rows. CSV on standard output.
+// The approximations that Scalar Sort names for training, beside the certified forms of attune/sorted/: time of forward
+// and gradients, and the error that each makes, measured against long double on some rows. CSV on standard output.
 //
 //   attune_approximations [keys = 4096] [attempts = 5] [tau = 0.1] [threads = 1]
 //
-// One head of queries and keys from a normal distribution, Dv = 64, float, full visibility. Columns: error and median error: |out - exact| over
-// max|v|, the worst and the median of 64 rows; captured: the least share of a row's weight whose keys the method meets (1 for features,
-// which meet all); lost: rows whose mass is not positive; promised: what the method itself says, empty where it says nothing.
+// One head of queries and keys from a normal distribution, Dv = 64, float, full visibility. Columns: error and median
+// error: |out - exact| over max|v|, the worst and the median of 64 rows; captured: the least share of a row's weight
+// whose keys the method meets (1 for features, which meet all); lost: rows whose mass is not positive; promised: what
+// the method itself says, empty where it says nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -115,7 +116,8 @@ method windows(std::string name, Op const& op, int threads) {
           [=](problem& p) {
             sorted::vjp<float>(
                 op, in(p), {tensor<float const>(p.by, p.wide()), {}},
-                {.sort_q = tensor(p.dq, p.line()), .sort_k = tensor(p.dk, p.line()), .v = tensor(p.dv, p.wide())}, {threads});
+                {.sort_q = tensor(p.dq, p.line()), .sort_k = tensor(p.dk, p.line()), .v = tensor(p.dv, p.wide())},
+                {threads});
           }};
 }
 template <class Op>
@@ -160,7 +162,8 @@ int main(int argc, char** argv) {
     all.push_back(windows(text, sorted::limited_radius{.tau = tau, .eps = eps}, threads));
   }
   for (index_t const rank : {32, 128, 512})
-    all.push_back(sums("Fourier " + std::to_string(rank), sorted::fourier_features{.tau = tau, .features = rank / 2}, threads));
+    all.push_back(
+        sums("Fourier " + std::to_string(rank), sorted::fourier_features{.tau = tau, .features = rank / 2}, threads));
   for (index_t const rank : {16, 32, 64, 128})
     all.push_back(sums("Nystroem " + std::to_string(rank), sorted::nystroem{.tau = tau, .landmarks = rank}, threads));
   std::printf("method,keys,tau,forward_ms,vjp_ms,error,median_error,captured,lost,promised\n");
@@ -168,8 +171,8 @@ int main(int argc, char** argv) {
     claim c;
     double const forward = seconds([&] { c = m.forward(p); }, attempts), vjp = seconds([&] { m.vjp(p); }, attempts);
     auto const e = errors(p);
-    std::printf("%s,%td,%g,%.3g,%.3g,%.2e,%.2e,%.6f,%td,", m.name.c_str(), p.keys, tau, 1e3 * forward, 1e3 * vjp, e.back(),
-                e[e.size() / 2], c.captured, c.lost);
+    std::printf("%s,%td,%g,%.3g,%.3g,%.2e,%.2e,%.6f,%td,", m.name.c_str(), p.keys, tau, 1e3 * forward, 1e3 * vjp,
+                e.back(), e[e.size() / 2], c.captured, c.lost);
     std::printf(c.promised < 0 ? "\n" : "%.2e\n", c.promised);
     std::fflush(stdout);
   }

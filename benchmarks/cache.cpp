@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Symbols of the sorted cache: one cache of one head that stays between calls, and the same tokens in the order of arrival.
+// Symbols of the sorted cache: one cache of one head that stays between calls, and the same tokens in the order of
+// arrival.
 #include <memory>
 #include <vector>
 
@@ -24,13 +25,14 @@ extern "C" {
 
 /// k may be null: then width is 0. The arrays must stay.
 void attune_cache_fill(float const* sort_k, float const* k, float const* v, int keys, int width, int value_width) {
-  tokens = {std::make_unique<cache::sorted<float>>(cache::sorted_layout{.key_width = width, .value_width = value_width}),
-            sort_k,
-            k,
-            v,
-            keys,
-            width,
-            value_width};
+  tokens = {
+      std::make_unique<cache::sorted<float>>(cache::sorted_layout{.key_width = width, .value_width = value_width}),
+      sort_k,
+      k,
+      v,
+      keys,
+      width,
+      value_width};
   for (index_t j = 0; j < keys; ++j)
     tokens.sorted->insert({sort_k + j, 1}, {v + j * value_width, std::size_t(value_width)},
                           {k == nullptr ? nullptr : k + j * width, std::size_t(width)});
@@ -39,12 +41,13 @@ void attune_cache_fill(float const* sort_k, float const* k, float const* v, int 
 /// One row, certified. Returns the number of keys scored.
 long attune_cache_decode(float const* sort_q, float const* q, float* out, float tau, double eps) {
   cache::row_report report;
-  cache::decode(
-      cpu<float>{1}, *tokens.sorted,
-      cache::queries<float>{.sort_q = {sort_q, {1, 1, 1, 1}},
-                            .tau = double(tau),
-                            .q = q == nullptr ? tensor<float const>() : tensor<float const>(q, {1, 1, 1, tokens.width})},
-      cache::certified{eps}, cache::decoded<float>{.out = {out, {1, 1, 1, tokens.value_width}}, .rows = {&report, 1}});
+  cache::decode(cpu<float>{1}, *tokens.sorted,
+                cache::queries<float>{
+                    .sort_q = {sort_q, {1, 1, 1, 1}},
+                    .tau = double(tau),
+                    .q = q == nullptr ? tensor<float const>() : tensor<float const>(q, {1, 1, 1, tokens.width})},
+                cache::certified{eps},
+                cache::decoded<float>{.out = {out, {1, 1, 1, tokens.value_width}}, .rows = {&report, 1}});
   return long(report.scored);
 }
 

@@ -30,10 +30,10 @@ gradient_array<float> gradient_called(std::string const& name) {
 
 extern "C" {
 
-/// What a forward pass of softmax would have saved, from out and lse as other libraries save it: with the lse as reference the
-/// masses sum to 1. Reads q, k and v again in attune_backward.
-void attune_save(float const* q, float const* k, float const* v, float const* out, float const* lse, int B, int H, int Lq,
-                 int Lk, int D, int causal, int threads, float scale) {
+/// What a forward pass of softmax would have saved, from out and lse as other libraries save it: with the lse as
+/// reference the masses sum to 1. Reads q, k and v again in attune_backward.
+void attune_save(float const* q, float const* k, float const* v, float const* out, float const* lse, int B, int H,
+                 int Lq, int Lk, int D, int causal, int threads, float scale) {
   shape const s{B, H, Lq, D}, g{B, H, Lk, D};
   using view = tensor<float const>;
   auto const with = [&]<class Op>(Op const& op) {
@@ -54,8 +54,8 @@ void attune_save(float const* q, float const* k, float const* v, float const* ou
 /// The backward pass of the rows that attune_save saved last; attune_gradient has the gradients.
 void attune_backward(float const* by_out) { saved_backward(by_out); }
 
-/// Copies a gradient of the last training or backward call, by the name of the input or parameter, if it has `size` numbers. Returns how
-/// many it has; 0: there is none of that name.
+/// Copies a gradient of the last training or backward call, by the name of the input or parameter, if it has `size`
+/// numbers. Returns how many it has; 0: there is none of that name.
 long attune_gradient(char const* name, float* to, long size) {
   try {
     auto const g = gradient_called(name);

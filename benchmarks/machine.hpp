@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the machine can do at this moment: fused multiply-adds in registers, bytes read from memory. The measure of everything else.
+// What the machine can do at this moment: fused multiply-adds in registers, bytes read from memory. The measure of
+// everything else.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,9 @@
 
 namespace bench {
 
-inline double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// Keeps a result that nobody reads from being optimised away.
 inline std::atomic<double> sink_hole;

@@ -17,10 +17,11 @@ ATTUNE_BENCH_OPERATOR(ssmax, ATTUNE_BENCH_PARAMETERS(float const* factor), no_mo
 ATTUNE_BENCH_OPERATOR(hybrid, ATTUNE_BENCH_PARAMETERS(float const* sort_q, float const* sort_k, float const* tau),
                       (sort_keys<float>{{sort_q, {B, H, Lq, 1}}, {sort_k, {B, Hk, Lk, 1}}}),
                       dot(scale) + kernel::scalar_sort{of_heads(tau, H)})
-/// Principled Attention: gate_q (B, H, Lq, D) unscaled, gate_k (B, Hk, Lk, D), v0 (H, D); alpha, beta, gamma per head and query.
+/// Principled Attention: gate_q (B, H, Lq, D) unscaled, gate_k (B, Hk, Lk, D), v0 (H, D); alpha, beta, gamma per head
+/// and query.
 ATTUNE_BENCH_OPERATOR(principled,
-                      ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0, float const* alpha,
-                                              float const* beta, float const* gamma),
+                      ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0,
+                                              float const* alpha, float const* beta, float const* gamma),
                       (gates_and_ground<float>{{gate_q, {B, H, Lq, D}}, {gate_k, {B, Hk, Lk, D}}, {v0, {1, H, 1, D}}}),
                       dot(scale), length_scale::margin{of_queries(alpha, B, H, Lq), of_queries(gamma, B, H, Lq)},
                       gate::softplus{of_queries(beta, B, H, Lq)}, normalizer::grounded{of_queries(gamma, B, H, Lq)})

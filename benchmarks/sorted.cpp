@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The sorted cache from 10^3 to 10^7 keys: insertions per second, certified decode against dense decode, and how both grow.
+// The sorted cache from 10^3 to 10^7 keys: insertions per second, certified decode against dense decode, and how both
+// grow.
 //
-//   attune_sorted                    CSV on standard output; --largest N, --width Dv, --eps E, --window KEYS, --repeats R, --seed S
+//   attune_sorted                    CSV on standard output; --largest N, --width Dv, --eps E, --window KEYS, --repeats
+//                                    R, --seed S
 //
-// Keys are uniform in [0, 1) and arrive in random order; tau is chosen so that the radius of eps holds `window` keys at every n:
-// what remains of the time as n grows is the search. A second table keeps tau instead, and with it the density's share of keys.
+// Keys are uniform in [0, 1) and arrive in random order; tau is chosen so that the radius of eps holds `window` keys at
+// every n: what remains of the time as n grows is the search. A second table keeps tau instead, and with it the
+// density's share of keys.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -92,8 +95,8 @@ figures measure(settings const& s, index_t n, double tau, bool hybrid, bool with
   index_t const width = hybrid ? s.key_width : 0;
   source random(s.seed);
   cache::sorted<float> kv({.key_width = width, .value_width = s.width});
-  std::vector<float> value(static_cast<std::size_t>(s.width)), key(static_cast<std::size_t>(width)), sort_q(1), q(key.size()),
-      out(value.size());
+  std::vector<float> value(static_cast<std::size_t>(s.width)), key(static_cast<std::size_t>(width)), sort_q(1),
+      q(key.size()), out(value.size());
   figures f;
   double const begin = now();
   double late = begin;
@@ -112,8 +115,9 @@ figures measure(settings const& s, index_t n, double tau, bool hybrid, bool with
 
   shape const number{1, 1, 1, 1};
   cache::row_report report;
-  cache::queries<float> const in{
-      .sort_q = {sort_q, number}, .tau = tau, .q = hybrid ? tensor<float const>(q, {1, 1, 1, width}) : tensor<float const>{}};
+  cache::queries<float> const in{.sort_q = {sort_q, number},
+                                 .tau = tau,
+                                 .q = hybrid ? tensor<float const>(q, {1, 1, 1, width}) : tensor<float const>{}};
   std::vector<double> times;
   for (int i = 0; i < s.repeats + 10; ++i) {
     sort_q[0] = random.number();
@@ -132,7 +136,8 @@ figures measure(settings const& s, index_t n, double tau, bool hybrid, bool with
   if (!with_dense) return f;
 
   // The same tokens in the order of arrival, and the fused dense decode.
-  std::vector<float> sort_k(std::size_t(n), 0.0f), v(std::size_t(n * s.width)), k(std::size_t(n * width)), dense_out(out);
+  std::vector<float> sort_k(std::size_t(n), 0.0f), v(std::size_t(n * s.width)), k(std::size_t(n * width)),
+      dense_out(out);
   for (index_t j = 0; j < n; ++j) {
     auto const id = cache::token(j);
     sort_k[std::size_t(j)] = kv.sort_key(0, id);
@@ -186,9 +191,9 @@ void print_table(settings const& s, char const* name, bool hybrid, bool keep_win
     double const radius = std::min(0.5, double(s.window) / double(2 * at));
     double const tau = radius * radius / -std::log(s.eps);
     figures const f = measure(s, n, tau, hybrid, n <= 1'000'000);
-    std::printf("%s,%td,%.3g,%.4g,%.4g,%.4g,%.4g,%.1f,%.1f,%.1f,%.2g,%.1f,%.1f\n", name, n, tau, f.insert_rate, f.insert_last,
-                1e6 * f.certified, 1e6 * f.dense, f.dense / f.certified, f.scored, f.summed, f.discarded, f.bytes / double(n),
-                f.printed / double(n));
+    std::printf("%s,%td,%.3g,%.4g,%.4g,%.4g,%.4g,%.1f,%.1f,%.1f,%.2g,%.1f,%.1f\n", name, n, tau, f.insert_rate,
+                f.insert_last, 1e6 * f.certified, 1e6 * f.dense, f.dense / f.certified, f.scored, f.summed, f.discarded,
+                f.bytes / double(n), f.printed / double(n));
     std::fflush(stdout);
     sizes.push_back(double(n));
     decodes.push_back(f.certified);
@@ -201,7 +206,8 @@ void print_table(settings const& s, char const* name, bool hybrid, bool keep_win
 int main(int count, char** arguments) {
   settings const s = parse(count, arguments);
   std::printf(
-      "table,n,tau,inserts_per_s,last_inserts_per_s,certified_us,dense_us,ratio,scored,summed,discarded,bytes_per_token,"
+      "table,n,tau,inserts_per_s,last_inserts_per_s,certified_us,dense_us,ratio,scored,summed,discarded,bytes_per_"
+      "token,"
       "printed_bytes_per_token\n");
   print_table(s, "scalar", false, true, s.largest);
   print_table(s, "hybrid", true, true, std::min<index_t>(s.largest, 1'000'000));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Sums over sorted keys (attune/sorted/) beside the dense fused operator on the same numbers: time, ratio, and the error of both against
-// long double on a few rows, as a share of max|v|. Attempts are interleaved; each figure is the best of them, in processor time.
+// Sums over sorted keys (attune/sorted/) beside the dense fused operator on the same numbers: time, ratio, and the
+// error of both against long double on a few rows, as a share of max|v|. Attempts are interleaved; each figure is the
+// best of them, in processor time.
 //
 //   attune_subquadratic [keys = 16384] [heads = 2] [threads = 2] [attempts = 5] [tau = 0.1]
 #include <algorithm>
@@ -48,8 +49,8 @@ struct problem {
   sorted::gradients<float> gradients() { return {tensor(dq, line()), tensor(dk, line()), tensor(dv, wide()), {}}; }
 };
 
-/// Processor time of all threads together: a busy machine stretches it less than the time on the clock. Of a second call: memory that the
-/// first returned is at hand, as in a program that calls again and again.
+/// Processor time of all threads together: a busy machine stretches it less than the time on the clock. Of a second
+/// call: memory that the first returned is at hand, as in a program that calls again and again.
 double seconds(std::function<void()> const& f) {
   f();
   std::clock_t const start = std::clock();
@@ -57,8 +58,10 @@ double seconds(std::function<void()> const& f) {
   return double(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-/// max |out - exact| / max |v| over 32 rows of the first head; weight(q - k), normalised or not, of the keys that the row sees.
-double worst_error(problem const& p, bool causal, bool normalised, std::function<long double(long double)> const& weight) {
+/// max |out - exact| / max |v| over 32 rows of the first head; weight(q - k), normalised or not, of the keys that the
+/// row sees.
+double worst_error(problem const& p, bool causal, bool normalised,
+                   std::function<long double(long double)> const& weight) {
   double worst = 0, scale = 0;
   for (float x : p.v) scale = std::max(scale, double(std::fabs(x)));
   for (index_t i = 0; i < p.keys; i += p.keys / 32) {
@@ -88,13 +91,15 @@ struct contender {
 };
 
 template <class Op, class Sorted>
-contender make(std::string name, bool causal, bool normalised, std::function<long double(long double)> weight, Op const& op,
-               Sorted const& ours, int threads) {
+contender make(std::string name, bool causal, bool normalised, std::function<long double(long double)> weight,
+               Op const& op, Sorted const& ours, int threads) {
   sorted::workers const who{threads};
-  contender c{std::move(name), causal, normalised, std::move(weight), {}, {}, {}, {}, [](problem&) { return std::string(); }};
+  contender c{
+      std::move(name), causal, normalised, std::move(weight), {}, {}, {}, {}, [](problem&) { return std::string(); }};
   c.dense = [=](problem& p) {
     auto const in = p.in();
-    forward(cpu<float>{threads}, op, {.v = in.v, .sort_q = in.sort_q, .sort_k = in.sort_k}, {.out = tensor(p.out, p.wide())});
+    forward(cpu<float>{threads}, op, {.v = in.v, .sort_q = in.sort_q, .sort_k = in.sort_k},
+            {.out = tensor(p.out, p.wide())});
   };
   c.dense_vjp = [=](problem& p) {
     auto const in = p.in();
@@ -110,14 +115,15 @@ contender make(std::string name, bool causal, bool normalised, std::function<lon
       auto const of = sorted::forward<float>(ours, p.in(), {tensor(p.out, p.wide()), {}}, who);
       char text[160];
       std::snprintf(text, sizeof text,
-                    "  certificate %.1e: discarded %.1e, truncated %.1e, rounded %.1e; %td of %td boxes by series", of.output(),
-                    of.discarded, of.truncated, of.rounded, of.expanded, of.boxes);
+                    "  certificate %.1e: discarded %.1e, truncated %.1e, rounded %.1e; %td of %td boxes by series",
+                    of.output(), of.discarded, of.truncated, of.rounded, of.expanded, of.boxes);
       return std::string(text);
     };
   return c;
 }
 
-/// Windows in key order, with a dot product or without; causal, tolerance 1e-6. Errors are not looked at where there are vectors.
+/// Windows in key order, with a dot product or without; causal, tolerance 1e-6. Errors are not looked at where there
+/// are vectors.
 template <class Op>
 contender make_windows(std::string name, Op const& op, double tau, bool vectors, int threads) {
   sorted::workers const who{threads};
@@ -142,7 +148,9 @@ contender make_windows(std::string name, Op const& op, double tau, bool vectors,
     return all;
   };
   c.dense = [=](problem& p) { forward(cpu<float>{threads}, op, dense(p), {.out = tensor(p.out, p.wide())}); };
-  c.dense_vjp = [=](problem& p) { vjp(cpu<float>{threads}, op, dense(p), {.out = tensor<float const>(p.by, p.wide())}); };
+  c.dense_vjp = [=](problem& p) {
+    vjp(cpu<float>{threads}, op, dense(p), {.out = tensor<float const>(p.by, p.wide())});
+  };
   c.ours = [=](problem& p) { sorted::forward<float>(ours, sorted_in(p), {tensor(p.out, p.wide()), {}, {}}, who); };
   c.our_vjp = [=](problem& p) {
     sorted::hybrid_gradients<float> d{
@@ -153,8 +161,9 @@ contender make_windows(std::string name, Op const& op, double tau, bool vectors,
   c.certificate = [=](problem& p) {
     auto const of = sorted::forward<float>(ours, sorted_in(p), {tensor(p.out, p.wide()), {}, {}}, who);
     char text[160];
-    std::snprintf(text, sizeof text, "  certificate %.1e: discarded %.1e, rounded %.1e; %.1f%% of visible pairs scored%s",
-                  of.output(), of.discarded, of.rounded, 100 * double(of.scored) / double(of.visible),
+    std::snprintf(text, sizeof text,
+                  "  certificate %.1e: discarded %.1e, rounded %.1e; %.1f%% of visible pairs scored%s", of.output(),
+                  of.discarded, of.rounded, 100 * double(of.scored) / double(of.visible),
                   vectors ? "; no errors with vectors" : "");
     return std::string(text);
   };
@@ -176,9 +185,10 @@ int main(int argc, char** argv) {
       make("laplacian", false, true, laplace, scalar_laplacian_attention(tau), sorted::laplacian{tau}, threads),
       make("laplacian, causal", true, true, laplace, scalar_laplacian_attention(tau, mask::causal{}),
            sorted::laplacian{tau, sorted::visibility::causal}, threads),
-      make("sliced ReLU", false, false, relu, attention(kernel::scalar_difference{}, normalizer::relu{}), sorted::sliced_relu{},
-           threads),
-      make("sliced ReLU, causal", true, false, relu, attention(kernel::scalar_difference{}, normalizer::relu{}, mask::causal{}),
+      make("sliced ReLU", false, false, relu, attention(kernel::scalar_difference{}, normalizer::relu{}),
+           sorted::sliced_relu{}, threads),
+      make("sliced ReLU, causal", true, false, relu,
+           attention(kernel::scalar_difference{}, normalizer::relu{}, mask::causal{}),
            sorted::sliced_relu{divisor::one, sorted::visibility::causal}, threads),
       make("gaussian, 1e-6", false, true, gauss, scalar_sort_attention(tau), sorted::gaussian{tau, 1e-6}, threads),
       make("gaussian, 1e-3", false, true, gauss, scalar_sort_attention(tau), sorted::gaussian{tau, 1e-3}, threads),
@@ -189,10 +199,10 @@ int main(int argc, char** argv) {
       make_windows("windows, causal, 1e-6", scalar_sort_attention(tau, mask::causal{}), tau, false, threads),
       make_windows("hybrid, causal, 1e-6", hybrid_attention(tau, mask::causal{}), tau, true, threads),
   };
-  std::printf("%td queries and keys, %td heads, Dv = %td, float, tau = %g, %d threads, best of %d\n", keys, heads, p.width, tau,
-              threads, attempts);
-  std::printf("%-22s %10s %10s %7s %10s %10s %7s %10s %10s\n", "", "dense ms", "sorted ms", "ratio", "vjp ms", "sorted ms",
-              "ratio", "dense err", "sorted err");
+  std::printf("%td queries and keys, %td heads, Dv = %td, float, tau = %g, %d threads, best of %d\n", keys, heads,
+              p.width, tau, threads, attempts);
+  std::printf("%-22s %10s %10s %7s %10s %10s %7s %10s %10s\n", "", "dense ms", "sorted ms", "ratio", "vjp ms",
+              "sorted ms", "ratio", "dense err", "sorted err");
   for (auto const& c : all) {
     double best[4] = {1e9, 1e9, 1e9, 1e9};
     for (int a = 0; a < attempts; ++a) {
@@ -207,8 +217,8 @@ int main(int argc, char** argv) {
     c.ours(p);
     double const our_error = error();
     std::printf("%-22s %10.1f %10.2f %6.0fx %10.1f %10.2f %6.0fx %10.1e %10.1e%s\n", c.name.c_str(), 1e3 * best[0],
-                1e3 * best[1], best[0] / best[1], 1e3 * best[2], 1e3 * best[3], best[2] / best[3], dense_error, our_error,
-                c.certificate(p).c_str());
+                1e3 * best[1], best[0] / best[1], 1e3 * best[2], 1e3 * best[3], best[2] / best[3], dense_error,
+                our_error, c.certificate(p).c_str());
     std::fflush(stdout);
   }
 }

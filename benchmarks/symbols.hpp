@@ -3,7 +3,8 @@
 //
 // What the C symbols of libattune_bench.so share. Tensors are dense, row-major (B, H, L, D).
 //   attune_<operator>(q, k, v, out, B, H, Hk, Lq, Lk, D, causal, threads, scale, parameters...)            forward
-//   attune_train_<operator>(the same, by_out)            forward and all gradients, causal; attune_gradient() hands them out
+//   attune_train_<operator>(the same, by_out)
+//       forward and all gradients, causal; attune_gradient() hands them out
 #pragma once
 
 #include <type_traits>
@@ -83,12 +84,14 @@ inline dense_gradients<float> last_gradients;
 
 template <class More, class... Policies>
 void train(call<float> const& c, float const* by_out, More const& more, Policies const&... policies) {
-  if (c.causal == 0) throw error("attune_train", "causal", "the value 0", "1: only causal operators are compiled for training");
+  if (c.causal == 0)
+    throw error("attune_train", "causal", "the value 0", "1: only causal operators are compiled for training");
   auto const op = attention(policies..., mask::causal{});
   auto const in = inputs_of<std::remove_const_t<decltype(op)>>(c, more);
   cpu<float> const exec(c.threads);
   auto const rows = forward_and_save(exec, op, in, {.out = c.out});
-  last_gradients = vjp(exec, op, in, rows, {.out = tensor<float const>(by_out, c.out.extents())}, std::move(last_gradients));
+  last_gradients =
+      vjp(exec, op, in, rows, {.out = tensor<float const>(by_out, c.out.extents())}, std::move(last_gradients));
 }
 
 }  // namespace bench
@@ -103,7 +106,8 @@ void train(call<float> const& c, float const* by_out, More const& more, Policies
 /// ATTUNE_BENCH_FORWARD(name, T, ATTUNE_BENCH_PARAMETERS(...), further inputs, policies...)
 #define ATTUNE_BENCH_FORWARD(name, T, parameters, ...) \
   void attune_##name(ATTUNE_BENCH_CALL(T) parameters) { bench::run(ATTUNE_BENCH_DENSE, __VA_ARGS__); }
-/// The same in float, and training. (Not by way of the macro above: the commas of the parameters would part its arguments.)
+/// The same in float, and training. (Not by way of the macro above: the commas of the parameters would part its
+/// arguments.)
 #define ATTUNE_BENCH_OPERATOR(name, parameters, ...)                                                       \
   void attune_##name(ATTUNE_BENCH_CALL(float) parameters) { bench::run(ATTUNE_BENCH_DENSE, __VA_ARGS__); } \
   void attune_train_##name(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {                     \

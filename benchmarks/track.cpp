@@ -194,7 +194,8 @@ void add_all() {
     add("forward/softmax double/full/" + name_of(p),
         [=](benchmark::State& state) { forward_pass<double>(state, softmax_attention(), p); });
   for (problem const& p : decodes)
-    add("decode/softmax/full/" + name_of(p), [=](benchmark::State& state) { decode_step(state, softmax_attention(), p); });
+    add("decode/softmax/full/" + name_of(p),
+        [=](benchmark::State& state) { decode_step(state, softmax_attention(), p); });
 
   add<passes::forward>("off_by_one/causal", some, off_by_one_attention(m));
   add<passes::both>("sink/causal", some, sink_attention(0.5, m));

@@ -26,9 +26,9 @@ int main() {
   tensor Q(q, {batch, heads, queries, width}), K(k, {batch, heads, keys, width}), V(v, {batch, heads, keys, width});
   tensor O(out, {batch, heads, queries, width});
 
-  auto op = attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{});     // dot_product: <q, k> / sqrt(D)
-  forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O});                              // float, fused, SIMD, all cores
-  auto exact = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V});               // dense, every intermediate kept
+  auto op = attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{});  // dot_product: <q, k> / sqrt(D)
+  forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O});                           // float, fused, SIMD, all cores
+  auto exact = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V});            // dense, every intermediate kept
   auto row = forward_row(reference<digits50>{}, op, {.q = Q, .k = K, .v = V}, 0, 2, 7);  // one row with 50 digits
 
   double const fast = std::fabs(O(0, 2, 7, 0) - exact.at(0, 2).out(7, 0));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Exact gradients of an operator with a normalizer of one's own: by every tensor and parameter, checked along a direction.
+// Exact gradients of an operator with a normalizer of one's own: by every tensor and parameter, checked along a
+// direction.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -13,7 +14,8 @@ namespace {
 using namespace attune;
 
 // [snippet: normalizer]
-/// Weights softplus(a - t) / sum softplus(a - t): below the learned threshold t a key fades, above it grows only linearly.
+/// Weights softplus(a - t) / sum softplus(a - t): below the learned threshold t a key fades, above it grows only
+/// linearly.
 struct linear_tail {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.reference = mass_reference::none};
@@ -43,7 +45,8 @@ std::vector<double> numbers(index_t count, double seed) {
 int main() {
   constexpr index_t heads = 2, length = 12, width = 8;
   shape const s{1, heads, length, width};
-  auto const q = numbers(s.size(), 1), k = numbers(s.size(), 2), v = numbers(s.size(), 3), by_out = numbers(s.size(), 4);
+  auto const q = numbers(s.size(), 1), k = numbers(s.size(), 2), v = numbers(s.size(), 3),
+             by_out = numbers(s.size(), 4);
   tensor Q(q, s), K(k, s), V(v, s), DO(by_out, s);
 
   // [snippet: vjp]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// One policy of every kind, written outside the library: each runs on the CPU executor and on the reference, and both agree.
+// One policy of every kind, written outside the library: each runs on the CPU executor and on the reference, and both
+// agree.
 #include <iostream>
 #include <random>
 #include <vector>
@@ -135,18 +136,20 @@ int main() {
     for (float& e : x) e = normal(random);
     return x;
   };
-  auto q = make(width), k = make(width), v = make(width), gq = make(gate_width), gk = make(gate_width), out = make(width);
+  auto q = make(width), k = make(width), v = make(width), gq = make(gate_width), gk = make(gate_width),
+       out = make(width);
   shape const wide{1, heads, length, width}, narrow{1, heads, length, gate_width};
   tensor const Q(q, wide), K(k, wide), V(v, wide), GQ(gq, narrow), GK(gk, narrow), O(out, wide);
 
   std::vector<float> const metric(std::size_t(width), 0.5f);
-  auto const op =
-      attention(kernel::dot_product{} + mine::log_distance{0.5} + mine::l1_distance{tensor(metric, shape{1, 1, 1, width})},
-                mine::root_log{}, mine::tanh_gate{2.0}, mine::sigmoid{}, mine::dilated{} & mask::causal_window{40});
+  auto const op = attention(
+      kernel::dot_product{} + mine::log_distance{0.5} + mine::l1_distance{tensor(metric, shape{1, 1, 1, width})},
+      mine::root_log{}, mine::tanh_gate{2.0}, mine::sigmoid{}, mine::dilated{} & mask::causal_window{40});
   forward(cpu{}, op, {.q = Q, .k = K, .v = V, .gate_q = GQ, .gate_k = GK}, {.out = O});
 
   // [snippet: check]
-  auto const report = testing::check_forward(op, {.heads = 2, .queries = 5, .keys = 75, .width = 24, .gate_width = 8}, 1);
+  auto const report =
+      testing::check_forward(op, {.heads = 2, .queries = 5, .keys = 75, .width = 24, .gate_width = 8}, 1);
   std::cout << report;
   if (!report.passed()) return 1;
   // [/snippet]

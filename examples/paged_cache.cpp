@@ -37,7 +37,8 @@ int main() {
   std::vector<std::int32_t> numbers{7, 2, 11, 4,    // sequence 0: 57 keys
                                     3, 9, -1, -1};  // sequence 1: 20 keys
   std::vector<index_t> lengths{57, 20};
-  auto op = attention(kernel::dot_product{}, length_scale::log_n{}, mask::padding(lengths));  // K: the keys of each sequence
+  auto op =
+      attention(kernel::dot_product{}, length_scale::log_n{}, mask::padding(lengths));  // K: the keys of each sequence
   decode(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, page_table(numbers, batch), {.out = O});
   // [/snippet]
 

@@ -53,7 +53,8 @@ int main() {
   for (std::size_t h = 0; h < heads; ++h) {
     auto const& r = reports[h];
     double error = 0;
-    for (std::size_t d = h * width; d < (h + 1) * width; ++d) error = std::fmax(error, std::fabs(double(out[d] - dense[d])));
+    for (std::size_t d = h * width; d < (h + 1) * width; ++d)
+      error = std::fmax(error, std::fabs(double(out[d] - dense[d])));
     bool const kept = r.discarded <= 1e-6 && error <= 1e-5;
     std::printf("tau %g: %s of %d keys read, %s\n", tau[h],
                 double(r.scored) < 0.1 * tokens ? "less than a tenth"

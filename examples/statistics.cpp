@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the rows and keys of a call look like, without a table of weights: entropy, effective keys, what each key received.
+// What the rows and keys of a call look like, without a table of weights: entropy, effective keys, what each key
+// received.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -28,9 +29,10 @@ int main() {
   auto rows = forward_and_save(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O});
   auto s = statistics(cpu{}, op, {.q = Q, .k = K, .v = V}, rows, {.columns = true, .above = 0.1});
 
-  float spread = s.effective_keys(s.at(0, 1, 50));             // of row 50 of head 1
-  float received = s.columns[std::size_t(s.at_key(0, 1, 7))];  // by key 7 from all queries: what evicts keys from a cache
-  head_statistics<float> head = head_means(s)[1];              // .mass, .ground_weight, .first_key, .entropy, ...
+  float spread = s.effective_keys(s.at(0, 1, 50));  // of row 50 of head 1
+  float received =
+      s.columns[std::size_t(s.at_key(0, 1, 7))];   // by key 7 from all queries: what evicts keys from a cache
+  head_statistics<float> head = head_means(s)[1];  // .mass, .ground_weight, .first_key, .entropy, ...
   // [/snippet]
 
   // [snippet: parts]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A kernel term, a length scale, a gate and a normalizer of one's own, one operator of them: gradients checked, then trained on
-// the CPU executor. No derivative is written anywhere.
+// A kernel term, a length scale, a gate and a normalizer of one's own, one operator of them: gradients checked, then
+// trained on the CPU executor. No derivative is written anywhere.
 //
-// The task is retrieval. Queries are noisy copies of keys in another order, and a hidden operator of the same form says what to
-// make of them. Learned are the projections to q, k and the gate's two sides, and the parameters of all four policies.
+// The task is retrieval. Queries are noisy copies of keys in another order, and a hidden operator of the same form says
+// what to make of them. Learned are the projections to q, k and the gate's two sides, and the parameters of all four
+// policies.
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -236,7 +237,8 @@ int main() {
       for (index_t c = 0; c < width; ++c) Y(b, 0, i, c) = 0.2f * Y(b, 0, i, c) + X(b, 0, (5 * i + 3) % length, c);
   tensor const O(out, rows), DO(by_out, rows);
   forward(cpu{}, hidden.op(),
-          {.q = hidden.q(Y), .k = hidden.k(X), .v = X, .gate_q = hidden.gate_q(Y), .gate_k = hidden.gate_k(X)}, {.out = O});
+          {.q = hidden.q(Y), .k = hidden.k(X), .v = X, .gate_q = hidden.gate_q(Y), .gate_k = hidden.gate_k(X)},
+          {.out = O});
   std::vector<float> const target = out;
 
   double first = 0, loss = 0;
@@ -261,8 +263,9 @@ int main() {
     if (step % 50 == 0) std::printf("step %4d   loss %.5f\n", step, loss);
   }
   for (std::size_t h = 0; h < 2; ++h)
-    std::printf("head %d: rate %.2f, exponent %.2f, strength %.2f, threshold %.2f\n", int(h), double(student.rate.values[h]),
-                double(student.exponent.values[h]), double(student.strength.values[h]), double(student.threshold.values[h]));
+    std::printf("head %d: rate %.2f, exponent %.2f, strength %.2f, threshold %.2f\n", int(h),
+                double(student.rate.values[h]), double(student.exponent.values[h]), double(student.strength.values[h]),
+                double(student.threshold.values[h]));
   bool const learned = loss < first / 10;
   std::printf("trained: %s\n", learned ? "the loss is below a tenth of the first" : "THE LOSS DID NOT FALL");
   return learned ? 0 : 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A verdict on somebody's kernel: here one that divides by sqrt(D + 1), stored as bf16, where no single element looks wrong.
+// A verdict on somebody's kernel: here one that divides by sqrt(D + 1), stored as bf16, where no single element looks
+// wrong.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -15,13 +16,14 @@ using namespace attune;
 
 std::vector<float> numbers(index_t count, double seed) {
   std::vector<float> x;
-  for (index_t i = 0; i < count; ++i) x.push_back(float(2 * std::sin(seed + 1.3 * double(i) + 0.01 * double(i * i % 977))));
+  for (index_t i = 0; i < count; ++i)
+    x.push_back(float(2 * std::sin(seed + 1.3 * double(i) + 0.01 * double(i * i % 977))));
   return x;
 }
 
 /// Stands for the kernel under test.
-std::vector<bfloat16> their_kernel(std::vector<float> const& q, std::vector<float> const& k, std::vector<float> const& v,
-                                   shape const& s, double scale) {
+std::vector<bfloat16> their_kernel(std::vector<float> const& q, std::vector<float> const& k,
+                                   std::vector<float> const& v, shape const& s, double scale) {
   std::vector<float> out(q.size());
   std::vector<bfloat16> stored;
   forward(cpu<float>{1}, attention(kernel::dot_product{scale}, mask::causal{}),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A normalizer of our own, w_j = a_j^2 / sum a^2, forward and backward on a GPU: the struct that the CPU runs, marked ATTUNE_HD.
+// A normalizer of our own, w_j = a_j^2 / sum a^2, forward and backward on a GPU: the struct that the CPU runs, marked
+// ATTUNE_HD.
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 
@@ -30,7 +31,9 @@ int main() {
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return std::puts("no CUDA device: skipped"), 0;
   constexpr index_t heads = 2, length = 100, width = 64;
   thrust::device_vector<float> x(heads * length * width, 0.5f), y(x.size());
-  auto const view = [](auto& v) { return tensor<float>(thrust::raw_pointer_cast(v.data()), {1, heads, length, width}); };
+  auto const view = [](auto& v) {
+    return tensor<float>(thrust::raw_pointer_cast(v.data()), {1, heads, length, width});
+  };
   auto const op = attention(kernel::dot_product{}, squared{}, mask::causal{});
   auto const exec = thrust_on(thrust::device);
   forward(exec, op, {.q = view(x), .k = view(x), .v = view(x)}, {.out = view(y)});

@@ -6,7 +6,8 @@
 
 // What attune cannot be compiled with says so here, in words, before anything else does.
 #if !defined(__GNUC__)  // clang defines it too
-#error "attune: needs g++ (12 or later) or clang (14 or later): vector types and inlining by contract are theirs. See docs/portability.md."
+#error \
+    "attune: needs g++ (12 or later) or clang (14 or later): vector types and inlining by contract are theirs. See docs/portability.md."
 #endif
 #if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
 #error "attune: reports wrong arguments by exceptions. Compile without -fno-exceptions."
@@ -19,7 +20,8 @@
 #error \
     "attune: clang 17 and later take every number that a function returns for finite, and ATTUNE_ALLOW_FAST_MATH cannot undo that. Add -fno-finite-math-only to -ffast-math."
 #endif
-#define ATTUNE_FINITE_MATH_ 1  ///< infinity and NaN are looked for by their bits, and infinity is hidden from the compiler
+#define ATTUNE_FINITE_MATH_ \
+  1  ///< infinity and NaN are looked for by their bits, and infinity is hidden from the compiler
 #else
 #define ATTUNE_FINITE_MATH_ 0
 #endif
@@ -49,28 +51,30 @@
 #define ATTUNE_PROGRAM ATTUNE_NOINLINE
 #endif
 
-/// Before a loop over the accumulators of a task: on a device they are registers only where their numbers are known to the compiler.
+/// Before a loop over the accumulators of a task: on a device they are registers only where their numbers are known to
+/// the compiler.
 #if defined(__CUDA_ARCH__)
 #define ATTUNE_UNROLL _Pragma("unroll")
 #else
 #define ATTUNE_UNROLL
 #endif
 
-/// A function that a device calls in the place of melting it into every kernel that might want it: rarely wanted, long when it is.
+/// A function that a device calls in the place of melting it into every kernel that might want it: rarely wanted, long
+/// when it is.
 #if defined(__CUDACC__)
 #define ATTUNE_DEVICE_CALL __noinline__
 #else
 #define ATTUNE_DEVICE_CALL
 #endif
 
-/// On a device: keeps what follows from the index x in this place; the compiler would compute dozens of addresses ahead of a loop
-/// and run out of registers.
+/// On a device: keeps what follows from the index x in this place; the compiler would compute dozens of addresses ahead
+/// of a loop and run out of registers.
 #if defined(__CUDA_ARCH__)
 #define ATTUNE_KEEP_HERE(x) asm volatile("" : "+l"(x))
 #else
 #define ATTUNE_KEEP_HERE(x) static_cast<void>(x)
 #endif
 
-/// Asks for a line of memory, to be in the second-level cache when it is read. g++ does not count that as an effect and leaves out calls
-/// of functions that do nothing else; the empty statement is one.
+/// Asks for a line of memory, to be in the second-level cache when it is read. g++ does not count that as an effect and
+/// leaves out calls of functions that do nothing else; the empty statement is one.
 #define ATTUNE_PREFETCH(address) (__builtin_prefetch(address, 0, 2), [] { asm volatile(""); }())

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // The hot functions of the CPU executor, for check_hot_loops.py to read in the object code. Nothing here ever runs.
-// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_STREAMS those of decode(), HOT_LOOPS_POINTWISE the pointwise loops,
-// HOT_LOOPS_PREFETCHES a call that asks for rows.
+// HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_STREAMS those of decode(), HOT_LOOPS_POINTWISE the
+// pointwise loops, HOT_LOOPS_PREFETCHES a call that asks for rows.
 #ifdef HOT_LOOPS_POINTWISE
 #include <attune/exec/cpu/mass_gradients.hpp>
 #include <attune/exec/cpu/masses.hpp>
@@ -30,7 +30,8 @@ template void tile_shape<float, tiling<float, arch>::rows, tiling<float, arch>::
 template void tile_shape<double, tiling<double, arch>::rows, tiling<double, arch>::vectors>();
 
 template void contract<float, arch>(float*, float const*, index_t, float const*, index_t, index_t, product_step const&);
-template void contract<double, arch>(double*, double const*, index_t, double const*, index_t, index_t, product_step const&);
+template void contract<double, arch>(double*, double const*, index_t, double const*, index_t, index_t,
+                                     product_step const&);
 template void accumulate<float, arch>(float*, float const*, index_t, float const*, index_t, index_t);
 template void accumulate<double, arch>(double*, double const*, index_t, double const*, index_t, index_t);
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
@@ -46,14 +47,14 @@ template void contract_features<float, arch>(float*, float const*, index_t, inde
                                              rows_ahead const&, product_step const&);
 template void accumulate_features<float, arch>(float*, index_t, index_t, float const*, float const*, index_t, index_t,
                                                rows_ahead const&);
-template void accumulate_features<double, arch>(double*, index_t, index_t, double const*, double const*, index_t, index_t,
-                                                rows_ahead const&);
+template void accumulate_features<double, arch>(double*, index_t, index_t, double const*, double const*, index_t,
+                                                index_t, rows_ahead const&);
 #ifdef __AVX512BF16__
 template void detail::contract_rows_of_pairs<arch, decode_tiling<float, arch>::rows>(float*, float const*, index_t,
                                                                                      bfloat16 const*, index_t, index_t,
                                                                                      rows_ahead const&);
-template void bf16_products::accumulate<float, arch>(float*, index_t, index_t, float const*, bfloat16 const*, index_t, index_t,
-                                                     rows_ahead const&);
+template void bf16_products::accumulate<float, arch>(float*, index_t, index_t, float const*, bfloat16 const*, index_t,
+                                                     index_t, rows_ahead const&);
 #endif
 #endif
 
@@ -72,8 +73,8 @@ template void logit_tile<double, arch, softmax>::logits<false>(double*, index_t,
                                                                logit_tile<double, arch, softmax>::extremes&);
 template void mass_tile<float, arch, softmax>::masses<false>(float*, index_t, index_t, bits);
 template void mass_tile<double, arch, softmax>::masses<false>(double*, index_t, index_t, bits);
-template index_t mass_gradients<float, arch, softmax>::pull_pairs<false>(mass_gradients<float, arch, softmax>::pair_rows const&,
-                                                                         int, index_t, index_t);
+template index_t mass_gradients<float, arch, softmax>::pull_pairs<false>(
+    mass_gradients<float, arch, softmax>::pair_rows const&, int, index_t, index_t);
 template index_t mass_gradients<double, arch, softmax>::pull_pairs<false>(
     mass_gradients<double, arch, softmax>::pair_rows const&, int, index_t, index_t);
 #endif

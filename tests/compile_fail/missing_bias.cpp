@@ -1,4 +1,5 @@
-// expect-error: input \.bias \(1 or batch, 1 or head, 1 or query, key\) is missing: the kernel of this operator adds a given bias
+// expect-error: input \.bias \(1 or batch, 1 or head, 1 or query, key\) is missing: the kernel of this operator adds a
+// given bias
 #include "views.hpp"
 
 auto const op = biased_attention();

@@ -1,4 +1,5 @@
-// expect-error: input \.place \(batch, key head, key, axes\) is missing: the kernel of this operator has a spatial prior
+// expect-error: input \.place \(batch, key head, key, axes\) is missing: the kernel of this operator has a spatial
+// prior
 #include "views.hpp"
 
 auto const op = smca_attention(1);

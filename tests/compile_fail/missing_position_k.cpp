@@ -1,4 +1,5 @@
-// expect-error: input \.position_k \(batch, key head, key, Dp\) is missing: the kernel of this operator compares positions
+// expect-error: input \.position_k \(batch, key head, key, Dp\) is missing: the kernel of this operator compares
+// positions
 #include "views.hpp"
 
 auto const op = tupe_attention();

@@ -4,6 +4,6 @@
 attune::tensor<attune::float16 const> halves;
 attune::tensor<attune::float16> out;
 int main() {
-  forward(attune::cpu<attune::float16>{}, attune::attention(attune::kernel::given_scores{}), {.v = halves, .scores = halves},
-          {.out = out});
+  forward(attune::cpu<attune::float16>{}, attune::attention(attune::kernel::given_scores{}),
+          {.v = halves, .scores = halves}, {.out = out});
 }

@@ -70,7 +70,8 @@ struct listed_one : minimal {
   parameter scale;
   static constexpr auto parameters() { return std::array{listed("scale", &listed_one::scale)}; }
 };
-static_assert(!KernelPolicy<no_role> && !KernelPolicy<other_role> && !KernelPolicy<no_contraction> && !KernelPolicy<no_bind>);
+static_assert(!KernelPolicy<no_role> && !KernelPolicy<other_role> && !KernelPolicy<no_contraction> &&
+              !KernelPolicy<no_bind>);
 static_assert(!KernelPolicy<owner> && !KernelPolicy<unlisted> && KernelPolicy<listed_one>);
 
 }  // namespace kernels
@@ -87,10 +88,9 @@ struct other_role : with_role<policy_role::kernel>, binds_to<bound> {};
 static_assert(ScoreMap<minimal> && !ScoreMap<no_map> && !ScoreMap<other_role>);
 
 template <class K, class M>
-concept Maps = requires(K k, M m) {
-  k | m;
-};
-static_assert(Maps<kernels::minimal, minimal> && !Maps<minimal, kernels::minimal> && !Maps<kernels::minimal, other_role>);
+concept Maps = requires(K k, M m) { k | m; };
+static_assert(Maps<kernels::minimal, minimal> && !Maps<minimal, kernels::minimal> &&
+              !Maps<kernels::minimal, other_role>);
 // What has the role and lacks the rest is refused in words: compile_fail/incomplete_behind_*.cpp.
 
 }  // namespace score_maps
@@ -180,7 +180,7 @@ static_assert(accepted<with_ground, undivided_ground>);  // without a reference 
 
 static_assert(!accepted<kernels::mute, plain> && !accepted<wants_more, plain>);
 static_assert(!accepted<and_lowest<earns>, ground> && !accepted<and_lowest<earns>, constant>);  // declared, but missing
-static_assert(!accepted<with_ground, plain> && !accepted<with_constant, plain>);                // present, but undeclared
+static_assert(!accepted<with_ground, plain> && !accepted<with_constant, plain>);  // present, but undeclared
 static_assert(!accepted<and_lowest<with_ground>, plain> && !accepted<and_lowest<with_constant>, ground>);
 static_assert(!accepted<with_ground, ground> && !accepted<with_constant, constant>);  // lowest_reference missing
 static_assert(!accepted<and_lowest<earns>, plain>);                                   // lowest_reference superfluous
@@ -230,9 +230,7 @@ struct owner : archetype<offers_keys, mask_form::interval> {
 static_assert(!MaskPolicy<no_form> && !MaskPolicy<no_role> && !MaskPolicy<owner>);
 
 template <class A, class B>
-concept Intersect = requires(A a, B b) {
-  a& b;
-};
+concept Intersect = requires(A a, B b) { a & b; };
 static_assert(Intersect<archetype<offers_keys, mask_form::interval>, archetype<offers_next, mask_form::intervals>>);
 static_assert(!Intersect<archetype<offers_keys, mask_form::interval>, no_form>);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The inputs and outputs of an operator have a view where it uses the field, and a stand-in that takes no room elsewhere;
-// executors say what their views are.
+// The inputs and outputs of an operator have a view where it uses the field, and a stand-in that takes no room
+// elsewhere; executors say what their views are.
 #include <type_traits>
 
 #include <attune/attune.hpp>
@@ -13,14 +13,17 @@ using namespace attune;
 namespace {
 
 // Views.
-static_assert(std::is_same_v<cpu<>::view, tensor<float const>> && std::is_same_v<cpu<double>::view, tensor<double const>>);
+static_assert(std::is_same_v<cpu<>::view, tensor<float const>> &&
+              std::is_same_v<cpu<double>::view, tensor<double const>>);
 static_assert(std::is_same_v<cpu<>::value_type, float> && std::is_same_v<cpu<>::arch, xsimd::default_arch>);
 static_assert(std::is_same_v<reference<>::value_type, double> && std::is_same_v<reference<float>::value_type, float>);
 static_assert(std::is_same_v<reference<float>::view, any_tensor>);
-static_assert(std::is_trivially_copyable_v<cpu<>> && std::is_empty_v<reference<>> && cpu{}.threads == 0 && cpu{3}.threads == 3);
+static_assert(std::is_trivially_copyable_v<cpu<>> && std::is_empty_v<reference<>> && cpu{}.threads == 0 &&
+              cpu{3}.threads == 3);
 static_assert(!std::is_convertible_v<int, cpu<>>);
 static_assert(std::is_trivially_copyable_v<tensor<float>> && std::is_convertible_v<tensor<float>, tensor<float const>>);
-static_assert(std::is_convertible_v<tensor<float>, any_tensor> && std::is_convertible_v<tensor<double const>, any_tensor>);
+static_assert(std::is_convertible_v<tensor<float>, any_tensor> &&
+              std::is_convertible_v<tensor<double const>, any_tensor>);
 static_assert(!std::is_constructible_v<tensor<float>, std::vector<float> const&, shape>);
 
 using view = tensor<float const>;

@@ -23,7 +23,8 @@ constexpr bool same(A const&, B const&) {
 
 // Any order.
 constexpr auto op = attention(k, l, g, n, m);
-static_assert(same(op, attention(m, n, g, l, k)) && same(op, attention(n, k, m, l, g)) && same(op, attention(g, m, k, n, l)));
+static_assert(same(op, attention(m, n, g, l, k)) && same(op, attention(n, k, m, l, g)) &&
+              same(op, attention(g, m, k, n, l)));
 static_assert(op.length_scale.gamma.at(0, 0, 0) == 2 && op.gate.beta.at(0, 0, 0) == 0.5 && !op.kernel.scale.is_set());
 static_assert(attention(n, k).normalizer.gamma.at(0, 0, 0) == 2);
 
@@ -42,7 +43,8 @@ constexpr bool uses_only(Op const&, F... used) {
 }
 static_assert(uses_only(plain{}, field::q, field::k, field::v));
 static_assert(uses_only(op, field::q, field::k, field::v, field::gate_q, field::gate_k, field::v0));
-static_assert(uses_only(attention(kernel::given_scores{}, gate::given_softplus{}), field::v, field::scores, field::gates));
+static_assert(uses_only(attention(kernel::given_scores{}, gate::given_softplus{}), field::v, field::scores,
+                        field::gates));
 static_assert(uses_only(attention(kernel::alibi{}, normalizer::valued_sink{}), field::v, field::v0));
 static_assert(uses_only(attention(kernel::given_scores{} + k), field::q, field::k, field::v, field::scores));
 static_assert(std::is_same_v<decltype(op)::contractions, contraction::list<contraction::dot, contraction::gate_dot>>);

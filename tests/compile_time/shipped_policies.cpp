@@ -14,18 +14,18 @@ template <class P>
 inline constexpr int roles = int(KernelPolicy<P>) + int(ScoreMap<P>) + int(LengthScalePolicy<P>) + int(GatePolicy<P>) +
                              int(NormalizerPolicy<P>) + int(MaskPolicy<P>);
 template <class P>
-inline constexpr bool value = std::is_trivially_copyable_v<P>&& std::is_trivially_destructible_v<P>;
+inline constexpr bool value = std::is_trivially_copyable_v<P> && std::is_trivially_destructible_v<P>;
 
 template <class... P>
-inline constexpr bool kernels = ((KernelPolicy<P> && roles<P> == 1 && value<P>)&&...);
+inline constexpr bool kernels = ((KernelPolicy<P> && roles<P> == 1 && value<P>) && ...);
 template <class... P>
-inline constexpr bool length_scales = ((LengthScalePolicy<P> && roles<P> == 1 && value<P>)&&...);
+inline constexpr bool length_scales = ((LengthScalePolicy<P> && roles<P> == 1 && value<P>) && ...);
 template <class... P>
-inline constexpr bool gates = ((GatePolicy<P> && roles<P> == 1 && value<P>)&&...);
+inline constexpr bool gates = ((GatePolicy<P> && roles<P> == 1 && value<P>) && ...);
 template <class... P>
-inline constexpr bool normalizers = ((NormalizerPolicy<P> && roles<P> == 1 && value<P>)&&...);
+inline constexpr bool normalizers = ((NormalizerPolicy<P> && roles<P> == 1 && value<P>) && ...);
 template <class... P>
-inline constexpr bool masks = ((MaskPolicy<P> && roles<P> == 1 && value<P>)&&...);
+inline constexpr bool masks = ((MaskPolicy<P> && roles<P> == 1 && value<P>) && ...);
 
 using dot = kernel::dot_product;
 using sum = decltype(dot{} + kernel::alibi{1});
@@ -37,8 +37,8 @@ static_assert(length_scales<length_scale::none, length_scale::margin, length_sca
 static_assert(gates<gate::none, gate::softplus, gate::given_softplus>);
 static_assert(normalizers<normalizer::softmax, normalizer::off_by_one, normalizer::valued_off_by_one, normalizer::sink,
                           normalizer::valued_sink, normalizer::grounded>);
-static_assert(masks<mask::none, mask::causal, mask::causal_window, mask::window, mask::prefix, mask::sink_window, mask::padding,
-                    mask::documents, mask::block_sparse, mask::runtime>);
+static_assert(masks<mask::none, mask::causal, mask::causal_window, mask::window, mask::prefix, mask::sink_window,
+                    mask::padding, mask::documents, mask::block_sparse, mask::runtime>);
 
 constexpr auto rule = [](mask_row const&, index_t j) { return j > 2; };
 static_assert(masks<decltype(mask::predicate(rule)), decltype(mask::causal{} & mask::window{3}),
@@ -49,8 +49,8 @@ static_assert(roles<int> == 0 && roles<parameter> == 0 && roles<key_interval> ==
 
 // Traits: who has a ground, a constant mass, a value for it.
 constexpr bool has(normalizer_traits t, bool ground_mass, bool constant_mass, bool ground_value) {
-  return t.divided_by == divisor::sum && t.reference == mass_reference::running_maximum && t.ground_mass == ground_mass &&
-         t.constant_mass == constant_mass && t.ground_value == ground_value;
+  return t.divided_by == divisor::sum && t.reference == mass_reference::running_maximum &&
+         t.ground_mass == ground_mass && t.constant_mass == constant_mass && t.ground_value == ground_value;
 }
 static_assert(has(normalizer::softmax::traits, false, false, false));
 static_assert(has(normalizer::off_by_one::traits, false, true, false));

@@ -42,7 +42,8 @@ static_assert(thread_executor<minimal> && thread_executor<standard> && thread_ex
 static_assert(thread_executor<serial> && thread_executor<thread_pool> && thread_executor<thread_executor_ref>);
 static_assert(!thread_executor<minimal const>);  // its members are not const
 static_assert(!thread_executor<no_concurrency> && !thread_executor<text_concurrency>);
-static_assert(!thread_executor<no_run> && !thread_executor<run_without_number> && !thread_executor<run_of_plain_function>);
+static_assert(!thread_executor<no_run> && !thread_executor<run_without_number> &&
+              !thread_executor<run_of_plain_function>);
 
 static_assert(detail::stateless<serial> && detail::stateless<minimal> && !detail::stateless<with_state>);
 static_assert(sizeof(thread_executor_ref) == 2 * sizeof(void*) && std::is_trivially_copyable_v<thread_executor_ref>);

@@ -16,8 +16,8 @@ TEST_CASE("cuda: a mixture") {
 }
 TEST_CASE("cuda: a projection and its moving average") {
   check_parity_of<float, true>([](auto& learned) {
-    parameter const alpha =
-        projection{.x = learned.numbers(4, 37, 3), .weight = learned.numbers(4, 1, 3), .activation = activation::sigmoid};
+    parameter const alpha = projection{
+        .x = learned.numbers(4, 37, 3), .weight = learned.numbers(4, 1, 3), .activation = activation::sigmoid};
     return affine_scaled_attention(alpha, parameter::moving_average(alpha, 0.4, 0.9), visible());
   });
 }

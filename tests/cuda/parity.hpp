@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// An operator on a CUDA device against the same row program in double on the host. Needs CCCL and doctest alone, so that a machine
-// with a GPU needs no more.
+// An operator on a CUDA device against the same row program in double on the host. Needs CCCL and doctest alone, so
+// that a machine with a GPU needs no more.
 #pragma once
 
 #include <cmath>
@@ -62,7 +62,8 @@ struct drawn {
       std::vector<double> x(std::size_t(e.size()));
       for (std::size_t at = 0; at < x.size(); ++at) {
         bool const seen = !of_keys || index_t(at) / e.feature % e.position < n.keys - n.unseen;
-        x[at] = seen ? double(float(least + 1 + std::sin(seed + 1.7 * double(at)))) : std::numeric_limits<double>::quiet_NaN();
+        x[at] = seen ? double(float(least + 1 + std::sin(seed + 1.7 * double(at))))
+                     : std::numeric_limits<double>::quiet_NaN();
       }
       seed += 1;
       return x;
@@ -71,8 +72,9 @@ struct drawn {
       bool const positive =
           field(f) == field::spread || field(f) == field::bias;  // a divisor; a prior, of which GOAT takes the log
       host[f] = draw(extents_of(field(f), n), side_of(field(f)) == input_side::key, positive ? 0.5 : -1);
-      device[f] = std::vector<T>(host[f].begin(),
-                                 host[f].end());  // converted here: on the device that is a kernel for each pair of types
+      device[f] =
+          std::vector<T>(host[f].begin(),
+                         host[f].end());  // converted here: on the device that is a kernel for each pair of types
     }
     by_out = draw({n.batch, n.heads, n.queries, n.value_width}, false, -1);
     device_by_out = std::vector<T>(by_out.begin(), by_out.end());
@@ -90,7 +92,8 @@ struct drawn {
   }
 };
 
-/// The largest error of a result, relative to the largest number expected; infinity where one has a NaN that the other has not.
+/// The largest error of a result, relative to the largest number expected; infinity where one has a NaN that the other
+/// has not.
 template <class Got>
 double worst_error(Got const& got, std::vector<double> const& expected) {
   double most = 0, error = 0;
@@ -108,8 +111,8 @@ double worst_error(Got const& got, std::vector<double> const& expected) {
 template <class Vector>
 class tables {
   using number = typename Vector::value_type;
-  using choices =
-      std::conditional_t<std::is_same_v<Vector, std::vector<number>>, std::vector<index_t>, thrust::device_vector<index_t>>;
+  using choices = std::conditional_t<std::is_same_v<Vector, std::vector<number>>, std::vector<index_t>,
+                                     thrust::device_vector<index_t>>;
 
  public:
   /// (1, heads, rows, columns)
@@ -132,7 +135,8 @@ class tables {
   choices choices_;
 };
 
-/// Forward in T, and vjp if `Gradients`, of make(tables). Memory is NaN before it is written; a mask hides the keys that are NaN.
+/// Forward in T, and vjp if `Gradients`, of make(tables). Memory is NaN before it is written; a mask hides the keys
+/// that are NaN.
 template <class T, bool Gradients, class Make>
 void check_parity_of(Make const& make) {
   if (!has_device()) return;
@@ -153,7 +157,8 @@ void check_parity_of(Make const& make) {
   if constexpr (Gradients) {
     auto const got = vjp(exec, op, d.template on_device<op_type>(),
                          {.out = tensor<T const>(thrust::raw_pointer_cast(d.device_by_out.data()), d.out())});
-    auto const right = vjp(exact, same, d.template on_host<op_type>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
+    auto const right =
+        vjp(exact, same, d.template on_host<op_type>(), {.out = tensor<double const>(d.by_out.data(), d.out())});
     for (int f = 0; f < int(field_count); ++f)
       CHECK_MESSAGE(worst_error(got.of(field(f)).values, right.of(field(f)).values) <= 20 * tolerance,
                     std::string(name_of(field(f))));

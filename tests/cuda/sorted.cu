@@ -8,7 +8,8 @@
 
 namespace attune::cuda_test {
 
-/// The operator on the device and on the host, both in double: heads with orders of their own over values that they share.
+/// The operator on the device and on the host, both in double: heads with orders of their own over values that they
+/// share.
 template <class Op>
 void check_sorted(Op const& op) {
   if (!has_device()) return;
@@ -23,10 +24,10 @@ void check_sorted(Op const& op) {
   thrust::device_vector<double> const there_q = q, there_k = k, there_v = v;
   thrust::device_vector<double> out(expected.size(), std::numeric_limits<double>::quiet_NaN());
   auto const at = [](auto& x) { return thrust::raw_pointer_cast(x.data()); };
-  sorted::forward(
-      thrust_on<double>(thrust::host), op,
-      {tensor<double const>(q.data(), queries), tensor<double const>(k.data(), keys), tensor<double const>(v.data(), values)},
-      {tensor<double>(expected.data(), outputs), {}});
+  sorted::forward(thrust_on<double>(thrust::host), op,
+                  {tensor<double const>(q.data(), queries), tensor<double const>(k.data(), keys),
+                   tensor<double const>(v.data(), values)},
+                  {tensor<double>(expected.data(), outputs), {}});
   sorted::forward(thrust_on<double>(thrust::device), op,
                   {tensor<double const>(at(there_q), queries), tensor<double const>(at(there_k), keys),
                    tensor<double const>(at(there_v), values)},
@@ -41,7 +42,8 @@ void check_gradient() {
   constexpr index_t n = 300;
   shape const s{1, 1, n, 1};
   std::vector<double> x(n), y(n), expected(n);
-  for (index_t i = 0; i < n; ++i) x[std::size_t(i)] = std::sin(1.3 * double(i)), y[std::size_t(i)] = std::cos(double(i));
+  for (index_t i = 0; i < n; ++i)
+    x[std::size_t(i)] = std::sin(1.3 * double(i)), y[std::size_t(i)] = std::cos(double(i));
   thrust::device_vector<double> const there_x = x, there_y = y;
   thrust::device_vector<double> d(n);
   auto const of = [&](auto const& exec, double const* q, double const* k, double* to) {
@@ -49,8 +51,8 @@ void check_gradient() {
     sorted::vjp(exec, sorted::laplacian{0.5}, {a, b, a}, {b, {}}, {.sort_k = tensor<double>(to, s)});
   };
   of(thrust_on<double>(thrust::host), x.data(), y.data(), expected.data());
-  of(thrust_on<double>(thrust::device), thrust::raw_pointer_cast(there_x.data()), thrust::raw_pointer_cast(there_y.data()),
-     thrust::raw_pointer_cast(d.data()));
+  of(thrust_on<double>(thrust::device), thrust::raw_pointer_cast(there_x.data()),
+     thrust::raw_pointer_cast(there_y.data()), thrust::raw_pointer_cast(d.data()));
   std::vector<double> const got(d.begin(), d.end());
   CHECK(worst_error(got, expected) <= 1e-11);
 }

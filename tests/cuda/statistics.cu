@@ -14,7 +14,8 @@ void check_statistics(Op const& op) {
   };
   std::vector<double> here(std::size_t(d.out().size()));
   thrust::device_vector<double> there(here.size());
-  auto const right = of(thrust_on<double>(thrust::host), d.template on_host<Op>(), tensor<double>(here.data(), d.out()));
+  auto const right =
+      of(thrust_on<double>(thrust::host), d.template on_host<Op>(), tensor<double>(here.data(), d.out()));
   auto const got = of(thrust_on<double>(thrust::device), d.template on_device<Op>(),
                       tensor<double>(thrust::raw_pointer_cast(there.data()), d.out()));
   CHECK(worst_error(got.mean_logit, right.mean_logit) <= 1e-12);

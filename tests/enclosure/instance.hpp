@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The operators of tests/instances on intervals: `add(registry, policies...)` puts correctly rounded results in the place of the
-// reference in 50 digits, whose results have to lie in enclosures of fewer digits, and holds the CPU, or what a program put in its place
-// (tests/thrust), to its error bounds. The sources that tests/CMakeLists.txt generates compile with this header where
-// ATTUNE_INSTANCES_ENCLOSURE is defined.
+// The operators of tests/instances on intervals: `add(registry, policies...)` puts correctly rounded results in the
+// place of the reference in 50 digits, whose results have to lie in enclosures of fewer digits, and holds the CPU, or
+// what a program put in its place (tests/thrust), to its error bounds. The sources that tests/CMakeLists.txt generates
+// compile with this header where ATTUNE_INSTANCES_ENCLOSURE is defined.
 #pragma once
 
 #include <cstdio>
@@ -56,14 +56,16 @@ inline void require_inside(interval const& x, digits const& number, std::string 
   testing::working_precision const exact(512);
   interval const slack = scalar<interval>::abs(n) * interval(1e-47) + interval(1e-300);
   if (n.is_nan() || (n.is_finite() ? !(x <= n + slack).may_hold || !(n - slack <= x).may_hold : !(x == n).may_hold))
-    throw std::runtime_error(what + ": 50 digits, " + std::to_string(double(n)) + ", lie outside the enclosure around " +
-                             std::to_string(double(x)));
+    throw std::runtime_error(what + ": 50 digits, " + std::to_string(double(n)) +
+                             ", lie outside the enclosure around " + std::to_string(double(x)));
 }
-/// Throws unless both ends of an enclosure round to the same number. Some expectations are exactly half-way before they are rounded
-/// (weights k / 10 times multiples of 10), which no interval proves: there 1,000 bits have to agree with it.
+/// Throws unless both ends of an enclosure round to the same number. Some expectations are exactly half-way before they
+/// are rounded (weights k / 10 times multiples of 10), which no interval proves: there 1,000 bits have to agree with
+/// it.
 inline double decided(enclosed_number const& x, std::string const& what) {
   if (!x.decided && !x.half_way)
-    throw std::runtime_error(what + " is not decided: between " + std::to_string(x.lower) + " and " + std::to_string(x.upper));
+    throw std::runtime_error(what + " is not decided: between " + std::to_string(x.lower) + " and " +
+                             std::to_string(x.upper));
   return x.rounded;
 }
 inline std::vector<double> decided(std::vector<enclosed_number> const& list, std::string const& what) {
@@ -116,18 +118,19 @@ result run_enclosed(Op const& op, problem const& p) {
       r.scores.data.push_back(seen ? double(head.scores.data()[n]) : 0);
       r.logits.data.push_back(seen ? double(head.logits.data()[n]) : 0);
     }
-  r.row_sum = rows(1, decided(testing::enclosed_by({},
-                                                   [&] {
-                                                     std::vector<interval> sums;
-                                                     for (auto const& head : forward(reference<interval>{}, op, in).heads)
-                                                       for (index_t i = 0; i < s.queries; ++i) {
-                                                         interval sum;
-                                                         for (index_t j = 0; j < s.keys; ++j) sum = sum + head.weights(i, j);
-                                                         sums.push_back(sum);
-                                                       }
-                                                     return sums;
-                                                   }),
-                              "row sum"));
+  r.row_sum =
+      rows(1, decided(testing::enclosed_by({},
+                                           [&] {
+                                             std::vector<interval> sums;
+                                             for (auto const& head : forward(reference<interval>{}, op, in).heads)
+                                               for (index_t i = 0; i < s.queries; ++i) {
+                                                 interval sum;
+                                                 for (index_t j = 0; j < s.keys; ++j) sum = sum + head.weights(i, j);
+                                                 sums.push_back(sum);
+                                               }
+                                             return sums;
+                                           }),
+                      "row sum"));
   r.average = average_of<double>(op);
   if (!r.average.empty())
     r.average.data = decided(testing::enclosed_by({},
@@ -235,8 +238,8 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
   if (found == to.end()) throw std::logic_error("tests/enclosure: " + name + " is not in the registry");
   entry& e = found->second;
   auto const make = [=](parameter_source const& from, mask::runtime const& mask) {
-    return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from), post.make(from)...,
-                     mask);
+    return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from),
+                     post.make(from)..., mask);
   };
   e.run = [make, other = e.run](problem const& p, backend on, options const& o) {
     if (!o.cuts.empty() || on == backend::reference_double) return other(p, on, o);

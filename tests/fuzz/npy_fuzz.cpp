@@ -5,7 +5,8 @@
 #include <attune/io/npy.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) {
-  for (auto words : {std::optional<attune::io::element_type>{}, std::optional(attune::io::element_type::bfloat16)}) try {
+  for (auto words : {std::optional<attune::io::element_type>{}, std::optional(attune::io::element_type::bfloat16)})
+    try {
       attune::io::array const x = attune::io::read_npy({data, size}, "memory", {.words = words});
       if (attune::io::is_floating(x.type)) (void)attune::io::numbers<float>(x);
       (void)attune::io::tensor_shape(x);

@@ -21,8 +21,9 @@ array filled(std::vector<index> shape, double value) {
   return {std::move(shape), std::vector<double>(size, value)};
 }
 
-/// The same weights, applied to the identity instead of v and without gates of values and outputs: row i of the output is row i
-/// of the weights, exactly, because each entry is one weight times 1 plus zeros. For executors that never form the weights.
+/// The same weights, applied to the identity instead of v and without gates of values and outputs: row i of the output
+/// is row i of the weights, exactly, because each entry is one weight times 1 plus zeros. For executors that never form
+/// the weights.
 array weights_by_identity(instances::entry const& ungated, problem p, backend executor) {
   index const heads = p.tensors.at("v").shape.at(1), keys = p.tensors.at("v").shape.at(2);
   array identity = filled({1, heads, keys, keys}, 0);
@@ -101,7 +102,8 @@ std::optional<array> output(std::string const& name, attention_run const& run) {
 }
 
 /// All gradients that a case lists.
-void check_gradients(golden_case const& c, instances::entry const& entry, problem const& p, backend executor, checker& checks) {
+void check_gradients(golden_case const& c, instances::entry const& entry, problem const& p, backend executor,
+                     checker& checks) {
   if (c.grads.empty()) return;
   auto const& cotangent = c.inputs.at("do");
   auto const got = entry.vjp(p, executor, {with_axes(cotangent.shape, cotangent.data, 4), {}, {}}, {});
@@ -112,7 +114,8 @@ void check_gradients(golden_case const& c, instances::entry const& entry, proble
   }
 }
 
-/// S of README.md section 2, from the executor whose results have to be exact: one that is wrong cannot loosen its own bounds.
+/// S of README.md section 2, from the executor whose results have to be exact: one that is wrong cannot loosen its own
+/// bounds.
 double exact_logit_magnitude(golden_case const& c, instances::entry const& entry, problem const& p) {
   auto logits = entry.run(p, backend::reference_50, {}).logits.data;
   if (text_param(c, "normalizer") == "sliced_relu")

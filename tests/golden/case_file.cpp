@@ -25,7 +25,8 @@ struct place {
     auto const field = path.empty() ? key : path + "." + key;
     if (!object.contains(key)) fail(field, "missing");
     json const& value = object.at(key);
-    if (value.type() != type) fail(field, std::string("expected ") + json(type).type_name() + ", found " + value.type_name());
+    if (value.type() != type)
+      fail(field, std::string("expected ") + json(type).type_name() + ", found " + value.type_name());
     return value;
   }
 };
@@ -46,7 +47,8 @@ tensor read_tensor(place const& at, std::string const& field, json const& value)
   for (json const& entry : data) {
     auto const x = number(entry);
     if (!x)
-      at.fail(field + ".data[" + std::to_string(result.data.size()) + "]", entry.dump() + " is not a number, inf, -inf or nan");
+      at.fail(field + ".data[" + std::to_string(result.data.size()) + "]",
+              entry.dump() + " is not a number, inf, -inf or nan");
     result.data.push_back(*x);
   }
   return result;
@@ -70,7 +72,8 @@ void read_gradients(place const& at, json const& object, golden_case& c) {
     auto const expected = c.expected.find(gradient);
     if (expected == c.expected.end()) at.fail("expected." + gradient, "missing, but listed in grads");
     auto const input = c.inputs.find(gradient.substr(2));
-    if (input == c.inputs.end()) at.fail("inputs." + gradient.substr(2), "missing, but " + gradient + " is listed in grads");
+    if (input == c.inputs.end())
+      at.fail("inputs." + gradient.substr(2), "missing, but " + gradient + " is listed in grads");
     if (input->second.shape != expected->second.shape) at.fail("expected." + gradient, "not shaped like its input");
     auto const scale = number(at.get(object, "", "grad_scale", json::value_t::object).value(gradient, json()));
     if (!scale || !(*scale >= 0)) at.fail("grad_scale." + gradient, "missing or not a number >= 0");
@@ -162,7 +165,8 @@ std::optional<double> numeric_param(golden_case const& c, std::string const& key
 
 std::optional<std::string> text_param(golden_case const& c, std::string const& key) {
   if (!c.params.contains(key)) return std::nullopt;
-  if (!c.params.at(key).is_string()) place{c.file, c.name}.fail("params." + key, c.params.at(key).dump() + " is not a string");
+  if (!c.params.at(key).is_string())
+    place{c.file, c.name}.fail("params." + key, c.params.at(key).dump() + " is not a string");
   return c.params.at(key).get<std::string>();
 }
 

@@ -44,7 +44,8 @@ class bad_file : public std::runtime_error {
 /// Reads one file.
 std::vector<golden_case> load_file(std::filesystem::path const& path);
 
-/// Reads every *.json file of a directory in alphabetical order (or one file, if `path` is one). Case names must be unique.
+/// Reads every *.json file of a directory in alphabetical order (or one file, if `path` is one). Case names must be
+/// unique.
 std::vector<golden_case> load(std::filesystem::path const& path);
 
 /// True for the hand-written conventions of edge.json, which section 2 of the README treats differently.

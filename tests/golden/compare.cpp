@@ -51,8 +51,8 @@ std::string describe(difference const& d, std::vector<index> const& shape) {
     where = std::to_string(*extent > 0 ? rest % *extent : 0) + (where.empty() ? "" : ",") + where;
     if (*extent > 0) rest /= *extent;
   }
-  return "[" + where + "] got " + print(d.got, "%.17g") + ", expected " + print(d.expected, "%.17g") + ", error / tolerance " +
-         print(d.ratio, "%.3g");
+  return "[" + where + "] got " + print(d.got, "%.17g") + ", expected " + print(d.expected, "%.17g") +
+         ", error / tolerance " + print(d.ratio, "%.3g");
 }
 
 }  // namespace attune::golden

@@ -132,10 +132,11 @@ results implicit_kernel(reader<T> const& in) {
   auto const q = in("q"), k = in("k");
   analysis::points<T> const keys(k, in.width("k"));
   auto const f = analysis::factors_of(q, keys);
-  return {{"softmax", plain(analysis::softmax(analysis::dot_scores(q, keys, analysis::rbf_bandwidth(T(1), keys.width()))))},
-          {"rbf_factor", plain(f.similarity)},
-          {"magnitude_factor", plain(f.magnitude)},
-          {"product_normalized", plain(analysis::product_of_experts(f.similarity, f.magnitude))}};
+  return {
+      {"softmax", plain(analysis::softmax(analysis::dot_scores(q, keys, analysis::rbf_bandwidth(T(1), keys.width()))))},
+      {"rbf_factor", plain(f.similarity)},
+      {"magnitude_factor", plain(f.magnitude)},
+      {"product_normalized", plain(analysis::product_of_experts(f.similarity, f.magnitude))}};
 }
 
 template <class T>

@@ -15,23 +15,24 @@ struct expected_form {
 };
 
 std::map<std::string, expected_form> const& forms() {
-  static std::map<std::string, expected_form> const known{{"entropy", {{"w"}, {}, {}}},
-                                                          {"jacobian_softmax", {{"l", "T"}, {}, {}}},
-                                                          {"jacobian_general", {{"l", "T"}, {}, {"F", "c"}}},
-                                                          {"cor1_bounds", {{"q", "k", "T"}, {}, {}}},
-                                                          {"distance_theorem1", {{"alpha", "x"}, {}, {"N"}}},
-                                                          {"geometric_theorem2", {{"alpha", "x", "M", "delta"}, {"r"}, {"N"}}},
-                                                          {"finite_difference_jacobian", {{"l", "dl", "T", "eps"}, {}, {}}},
-                                                          {"ks_two_sample", {{"a", "b"}, {}, {"alpha"}}},
-                                                          {"grad_norm_stats", {{"g"}, {}, {"k"}}},
-                                                          {"maxent", {{"z", "q", "T"}, {}, {}}},
-                                                          {"rbf_identity", {{"q", "k", "T", "c"}, {}, {}}},
-                                                          {"implicit_kernel", {{"q", "k"}, {}, {}}},
-                                                          {"grouping_stability", {{"q", "kh", "kg", "T"}, {}, {}}},
-                                                          {"product_of_experts", {{"s_dot", "s_rbf"}, {}, {}}},
-                                                          {"length_scaling_law", {{"gap", "ss", "alpha"}, {}, {"K"}}},
-                                                          {"head_coverage", {{"p"}, {}, {"H", "target"}}},
-                                                          {"primitives", {{"x"}, {}, {}}}};
+  static std::map<std::string, expected_form> const known{
+      {"entropy", {{"w"}, {}, {}}},
+      {"jacobian_softmax", {{"l", "T"}, {}, {}}},
+      {"jacobian_general", {{"l", "T"}, {}, {"F", "c"}}},
+      {"cor1_bounds", {{"q", "k", "T"}, {}, {}}},
+      {"distance_theorem1", {{"alpha", "x"}, {}, {"N"}}},
+      {"geometric_theorem2", {{"alpha", "x", "M", "delta"}, {"r"}, {"N"}}},
+      {"finite_difference_jacobian", {{"l", "dl", "T", "eps"}, {}, {}}},
+      {"ks_two_sample", {{"a", "b"}, {}, {"alpha"}}},
+      {"grad_norm_stats", {{"g"}, {}, {"k"}}},
+      {"maxent", {{"z", "q", "T"}, {}, {}}},
+      {"rbf_identity", {{"q", "k", "T", "c"}, {}, {}}},
+      {"implicit_kernel", {{"q", "k"}, {}, {}}},
+      {"grouping_stability", {{"q", "kh", "kg", "T"}, {}, {}}},
+      {"product_of_experts", {{"s_dot", "s_rbf"}, {}, {}}},
+      {"length_scaling_law", {{"gap", "ss", "alpha"}, {}, {"K"}}},
+      {"head_coverage", {{"p"}, {}, {"H", "target"}}},
+      {"primitives", {{"x"}, {}, {}}}};
   return known;
 }
 

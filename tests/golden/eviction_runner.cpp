@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// evict_geometric, density_compression and the sorted sliced_relu (cases/README.md, section 8), in the scalar of each executor.
+// evict_geometric, density_compression and the sorted sliced_relu (cases/README.md, section 8), in the scalar of each
+// executor.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -38,8 +39,9 @@ results evict(golden_case const& c) {
     sinks = eviction::zone<T>{T(ends.at(0)), T(ends.at(1))};
   }
   auto const kept = eviction::keep_in_range(all(keys), range, sinks);
-  return {
-      {"lo", {static_cast<double>(range.from)}}, {"hi", {static_cast<double>(range.to)}}, {"keep", {kept.begin(), kept.end()}}};
+  return {{"lo", {static_cast<double>(range.from)}},
+          {"hi", {static_cast<double>(range.to)}},
+          {"keep", {kept.begin(), kept.end()}}};
 }
 
 /// Attention of one query with scores ln multiplicity - (q - k)^2 / tau, the plain way.
@@ -65,13 +67,13 @@ results compress(golden_case const& c) {
   auto const keys = reader<T>(c)("ks"), values = reader<T>(c)("v"), multiplicity = reader<T>(c)("mult");
   T const q = reader<T>(c)("qs").at(0), tau = reader<T>(c)("tau").at(0);
   auto const few = eviction::compress(all(keys), all(values), T(needed(c, "h")), T(needed(c, "k0")), all(multiplicity));
-  return {
-      {"rep_keys", plain(few.keys)},
-      {"rep_values", plain(few.values)},
-      {"rep_mult", plain(few.multiplicity)},
-      {"o_exact", attend(q, tau, keys, values, multiplicity)},
-      {"o_compressed_with_multiplicity", attend(q, tau, few.keys, few.values, few.multiplicity)},
-      {"o_compressed_printed_no_multiplicity", attend(q, tau, few.keys, few.values, std::vector<T>(few.keys.size(), T(1)))}};
+  return {{"rep_keys", plain(few.keys)},
+          {"rep_values", plain(few.values)},
+          {"rep_mult", plain(few.multiplicity)},
+          {"o_exact", attend(q, tau, keys, values, multiplicity)},
+          {"o_compressed_with_multiplicity", attend(q, tau, few.keys, few.values, few.multiplicity)},
+          {"o_compressed_printed_no_multiplicity",
+           attend(q, tau, few.keys, few.values, std::vector<T>(few.keys.size(), T(1)))}};
 }
 
 /// The outputs are the library's. It has no prefix sums about 0, which cancel: those are formed here.

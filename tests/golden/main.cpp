@@ -48,8 +48,8 @@ std::vector<instances::backend> executors_of(arguments const& a) {
 }
 
 /// A name that matches nothing is a typing error, not an empty success.
-void check_names(std::vector<golden::golden_case> const& cases, std::vector<std::string> const& names, char const* option,
-                 std::string golden::golden_case::*field) {
+void check_names(std::vector<golden::golden_case> const& cases, std::vector<std::string> const& names,
+                 char const* option, std::string golden::golden_case::* field) {
   for (auto const& name : names)
     if (std::none_of(cases.begin(), cases.end(), [&](auto const& c) { return c.*field == name; }))
       throw golden::bad_file(std::string(option) + " " + name + ": no such case");

@@ -8,7 +8,9 @@ namespace attune::golden {
 
 std::vector<stage> const& scores() {
   static std::vector<stage> const table{
-      {"dot", "dot", {{"q", "q", layout::sequence}, {"k", "k", layout::sequence}, {"scale", "scale", layout::per_row, false}}},
+      {"dot",
+       "dot",
+       {{"q", "q", layout::sequence}, {"k", "k", layout::sequence}, {"scale", "scale", layout::per_row, false}}},
       {"given", "given", {{"s", "scores", layout::pairs}}},
       {"alibi",
        "dot+alibi",
@@ -17,7 +19,9 @@ std::vector<stage> const& scores() {
         {"scale", "scale", layout::per_row, false},
         {"slope", "slope", layout::per_row}}},
       {"rbf", "rbf", {{"q", "q", layout::sequence}, {"k", "k", layout::sequence}, {"tau", "tau", layout::per_row}}},
-      {"l2", "l2", {{"q", "q", layout::sequence}, {"k", "k", layout::sequence}, {"scale", "scale", layout::per_row, false}}},
+      {"l2",
+       "l2",
+       {{"q", "q", layout::sequence}, {"k", "k", layout::sequence}, {"scale", "scale", layout::per_row, false}}},
       {"scaled_rbf",
        "scaled_rbf",
        {{"q", "q", layout::sequence}, {"k", "k", layout::sequence}, {"gamma_rbf", "rbf_gamma", layout::per_row}}},
@@ -140,7 +144,8 @@ std::vector<stage> const& normalizers() {
                                       {"rho", "momentum", layout::per_row, false}};
     std::string_view const names[2][2][3] = {
         {{"affine_visible_sigmoid_given", "affine_visible_sigmoid_update_stop", "affine_visible_sigmoid_update_grad"},
-         {"affine_visible_clipping_given", "affine_visible_clipping_update_stop", "affine_visible_clipping_update_grad"}},
+         {"affine_visible_clipping_given", "affine_visible_clipping_update_stop",
+          "affine_visible_clipping_update_grad"}},
         {{"affine_total_sigmoid_given", "affine_total_sigmoid_update_stop", "affine_total_sigmoid_update_grad"},
          {"affine_total_clipping_given", "affine_total_clipping_update_stop", "affine_total_clipping_update_grad"}}};
     std::string_view const counts[] = {"visible", "total"}, activations[] = {"sigmoid", "linear_clipping"},
@@ -148,8 +153,11 @@ std::vector<stage> const& normalizers() {
     for (std::size_t n = 0; n < std::size(counts); ++n)
       for (std::size_t f = 0; f < std::size(activations); ++f)
         for (std::size_t a = 0; a < std::size(averages); ++a)
-          all.push_back(
-              {"affine", names[n][f][a], affine, "", {{"N", counts[n]}, {"phi", activations[f]}, {"ema", averages[a]}}});
+          all.push_back({"affine",
+                         names[n][f][a],
+                         affine,
+                         "",
+                         {{"N", counts[n]}, {"phi", activations[f]}, {"ema", averages[a]}}});
     return all;
   }();
   return table;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The tables that translate the vocabulary of the golden cases into the names of the operator registry. A new operator is
-// a new line in mapping.cpp; nothing else of the golden program knows an operator by name (merge_states excepted).
+// The tables that translate the vocabulary of the golden cases into the names of the operator registry. A new operator
+// is a new line in mapping.cpp; nothing else of the golden program knows an operator by name (merge_states excepted).
 #pragma once
 
 #include <string_view>
@@ -22,8 +22,8 @@ enum class layout {
   table      ///< a table: [columns], [rows, columns]  ->  (1, 1, rows, columns)
 };
 
-/// One input or parameter of a case and the tensor, parameter or table of the registry that it becomes. Its gradient comes back
-/// under the registry's name.
+/// One input or parameter of a case and the tensor, parameter or table of the registry that it becomes. Its gradient
+/// comes back under the registry's name.
 struct binding {
   std::string_view source;  ///< looked up among the inputs, then among the params
   std::string_view target;
@@ -37,7 +37,8 @@ struct stage {
   std::string_view registry;
   std::vector<binding> reads;
   std::string_view length = {};  ///< normalizers that contain a length scale: its registry name
-  std::vector<std::pair<std::string_view, std::string_view>> when = {};  ///< parameters of the case that must have these values
+  std::vector<std::pair<std::string_view, std::string_view>> when =
+      {};  ///< parameters of the case that must have these values
 };
 
 /// The pipeline of the operators whose cases do not spell it out in params.normalizer.

@@ -50,8 +50,8 @@ merge_case read(golden_case const& c) {
   return m;
 }
 
-/// The state of a ground operator, rebuilt from what it gives for v0 = 0: lse = m + ln z, w0 = shortfall / z, out = acc / z
-/// with z = sumexp + shortfall.
+/// The state of a ground operator, rebuilt from what it gives for v0 = 0: lse = m + ln z, w0 = shortfall / z, out = acc
+/// / z with z = sumexp + shortfall.
 struct ground_state {
   double m, sumexp, shortfall;
   std::vector<double> acc;
@@ -70,7 +70,8 @@ ground_state rebuild(result const& r, double const* first, double const* last, d
 
 void append(std::vector<double>& to, std::vector<double> const& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-results run_parts(merge_case const& m, instances::entry const& plain, instances::entry const& ground, backend executor) {
+results run_parts(merge_case const& m, instances::entry const& plain, instances::entry const& ground,
+                  backend executor) {
   results got;
   std::vector<index> ends = m.cuts;
   ends.push_back(m.keys());

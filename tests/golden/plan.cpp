@@ -21,7 +21,8 @@ struct pipeline {
   /// Everything the pipeline reads, in order.
   std::vector<binding> reads() const {
     std::vector<binding> all;
-    for (stage const* s : {score, length, gate, normalizer, post}) all.insert(all.end(), s->reads.begin(), s->reads.end());
+    for (stage const* s : {score, length, gate, normalizer, post})
+      all.insert(all.end(), s->reads.begin(), s->reads.end());
     all.push_back({"v", "v", layout::sequence});
     return all;
   }
@@ -204,8 +205,8 @@ choice choose(golden_case const& c) {
   if (!p.normalizer->length.empty() && !p.length_name.empty())
     return {"", "", "length " + p.length_name + " under " + p.normalizer_name + " not mapped"};
   std::string const length(p.normalizer->length.empty() ? p.length->registry : p.normalizer->length);
-  std::string const ungated = std::string(p.score->registry) + "/" + length + "/" + std::string(p.gate->registry) + "/" +
-                              std::string(p.normalizer->registry);
+  std::string const ungated = std::string(p.score->registry) + "/" + length + "/" + std::string(p.gate->registry) +
+                              "/" + std::string(p.normalizer->registry);
   return {p.post->registry.empty() ? ungated : ungated + "/" + std::string(p.post->registry), ungated, ""};
 }
 

@@ -29,14 +29,15 @@ class unplannable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The problems of a case, all with the same expectations: usually one; two with different v0 where the case says that any
-/// v0 gives the same result.
+/// The problems of a case, all with the same expectations: usually one; two with different v0 where the case says that
+/// any v0 gives the same result.
 std::vector<instances::problem> make_problems(golden_case const& c);
 
 /// The gradient by input `source` of the case, by the name that the registry gives it; empty if no stage reads it.
 std::string gradient_target(golden_case const& c, std::string const& source);
 
-/// What the problem must give: the expected tensors without the gradients, and w0 where edge.json states it as a parameter.
+/// What the problem must give: the expected tensors without the gradients, and w0 where edge.json states it as a
+/// parameter.
 std::map<std::string, tensor> forward_expectations(golden_case const& c);
 
 /// Registry form of a tensor: axes of extent 1 are put in front.

@@ -55,9 +55,9 @@ results align(golden_case const& c) {
   index const rows = static_cast<index>(qs.size()), keys = static_cast<index>(ks.size());
   shape const query_side{1, 1, rows, 1}, key_side{1, 1, keys, 1};
   std::vector<T> dq(qs.size(), T(0)), dk(ks.size(), T(0));
-  T const loss =
-      regularizer::alignment(attune::tensor(w, shape{1, 1, rows, keys}), attune::tensor(qs, query_side),
-                             attune::tensor(ks, key_side), {attune::tensor(dq, query_side), attune::tensor(dk, key_side)});
+  T const loss = regularizer::alignment(attune::tensor(w, shape{1, 1, rows, keys}), attune::tensor(qs, query_side),
+                                        attune::tensor(ks, key_side),
+                                        {attune::tensor(dq, query_side), attune::tensor(dk, key_side)});
   results got{{"loss", {static_cast<double>(loss)}}, {"d_qs", plain(dq)}, {"d_ks", plain(dk)}};
   for (std::size_t i = 0; i < qs.size(); ++i) {
     auto const row = regularizer::split_alignment(all(w).subspan(i * ks.size(), ks.size()), qs[i], all(ks));
@@ -72,7 +72,8 @@ template <class T>
 results spread(golden_case const& c) {
   auto const keys = reader<T>(c)("ks");
   auto const kind = text_param(c, "range"), at = text_param(c, "targets");
-  bool const known = kind && at && (*kind == "fixed" || *kind == "adaptive") && (*at == "linspace" || *at == "midpoint");
+  bool const known =
+      kind && at && (*kind == "fixed" || *kind == "adaptive") && (*at == "linspace" || *at == "midpoint");
   if (!known) throw unplannable("has no params range and targets that are known");
   auto const from = numeric_param(c, "a"), to = numeric_param(c, "b");
   if (*kind == "fixed" && !(from && to)) throw unplannable("has no params a and b");
@@ -80,7 +81,8 @@ results spread(golden_case const& c) {
       *kind == "fixed" ? regularizer::range<T>{T(*from), T(*to)} : regularizer::adaptive_range(all(keys));
   std::vector<T> d(keys.size(), T(0));
   T const loss = regularizer::spread(
-      all(keys), over, *at == "linspace" ? regularizer::targets::endpoints : regularizer::targets::midpoints, std::span<T>(d));
+      all(keys), over, *at == "linspace" ? regularizer::targets::endpoints : regularizer::targets::midpoints,
+      std::span<T>(d));
   return {{"loss", {static_cast<double>(loss)}},
           {"range", {static_cast<double>(over.from), static_cast<double>(over.to)}},
           {"w2sq_to_continuous_uniform", {static_cast<double>(regularizer::distance_to_uniform(all(keys), over))}},

@@ -18,7 +18,8 @@ struct family {
 /// All that is not named here is one call of one operator: run_attention skips what it does not know.
 family family_of(golden_case const& c) {
   if (is_diagnostic(c)) return {run_diagnostics};
-  if (is_cache_rule(c) && c.operation == "sliced_relu") return {run_eviction};  // kernels.json has an operator of this name
+  if (is_cache_rule(c) && c.operation == "sliced_relu")
+    return {run_eviction};  // kernels.json has an operator of this name
   static std::map<std::string, family> const named{{"merge_states", {run_merge_states, true}},
                                                    {"ema", {run_moving_average}},
                                                    {"l_align", {run_regularizer}},

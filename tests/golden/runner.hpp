@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Runs golden cases on the executors of the registry and compares every expected tensor, gradients on the reference executors.
+// Runs golden cases on the executors of the registry and compares every expected tensor, gradients on the reference
+// executors.
 #pragma once
 
 #include <map>
@@ -43,11 +44,13 @@ void fail_skipped(std::vector<outcome>& outcomes);
 /// Collects the comparisons of one case on one executor.
 class checker {
  public:
-  checker(golden_case const& c, magnitude const& size, accuracy promised) : case_(c), size_(size), promised_(promised) {}
+  checker(golden_case const& c, magnitude const& size, accuracy promised)
+      : case_(c), size_(size), promised_(promised) {}
 
   /// `got` absent: the operator cannot provide the tensor, which fails. `promised` overrides that of the executor.
   void check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got);
-  void check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got, accuracy promised);
+  void check(std::string const& name, tensor const& expected, std::optional<std::vector<double>> const& got,
+             accuracy promised);
 
   void fail(std::string const& message);
 
@@ -94,8 +97,8 @@ outcome run_regularizer(golden_case const& c, registry const& operators, instanc
 /// The operators evict_geometric, density_compression and sliced_relu of sorted.json.
 outcome run_eviction(golden_case const& c, registry const& operators, instances::backend executor);
 
-/// The operators sorted_window and topk_captured_mass of sorted.json. The CPU executors run the cache, the reference executors the
-/// rules as cases/README.md states them.
+/// The operators sorted_window and topk_captured_mass of sorted.json. The CPU executors run the cache, the reference
+/// executors the rules as cases/README.md states them.
 outcome run_cache_rule(golden_case const& c, registry const& operators, instances::backend executor);
 
 outcome skip(std::string const& why);

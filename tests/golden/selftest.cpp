@@ -53,7 +53,7 @@ class log {
   int tried_ = 0, wrong_ = 0, all_wrong_ = 0;
 };
 
-// --- the comparison: every expected tensor of the set, perturbed by slightly more than its tolerance ---------------------
+// --- the comparison: every expected tensor of the set, perturbed by slightly more than its tolerance -----------------
 
 /// The entry of the largest bounded, finite size; the size of the tensor if there is none.
 std::size_t entry_to_break(tensor const& expected) {
@@ -119,7 +119,7 @@ void break_expectations(std::vector<golden_case> const& cases, log& l) {
   l.finish("perturbed expectations");
 }
 
-// --- the runner: operators that compute something wrong ------------------------------------------------------------------
+// --- the runner: operators that compute something wrong --------------------------------------------------------------
 
 using breakage = void (*)(instances::result&);
 
@@ -157,18 +157,23 @@ struct sabotage {
 constexpr sabotage sabotages[] = {
     {"out with a misplaced nan", [](instances::result& r) { break_first(r.out, make_nan); }, "o", false},
     {"lse with a misplaced nan", [](instances::result& r) { break_all(r.lse, make_nan); }, "lse", false},
-    {"weights with a misplaced nan", [](instances::result& r) { break_first(r.weights.empty() ? r.out : r.weights, make_nan); },
-     "w", false},
+    {"weights with a misplaced nan",
+     [](instances::result& r) { break_first(r.weights.empty() ? r.out : r.weights, make_nan); }, "w", false},
     {"threshold with a misplaced nan", [](instances::result& r) { break_all(r.threshold, make_nan); }, "tau", false},
-    {"ground weight with a misplaced nan", [](instances::result& r) { break_first(r.ground_weight, make_nan); }, "w0", false},
+    {"ground weight with a misplaced nan", [](instances::result& r) { break_first(r.ground_weight, make_nan); }, "w0",
+     false},
     {"out one unit in the last place off", [](instances::result& r) { break_first(r.out, make_neighbour); }, "o", true},
     {"lse one unit in the last place off", [](instances::result& r) { break_all(r.lse, make_neighbour); }, "lse", true},
-    {"weights one unit in the last place off", [](instances::result& r) { break_first(r.weights, make_neighbour); }, "w", true},
-    {"ground weight one unit off", [](instances::result& r) { break_first(r.ground_weight, make_neighbour); }, "w0", true},
-    {"threshold one unit in the last place off", [](instances::result& r) { break_all(r.threshold, make_neighbour); }, "tau",
+    {"weights one unit in the last place off", [](instances::result& r) { break_first(r.weights, make_neighbour); },
+     "w", true},
+    {"ground weight one unit off", [](instances::result& r) { break_first(r.ground_weight, make_neighbour); }, "w0",
      true},
-    {"sum of weights one unit off", [](instances::result& r) { break_first(r.row_sum, make_neighbour); }, "rowsum", true},
-    {"average one unit off", [](instances::result& r) { break_first(r.average, make_neighbour); }, "alpha_ma_new", true},
+    {"threshold one unit in the last place off", [](instances::result& r) { break_all(r.threshold, make_neighbour); },
+     "tau", true},
+    {"sum of weights one unit off", [](instances::result& r) { break_first(r.row_sum, make_neighbour); }, "rowsum",
+     true},
+    {"average one unit off", [](instances::result& r) { break_first(r.average, make_neighbour); }, "alpha_ma_new",
+     true},
     {"no out", [](instances::result& r) { r.out = {}; }, "o", false},
     {"no lse", [](instances::result& r) { r.lse = {}; }, "lse", false},
     {"an exception", [](instances::result&) { throw std::runtime_error("planted"); }, "o", false},
@@ -193,7 +198,8 @@ void break_operators(std::vector<golden_case> const& cases, registry const& oper
   for (auto const& s : sabotages) {
     auto const wrong = spoiled(operators, s.spoil);
     for (auto const& c : cases) {
-      if (needs_no_operator(c) || forward_expectations(c).count(s.tensor) == 0 || (s.only_exact && is_convention(c))) continue;
+      if (needs_no_operator(c) || forward_expectations(c).count(s.tensor) == 0 || (s.only_exact && is_convention(c)))
+        continue;
       for (auto const executor : instances::all_backends) {
         if (s.only_exact && executor != backend::reference_50) continue;
         auto const o = run_case(c, wrong, {executor}).at(0);
@@ -211,14 +217,16 @@ void break_gradients(std::vector<golden_case> const& cases, registry const& oper
     if (c.grads.empty() || needs_no_operator(c)) continue;
     for (auto const executor : instances::all_backends) {
       auto const o = run_case(c, misplaced, {executor}).at(0);
-      if (is_run(o)) l.expect(o.result == status::failed, c.name + " (" + executor_name(executor) + "): gradients with a nan");
+      if (is_run(o))
+        l.expect(o.result == status::failed, c.name + " (" + executor_name(executor) + "): gradients with a nan");
     }
     // One unit off is seen where the first entry of some gradient does not nearly cancel.
     bool const visible = std::any_of(c.grads.begin(), c.grads.end(), [&](std::string const& name) {
       return std::abs(c.expected.at(name).data.front()) > 1e-30 * c.grad_scale.at(name);
     });
     auto const o = run_case(c, neighbours, {backend::reference_50}).at(0);
-    if (is_run(o) && visible) l.expect(o.result == status::failed, c.name + ": gradients one unit in the last place off");
+    if (is_run(o) && visible)
+      l.expect(o.result == status::failed, c.name + ": gradients one unit in the last place off");
   }
   l.finish("spoiled gradients");
 }
@@ -254,7 +262,7 @@ void run_without_operators(std::vector<golden_case> const& cases, log& l) {
   l.finish("empty registry");
 }
 
-// --- malformed files -----------------------------------------------------------------------------------------------------
+// --- malformed files -------------------------------------------------------------------------------------------------
 
 void read_malformed_files(log& l) {
   auto const folder =

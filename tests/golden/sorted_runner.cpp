@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// sorted_window and topk_captured_mass (cases/README.md, section 8): windows of a sorted cache, what they hold and leave out.
+// sorted_window and topk_captured_mass (cases/README.md, section 8): windows of a sorted cache, what they hold and
+// leave out.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -69,7 +70,7 @@ std::vector<double> scores_of(window_case const& w) {
 
 double norm(std::vector<double> const& x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
 
-// ---- the rules as they are written, in any number ---------------------------------------------------------------------------
+// ---- the rules as they are written, in any number -------------------------------------------------------------------
 
 using digits50 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
 
@@ -171,7 +172,7 @@ class rules {
   index insertion_ = 0, lo_ = 0, hi_ = 0;
 };
 
-// ---- the cache ------------------------------------------------------------------------------------------------------------------
+// ---- the cache ------------------------------------------------------------------------------------------------------
 
 template <class T>
 std::vector<T> as(std::vector<double> const& x) {
@@ -220,8 +221,8 @@ template <class T>
 results run_window(window_case const& w) {
   auto const kv = filled<T>(w, false), units = filled<T>(w, true);
   cache::nearest const everything{w.size()};
-  decoded_row const window = decode_window(kv, w), full = decode_row(kv, w, everything), weights = decode_window(units, w),
-                    all_weights = decode_row(units, w, everything);
+  decoded_row const window = decode_window(kv, w), full = decode_row(kv, w, everything),
+                    weights = decode_window(units, w), all_weights = decode_row(units, w, everything);
   index const n = w.size(), lo = window.report.lower, hi = window.report.upper;
   double const infinity = std::numeric_limits<double>::infinity();
   std::vector<index> perm;
@@ -274,7 +275,7 @@ results window_on(backend executor, window_case const& w) {
   return run_window<double>(w);
 }
 
-// ---- what the nearest keys hold ------------------------------------------------------------------------------------------------
+// ---- what the nearest keys hold -------------------------------------------------------------------------------------
 
 /// A cache of bare keys, or of keys and values.
 template <class T>
@@ -300,7 +301,8 @@ std::vector<std::size_t> nearest_tokens(cache::sorted<T> const& kv, double query
   cache::row_report report;
   cache::decode(cpu<T>{1}, kv, cache::queries<T>{.sort_q = {&q, {1, 1, 1, 1}}}, cache::nearest{k},
                 cache::decoded<T>{.out = {&out, {1, 1, 1, 1}}, .rows = {&report, 1}});
-  // Windows take the lower side of equal distances, this rule the lower index: the keys as far as the farthest are looked at again.
+  // Windows take the lower side of equal distances, this rule the lower index: the keys as far as the farthest are
+  // looked at again.
   double reach = 0;
   kv.keys(0).blocks(report.lower, report.upper, [&](auto const& block, std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t i = first; i < last; ++i) reach = std::max(reach, std::abs(query - double(block.key[i])));

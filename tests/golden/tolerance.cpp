@@ -24,7 +24,8 @@ constexpr double nearly_softmax_entmax_alpha = 1.001;
 constexpr double residue_of_50_digits = 1e-50;
 
 constexpr std::array direct_outputs{"w", "w0", "o", "lse", "tau"};
-constexpr std::array counts{"support", "perm", "insertion", "keep", "topN", "N_s", "heads_needed", "spikes_k6", "spikes_k9"};
+constexpr std::array counts{"support", "perm",         "insertion", "keep",     "topN",
+                            "N_s",     "heads_needed", "spikes_k6", "spikes_k9"};
 
 template <class Names>
 bool among(Names const& names, std::string_view name) {
@@ -32,7 +33,8 @@ bool among(Names const& names, std::string_view name) {
 }
 
 bool is_count(golden_case const& c, std::string_view name) {
-  if (name == "lo" || name == "hi") return c.operation == "sorted_window";  // elsewhere they are positions on the real line
+  if (name == "lo" || name == "hi")
+    return c.operation == "sorted_window";  // elsewhere they are positions on the real line
   return among(counts, name);
 }
 
@@ -50,12 +52,14 @@ double largest_input(golden_case const& c, std::string const& name) {
 
 double factor(golden_case const& c, std::string_view name) {
   auto const alpha = c.inputs.find("ent_alpha");
-  if (alpha != c.inputs.end() && largest(alpha->second.data) < nearly_softmax_entmax_alpha) return nearly_softmax_entmax_factor;
+  if (alpha != c.inputs.end() && largest(alpha->second.data) < nearly_softmax_entmax_alpha)
+    return nearly_softmax_entmax_factor;
   return among(direct_outputs, name) ? direct_factor : other_factor;
 }
 
 /// The column "scale" of the table, entry by entry.
-std::vector<double> scales(golden_case const& c, std::string const& name, tensor const& expected, magnitude const& size) {
+std::vector<double> scales(golden_case const& c, std::string const& name, tensor const& expected,
+                           magnitude const& size) {
   std::vector<double> result(expected.data.size());
   auto const every_entry = [&](double scale) { std::fill(result.begin(), result.end(), scale); };
   if (is_gradient(c, name)) {
@@ -116,7 +120,8 @@ std::vector<double> bounds(golden_case const& c, std::string const& name, tensor
                            accuracy promised) {
   if (is_count(c, name)) return std::vector<double>(expected.data.size(), 0.0);
   if (promised == accuracy::correctly_rounded && !is_convention(c))
-    return std::vector<double>(expected.data.size(), is_gradient(c, name) ? residue_of_50_digits * c.grad_scale.at(name) : 0.0);
+    return std::vector<double>(expected.data.size(),
+                               is_gradient(c, name) ? residue_of_50_digits * c.grad_scale.at(name) : 0.0);
   bool const single = promised == accuracy::binary32;
   double const eps = single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
   double const floor = single ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();

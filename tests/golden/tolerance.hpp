@@ -41,7 +41,8 @@ std::vector<double> bounds(golden_case const& c, std::string const& name, magnit
 std::vector<double> bounds(golden_case const& c, std::string const& name, tensor const& expected, magnitude const& size,
                            accuracy promised);
 
-/// Whether an fp32 executor can read the same problem: every finite input is a float. If not, the case counts as passed there.
+/// Whether an fp32 executor can read the same problem: every finite input is a float. If not, the case counts as passed
+/// there.
 bool representable_in_float(golden_case const& c);
 
 }  // namespace attune::golden

@@ -25,9 +25,10 @@ subject adjusted(double gamma, double shift) {
                         .per_query("length_scale.gamma", gamma, gamma + 1)
                         .make();
   return subject_of("self-adjusted", p, [](problem const& at) {
-    return attention(kernel::given_scores{},
-                     length_scale::margin{.alpha = at.number("length_scale.alpha"), .gamma = at.number("length_scale.gamma")},
-                     normalizer::self_adjusted<Form, Ends>{}, at.mask());
+    return attention(
+        kernel::given_scores{},
+        length_scale::margin{.alpha = at.number("length_scale.alpha"), .gamma = at.number("length_scale.gamma")},
+        normalizer::self_adjusted<Form, Ends>{}, at.mask());
   });
 }
 
@@ -60,7 +61,8 @@ TEST_SUITE("self-adjusted") {
     for (double& gamma : far.data.numbers.at("length_scale.gamma").values) gamma = 32 + 0x1p-40;
     auto const g = near.gradient(near.data), after = far.gradient(far.data);
     for (auto const& [name, values] : g)
-      for (std::size_t n = 0; n < values.size(); ++n) CHECK(double(math::abs(digits(values[n] - after.at(name)[n]))) < 1e-8);
+      for (std::size_t n = 0; n < values.size(); ++n)
+        CHECK(double(math::abs(digits(values[n] - after.at(name)[n]))) < 1e-8);
     CHECK(largest(g) > 0.1);
   }
 }

@@ -52,9 +52,9 @@ problem_maker affine_problem(std::uint64_t seed) {
 
 TEST_SUITE("affine") {
   TEST_CASE("alpha and average as views") {
-    check_derivatives(affine_subject("views",
-                                     affine_problem(1).per_query("normalizer.alpha").number("normalizer.average").make(),
-                                     average::number, activation::identity));
+    check_derivatives(
+        affine_subject("views", affine_problem(1).per_query("normalizer.alpha").number("normalizer.average").make(),
+                       average::number, activation::identity));
   }
   TEST_CASE("alpha from activations; an average of a view") {
     for (activation const f : {activation::sigmoid, activation::linear_clipping})
@@ -95,7 +95,8 @@ TEST_SUITE("affine") {
       kind const source = how == average::of_projection_passed ? kind::x : kind::stopped;
       m.add(source, "normalizer.average.x", {2, 2, 3, view ? 1 : 2});
       if (!view)
-        m.add(how == average::of_projection_passed ? kind::weight : kind::stopped, "normalizer.average.weight", {1, 2, 1, 2});
+        m.add(how == average::of_projection_passed ? kind::weight : kind::stopped, "normalizer.average.weight",
+              {1, 2, 1, 2});
       return affine_subject("stopped", m.add(kind::stopped, "previous", {1, 1, 1, 1}).make(), how, activation::sigmoid);
     };
     check_derivatives(make(average::of_view_stopped));
@@ -138,8 +139,8 @@ TEST_SUITE("affine") {
     check_derivatives(subject_of("free affine", p, [](problem const& at) {
       return attention(kernel::transformer_xl(at.tensor_of("kernel.0.bias"), at.tensor_of("kernel.1.bias"),
                                               at.tensor_of("kernel.1.relative"), at.number("scale")),
-                       normalizer::free_affine<normalizer::affine_count::visible>{.alpha = at.number("normalizer.alpha"),
-                                                                                  .beta = at.number("normalizer.beta")},
+                       normalizer::free_affine<normalizer::affine_count::visible>{
+                           .alpha = at.number("normalizer.alpha"), .beta = at.number("normalizer.beta")},
                        at.mask());
     }));
   }

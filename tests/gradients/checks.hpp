@@ -79,12 +79,13 @@ inline void check_against_duals(subject const& s) {
   }
 }
 
-/// Gradients along a direction in which everything moves, cotangents too, against differences of gradients; and the Hessian is
-/// symmetric. A `value` of a projection moves alone, which no difference of its sources can follow: only symmetry then.
+/// Gradients along a direction in which everything moves, cotangents too, against differences of gradients; and the
+/// Hessian is symmetric. A `value` of a projection moves alone, which no difference of its sources can follow: only
+/// symmetry then.
 inline void check_second_order(subject const& s) {
   INFO(s.name);
-  bool const moves_sources =
-      std::any_of(s.data.numbers.begin(), s.data.numbers.end(), [](auto const& b) { return b.second.is == kind::value; });
+  bool const moves_sources = std::any_of(s.data.numbers.begin(), s.data.numbers.end(),
+                                         [](auto const& b) { return b.second.is == kind::value; });
   if (!moves_sources) {
     direction const t = random_direction(s.data, 3, true);
     auto const along = s.gradient_along(s.data, t);

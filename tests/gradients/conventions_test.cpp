@@ -24,8 +24,8 @@ struct scored_row {
   template <class Normalizer>
   dense_gradients<double> gradients(Normalizer n, double v0 = 0) const {
     index_t const keys = index_t(scores.size());
-    dense const s({1, 1, 1, keys}, scores), values({1, 1, keys, 1}, v), ground({1, 1, 1, 1}, v0), one({1, 1, 1, 1}, 1.0),
-        lse({1, 1, 1, 1}, by_lse);
+    dense const s({1, 1, 1, keys}, scores), values({1, 1, keys, 1}, v), ground({1, 1, 1, 1}, v0),
+        one({1, 1, 1, 1}, 1.0), lse({1, 1, 1, 1}, by_lse);
     auto const op = attention(kernel::given_scores{}, n);
     using op_type = std::remove_const_t<decltype(op)>;
     cotangents<op_type, any_tensor> c{.out = one.view()};
@@ -79,11 +79,11 @@ TEST_SUITE("kinks and ties") {
   TEST_CASE("linear clipping has derivative 0 at -5 and 5, 1/10 between") {
     dense const scores({1, 1, 4, 2}, {0, 1, 0, 1, 0, 1, 0, 1}), v({1, 1, 2, 1}, {1, 3}), out({1, 1, 4, 1}, 1.0);
     dense const x({1, 1, 4, 1}, {-5, 5, 4.75, 6});
-    auto const op =
-        attention(kernel::given_scores{},
-                  normalizer::affine<>{
-                      .alpha = projection{.x = x.view(), .weight = {}, .bias = {}, .activation = activation::linear_clipping},
-                      .average = 1.0});
+    auto const op = attention(
+        kernel::given_scores{},
+        normalizer::affine<>{
+            .alpha = projection{.x = x.view(), .weight = {}, .bias = {}, .activation = activation::linear_clipping},
+            .average = 1.0});
     auto const g = vjp(reference<>{}, op, {.v = v.view(), .scores = scores.view()}, {.out = out.view()});
     CHECK(g.projected("alpha").x.values[0] == 0);
     CHECK(g.projected("alpha").x.values[1] == 0);
@@ -110,7 +110,8 @@ TEST_SUITE("kinks and ties") {
     CHECK(scored_row{{0, 0}, {2, 3}}.by_score(normalizer::normalized_relu{}) == std::vector<double>{0, 0});
   }
   TEST_CASE("the Laplacian kernel has derivative 0 where query and key meet") {
-    dense const q({1, 1, 1, 1}, 0.5), k({1, 1, 3, 1}, {0.5, 1, -1}), v({1, 1, 3, 1}, {1, 5, -2}), out({1, 1, 1, 1}, 1.0);
+    dense const q({1, 1, 1, 1}, 0.5), k({1, 1, 3, 1}, {0.5, 1, -1}), v({1, 1, 3, 1}, {1, 5, -2}),
+        out({1, 1, 1, 1}, 1.0);
     auto const g = vjp(reference<>{}, attention(kernel::scalar_laplacian{1.0}),
                        {.v = v.view(), .sort_q = q.view(), .sort_k = k.view()}, {.out = out.view()});
     CHECK(g.of(field::sort_k).values[0] == 0);
@@ -139,7 +140,8 @@ TEST_SUITE("kinks and ties") {
     expected[2] += through_low;
     CHECK(close(x.by_score(normalizer::self_adjusted<adjusted_form::full_range>{}), expected, 4e-15));
     CHECK(close(x.by_score(normalizer::self_adjusted<adjusted_form::with_zero>{}), expected, 4e-15));
-    CHECK(close(x.by_score(normalizer::self_adjusted<adjusted_form::full_range, adjusted_ends::detached>{}), detached, 4e-15));
+    CHECK(close(x.by_score(normalizer::self_adjusted<adjusted_form::full_range, adjusted_ends::detached>{}), detached,
+                4e-15));
     // 0 is an end of form with_zero where all logits are above: it is no key's.
     scored_row const above{{0.5, 2, 1}, {1, -2, 3}};
     double const e = std::exp(0.5) + std::exp(2.0) + std::exp(1.0);
@@ -183,8 +185,8 @@ TEST_SUITE("kinks and ties") {
   TEST_CASE("yarn: extension 1 still belongs to the constant factor") {
     dense const s({1, 1, 1, 2}, {0, 1}), v({1, 1, 2, 1}, {1, 3}), out({1, 1, 1, 1}, 1.0);
     auto const by_extension = [&](double e) {
-      return vjp(reference<>{}, attention(kernel::given_scores{}, length_scale::yarn{e}), {.v = v.view(), .scores = s.view()},
-                 {.out = out.view()})
+      return vjp(reference<>{}, attention(kernel::given_scores{}, length_scale::yarn{e}),
+                 {.v = v.view(), .scores = s.view()}, {.out = out.view()})
           .parameter("extension")
           .values[0];
     };

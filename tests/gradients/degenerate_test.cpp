@@ -14,7 +14,8 @@ using namespace attune::test;
 
 namespace {
 
-/// One head, two rows of given scores and gates, four keys, behind a margin that takes a row constant out of the logits.
+/// One head, two rows of given scores and gates, four keys, behind a margin that takes a row constant out of the
+/// logits.
 struct degenerate {
   static constexpr index_t queries = 2, keys = 4;
   rng from{5};
@@ -27,8 +28,8 @@ struct degenerate {
 
   template <class Normalizer>
   auto op(Normalizer n) const {
-    return attention(kernel::given_scores{}, length_scale::margin{.alpha = 0.25, .gamma = 40}, gate::given_softplus{0.5}, n,
-                     gate::sigmoid_value{}, gate::sigmoid_output{},
+    return attention(kernel::given_scores{}, length_scale::margin{.alpha = 0.25, .gamma = 40},
+                     gate::given_softplus{0.5}, n, gate::sigmoid_value{}, gate::sigmoid_output{},
                      mask::runtime{.visible = visible.data(), .visible_shape = {1, 1, queries, keys}});
   }
   template <class Normalizer>
@@ -146,7 +147,8 @@ TEST_SUITE("degenerate rows") {
     x.visible.assign(x.visible.size(), 0);
     for (double& s : x.scores.values) s = not_a_number;
     for (double& s : x.v.values) s = not_a_number;
-    for_each_normalizer([&](std::string const& name, auto n, expected_row const& e) { check_dead_rows(x, name, n, e); });
+    for_each_normalizer(
+        [&](std::string const& name, auto n, expected_row const& e) { check_dead_rows(x, name, n, e); });
     for (double const gamma : {0.5, -inf, inf, 1e300}) {
       CAPTURE(gamma);
       check_dead_rows(x, "grounded", normalizer::grounded{gamma}, {true});
@@ -155,7 +157,8 @@ TEST_SUITE("degenerate rows") {
   TEST_CASE("all logits -inf") {
     degenerate x;
     for (double& s : x.scores.values) s = -inf;
-    for_each_normalizer([&](std::string const& name, auto n, expected_row const& e) { check_dead_rows(x, name, n, e); });
+    for_each_normalizer(
+        [&](std::string const& name, auto n, expected_row const& e) { check_dead_rows(x, name, n, e); });
     // Finite gamma: the keys earned nothing.  lse = gamma + log K, w0 = 1, out = v0.
     check_dead_rows(x, "grounded", normalizer::grounded{0.5}, {true, "normalizer.gamma"}, 1e-14);
     check_dead_rows(x, "grounded, gamma = -inf", normalizer::grounded{-inf}, {});
@@ -222,12 +225,13 @@ TEST_SUITE("degenerate rows") {
     }
   }
   TEST_CASE("a prior of 0 has gradient exactly 0") {
-    dense const q({1, 1, 1, 1}, 1.0), k({1, 1, 3, 1}, {0.5, 1, -1}), v({1, 1, 3, 1}, {1, 5, -2}), one({1, 1, 1, 1}, 1.0);
+    dense const q({1, 1, 1, 1}, 1.0), k({1, 1, 3, 1}, {0.5, 1, -1}), v({1, 1, 3, 1}, {1, 5, -2}),
+        one({1, 1, 1, 1}, 1.0);
     dense const prior({1, 1, 1, 3}, {0.5, 0, 2});
-    auto const g =
-        vjp(reference<>{},
-            attention(kernel::dot_product{1.0} + kernel::log_prior{}, length_scale::margin{.alpha = 0.5, .gamma = 40}),
-            {.q = q.view(), .k = k.view(), .v = v.view(), .bias = prior.view()}, {.out = one.view(), .lse = one.view()});
+    auto const g = vjp(
+        reference<>{},
+        attention(kernel::dot_product{1.0} + kernel::log_prior{}, length_scale::margin{.alpha = 0.5, .gamma = 40}),
+        {.q = q.view(), .k = k.view(), .v = v.view(), .bias = prior.view()}, {.out = one.view(), .lse = one.view()});
     CHECK(finite(g));
     CHECK(g.of(field::bias).values[1] == 0);
     CHECK(g.of(field::k).values[1] == 0);
@@ -281,12 +285,16 @@ TEST_SUITE("what nobody sees") {
     dense const k({1, 1, 3, 2}, {0.5, 1, not_a_number, inf, -1, 0.25}), prior({1, 1, 1, 3}, {0.5, not_a_number, 2});
     dense const sort_q({1, 1, 1, 1}, 0.5), sort_k({1, 1, 3, 1}, {0.25, not_a_number, 1});
     std::vector<unsigned char> const visible{1, 0, 1};
-    auto const g = vjp(
-        reference<>{},
-        attention(kernel::rbf{1.0} + kernel::log_prior{} + kernel::scalar_sort{1.0},
-                  mask::runtime{.visible = visible.data(), .visible_shape = {1, 1, 1, 3}}),
-        {.q = q.view(), .k = k.view(), .v = v.view(), .sort_q = sort_q.view(), .sort_k = sort_k.view(), .bias = prior.view()},
-        {.out = one.view(), .lse = one.view()});
+    auto const g = vjp(reference<>{},
+                       attention(kernel::rbf{1.0} + kernel::log_prior{} + kernel::scalar_sort{1.0},
+                                 mask::runtime{.visible = visible.data(), .visible_shape = {1, 1, 1, 3}}),
+                       {.q = q.view(),
+                        .k = k.view(),
+                        .v = v.view(),
+                        .sort_q = sort_q.view(),
+                        .sort_k = sort_k.view(),
+                        .bias = prior.view()},
+                       {.out = one.view(), .lse = one.view()});
     CHECK(finite(g));
     CHECK(g.of(field::k).values[2] == 0);
     CHECK(g.of(field::bias).values[1] == 0);

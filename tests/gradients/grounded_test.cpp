@@ -17,7 +17,8 @@ namespace {
 subject principled(std::string const& name, problem const& p, activation f = activation::identity) {
   return subject_of(name, p, [f](problem const& at) {
     bool const learned = at.numbers.count("length_scale.alpha.x") > 0;
-    parameter const alpha = learned ? parameter(at.projected("length_scale.alpha", f)) : at.number("length_scale.alpha");
+    parameter const alpha =
+        learned ? parameter(at.projected("length_scale.alpha", f)) : at.number("length_scale.alpha");
     parameter const gamma = at.number("gamma");
     return attention((kernel::dot_product{at.number("kernel.0.scale")} + kernel::alibi{at.number("kernel.1.slope")}) |
                          kernel::softcap{at.number("kernel.map.cap")},
@@ -48,12 +49,15 @@ TEST_SUITE("grounded") {
   TEST_CASE("levels among, below and above all logits, far away; per query, batch 2") {
     check_derivatives(principled("among", principled_problem(1, 2, -1.5, 0.5).per_query("length_scale.alpha").make()));
     check_derivatives(principled("below", principled_problem(2, 1, -9, -8).per_query("length_scale.alpha").make()));
-    check_derivatives(principled("above", principled_problem(3, 1, 3, 4).causal().number("length_scale.alpha", -3, -1).make()));
-    check_derivatives(principled("far above", principled_problem(4, 1, 33, 35).number("length_scale.alpha", -4, -3).make()));
+    check_derivatives(
+        principled("above", principled_problem(3, 1, 3, 4).causal().number("length_scale.alpha", -3, -1).make()));
+    check_derivatives(
+        principled("far above", principled_problem(4, 1, 33, 35).number("length_scale.alpha", -4, -3).make()));
     check_derivatives(principled("far below", principled_problem(5, 1, -36, -34).number("length_scale.alpha").make()));
   }
   TEST_CASE("parameters from activations, by every activation") {
-    for (activation const f : {activation::identity, activation::sigmoid, activation::softplus, activation::linear_clipping})
+    for (activation const f :
+         {activation::identity, activation::sigmoid, activation::softplus, activation::linear_clipping})
       check_derivatives(
           principled("projected", principled_problem(6, 1, -1.5, 0.5).projected("length_scale.alpha", 3).make(), f));
   }

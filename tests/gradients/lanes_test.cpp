@@ -81,7 +81,8 @@ void check_top(index_t k, std::size_t size) {
   std::vector<std::vector<std::size_t>> found(lanes<T>::width);
   for (std::size_t n = 0; n < size; ++n) {
     alignas(64) T w[lanes<T>::width];
-    bound.weight(at, batch::load_aligned(rows.memory.data() + n * lanes<T>::width), key<batch>{batch(T(n))}).store_aligned(w);
+    bound.weight(at, batch::load_aligned(rows.memory.data() + n * lanes<T>::width), key<batch>{batch(T(n))})
+        .store_aligned(w);
     // A kept key far below the maximum may have no weight left: its logit tells.
     for (std::size_t l = 0; l < lanes<T>::width; ++l) {
       double const x = rows.columns[l].second[n],

@@ -24,7 +24,8 @@ struct data {
   rng from{17};
   dense q = dense::random(from, {1, 1, queries, width}), k = dense::random(from, {1, 1, keys, width});
   dense v = dense::random(from, {1, 1, keys, 2}), v0 = dense::random(from, {1, 1, 1, 2});
-  dense scores = dense::random(from, {1, 1, queries, keys}, -2, 2), gates = dense::random(from, {1, 1, queries, keys}, -2, 2);
+  dense scores = dense::random(from, {1, 1, queries, keys}, -2, 2),
+        gates = dense::random(from, {1, 1, queries, keys}, -2, 2);
   dense sort_q = dense::random(from, {1, 1, queries, 1}), sort_k = dense::random(from, {1, 1, keys, 1});
   dense bias = dense(shape{1, 1, queries, keys}, 0.25);
   std::vector<unsigned char> visible = std::vector<unsigned char>(queries * keys, 1);
@@ -41,7 +42,8 @@ struct data {
     auto const op = attention(kernel::given_scores{}, policies..., mask());
     using op_type = std::remove_const_t<decltype(op)>;
     if constexpr (op_type::uses(field::v0) && op_type::uses(field::gates))
-      return forward(reference<>{}, op, {.v = v.view(), .scores = scores.view(), .gates = gates.view(), .v0 = v0.view()})
+      return forward(reference<>{}, op,
+                     {.v = v.view(), .scores = scores.view(), .gates = gates.view(), .v0 = v0.view()})
           .heads[0];
     else if constexpr (op_type::uses(field::v0))
       return forward(reference<>{}, op, {.v = v.view(), .scores = scores.view(), .v0 = v0.view()}).heads[0];
@@ -53,7 +55,9 @@ struct data {
   /// The weights of a kernel of q and k.
   template <class Kernel>
   matrix compared(Kernel kernel) const {
-    return forward(reference<>{}, attention(kernel, mask()), {.q = q.view(), .k = k.view(), .v = v.view()}).heads[0].weights;
+    return forward(reference<>{}, attention(kernel, mask()), {.q = q.view(), .k = k.view(), .v = v.view()})
+        .heads[0]
+        .weights;
   }
 };
 
@@ -97,7 +101,8 @@ TEST_SUITE("limits of normalizers") {
     softmax.row(0).maxCoeff(&largest);
     CHECK(one(0, largest) == 1);
   }
-  TEST_CASE("off by one, sink and ground: softmax as the level sinks; off by one is a sink of 0; ground mass 1 as it rises") {
+  TEST_CASE(
+      "off by one, sink and ground: softmax as the level sinks; off by one is a sink of 0; ground mass 1 as it rises") {
     data x;
     dense_head<double> const softmax = x.given(normalizer::softmax{});
     for (double const level : {-inf, -60.0}) {
@@ -123,11 +128,12 @@ TEST_SUITE("limits of normalizers") {
     data const x;
     matrix const softmax = x.given(normalizer::softmax{}).weights;
     CHECK(distance(x.given(normalizer::affine<>{.alpha = 1, .average = 1}).weights, softmax) < 1e-15);
-    CHECK(distance(x.given(normalizer::affine<normalizer::affine_count::total>{.alpha = 1, .average = 1}).weights, softmax) <
-          1e-15);
+    CHECK(distance(x.given(normalizer::affine<normalizer::affine_count::total>{.alpha = 1, .average = 1}).weights,
+                   softmax) < 1e-15);
     matrix const w = x.given(normalizer::affine<>{.alpha = 0.75, .average = 0.5}).weights;
     for (index_t i = 0; i < 3; ++i) CHECK(std::fabs(row_sum(w, i) - 0.5) < 1e-15);
-    matrix const total = x.given(normalizer::affine<normalizer::affine_count::total>{.alpha = 0.75, .average = 0.5}).weights;
+    matrix const total =
+        x.given(normalizer::affine<normalizer::affine_count::total>{.alpha = 0.75, .average = 0.5}).weights;
     CHECK(std::fabs(row_sum(total, 0) - 0.5) < 1e-15);
     CHECK(std::fabs(row_sum(total, 2) - (0.75 - 0.25 * 5 / 6)) < 1e-15);  // K = 5 of Lk = 6
     CHECK(distance(x.given(normalizer::free_affine<>{.alpha = 0.75, .beta = -0.25}).weights, w) < 1e-16);
@@ -179,10 +185,14 @@ TEST_SUITE("limits of normalizers") {
     using normalizer::adjusted_form;
     for (std::size_t j = 0; j < data::keys; ++j) x.scores.values[j] = j == 2 ? 40.0 : 0.5;
     matrix const softmax = x.given(normalizer::softmax{}).weights;
-    CHECK((x.given(normalizer::self_adjusted<adjusted_form::with_zero>{}).weights - softmax).row(0).cwiseAbs().maxCoeff() <
-          1e-15);
-    CHECK((x.given(normalizer::self_adjusted<adjusted_form::full_range>{}).weights - softmax).row(0).cwiseAbs().maxCoeff() <
-          1e-15);
+    CHECK((x.given(normalizer::self_adjusted<adjusted_form::with_zero>{}).weights - softmax)
+              .row(0)
+              .cwiseAbs()
+              .maxCoeff() < 1e-15);
+    CHECK((x.given(normalizer::self_adjusted<adjusted_form::full_range>{}).weights - softmax)
+              .row(0)
+              .cwiseAbs()
+              .maxCoeff() < 1e-15);
     matrix const product = x.given(normalizer::self_adjusted<adjusted_form::product>{}).weights;
     CHECK(std::fabs(product(0, 2) - 40 * softmax(0, 2)) < 1e-13);
     for (double& s : x.scores.values) s = 0.5;
@@ -286,8 +296,9 @@ TEST_SUITE("limits of kernels") {
           .weights;
     };
     matrix const hybrid =
-        forward(reference<>{}, attention(kernel::dot_product{} + kernel::scalar_sort{0.5}, x.mask()),
-                {.q = x.q.view(), .k = x.k.view(), .v = x.v.view(), .sort_q = x.sort_q.view(), .sort_k = x.sort_k.view()})
+        forward(
+            reference<>{}, attention(kernel::dot_product{} + kernel::scalar_sort{0.5}, x.mask()),
+            {.q = x.q.view(), .k = x.k.view(), .v = x.v.view(), .sort_q = x.sort_q.view(), .sort_k = x.sort_k.view()})
             .heads[0]
             .weights;
     matrix product = x.compared(kernel::dot_product{}).cwiseProduct(sorted(kernel::scalar_sort{0.5}));
@@ -307,7 +318,8 @@ TEST_SUITE("limits of kernels") {
   TEST_CASE("position kernels that say nothing: zero tables, zero inputs, equal priors") {
     data const x;
     matrix const softmax = x.compared(kernel::dot_product{});
-    dense const rows({1, 1, 3, 1}, 0.0), frequency({1, 1, 3, 1}, 0.5), zeros3({1, 1, 1, 3}, 0.0), relative({1, 1, 13, 3}, 0.0);
+    dense const rows({1, 1, 3, 1}, 0.0), frequency({1, 1, 3, 1}, 0.5), zeros3({1, 1, 1, 3}, 0.0),
+        relative({1, 1, 13, 3}, 0.0);
     kernel::fourier_prior prior;
     prior.cosine = rows.view();
     prior.sine = rows.view();

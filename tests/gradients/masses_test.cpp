@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Derivatives of softmax, sigmoid and weights made of any function of the logit, with the kernels that are given or gathered.
+// Derivatives of softmax, sigmoid and weights made of any function of the logit, with the kernels that are given or
+// gathered.
 #include <doctest/doctest.h>
 
 #include <attune/policies.hpp>
@@ -79,7 +80,8 @@ TEST_SUITE("any function of the logit") {
   TEST_CASE("its sum") {
     problem const p = with_margin(4, 34).pairs("scores").make();
     check_derivatives(subject_of("exponentials over their sum", p, [](problem const& at) {
-      return attention(kernel::given_scores{}, margin(at), normalizer::generic<normalizer::map::exponential>{}, at.mask());
+      return attention(kernel::given_scores{}, margin(at), normalizer::generic<normalizer::map::exponential>{},
+                       at.mask());
     }));
   }
 }

@@ -163,7 +163,8 @@ inline direction random_direction(problem const& p, std::uint64_t seed, bool mov
   direction t;
   auto const drawn = [&](block const& like, bool moves) {
     block b{like.is, like.extents, {}};
-    for (index_t n = 0; n < like.extents.size(); ++n) b.values.push_back(moves ? double(random.between(-8, 8)) / 8 : 0.0);
+    for (index_t n = 0; n < like.extents.size(); ++n)
+      b.values.push_back(moves ? double(random.between(-8, 8)) / 8 : 0.0);
     return b;
   };
   for (auto const& [name, b] : p.numbers) t.numbers[name] = drawn(b, true);

@@ -24,9 +24,10 @@ void check_relu(char const* name, std::uint64_t seed) {
                           .per_query("length_scale.gamma", gamma, gamma + 1)
                           .make();
     check_derivatives(subject_of(name, p, [](problem const& at) {
-      return attention(kernel::scalar_difference{},
-                       length_scale::margin{.alpha = at.number("length_scale.alpha"), .gamma = at.number("length_scale.gamma")},
-                       Normalizer{}, at.mask());
+      return attention(
+          kernel::scalar_difference{},
+          length_scale::margin{.alpha = at.number("length_scale.alpha"), .gamma = at.number("length_scale.gamma")},
+          Normalizer{}, at.mask());
     }));
   }
 }

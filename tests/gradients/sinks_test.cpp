@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Derivatives of off-by-one and sinks, with and without a value, with the other score gates and the kernels that compare q and k.
+// Derivatives of off-by-one and sinks, with and without a value, with the other score gates and the kernels that
+// compare q and k.
 #include <doctest/doctest.h>
 
 #include <attune/policies.hpp>
@@ -41,10 +42,11 @@ TEST_SUITE("off by one and sink") {
                           .number("gate.beta")
                           .make();
     check_derivatives(subject_of("off by one", p, [](problem const& at) {
-      return attention(kernel::tempered_dot{at.number("kernel.0.tau")} +
-                           kernel::bilinear{at.tensor_of("kernel.1.metric"), at.number("kernel.1.scale")},
-                       length_scale::ssmax{.scale = at.number("length_scale.scale"), .bias = at.number("length_scale.bias")},
-                       gate::two_sided{at.number("gate.beta")}, normalizer::off_by_one{}, at.mask());
+      return attention(
+          kernel::tempered_dot{at.number("kernel.0.tau")} +
+              kernel::bilinear{at.tensor_of("kernel.1.metric"), at.number("kernel.1.scale")},
+          length_scale::ssmax{.scale = at.number("length_scale.scale"), .bias = at.number("length_scale.bias")},
+          gate::two_sided{at.number("gate.beta")}, normalizer::off_by_one{}, at.mask());
     }));
   }
   TEST_CASE("off by one with a value; distances; margin near and far") {
@@ -99,9 +101,11 @@ TEST_SUITE("off by one and sink") {
                             .make();
       check_derivatives(subject_of("valued sink", p, [](problem const& at) {
         return attention(
-            kernel::scaled_rbf{at.number("kernel.0.gamma")} + kernel::elementwise<smooth_pair>{at.number("kernel.1.scale")},
+            kernel::scaled_rbf{at.number("kernel.0.gamma")} +
+                kernel::elementwise<smooth_pair>{at.number("kernel.1.scale")},
             length_scale::margin{.alpha = at.number("length_scale.alpha"), .gamma = at.number("length_scale.gamma")},
-            gate::given_two_sided{at.number("gate.beta")}, normalizer::valued_sink{at.number("normalizer.logit")}, at.mask());
+            gate::given_two_sided{at.number("gate.beta")}, normalizer::valued_sink{at.number("normalizer.logit")},
+            at.mask());
       }));
     }
   }

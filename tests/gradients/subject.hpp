@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// An operator on a problem behind functions of run-time type: each operator is compiled once, the checks know only numbers.
+// An operator on a problem behind functions of run-time type: each operator is compiled once, the checks know only
+// numbers.
 #pragma once
 
 #include <functional>
@@ -133,7 +134,8 @@ two_routes<T> two_routes_of(Op const& op, problem const& p, direction const& t) 
     auto const& name = entry.first;
     auto const& values = entry.second;
     block const& along = t.numbers.at(name);
-    if (along.is == kind::x || along.is == kind::weight || along.is == kind::bias) continue;  // their value moves instead
+    if (along.is == kind::x || along.is == kind::weight || along.is == kind::bias)
+      continue;  // their value moves instead
     for (std::size_t n = 0; n < values.size(); ++n) {
       T const part = values[n] * T(along.values[n]);
       sum.backward = sum.backward + part;
@@ -167,10 +169,11 @@ subject subject_of(std::string name, problem p, Make make) {
   s.routes_in_double = [make](problem const& at, direction const& t) { return two_routes_of<double>(make(at), at, t); };
   s.gradient_along = [make](problem const& at, direction const& t) {
     op_type const op = make(at);
-    auto const c = cotangents_from<op_type, tangent_tensor>(
-        [&](auto of, auto along) { return tangent_tensor(any_tensor((at.*of).view()), any_tensor((t.*along).view())); });
-    auto const g =
-        by_block(jvp_of_vjp(reference<digits>{}, op, moving_inputs_of<op_type>(at, t), c, policy_direction_of(op, at, t)), at);
+    auto const c = cotangents_from<op_type, tangent_tensor>([&](auto of, auto along) {
+      return tangent_tensor(any_tensor((at.*of).view()), any_tensor((t.*along).view()));
+    });
+    auto const g = by_block(
+        jvp_of_vjp(reference<digits>{}, op, moving_inputs_of<op_type>(at, t), c, policy_direction_of(op, at, t)), at);
     gradients_by_block<digits> to;
     for (auto const& [block_name, values] : g)
       for (auto const& x : values) to[block_name].push_back(x.tangent[0]);

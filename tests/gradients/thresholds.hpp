@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What a threshold search should have found, by other means: the sorted closed forms of sparsemax and entmax 1.5, and bisection
-// in 50 digits for any other alpha. Callable on the result of any solver.
+// What a threshold search should have found, by other means: the sorted closed forms of sparsemax and entmax 1.5, and
+// bisection in 50 digits for any other alpha. Callable on the result of any solver.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,8 @@ inline digits entmax15_tau(std::vector<double> const& logits) {
   return tau;
 }
 
-/// Bisection in units of the logits. Keys that a solver in double has far below its threshold are left out: they have no weight.
+/// Bisection in units of the logits. Keys that a solver in double has far below its threshold are left out: they have
+/// no weight.
 inline digits bisected_level(std::vector<double> const& logits, double alpha) {
   digits const rate = digits(alpha) - 1;
   auto const x = sorted_excess(logits, digits(1));
@@ -111,7 +112,8 @@ inline double error_of_level(digits const& level_found, true_threshold const& tr
 }
 
 /// Columns on which a search may go wrong, each of `size` logits representable as floats.
-inline std::vector<std::pair<std::string, std::vector<double>>> difficult_columns(std::size_t size, std::uint64_t seed) {
+inline std::vector<std::pair<std::string, std::vector<double>>> difficult_columns(std::size_t size,
+                                                                                  std::uint64_t seed) {
   rng random(seed);
   std::vector<std::pair<std::string, std::vector<double>>> columns;
   auto const add = [&](std::string name, auto const& draw) {

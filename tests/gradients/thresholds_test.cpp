@@ -40,7 +40,8 @@ void check_search(Policy const& policy, double alpha, std::vector<double> const&
 }
 
 template <class Policy>
-void check_sizes(Policy const& policy, double alpha, std::initializer_list<std::size_t> sizes, double tolerance = 1e-14) {
+void check_sizes(Policy const& policy, double alpha, std::initializer_list<std::size_t> sizes,
+                 double tolerance = 1e-14) {
   for (std::size_t const size : sizes)
     for (auto const& entry : difficult_columns(size, size)) {  // no structured binding: clang 14 captures none
       auto const& name = entry.first;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Where something is exactly 0 and still moves: second derivatives; and misuse of directions and of projected parameters.
+// Where something is exactly 0 and still moves: second derivatives; and misuse of directions and of projected
+// parameters.
 #include <cmath>
 #include <vector>
 
@@ -20,7 +21,9 @@ namespace {
 constexpr index_t keys = 4;
 std::vector<double> const sort_q{0.5}, sort_k{0.5, -1, 0.25, 2}, values{1, -2, 0.5, 3}, ones{1}, by_out{0.75};
 
-tensor<double const> one_head(std::vector<double> const& x, index_t length) { return {x.data(), shape{1, 1, length, 1}}; }
+tensor<double const> one_head(std::vector<double> const& x, index_t length) {
+  return {x.data(), shape{1, 1, length, 1}};
+}
 
 }  // namespace
 
@@ -43,15 +46,19 @@ TEST_SUITE("zeros") {
                  {.out = one_head(by_out, 1)});
     };
     inputs<std::remove_const_t<decltype(op)>, tangent_tensor> const in{
-        .v = one_head(values, keys), .sort_q = {one_head(sort_q, 1), one_head(ones, 1)}, .sort_k = one_head(sort_k, keys)};
+        .v = one_head(values, keys),
+        .sort_q = {one_head(sort_q, 1), one_head(ones, 1)},
+        .sort_k = one_head(sort_k, keys)};
     auto const h = jvp_of_vjp(reference<double>{}, op, in, {.out = one_head(by_out, 1)});
     double const step = 0x1p-40;
     auto const plus = gradient(0.5 + step), minus = gradient(0.5 - step);
     for (index_t j = 0; j < keys; ++j) {
-      double const expected = double((plus.of(field::sort_k)(0, 0, j, 0) - minus.of(field::sort_k)(0, 0, j, 0)) / (2 * step));
+      double const expected =
+          double((plus.of(field::sort_k)(0, 0, j, 0) - minus.of(field::sort_k)(0, 0, j, 0)) / (2 * step));
       CHECK(std::fabs(h.of(field::sort_k)(0, 0, j, 0).tangent[0] - expected) < 1e-10);
     }
-    double const expected = double((plus.of(field::sort_q)(0, 0, 0, 0) - minus.of(field::sort_q)(0, 0, 0, 0)) / (2 * step));
+    double const expected =
+        double((plus.of(field::sort_q)(0, 0, 0, 0) - minus.of(field::sort_q)(0, 0, 0, 0)) / (2 * step));
     CHECK(std::fabs(h.of(field::sort_q)(0, 0, 0, 0).tangent[0] - expected) < 1e-10);
   }
 
@@ -87,11 +94,10 @@ TEST_SUITE("zeros") {
     inputs<std::remove_const_t<decltype(op)>, tangent_tensor> const in{
         .v = one_head(values, keys), .sort_q = one_head(sort_q, 1), .sort_k = one_head(sort_k, keys)};
     std::vector<double> const two{1, 2};
-    CHECK(error_of([&] {
-            jvp(reference<double>{}, op, in, {.parameters = {{"tau", parameter(one_head(two, 2))}}});
-          }) ==
-          "attune::jvp: the direction of parameter kernel.tau has shape (1, 1, 2, 1); expected (1, 1, 1, 1), that of the "
-          "parameter, or one number");
+    CHECK(
+        error_of([&] { jvp(reference<double>{}, op, in, {.parameters = {{"tau", parameter(one_head(two, 2))}}}); }) ==
+        "attune::jvp: the direction of parameter kernel.tau has shape (1, 1, 2, 1); expected (1, 1, 1, 1), that of the "
+        "parameter, or one number");
     auto const tiny = attention(kernel::scalar_sort{1e-50});
     std::vector<float> const x{0, 1};
     std::vector<float> out(2);

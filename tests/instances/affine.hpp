@@ -15,7 +15,8 @@ using normalizer::affine_count;
 template <affine_count Count, class K, class... Post>
 static void add_affine_variants(std::map<std::string, entry>& to, named<K> const& kernel, std::string const& count,
                                 named<Post> const&... post) {
-  for (auto const& [phi, f] : {std::pair{"_sigmoid", activation::sigmoid}, std::pair{"_clipping", activation::linear_clipping}})
+  for (auto const& [phi, f] :
+       {std::pair{"_sigmoid", activation::sigmoid}, std::pair{"_clipping", activation::linear_clipping}})
     for (auto const& [average, kind] :
          {std::pair{"_given", average_kind::fixed}, std::pair{"_update_stop", average_kind::update_stop},
           std::pair{"_update_grad", average_kind::update_grad}})

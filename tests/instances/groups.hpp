@@ -3,8 +3,9 @@
 //
 //   ATTUNE_GROUP_<name>      registers operators of the policies of policies.hpp: those that stand for no preset
 //
-// The others are in the catalogue (tools/catalogue/presets.hpp). A group is compiled together. Groups of archetypes are for scopes that
-// have no time for all operators (tests/CMakeLists.txt): one operator for each kind of row, of input and of contraction.
+// The others are in the catalogue (tools/catalogue/presets.hpp). A group is compiled together. Groups of archetypes are
+// for scopes that have no time for all operators (tests/CMakeLists.txt): one operator for each kind of row, of input
+// and of contraction.
 #pragma once
 
 #include "../../tools/catalogue/presets.hpp"

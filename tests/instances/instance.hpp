@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// From a run-time problem to a compile-time operator and back: `add(registry, policies...)` instantiates one operator on every
-// executor and type. What is a template on the operator is kept short here: it is compiled once for each of them.
+// From a run-time problem to a compile-time operator and back: `add(registry, policies...)` instantiates one operator
+// on every executor and type. What is a template on the operator is kept short here: it is compiled once for each of
+// them.
 #pragma once
 
 #if defined(ATTUNE_INSTANCES_THRUST)
@@ -111,8 +112,8 @@ template <class T, class Op>
 gradients vjp_reference(Op const& op, problem const& p, cotangent const& by, slot_names const& names) {
   loaded<double> const from(p, false);
   loaded_cotangents<double> const d(by, false);
-  return named_gradients(vjp(reference<T>{}, op, view_inputs<Op, any_tensor>(from, p), d.template views<Op, any_tensor>()), p,
-                         names);
+  return named_gradients(
+      vjp(reference<T>{}, op, view_inputs<Op, any_tensor>(from, p), d.template views<Op, any_tensor>()), p, names);
 }
 
 template <class T, class Op>
@@ -120,7 +121,8 @@ gradients vjp_cpu(Op const& op, problem const& p, cotangent const& by, slot_name
   loaded<T> const from(p, o.odd_strides);
   loaded_cotangents<T> const d(by, o.odd_strides);
   return named_gradients(
-      vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p, names);
+      vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p,
+      names);
 }
 
 /// The weights of a centred normalizer before their mean is taken out.
@@ -139,8 +141,8 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
   e.name = kernel.name + "/" + length_scale.name + "/" + gate.name + "/" + normalizer.name;
   ((e.name += "/" + post.name), ...);
   auto const make = [=](parameter_source const& from, mask::runtime const& mask) {
-    return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from), post.make(from)...,
-                     mask);
+    return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from),
+                     post.make(from)..., mask);
   };
   problem recorded;
   auto const probe = make(parameter_source::recording(recorded), {});
@@ -196,8 +198,10 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     };
   };
   using weights = typename op::normalizer_policy;
-  if constexpr (weights::traits.family == row_family::candidates) e.softmax_vjp = vjp_with(attune::normalizer::softmax{});
-  if constexpr (requires(weights w) { detail::uncentered(w); }) e.uncentered_vjp = vjp_with(detail::uncentered(weights{}));
+  if constexpr (weights::traits.family == row_family::candidates)
+    e.softmax_vjp = vjp_with(attune::normalizer::softmax{});
+  if constexpr (requires(weights w) { detail::uncentered(w); })
+    e.uncentered_vjp = vjp_with(detail::uncentered(weights{}));
   to.emplace(e.name, std::move(e));
 }
 

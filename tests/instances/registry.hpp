@@ -29,8 +29,9 @@ struct array {
 /// One attention problem in run-time form. Which tensors and parameters are needed follows from the operator
 /// (`entry::tensors`, `entry::parameters`); a superfluous or missing one throws std::invalid_argument.
 struct problem {
-  /// By field (attune/operators/inputs.hpp): q k v gate_q gate_k sort_q sort_k position_q position_k center spread place
-  /// key_bias value_gate output_gate (B, heads, L, width), scores gates bias (B, H, Lq, Lk), v0 (1|B, 1|H, 1|Lq, Dv).
+  /// By field (attune/operators/inputs.hpp): q k v gate_q gate_k sort_q sort_k position_q position_k center spread
+  /// place key_bias value_gate output_gate (B, heads, L, width), scores gates bias (B, H, Lq, Lk), v0 (1|B, 1|H, 1|Lq,
+  /// Dv).
   std::map<std::string, array> tensors;
   /// Shape (1|B, 1|H, 1|Lq); a missing one keeps its default. Names: those of policies.hpp beside this header.
   std::map<std::string, array> parameters;
@@ -60,8 +61,8 @@ struct result {
 struct cotangent {
   array out, lse, ground_weight;
 };
-/// Gradients by the tensors, the parameters and the tables that the problem sets, under the same names and in the same shapes.
-/// A parameter made of pre-activations gives the gradient by these; one that several policies read, the sum.
+/// Gradients by the tensors, the parameters and the tables that the problem sets, under the same names and in the same
+/// shapes. A parameter made of pre-activations gives the gradient by these; one that several policies read, the sum.
 using gradients = std::map<std::string, array>;
 
 enum class backend { reference_double, reference_50, cpu_float, cpu_double };
@@ -81,14 +82,14 @@ struct options {
   /// Odd memory layouts: pad every axis of every tensor (strides that are no multiples of anything), transpose head and
   /// position, and fill the padding with NaN. CPU executors only.
   bool odd_strides = false;
-  /// Split the keys at these cuts (ascending, in [0, Lk]), run each part, merge the states pairwise in the order given by
-  /// `tree_seed`, finish. Empty: one call. CPU and reference.
+  /// Split the keys at these cuts (ascending, in [0, Lk]), run each part, merge the states pairwise in the order given
+  /// by `tree_seed`, finish. Empty: one call. CPU and reference.
   std::vector<index> cuts;
   std::uint64_t tree_seed = 0;
 };
 
 struct entry {
-  std::string name;                     ///< kernel/length_scale/gate/normalizer[/post], e.g. "dot/margin/softplus/grounded"
+  std::string name;  ///< kernel/length_scale/gate/normalizer[/post], e.g. "dot/margin/softplus/grounded"
   std::vector<std::string> tensors;     ///< required tensors
   std::vector<std::string> parameters;  ///< parameters it reads
   std::vector<std::string> tables;      ///< required tables
@@ -101,8 +102,8 @@ struct entry {
   std::function<gradients(problem const&, cotangent const&)> uncentered_vjp;
 };
 
-/// All instantiated operators, by name; policies.hpp beside this header spells the parts. `post` is there where a value gate or
-/// an output gate is.
+/// All instantiated operators, by name; policies.hpp beside this header spells the parts. `post` is there where a value
+/// gate or an output gate is.
 std::map<std::string, entry> const& registry();
 /// The operator of this name; null where there is none.
 entry const* find(std::string const& name);

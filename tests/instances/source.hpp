@@ -15,7 +15,8 @@
 
 namespace attune::instances {
 
-/// The parameters and tables of a problem, as views. A recording source makes up each number that is asked for instead, all
+/// The parameters and tables of a problem, as views. A recording source makes up each number that is asked for instead,
+/// all
 /// different: what a policy reads follows from what its maker asks for.
 class parameter_source {
  public:
@@ -140,7 +141,8 @@ inline mask::runtime mask_of(problem const& p) {
   mask::runtime m;
   m.visible = p.visible.data();
   m.visible_shape = {s[0], s[1], s[2], s[3]};
-  if (index_t(p.visible.size()) != m.visible_shape.size()) throw std::invalid_argument("visible: data and shape disagree");
+  if (index_t(p.visible.size()) != m.visible_shape.size())
+    throw std::invalid_argument("visible: data and shape disagree");
   return m;
 }
 
@@ -149,11 +151,13 @@ inline void check_names(problem const& p, entry const& e) {
     return std::find(names.begin(), names.end(), x) != names.end();
   };
   for (auto const& name : e.tensors)
-    if (p.tensors.find(name) == p.tensors.end()) throw std::invalid_argument(e.name + ": tensor " + name + " is missing");
+    if (p.tensors.find(name) == p.tensors.end())
+      throw std::invalid_argument(e.name + ": tensor " + name + " is missing");
   for (auto const& t : p.tensors)
     if (!known(e.tensors, t.first)) throw std::invalid_argument(e.name + ": tensor " + t.first + " is superfluous");
   for (auto const& t : p.parameters)
-    if (!known(e.parameters, t.first)) throw std::invalid_argument(e.name + ": parameter " + t.first + " is superfluous");
+    if (!known(e.parameters, t.first))
+      throw std::invalid_argument(e.name + ": parameter " + t.first + " is superfluous");
   for (auto const& name : e.tables)
     if (p.tables.find(name) == p.tables.end()) throw std::invalid_argument(e.name + ": table " + name + " is missing");
   for (auto const& t : p.tables)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The inputs, outputs and gradients of an operator as views of a run-time problem, and back: the same for every executor.
+// The inputs, outputs and gradients of an operator as views of a run-time problem, and back: the same for every
+// executor.
 #pragma once
 
 #include <limits>
@@ -26,8 +27,8 @@ template <class Op, class T>
 struct results {
   storage<T> out, lse, ground_weight, threshold;
   results(shape const& s, bool odd)
-      : out(s, odd, 0), lse({s.batch, s.head, s.position, 1}, odd, 1), ground_weight({s.batch, s.head, s.position, 1}, odd, 2),
-        threshold({s.batch, s.head, s.position, 1}, odd, 3) {}
+      : out(s, odd, 0), lse({s.batch, s.head, s.position, 1}, odd, 1),
+        ground_weight({s.batch, s.head, s.position, 1}, odd, 2), threshold({s.batch, s.head, s.position, 1}, odd, 3) {}
   outputs<Op, T> views() {
     outputs<Op, T> o{.out = out.view()};
     if constexpr (Op::has_lse) o.lse = natural_lse<T>(lse.view());
@@ -62,8 +63,8 @@ array average_of(Op const& op) {
   return a;
 }
 
-/// For every parameter and table slot of an operator, in the operator's order: the name that the registry reads it under, "" if
-/// none or if no gradient reaches it. `made` is the operator of the recorded problem.
+/// For every parameter and table slot of an operator, in the operator's order: the name that the registry reads it
+/// under, "" if none or if no gradient reaches it. `made` is the operator of the recorded problem.
 struct slot_names {
   std::vector<std::string> parameters, tables;
 };
@@ -79,9 +80,11 @@ slot_names names_of_slots(Op const& made, problem const& recorded) {
     parameter const& p = *listed.at;
     auto const source = p.source().x;
     bool const stopped = p.is_average() && !p.passes_gradient();
-    names.parameters.push_back(stopped ? "" : named(recorded.parameters, source.absent() ? p.at(0, 0, 0) : source(0, 0, 0, 0)));
+    names.parameters.push_back(
+        stopped ? "" : named(recorded.parameters, source.absent() ? p.at(0, 0, 0) : source(0, 0, 0, 0)));
   }
-  for (operator_table const& x : listed_tables(made)) names.tables.push_back(named(recorded.tables, (*x.at)(0, 0, 0, 0)));
+  for (operator_table const& x : listed_tables(made))
+    names.tables.push_back(named(recorded.tables, (*x.at)(0, 0, 0, 0)));
   return names;
 }
 
@@ -92,7 +95,8 @@ struct gradient_sums {
   void add(std::string const& name, gradient_array<T> const& g) {
     if (name.empty() || g.values.empty()) return;
     auto const [at, first] = of.emplace(name, g);
-    for (std::size_t n = 0; !first && n < g.values.size(); ++n) at->second.values[n] = at->second.values[n] + g.values[n];
+    for (std::size_t n = 0; !first && n < g.values.size(); ++n)
+      at->second.values[n] = at->second.values[n] + g.values[n];
   }
   template <class Convert>
   void store(gradients& to, std::size_t axes, Convert const& convert) const {
@@ -132,7 +136,8 @@ struct loaded_cotangents {
 
 /// Gradients by the names that the registry knows, each as the number that convert(T) makes of it.
 template <class T, class Convert>
-gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names, Convert const& convert) {
+gradients named_gradients(dense_gradients<T> const& g, problem const& p, slot_names const& names,
+                          Convert const& convert) {
   gradients to;
   gradient_sums<T> tensors, parameters, tables;
   for (auto const& t : p.tensors)

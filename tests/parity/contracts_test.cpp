@@ -14,7 +14,8 @@ namespace {
 TEST_SUITE_BEGIN("contracts");
 
 /// Whether a row of a result says: everything on the ground.
-std::string row_is_ground(entry const& e, problem const& p, dimensions const& n, result const& r, index b, index h, index i) {
+std::string row_is_ground(entry const& e, problem const& p, dimensions const& n, result const& r, index b, index h,
+                          index i) {
   for (index d = 0; d < n.value_width; ++d) {
     double const expected = e.has_ground_value ? at(p.tensors.at("v0"), n, b, h, i, d) : 0;
     if (at(r.out, n, b, h, i, d) != expected)
@@ -32,7 +33,8 @@ double empty_lse(policies const& what, problem const& p, dimensions const& n, in
   return what.off_by_one() ? 0 : what.sink() ? parameter(p, "sink", n.heads, b, h, i, 0) : -infinity;
 }
 
-/// The tensors with a row per query, the tensors with a row per key and those with a slot per pair, of which logits are made.
+/// The tensors with a row per query, the tensors with a row per key and those with a slot per pair, of which logits are
+/// made.
 constexpr char const* query_tensors[] = {"q", "gate_q", "sort_q", "position_q", "center", "spread"};
 constexpr char const* key_tensors[] = {"k", "gate_k", "sort_k", "position_k", "place", "key_bias"};
 constexpr char const* pair_tensors[] = {"scores", "gates", "bias"};
@@ -53,7 +55,8 @@ bool switch_row_off(problem& p, policies const& what, dimensions const& n, index
     return true;
   }
   if (what.softcap) return false;
-  element(p.tensors[p.tensors.count("q") ? "q" : "sort_q"], n.heads, b, h, i, 0) = -infinity;  // what it meets is 1, see below
+  element(p.tensors[p.tensors.count("q") ? "q" : "sort_q"], n.heads, b, h, i, 0) =
+      -infinity;  // what it meets is 1, see below
   return true;
 }
 
@@ -69,28 +72,29 @@ void ready_to_switch_off(problem& p, dimensions const& n) {
 }
 
 TEST_CASE("contract: no visible key") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
-    for (double limit : {0., 1.}) {
-      recipe how;
-      how.parameter_limit = limit;
-      problem p = make_problem(e, n, how, random);
-      auto const sees = [](index, index h, index i, index j) { return (i + h) % 2 == 1 && j % 3 != 0; };
-      set_mask(p, n.batch, n.heads, n.queries, n.keys, sees);
-      poison(p, n, random);
-      for (char const* t : query_tensors)  // a row that sees no key does not read its query either
-        if (p.tensors.count(t))
+  everywhere(
+      [](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
+        for (double limit : {0., 1.}) {
+          recipe how;
+          how.parameter_limit = limit;
+          problem p = make_problem(e, n, how, random);
+          auto const sees = [](index, index h, index i, index j) { return (i + h) % 2 == 1 && j % 3 != 0; };
+          set_mask(p, n.batch, n.heads, n.queries, n.keys, sees);
+          poison(p, n, random);
+          for (char const* t : query_tensors)  // a row that sees no key does not read its query either
+            if (p.tensors.count(t))
+              each_row(n, [&](index bb, index h, index i) {
+                if (!sees(bb, h, i, 1)) element(p.tensors[t], n.heads, bb, h, i, 0) = not_a_number;
+              });
+          result const r = e.run(p, b, {});
           each_row(n, [&](index bb, index h, index i) {
-            if (!sees(bb, h, i, 1)) element(p.tensors[t], n.heads, bb, h, i, 0) = not_a_number;
+            if (sees(bb, h, i, 1)) return;
+            std::string const wrong = row_is_ground(e, p, n, r, bb, h, i);
+            CHECK_MESSAGE(wrong.empty(), where << ": " << wrong);
+            if (e.has_lse) CHECK_MESSAGE(at(r.lse, n, bb, h, i) == empty_lse(what, p, n, bb, h, i), where);
           });
-      result const r = e.run(p, b, {});
-      each_row(n, [&](index bb, index h, index i) {
-        if (sees(bb, h, i, 1)) return;
-        std::string const wrong = row_is_ground(e, p, n, r, bb, h, i);
-        CHECK_MESSAGE(wrong.empty(), where << ": " << wrong);
-        if (e.has_lse) CHECK_MESSAGE(at(r.lse, n, bb, h, i) == empty_lse(what, p, n, bb, h, i), where);
+        }
       });
-    }
-  });
 }
 
 TEST_CASE("contract: no visible key, for no key exists") {
@@ -107,8 +111,8 @@ TEST_CASE("contract: no visible key, for no key exists") {
 }
 
 /// What a key of logit a gets if it is the only one.
-double weight_of_only_key(policies const& what, problem const& p, dimensions const& n, result const& r, index b, index h,
-                          index i, double a) {
+double weight_of_only_key(policies const& what, problem const& p, dimensions const& n, result const& r, index b,
+                          index h, index i, double a) {
   auto const row = [&](char const* name) { return parameter(p, name, n.heads, b, h, i, 0); };
   if (what.affine()) {
     auto const x = detail::affine_of(what, p, n, r, b, h, i);
@@ -126,37 +130,39 @@ double weight_of_only_key(policies const& what, problem const& p, dimensions con
 }
 
 TEST_CASE("contract: one visible key") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
-    problem p = make_problem(e, n, {}, random);
-    auto const only = [&](index i) { return (3 * i + 1) % n.keys; };
-    set_mask(p, 1, 1, n.queries, n.keys, [&](index, index, index i, index j) { return j == only(i); });
-    set_parameter(p, "alpha", 1e4);  // log K = 0 switches the amplification off whatever its strength
-    set_parameter(p, "gamma", 1e4);
-    result const r = e.run(p, b, {}), exact = e.run(p, backend::reference_50, {});
-    each_row(n, [&](index bb, index h, index i) {
-      index const j = only(i);
-      double const s = at(exact.scores, n, bb, h, i, j), a = at(exact.logits, n, bb, h, i, j),
-                   bias = parameter(p, "ss_bias", n.heads, bb, h, i, 0);
-      if (!std::isfinite(s)) return;  // a prior of 0
-      if (what.normalizer == "softmax" && what.post.empty())
-        for (index d = 0; d < n.value_width; ++d)
-          CHECK_MESSAGE(at(r.out, n, bb, h, i, d) == at(p.tensors.at("v"), n, bb, h, j, d), where);
-      if (what.gate == "none" && what.length_scale != "yarn")
-        CHECK_MESSAGE(std::fabs(a - (what.length_scale == "logn"    ? 0
-                                     : what.length_scale == "ssmax" ? bias * s
-                                                                    : s)) <= 0x1p-50 * std::fabs(s),
-                      where);
-      double const w = weight_of_only_key(what, p, n, exact, bb, h, i, a);
-      CHECK_MESSAGE(std::fabs(at(exact.weights, n, bb, h, i, j) - w) <= 1e-14 * (1 + std::fabs(w)),
-                    where << ", w is not " << w);
-    });
-    comparison const c = check(e, p, n, b, r, exact);
-    CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
-  });
+  everywhere(
+      [](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
+        problem p = make_problem(e, n, {}, random);
+        auto const only = [&](index i) { return (3 * i + 1) % n.keys; };
+        set_mask(p, 1, 1, n.queries, n.keys, [&](index, index, index i, index j) { return j == only(i); });
+        set_parameter(p, "alpha", 1e4);  // log K = 0 switches the amplification off whatever its strength
+        set_parameter(p, "gamma", 1e4);
+        result const r = e.run(p, b, {}), exact = e.run(p, backend::reference_50, {});
+        each_row(n, [&](index bb, index h, index i) {
+          index const j = only(i);
+          double const s = at(exact.scores, n, bb, h, i, j), a = at(exact.logits, n, bb, h, i, j),
+                       bias = parameter(p, "ss_bias", n.heads, bb, h, i, 0);
+          if (!std::isfinite(s)) return;  // a prior of 0
+          if (what.normalizer == "softmax" && what.post.empty())
+            for (index d = 0; d < n.value_width; ++d)
+              CHECK_MESSAGE(at(r.out, n, bb, h, i, d) == at(p.tensors.at("v"), n, bb, h, j, d), where);
+          if (what.gate == "none" && what.length_scale != "yarn")
+            CHECK_MESSAGE(std::fabs(a - (what.length_scale == "logn"    ? 0
+                                         : what.length_scale == "ssmax" ? bias * s
+                                                                        : s)) <= 0x1p-50 * std::fabs(s),
+                          where);
+          double const w = weight_of_only_key(what, p, n, exact, bb, h, i, a);
+          CHECK_MESSAGE(std::fabs(at(exact.weights, n, bb, h, i, j) - w) <= 1e-14 * (1 + std::fabs(w)),
+                        where << ", w is not " << w);
+        });
+        comparison const c = check(e, p, n, b, r, exact);
+        CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
+      });
 }
 
 TEST_CASE("contract: all logits -inf") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
+  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where,
+                rng& random) {
     for (double level : {-infinity, -1.5, infinity}) {  // gamma; sinks: -inf or finite
       if (level == infinity && !what.grounded()) continue;
       problem p = make_problem(e, n, {}, random);
@@ -230,12 +236,12 @@ TEST_CASE("contract: some logits -inf") {
   });
 }
 
-/// Rows for which touched(b, h, i) holds must have NaN in every feature of out, and in lse, w0 and threshold; others keep each
-/// bit.
+/// Rows for which touched(b, h, i) holds must have NaN in every feature of out, and in lse, w0 and threshold; others
+/// keep each bit.
 enum class poisoned { nothing, out, all };
 template <class Touched>
-void check_isolation(std::string const& where, dimensions const& n, result const& before, result const& after, poisoned what,
-                     Touched touched) {
+void check_isolation(std::string const& where, dimensions const& n, result const& before, result const& after,
+                     poisoned what, Touched touched) {
   bool const all = what == poisoned::all;
   std::string wrong;
   each_row(n, [&](index b, index h, index i) {
@@ -244,8 +250,8 @@ void check_isolation(std::string const& where, dimensions const& n, result const
       for (index d = 0; d < (x.empty() ? 0 : width); ++d) {
         double const old = at(x, n, b, h, i, d), now = at(y, n, b, h, i, d);
         if (hit ? must_be_nan && !std::isnan(now) : old != now && !(std::isnan(old) && std::isnan(now)))
-          wrong = std::string(output) + (hit ? " is not NaN" : " changed") + " in row " + std::to_string(i) + " of head " +
-                  std::to_string(h);
+          wrong = std::string(output) + (hit ? " is not NaN" : " changed") + " in row " + std::to_string(i) +
+                  " of head " + std::to_string(h);
       }
     };
     look("out", before.out, after.out, n.value_width, what != poisoned::nothing);
@@ -257,53 +263,55 @@ void check_isolation(std::string const& where, dimensions const& n, result const
 }
 
 TEST_CASE("contract: +inf or NaN logit at a visible key") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
-    problem p = make_problem(e, n, {}, random);
-    set_mask(p, 1, 1, n.queries, n.keys, [](index, index, index i, index j) { return (i + j) % 3 != 0; });
-    result const before = e.run(p, b, {});
-    for (double bad : {not_a_number, infinity}) {
-      std::string const here = where + ", " + std::to_string(bad);
-      for (char const* t : pair_tensors) {  // one logit of one row
-        bool const is_gate = std::string(t) == "gates";
-        if (!p.tensors.count(t) || (bad == infinity && (is_gate || what.softcap))) continue;
-        problem broken = p;
-        for (index j : {index{1}, n.keys - 1})  // n.queries - 1 sees one of them
-          if (visible(p, 0, 0, n.queries - 1, j)) element(broken.tensors[t], n.heads, 0, 1, n.queries - 1, j) = bad;
-        result const after = e.run(broken, b, {});
-        bool const map_stays = bad == infinity && what.summed();  // a weight is F(+inf): a sigmoid's is 1
-        check_isolation(here + " in " + t, n, before, after,
-                        map_stays                                                                  ? poisoned::nothing
-                        : bad == infinity && (what.grounded() || what.sink() || what.off_by_one()) ? poisoned::out
-                                                                                                   : poisoned::all,
-                        [&](index, index h, index i) { return h == 1 && i == n.queries - 1; });
-        if (map_stays && what.is("sigmoid")) {
-          comparison const c = check(e, broken, n, b, after, e.run(broken, backend::reference_double, {}));
-          CHECK_MESSAGE(c.failure.empty(), here << ": " << c.failure);
-          double const out = at(after.out, n, 0, 1, n.queries - 1);
-          CHECK_MESSAGE(std::isfinite(out), here << ": a weight of 1 leaves out finite");
+  everywhere(
+      [](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
+        problem p = make_problem(e, n, {}, random);
+        set_mask(p, 1, 1, n.queries, n.keys, [](index, index, index i, index j) { return (i + j) % 3 != 0; });
+        result const before = e.run(p, b, {});
+        for (double bad : {not_a_number, infinity}) {
+          std::string const here = where + ", " + std::to_string(bad);
+          for (char const* t : pair_tensors) {  // one logit of one row
+            bool const is_gate = std::string(t) == "gates";
+            if (!p.tensors.count(t) || (bad == infinity && (is_gate || what.softcap))) continue;
+            problem broken = p;
+            for (index j : {index{1}, n.keys - 1})  // n.queries - 1 sees one of them
+              if (visible(p, 0, 0, n.queries - 1, j)) element(broken.tensors[t], n.heads, 0, 1, n.queries - 1, j) = bad;
+            result const after = e.run(broken, b, {});
+            bool const map_stays = bad == infinity && what.summed();  // a weight is F(+inf): a sigmoid's is 1
+            check_isolation(here + " in " + t, n, before, after,
+                            map_stays ? poisoned::nothing
+                            : bad == infinity && (what.grounded() || what.sink() || what.off_by_one()) ? poisoned::out
+                                                                                                       : poisoned::all,
+                            [&](index, index h, index i) { return h == 1 && i == n.queries - 1; });
+            if (map_stays && what.is("sigmoid")) {
+              comparison const c = check(e, broken, n, b, after, e.run(broken, backend::reference_double, {}));
+              CHECK_MESSAGE(c.failure.empty(), here << ": " << c.failure);
+              double const out = at(after.out, n, 0, 1, n.queries - 1);
+              CHECK_MESSAGE(std::isfinite(out), here << ": a weight of 1 leaves out finite");
+            }
+          }
+          if (bad == infinity) continue;
+          for (char const* t : query_tensors) {  // one query: its row
+            if (!p.tensors.count(t)) continue;
+            problem broken = p;
+            element(broken.tensors[t], n.heads, 0, 1, 2, 0) = bad;
+            check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), poisoned::all,
+                            [](index, index h, index i) { return h == 1 && i == 2; });
+          }
+          for (char const* t : key_tensors) {  // one key: all rows that see it, and no other row of the tile
+            if (!p.tensors.count(t)) continue;
+            problem broken = p;
+            element(broken.tensors[t], 1, 0, 0, n.keys - 2, 0) = bad;
+            check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), poisoned::all,
+                            [&](index bb, index h, index i) { return visible(p, bb, h, i, n.keys - 2); });
+          }
         }
-      }
-      if (bad == infinity) continue;
-      for (char const* t : query_tensors) {  // one query: its row
-        if (!p.tensors.count(t)) continue;
-        problem broken = p;
-        element(broken.tensors[t], n.heads, 0, 1, 2, 0) = bad;
-        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), poisoned::all,
-                        [](index, index h, index i) { return h == 1 && i == 2; });
-      }
-      for (char const* t : key_tensors) {  // one key: all rows that see it, and no other row of the tile
-        if (!p.tensors.count(t)) continue;
-        problem broken = p;
-        element(broken.tensors[t], 1, 0, 0, n.keys - 2, 0) = bad;
-        check_isolation(here + " in " + t, n, before, e.run(broken, b, {}), poisoned::all,
-                        [&](index bb, index h, index i) { return visible(p, bb, h, i, n.keys - 2); });
-      }
-    }
-  });
+      });
 }
 
 TEST_CASE("contract: weight 0 on a visible key with non-finite v") {
-  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where, rng& random) {
+  everywhere([](entry const& e, policies const& what, dimensions const& n, backend b, std::string const& where,
+                rng& random) {
     auto const off_switch = pair_switch(what);
     if (off_switch.first == nullptr) return;
     problem p = make_problem(e, n, {}, random);
@@ -322,13 +330,14 @@ TEST_CASE("contract: weight 0 on a visible key with non-finite v") {
       each_row(n, [&](index bb, index h, index i) {
         for (index d = 0; d < n.value_width; ++d) {
           double const x = at(after.out, n, bb, h, i, d);
-          bool const hit = d == 1 && visible(p, bb, h, i, key) && !what.candidates();     // outside a support nothing is read
+          bool const hit =
+              d == 1 && visible(p, bb, h, i, key) && !what.candidates();  // outside a support nothing is read
           hidden += hit && !(what.affine() ? !std::isfinite(x) : std::isnan(x)) ? 1 : 0;  // a share times inf is inf
           changed += !hit && x != at(before.out, n, bb, h, i, d) ? 1 : 0;
         }
       });
-      CHECK_MESSAGE(hidden == 0,
-                    where << ", v = " << bad << ": 0 * v is NaN (IEEE, only masks hide), but not in " << hidden << " rows");
+      CHECK_MESSAGE(hidden == 0, where << ", v = " << bad << ": 0 * v is NaN (IEEE, only masks hide), but not in "
+                                       << hidden << " rows");
       CHECK_MESSAGE(changed == 0, where << ", v = " << bad << ": other elements that changed: " << changed);
     }
   });
@@ -361,9 +370,9 @@ TEST_CASE("contract: ties") {
     if (what.grounded()) {  // a key at gamma exactly counts as above
       set_parameter(p, "gamma", 1.5);
       result const level = e.run(p, b, {});
-      CHECK_MESSAGE(
-          std::all_of(level.ground_weight.data.begin(), level.ground_weight.data.end(), [](double w) { return w == 0; }),
-          where);
+      CHECK_MESSAGE(std::all_of(level.ground_weight.data.begin(), level.ground_weight.data.end(),
+                                [](double w) { return w == 0; }),
+                    where);
     }
     if (what.normalizer == "sparsemax") {  // a logit on the threshold is outside: its value is never read
       for (std::size_t x = 0; x < p.tensors["scores"].data.size(); ++x)

@@ -51,7 +51,8 @@ void fuzz(std::string const& run, std::uint64_t seed, index count, Draw draw) {
     for (backend b : instances::cpu_backends) {
       options how;
       how.odd_strides = s.seed % 2 == 1;
-      comparison const c = compare(s.op->run(s.p, b, how), reference, bounds_of(*s.op, s.p, s.n, reference, accuracy_of(b)));
+      comparison const c =
+          compare(s.op->run(s.p, b, how), reference, bounds_of(*s.op, s.p, s.n, reference, accuracy_of(b)));
       all.note(s, b, c);
       CHECK_MESSAGE(c.failure.empty(), describe(*s.op, b, s.n, name(s.mask), s.seed) << c.failure);
     }
@@ -63,9 +64,13 @@ TEST_CASE("fuzz: small problems, fixed seed") { fuzz("small, fixed", fixed_seed,
 
 TEST_CASE("fuzz: small problems, fresh seed") { fuzz("small, fresh", fresh_seed(), case_count(0.5), small_dimensions); }
 
-TEST_CASE("fuzz: block edges, fixed seed") { fuzz("edges, fixed", fixed_seed, case_count(0.025), block_edge_dimensions); }
+TEST_CASE("fuzz: block edges, fixed seed") {
+  fuzz("edges, fixed", fixed_seed, case_count(0.025), block_edge_dimensions);
+}
 
-TEST_CASE("fuzz: block edges, fresh seed") { fuzz("edges, fresh", fresh_seed(), case_count(0.025), block_edge_dimensions); }
+TEST_CASE("fuzz: block edges, fresh seed") {
+  fuzz("edges, fresh", fresh_seed(), case_count(0.025), block_edge_dimensions);
+}
 
 TEST_CASE("fuzz: the double reference against 50 digits") {
   record all;
@@ -76,7 +81,8 @@ TEST_CASE("fuzz: the double reference against 50 digits") {
     comparison const c = compare(s.op->run(s.p, backend::reference_double, {}), exact,
                                  bounds_of(*s.op, s.p, s.n, exact, accuracy_of(backend::reference_double)));
     all.note(s, backend::reference_double, c);
-    CHECK_MESSAGE(c.failure.empty(), describe(*s.op, backend::reference_double, s.n, name(s.mask), s.seed) << c.failure);
+    CHECK_MESSAGE(c.failure.empty(), describe(*s.op, backend::reference_double, s.n, name(s.mask), s.seed)
+                                         << c.failure);
   }
   all.print("50 digits");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The gradients of the CPU backends against those of the reference on random problems: any operator, mask, head grouping,
-// parameter granularity and memory layout, with empty rows, planted -inf, and NaN wherever no row looks.
+// The gradients of the CPU backends against those of the reference on random problems: any operator, mask, head
+// grouping, parameter granularity and memory layout, with empty rows, planted -inf, and NaN wherever no row looks.
 //
 // Steered by ATTUNE_SEED and ATTUNE_FUZZ_COUNT (support/random.hpp); a failure prints the seed of its case.
 
@@ -21,8 +21,9 @@ namespace {
 constexpr std::uint64_t fixed_seed = 20260201;
 constexpr int patience = 20;  // failures to report before giving up a run
 
-/// The first case of a run, and what its count of discontinuities may have by chance: one case in 75 is at one where a quarter of
-/// the operators is entmax, so that a short run of fresh cases may meet several; a fixed run meets the same ones every time.
+/// The first case of a run, and what its count of discontinuities may have by chance: one case in 75 is at one where a
+/// quarter of the operators is entmax, so that a short run of fresh cases may meet several; a fixed run meets the same
+/// ones every time.
 struct first_case {
   std::uint64_t seed;
   int chance;
@@ -65,7 +66,8 @@ struct gradient_sample : sample {
   gradients on(backend b, options const& how) const { return op->vjp(p, b, d, how); }
 };
 
-/// Whether the gradient by tensor `name` is 0 exactly wherever no row looks: at keys, values and pairs that nobody sees.
+/// Whether the gradient by tensor `name` is 0 exactly wherever no row looks: at keys, values and pairs that nobody
+/// sees.
 bool still_where_unseen(gradient_sample const& s, std::string const& name, array const& a) {
   bool const pairs = is_of_pairs(name);
   index const groups = a.shape[1];
@@ -117,10 +119,12 @@ void fuzz(std::string const& run, first_case first, index count, Draw draw) {
 
 TEST_SUITE_BEGIN("gradient fuzz");
 
-TEST_CASE("gradient fuzz: small problems, fixed seed") { fuzz("small, fixed", fixed(), case_count(0.03), small_dimensions); }
+TEST_CASE("gradient fuzz: small problems, fixed seed") {
+  fuzz("small, fixed", fixed(), case_count(0.03), small_dimensions);
+}
 
-// 57 keys at the floor of a softcap, each with less than half a unit of the largest weight: a sum of floats loses them all. A
-// fresh seed found that no bound allowed for it.
+// 57 keys at the floor of a softcap, each with less than half a unit of the largest weight: a sum of floats loses them
+// all. A fresh seed found that no bound allowed for it.
 TEST_CASE("gradient fuzz: many keys that are each lost beside one") {
   entry const* const capped = named_operator("given|softcap/none/none/softmax");
   if (capped == nullptr) return;
@@ -145,9 +149,9 @@ TEST_CASE("gradient fuzz: many keys that are each lost beside one") {
   all.finish("lost");
 }
 
-// One query above two keys: its gradient is (h_0 - h_1) / 4 + (h_1 - h_0) / 4, h_j = <do, v_j>. A backend forms the mean from the
-// sum of the values, the reference from h_0 + h_1, which often does not round: the terms leave an error where the reference and
-// all problems beside this one have 0. A fresh seed found that no bound allowed for it.
+// One query above two keys: its gradient is (h_0 - h_1) / 4 + (h_1 - h_0) / 4, h_j = <do, v_j>. A backend forms the
+// mean from the sum of the values, the reference from h_0 + h_1, which often does not round: the terms leave an error
+// where the reference and all problems beside this one have 0. A fresh seed found that no bound allowed for it.
 TEST_CASE("gradient fuzz: centred terms that cancel") {
   entry const* const centered = named_operator("scalar_difference/none/none/centered_relu");
   if (centered == nullptr) return;
@@ -166,7 +170,9 @@ TEST_CASE("gradient fuzz: centred terms that cancel") {
   all.finish("centred");
 }
 
-TEST_CASE("gradient fuzz: small problems, fresh seed") { fuzz("small, fresh", fresh(), case_count(0.03), small_dimensions); }
+TEST_CASE("gradient fuzz: small problems, fresh seed") {
+  fuzz("small, fresh", fresh(), case_count(0.03), small_dimensions);
+}
 
 TEST_CASE("gradient fuzz: block edges, fixed seed") {
   fuzz("edges, fixed", fixed(), case_count(0.0013), block_edge_dimensions);
@@ -212,7 +218,8 @@ void check_determinism(gradient_sample const& s, backend b) {
 TEST_CASE("gradient determinism: 1, 2 and 3 threads and any memory layout give the same bits") {
   for (index n = 0; n < case_count(0.015); ++n) {
     std::uint64_t const seed = fixed_seed + 1000003 + static_cast<std::uint64_t>(n);
-    gradient_sample const s(n % 5 == 0 ? random_sample(seed, block_edge_dimensions) : random_sample(seed, small_dimensions));
+    gradient_sample const s(n % 5 == 0 ? random_sample(seed, block_edge_dimensions)
+                                       : random_sample(seed, small_dimensions));
     for (backend b : instances::cpu_backends) check_determinism(s, b);
   }
 }

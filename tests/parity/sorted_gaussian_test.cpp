@@ -20,7 +20,8 @@ TEST_SUITE("sorted") {
       if (!dense_results("scalar_sort/none/none/softmax", all_sights(300, 400)[0], p, true, true, want)) return;
       for (double const tolerance : {1e-3, 1e-6, 1e-12}) {
         sorted::gaussian const op{2.5, tolerance};
-        auto const c = sorted::forward(op, p.arrays(), {tensor(got.out, p.query_side(5)), tensor(got.lse, p.query_side())});
+        auto const c =
+            sorted::forward(op, p.arrays(), {tensor(got.out, p.query_side(5)), tensor(got.lse, p.query_side())});
         CHECK(c.expanded > 0);
         CHECK(c.discarded + c.truncated <= 1.01 * tolerance);
         CHECK(away(got.out, want.out) * largest(want.out) <= c.output() * largest(p.v));

@@ -2,7 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // Compiled with -ffast-math and ATTUNE_ALLOW_FAST_MATH: what docs/portability.md promises to those who insist; and with
-// -fassociative-math, which compilers do not announce. Nothing here may ask the compiler whether a number is NaN or infinite; bits tell.
+// -fassociative-math, which compilers do not announce. Nothing here may ask the compiler whether a number is NaN or
+// infinite; bits tell.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -28,7 +29,8 @@ std::size_t at(index_t i, index_t d) { return std::size_t(i * width + d); }
 struct numbers {
   std::vector<float> q, k, v, out, bias, lse;
   numbers()
-      : q(positions * width), k(q.size()), v(q.size()), out(q.size(), 7.f), bias(positions * positions), lse(positions, 7.f) {
+      : q(positions * width), k(q.size()), v(q.size()), out(q.size(), 7.f), bias(positions * positions),
+        lse(positions, 7.f) {
     for (std::size_t n = 0; n < q.size(); ++n) {
       q[n] = float(n % 7) * 0.3f - 1;
       k[n] = float(n % 5) * 0.4f - 1;
@@ -59,7 +61,10 @@ TEST_CASE("A row whose logits are all -inf is 0, with lse -inf; one key alone gi
   auto const op = attention(kernel::dot_product{} + kernel::bias{}, normalizer::softmax{});
   tensor lse(x.lse, x.one_each);
   forward(cpu{serial{}}, op,
-          {.q = {x.q.data(), x.rows}, .k = {x.k.data(), x.rows}, .v = {x.v.data(), x.rows}, .bias = {x.bias.data(), x.pairs}},
+          {.q = {x.q.data(), x.rows},
+           .k = {x.k.data(), x.rows},
+           .v = {x.v.data(), x.rows},
+           .bias = {x.bias.data(), x.pairs}},
           {.out = {x.out.data(), x.rows}, .lse = natural_lse(lse)});
   for (index_t d = 0; d < width; ++d) {
     CHECK((bits(x.out[at(3, d)]) & 0x7fffffffu) == 0);
@@ -75,7 +80,10 @@ TEST_CASE("The error stays below 1e-5 with logits 80 apart") {
       x.bias[std::size_t(i * positions + j)] = float((i * 37 + j * 91) % 101) * 0.8f - 40.f;
   auto const op = attention(kernel::dot_product{} + kernel::bias{}, normalizer::softmax{});
   forward(cpu{serial{}}, op,
-          {.q = {x.q.data(), x.rows}, .k = {x.k.data(), x.rows}, .v = {x.v.data(), x.rows}, .bias = {x.bias.data(), x.pairs}},
+          {.q = {x.q.data(), x.rows},
+           .k = {x.k.data(), x.rows},
+           .v = {x.v.data(), x.rows},
+           .bias = {x.bias.data(), x.pairs}},
           {.out = {x.out.data(), x.rows}});
   double worst = 0;
   for (index_t i = 0; i < positions; ++i) {
@@ -96,7 +104,8 @@ TEST_CASE("The error stays below 1e-5 with logits 80 apart") {
   CHECK(worst < 1e-5);
 }
 
-/// The largest error of f, in units in the last place of the exact result, at x = sign 2^e (1 + n / 8), e in [low, high].
+/// The largest error of f, in units in the last place of the exact result, at x = sign 2^e (1 + n / 8), e in [low,
+/// high].
 template <class T, class F, class Exact>
 double worst_ulp(F const& f, Exact const& exact, double sign, int low, int high) {
   using batch = xsimd::batch<T>;
@@ -122,33 +131,25 @@ TEST_CASE_TEMPLATE("Functions that live on what rounding does keep their accurac
   auto const log1p = [](auto const& x) { return math::log1p(x); };
   auto const weight = [](auto const& x) { return math::exp_nonpositive(x); };
   constexpr double few = 3;
-  CHECK(worst_ulp<T>(
-            exp, [](long double x) { return std::exp(x); }, 1, -40, 5) < few);
-  CHECK(worst_ulp<T>(
-            exp, [](long double x) { return std::exp(x); }, -1, -40, 5) < few);
-  CHECK(worst_ulp<T>(
-            weight, [](long double x) { return std::exp(x); }, -1, -40, 5) < few);
-  CHECK(worst_ulp<T>(
-            expm1, [](long double x) { return std::expm1(x); }, 1, -60, 5) < few);
-  CHECK(worst_ulp<T>(
-            expm1, [](long double x) { return std::expm1(x); }, -1, -60, 3) < few);
-  CHECK(worst_ulp<T>(
-            log, [](long double x) { return std::log(x); }, 1, -60, 60) < few);
-  CHECK(worst_ulp<T>(
-            log1p, [](long double x) { return std::log1p(x); }, 1, -60, 60) < few);
-  CHECK(worst_ulp<T>(
-            log1p, [](long double x) { return std::log1p(x); }, -1, -60, -2) < few);
+  CHECK(worst_ulp<T>(exp, [](long double x) { return std::exp(x); }, 1, -40, 5) < few);
+  CHECK(worst_ulp<T>(exp, [](long double x) { return std::exp(x); }, -1, -40, 5) < few);
+  CHECK(worst_ulp<T>(weight, [](long double x) { return std::exp(x); }, -1, -40, 5) < few);
+  CHECK(worst_ulp<T>(expm1, [](long double x) { return std::expm1(x); }, 1, -60, 5) < few);
+  CHECK(worst_ulp<T>(expm1, [](long double x) { return std::expm1(x); }, -1, -60, 3) < few);
+  CHECK(worst_ulp<T>(log, [](long double x) { return std::log(x); }, 1, -60, 60) < few);
+  CHECK(worst_ulp<T>(log1p, [](long double x) { return std::log1p(x); }, 1, -60, 60) < few);
+  CHECK(worst_ulp<T>(log1p, [](long double x) { return std::log1p(x); }, -1, -60, -2) < few);
   for (double const sign : {-1.0, 1.0}) {
-    CHECK(worst_ulp<T>([](auto const& x) { return math::sin(x); }, [](long double x) { return std::sin(x); }, sign, -20, 9) <
-          few);
-    CHECK(worst_ulp<T>([](auto const& x) { return math::cos(x); }, [](long double x) { return std::cos(x); }, sign, -20, 9) <
-          few);
-    CHECK(worst_ulp<T>([](auto const& x) { return math::erf(x); }, [](long double x) { return std::erf(x); }, sign, -20, 2) <
-          few);
-    CHECK(worst_ulp<T>([](auto const& x) { return math::acos(x); }, [](long double x) { return std::acos(x); }, sign, -20, -1) <
-          few);
-    CHECK(worst_ulp<T>([](auto const& x) { return math::floor(x); }, [](long double x) { return std::floor(x); }, sign, -3,
-                       60) == 0);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::sin(x); }, [](long double x) { return std::sin(x); }, sign, -20,
+                       9) < few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::cos(x); }, [](long double x) { return std::cos(x); }, sign, -20,
+                       9) < few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::erf(x); }, [](long double x) { return std::erf(x); }, sign, -20,
+                       2) < few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::acos(x); }, [](long double x) { return std::acos(x); }, sign,
+                       -20, -1) < few);
+    CHECK(worst_ulp<T>([](auto const& x) { return math::floor(x); }, [](long double x) { return std::floor(x); }, sign,
+                       -3, 60) == 0);
   }
 }
 

@@ -70,7 +70,8 @@ TEST_CASE("a library's pool, lent to another, serves both") {
 }
 
 TEST_CASE("a pool that cannot be used is refused") {
-  attune::pool_functions of_the_future{2, [] { return 1; }, [](int, void (*)(void const*, int), void const*) {}}, none{};
+  attune::pool_functions of_the_future{2, [] { return 1; }, [](int, void (*)(void const*, int), void const*) {}},
+      none{};
   CHECK_THROWS_WITH_AS(attune::use_pool(&of_the_future), doctest::Contains("pool->version"), attune::error);
   CHECK_THROWS_WITH_AS(attune::use_pool(&none), doctest::Contains("function that is missing"), attune::error);
 }

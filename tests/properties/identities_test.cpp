@@ -28,7 +28,8 @@ problem for_operator(entry const& e, problem p) {
   return p;
 }
 
-/// "X recovers Y when ...": in names that contain `from`, `from` becomes `to`, once `set` has put the problem at the limit.
+/// "X recovers Y when ...": in names that contain `from`, `from` becomes `to`, once `set` has put the problem at the
+/// limit.
 struct recovery {
   std::string what, from, to;
   std::function<void(problem&, dimensions const&)> set;
@@ -79,12 +80,14 @@ recovery const recoveries[] = {
        unmask(p);
        set_parameter(p, "length0", static_cast<double>(n.keys));
      }},
-    {"margin of alpha -inf", "/margin/", "/none/", [](problem& p, dimensions const&) { set_parameter(p, "alpha", -infinity); }},
+    {"margin of alpha -inf", "/margin/", "/none/",
+     [](problem& p, dimensions const&) { set_parameter(p, "alpha", -infinity); }},
     {"softplus gate of beta -inf", "/softplus/", "/none/",
      [](problem& p, dimensions const&) { set_parameter(p, "beta", -infinity); }},
     {"given gate of beta -inf", "/given_softplus/", "/none/",
      [](problem& p, dimensions const&) { set_parameter(p, "beta", -infinity); }},
-    {"given gate of +inf", "/given_softplus/", "/none/", [](problem& p, dimensions const&) { fill(p, "gates", infinity); }},
+    {"given gate of +inf", "/given_softplus/", "/none/",
+     [](problem& p, dimensions const&) { fill(p, "gates", infinity); }},
     {"grounded at gamma -inf", "/grounded", "/softmax",
      [](problem& p, dimensions const&) { set_parameter(p, "gamma", -infinity); }},
     {"a sink of -inf", "/sink", "/softmax", [](problem& p, dimensions const&) { set_parameter(p, "sink", -infinity); }},
@@ -101,9 +104,12 @@ recovery const recoveries[] = {
      "given/none/none/"},
     {"two-sided gate of beta -inf", "/two_sided/", "/none/",
      [](problem& p, dimensions const&) { set_parameter(p, "beta", -infinity); }},
-    {"given two-sided gate of 0", "/given_two_sided/", "/none/", [](problem& p, dimensions const&) { fill(p, "gates", 0); }},
-    {"yarn without extension", "/yarn/", "/none/", [](problem& p, dimensions const&) { set_parameter(p, "extension", 1); }},
-    {"a shrinking yarn", "/yarn/", "/none/", [](problem& p, dimensions const&) { set_parameter(p, "extension", 0.25); }},
+    {"given two-sided gate of 0", "/given_two_sided/", "/none/",
+     [](problem& p, dimensions const&) { fill(p, "gates", 0); }},
+    {"yarn without extension", "/yarn/", "/none/",
+     [](problem& p, dimensions const&) { set_parameter(p, "extension", 1); }},
+    {"a shrinking yarn", "/yarn/", "/none/",
+     [](problem& p, dimensions const&) { set_parameter(p, "extension", 0.25); }},
     {"affine of alpha = average = 1", "/affine_visible", "/softmax", plain_affine},
     {"affine of clipped alpha = average = 1", "/affine_visible_clipping_given", "/softmax", plain_affine},
     {"affine of sigmoid alpha = average = 1", "/affine_visible_sigmoid_given", "/softmax", plain_affine},
@@ -118,26 +124,35 @@ recovery const recoveries[] = {
     {"free affine of alpha 1, beta 0", "/free_affine", "/softmax",
      [](problem& p, dimensions const&) { set_parameter(p, "affine_alpha", 1), set_parameter(p, "affine_beta", 0); }},
     {"free affine of beta = average - alpha", "/free_affine", "/affine_visible",
-     [](problem& p, dimensions const&) { set_parameter(p, "affine_alpha", 0.75), set_parameter(p, "affine_beta", -0.5); }, "",
-     [](problem& p, dimensions const&) { give(p, "average", 0.25); }},
+     [](problem& p, dimensions const&) {
+       set_parameter(p, "affine_alpha", 0.75), set_parameter(p, "affine_beta", -0.5);
+     },
+     "", [](problem& p, dimensions const&) { give(p, "average", 0.25); }},
     {"detached ends change no value", "_detached", "", nothing},
-    {"entmax of alpha 1", "/entmax", "/softmax", [](problem& p, dimensions const&) { set_parameter(p, "ent_alpha", 1); }},
-    {"entmax of alpha 3/2", "/entmax", "/entmax15", [](problem& p, dimensions const&) { set_parameter(p, "ent_alpha", 1.5); }},
-    {"entmax of alpha 2", "/entmax", "/sparsemax", [](problem& p, dimensions const&) { set_parameter(p, "ent_alpha", 2); }},
+    {"entmax of alpha 1", "/entmax", "/softmax",
+     [](problem& p, dimensions const&) { set_parameter(p, "ent_alpha", 1); }},
+    {"entmax of alpha 3/2", "/entmax", "/entmax15",
+     [](problem& p, dimensions const&) { set_parameter(p, "ent_alpha", 1.5); }},
+    {"entmax of alpha 2", "/entmax", "/sparsemax",
+     [](problem& p, dimensions const&) { set_parameter(p, "ent_alpha", 2); }},
     {"top-k of few keys", "/top_k", "/softmax",
      [](problem& p, dimensions const& n) {
        problem const old = p;
-       set_mask(p, n.batch, n.heads, n.queries, n.keys,
-                [&](index b, index h, index i, index j) { return j % (n.keys / 3 + 1) == 0 && visible(old, b, h, i, j); });
+       set_mask(p, n.batch, n.heads, n.queries, n.keys, [&](index b, index h, index i, index j) {
+         return j % (n.keys / 3 + 1) == 0 && visible(old, b, h, i, j);
+       });
      }},
-    {"hybrid of infinite tau", "dot+scalar_sort", "dot", [](problem& p, dimensions const&) { set_parameter(p, "tau", 1e30); }},
+    {"hybrid of infinite tau", "dot+scalar_sort", "dot",
+     [](problem& p, dimensions const&) { set_parameter(p, "tau", 1e30); }},
     {"bias 0", "+bias", "", [](problem& p, dimensions const&) { fill(p, "bias", 0); }},
     {"prior 1", "tempered_dot+log_prior", "dot",
      [](problem& p, dimensions const& n) { fill(p, "bias", 1), give(p, "tau", std::sqrt(width_of(n))); }},
     {"relative biases 0", "+relative_bias", "", [](problem& p, dimensions const&) { fill_table(p, "values", 0); }},
     {"T5 biases 0", "+t5_bias", "", [](problem& p, dimensions const&) { fill_table(p, "values", 0); }},
     {"a Fourier series of 0", "+fourier_prior+key_bias", "",
-     [](problem& p, dimensions const&) { fill_table(p, "cosine", 0), fill_table(p, "sine", 0), fill(p, "key_bias", 0); }},
+     [](problem& p, dimensions const&) {
+       fill_table(p, "cosine", 0), fill_table(p, "sine", 0), fill(p, "key_bias", 0);
+     }},
     {"a wide spatial prior", "+spatial_prior", "",
      [](problem& p, dimensions const&) { set_parameter(p, "spatial_beta", 1e30); }},
     {"Transformer-XL without biases and distances", "transformer_xl", "dot",
@@ -150,12 +165,16 @@ recovery const recoveries[] = {
      [](problem& p, dimensions const&) { give(p, "scale", 0.375); }},
     {"l2 of scale 1 / tau", "l2", "rbf", [](problem& p, dimensions const&) { give(p, "scale", 0.5); }, "",
      [](problem& p, dimensions const&) { give(p, "tau", 2); }},
-    {"scaled rbf of gamma 1 / tau", "scaled_rbf", "rbf", [](problem& p, dimensions const&) { give(p, "rbf_gamma", 0.5); }, "",
+    {"scaled rbf of gamma 1 / tau", "scaled_rbf", "rbf",
+     [](problem& p, dimensions const&) { give(p, "rbf_gamma", 0.5); }, "",
      [](problem& p, dimensions const&) { give(p, "tau", 2); }, false},
-    {"inverse distance of infinite eps", "inverse_distance", "dot", [](problem& p, dimensions const&) { give(p, "eps", 1e30); },
-     "", [](problem& p, dimensions const&) { give(p, "scale", 0); }, false},
-    {"an open output gate", "/sigmoid_output", "", [](problem& p, dimensions const&) { fill(p, "output_gate", infinity); }},
-    {"an open value gate", "/sigmoid_value", "", [](problem& p, dimensions const&) { fill(p, "value_gate", infinity); }},
+    {"inverse distance of infinite eps", "inverse_distance", "dot",
+     [](problem& p, dimensions const&) { give(p, "eps", 1e30); }, "",
+     [](problem& p, dimensions const&) { give(p, "scale", 0); }, false},
+    {"an open output gate", "/sigmoid_output", "",
+     [](problem& p, dimensions const&) { fill(p, "output_gate", infinity); }},
+    {"an open value gate", "/sigmoid_value", "",
+     [](problem& p, dimensions const&) { fill(p, "value_gate", infinity); }},
     {"a sigmoid of bias -log K", "/sigmoid", "/sigmoid_negk", [](problem& p, dimensions const& n) {
        unmask(p);
        set_parameter(p, "sig_bias", -std::log(static_cast<double>(n.keys)));
@@ -193,7 +212,7 @@ TEST_CASE("each policy recovers what its documentation says") {
         }
         bounds bound = bounds_of(e, p, n, exact, accuracy_of(b));
         if (expected.ground_weight.empty()) bound.ground_weight = {};
-        for (array result::*output : {&result::lse, &result::threshold, &result::average})  // what both have
+        for (array result::* output : {&result::lse, &result::threshold, &result::average})  // what both have
           if (!r.same_level || (got.*output).empty() || (expected.*output).empty()) got.*output = expected.*output = {};
         comparison const c = compare(got, expected, bound);
         CHECK_MESSAGE(c.failure.empty(), where << ", " << r.what << ": " << c.failure);
@@ -216,8 +235,8 @@ void make_values_telling(problem& p, dimensions& n, rng& random) {
 }
 
 // Along every path alpha, beta, gamma -> -inf the weights, out and w0 become those of softmax:
-// a = s + kappa (s - gamma) - b differs from s by the row constant -kappa gamma and by kappa s - b, so
-// |w_j - softmax_j| <= softmax_j (e^R - 1), R = kappa (max s - min s) + max b - min b. The row constant stays in the logits
+// a = s + kappa (s - gamma) - b differs from s by the row constant -kappa gamma and by kappa s - b, so |w_j -
+// softmax_j| <= softmax_j (e^R - 1), R = kappa (max s - min s) + max b - min b. The row constant stays in the logits
 // and in lse, which converges only if kappa |gamma| -> 0.
 TEST_CASE("principled attention recovers softmax along every path; its lse does not") {
   entry const& principled = *find("dot/margin/softplus/grounded");
@@ -231,8 +250,8 @@ TEST_CASE("principled attention recovers softmax along every path; its lse does 
         for (double gamma : {-40., -1e4, -1e16, -infinity}) {
           if (b == backend::reference_50 && !random.chance(0.1)) continue;
           set_parameter(p, "alpha", alpha), set_parameter(p, "beta", beta), set_parameter(p, "gamma", gamma);
-          std::string const here = where + ", alpha " + std::to_string(alpha) + ", beta " + std::to_string(beta) + ", gamma " +
-                                   std::to_string(gamma);
+          std::string const here = where + ", alpha " + std::to_string(alpha) + ", beta " + std::to_string(beta) +
+                                   ", gamma " + std::to_string(gamma);
           result const got = principled.run(p, b, {}), exact = principled.run(p, backend::reference_double, {});
           bounds bound = bounds_of(principled, p, n, exact, accuracy_of(b));
           result expected = plain;
@@ -245,7 +264,8 @@ TEST_CASE("principled attention recovers softmax along every path; its lse does 
               element(expected.ground_weight, n.heads, bb, h, i) = 1;
               return;
             }
-            double const kappa = detail::softplus(alpha) * std::log(static_cast<double>(count)), gate = detail::softplus(beta);
+            double const kappa = detail::softplus(alpha) * std::log(static_cast<double>(count)),
+                         gate = detail::softplus(beta);
             double low = infinity, high = -infinity, least = infinity, most = 0;
             for (index j = 0; j < n.keys; ++j) {
               if (!visible(p, bb, h, i, j)) continue;
@@ -305,8 +325,8 @@ TEST_CASE("grounded is softmax when every logit reaches gamma") {
 }
 
 /// What the weights of a row sum to, ground weight included, and a bound of sum |w|: { sum, size }. NaN: no law.
-std::pair<double, double> wanted_sum(policies const& what, problem const& p, dimensions const& n, result const& r, index b,
-                                     index h, index i) {
+std::pair<double, double> wanted_sum(policies const& what, problem const& p, dimensions const& n, result const& r,
+                                     index b, index h, index i) {
   bool const has_ground = !r.ground_weight.empty();
   bool const dead = !has_ground && ((!r.lse.empty() && at(r.lse, n, b, h, i) == -infinity) ||
                                     (!r.threshold.empty() && std::isnan(at(r.threshold, n, b, h, i))));
@@ -323,39 +343,43 @@ std::pair<double, double> wanted_sum(policies const& what, problem const& p, dim
 
 TEST_CASE("weights, with the ground weight, sum to what their normalizer says") {
   for (auto const& named : instances::registry())
-    under_every_mask(named.second, [&, &e = named.second](problem& p, dimensions n, backend b, std::string const& where, rng&) {
-      policies const what = policies_of(e);
-      make_values_identity(p, n);
-      result const got = e.run(p, b, {});
-      double worst = 0;
-      index outside = 0;
-      each_row(n, [&](index bb, index h, index i) {
-        index const count = visible_count(p, n, bb, h, i);
-        double sum = got.ground_weight.empty() ? 0 : at(got.ground_weight, n, bb, h, i), largest = 0;
-        for (index j = 0; j < n.keys; ++j) {
-          double const w = at(got.out, n, bb, h, i, j);
-          sum += w;
-          largest = std::fmax(largest, w);
-          bool const may_be_negative = what.affine() || what.is("adjusted_product") || what.is("centered_relu");
-          bool const may_be_large = may_be_negative || what.is("exponential") || what.is("relu") || what.is("mean_relu");
-          double const slack = accuracy_of(b).c * accuracy_of(b).eps * 4;
-          double const least_weight = what.adjusted() ? -slack : 0;  // a difference of sums: that of the lowest key rounds
-          outside += (!may_be_negative && w < least_weight) || (!may_be_large && w > 1 + slack) ? 1 : 0;
-        }
-        double const least = accuracy_of(b).c * accuracy_of(b).eps * (4 + accuracy_of(b).terms(count));
-        if (what.adjusted() && !what.is("adjusted_product")) outside += sum > 1 + least ? 1 : 0;
-        if (what.is("sigmoid")) outside += sum > static_cast<double>(count) * (1 + least) ? 1 : 0;
-        auto const [expected, size] = wanted_sum(what, p, n, got, bb, h, i);
-        if (!std::isnan(expected))
-          worst = std::fmax(worst, std::fabs(sum - expected) / (4 + accuracy_of(b).terms(count)) / std::fmax(size, largest));
-      });
-      CHECK_MESSAGE(worst <= accuracy_of(b).c * accuracy_of(b).eps, where << ": off by " << worst);
-      CHECK_MESSAGE(outside == 0, where << ": weights or sums out of their range: " << outside);
-    });
+    under_every_mask(
+        named.second, [&, &e = named.second](problem& p, dimensions n, backend b, std::string const& where, rng&) {
+          policies const what = policies_of(e);
+          make_values_identity(p, n);
+          result const got = e.run(p, b, {});
+          double worst = 0;
+          index outside = 0;
+          each_row(n, [&](index bb, index h, index i) {
+            index const count = visible_count(p, n, bb, h, i);
+            double sum = got.ground_weight.empty() ? 0 : at(got.ground_weight, n, bb, h, i), largest = 0;
+            for (index j = 0; j < n.keys; ++j) {
+              double const w = at(got.out, n, bb, h, i, j);
+              sum += w;
+              largest = std::fmax(largest, w);
+              bool const may_be_negative = what.affine() || what.is("adjusted_product") || what.is("centered_relu");
+              bool const may_be_large =
+                  may_be_negative || what.is("exponential") || what.is("relu") || what.is("mean_relu");
+              double const slack = accuracy_of(b).c * accuracy_of(b).eps * 4;
+              double const least_weight =
+                  what.adjusted() ? -slack : 0;  // a difference of sums: that of the lowest key rounds
+              outside += (!may_be_negative && w < least_weight) || (!may_be_large && w > 1 + slack) ? 1 : 0;
+            }
+            double const least = accuracy_of(b).c * accuracy_of(b).eps * (4 + accuracy_of(b).terms(count));
+            if (what.adjusted() && !what.is("adjusted_product")) outside += sum > 1 + least ? 1 : 0;
+            if (what.is("sigmoid")) outside += sum > static_cast<double>(count) * (1 + least) ? 1 : 0;
+            auto const [expected, size] = wanted_sum(what, p, n, got, bb, h, i);
+            if (!std::isnan(expected))
+              worst = std::fmax(
+                  worst, std::fabs(sum - expected) / (4 + accuracy_of(b).terms(count)) / std::fmax(size, largest));
+          });
+          CHECK_MESSAGE(worst <= accuracy_of(b).c * accuracy_of(b).eps, where << ": off by " << worst);
+          CHECK_MESSAGE(outside == 0, where << ": weights or sums out of their range: " << outside);
+        });
 }
 
-// The printed ground weight of Principled Attention (sum e^max(gamma, a) - sum e^a) / sum e^max(gamma, a) is right in exact arithmetic and
-// cancels in floating point; a sum of shortfalls does not.
+// The printed ground weight of Principled Attention (sum e^max(gamma, a) - sum e^a) / sum e^max(gamma, a) is right in
+// exact arithmetic and cancels in floating point; a sum of shortfalls does not.
 TEST_CASE("two forms of the ground weight: one is stable") {
   entry const& e = *find("given/none/none/grounded");
   dimensions n;
@@ -364,8 +388,9 @@ TEST_CASE("two forms of the ground weight: one is stable") {
   problem p = make_problem(e, n, {}, random);
   set_parameter(p, "gamma", 1);
   // Row 0: well conditioned. Row 1: one key far above gamma, the others a hair below it.
-  p.tensors["scores"].data = {0,  1.5,         -2,          0.5,         3,           -1,          0.25,        2,
-                              31, 1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20};
+  p.tensors["scores"].data = {0,           1.5,         -2,          0.5,         3,           -1,
+                              0.25,        2,           31,          1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20,
+                              1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20, 1 - 0x1p-20};
   result const exact = e.run(p, backend::reference_50, {});
   for (index i = 0; i < 2; ++i) {
     double ground = 0, earned = 0, weights = 0;

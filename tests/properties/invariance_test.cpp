@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What must not change a result: the order of keys, how keys are split and merged, a common shift of logits; and what may
-// change it in one direction only.
+// What must not change a result: the order of keys, how keys are split and merged, a common shift of logits; and what
+// may change it in one direction only.
 
 #include <algorithm>
 #include <numeric>
@@ -45,7 +45,8 @@ TEST_CASE("the order of keys does not matter") {
       std::iota(order.begin(), order.end(), index{0});
       for (std::size_t j = order.size(); j > 1; --j)
         std::swap(order[j - 1], order[to_size(random.between(0, static_cast<index>(j) - 1))]);
-      comparison const c = check(e, p, n, b, e.run(permute_keys(p, n, order), b, {}), e.run(p, backend::reference_double, {}));
+      comparison const c =
+          check(e, p, n, b, e.run(permute_keys(p, n, order), b, {}), e.run(p, backend::reference_double, {}));
       CHECK_MESSAGE(c.failure.empty(), where << ": " << c.failure);
     });
   }
@@ -145,13 +146,15 @@ TEST_CASE("the ground weight increases with gamma, a sink's weight with its logi
             decreases += after < before * (1 - slack) ? 1 : 0;
             equals += std::fabs(value) <= 2 && before > 1e-6 && before < 0.9 && after <= before * (1 + slack) ? 1 : 0;
           });
-          CHECK_MESSAGE(decreases == 0, where << ", " << level << " = " << value << ": w0 decreases in rows: " << decreases);
-          CHECK_MESSAGE(equals == 0, where << ", " << level << " = " << value << ": w0 does not increase in rows: " << equals);
+          CHECK_MESSAGE(decreases == 0,
+                        where << ", " << level << " = " << value << ": w0 decreases in rows: " << decreases);
+          CHECK_MESSAGE(equals == 0,
+                        where << ", " << level << " = " << value << ": w0 does not increase in rows: " << equals);
         }
         last = now;
       }
-      bool const full =
-          std::all_of(last.ground_weight.data.begin(), last.ground_weight.data.end(), [](double w0) { return w0 == 1; });
+      bool const full = std::all_of(last.ground_weight.data.begin(), last.ground_weight.data.end(),
+                                    [](double w0) { return w0 == 1; });
       CHECK_MESSAGE(full, where << ", " << level << " = inf");
     });
   }

@@ -15,7 +15,9 @@
 namespace attune::test {
 using instances::array;
 
-inline array as_array(std::vector<double> const& x, shape const& s) { return {{s.batch, s.head, s.position, s.feature}, x}; }
+inline array as_array(std::vector<double> const& x, shape const& s) {
+  return {{s.batch, s.head, s.position, s.feature}, x};
+}
 
 /// The dense reference of registry entry `name`; fails to find it only where a configuration leaves operators out.
 inline bool dense_results(char const* name, sight const& s, line_problem const& p, bool with_lse, bool with_tau,
@@ -23,8 +25,9 @@ inline bool dense_results(char const* name, sight const& s, line_problem const& 
   instances::entry const* const found = named_operator(name);
   if (found == nullptr) return false;
   instances::problem dense;
-  dense.tensors = {
-      {"sort_q", as_array(p.q, p.query_side())}, {"sort_k", as_array(p.k, p.key_side())}, {"v", as_array(p.v, p.value_side())}};
+  dense.tensors = {{"sort_q", as_array(p.q, p.query_side())},
+                   {"sort_k", as_array(p.k, p.key_side())},
+                   {"v", as_array(p.v, p.value_side())}};
   if (with_tau) dense.parameters["tau"] = {{1, p.heads, 1}, p.tau};
   dense.visible_shape = {1, 1, p.queries, p.keys};
   for (index_t i = 0; i < p.queries; ++i)
@@ -45,7 +48,8 @@ inline bool dense_results(char const* name, sight const& s, line_problem const& 
 
 inline constexpr lie all_lies[] = {lie::normal, lie::clustered, lie::equal, lie::tied, lie::heavy, lie::far};
 
-/// Calls f with problems of every kind: every visibility, more keys than queries and fewer, sizes at the edges of blocks.
+/// Calls f with problems of every kind: every visibility, more keys than queries and fewer, sizes at the edges of
+/// blocks.
 template <class F>
 void for_each_line(F const& f) {
   static std::pair<index_t, index_t> const lengths[] = {{65, 65}, {20, 131}, {70, 33}, {1, 64}};

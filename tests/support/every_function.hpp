@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   score = sin(r s) + cos(s) + acos(7/8 sin s) + erf(s) + (1 + s^2)^r + f (1 - f),   s = <q, k> / sqrt(D),  f = s - floor(s)
+//   score = sin(r s) + cos(s) + acos(7/8 sin s) + erf(s) + (1 + s^2)^r + f (1 - f),  s = <q, k> / sqrt(D),
+//       f = s - floor(s)
 //
 // A kernel out of the functions that only users' policies call.
 #pragma once

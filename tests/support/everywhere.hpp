@@ -19,7 +19,8 @@ inline bool is_cpu(backend b) { return b == backend::cpu_float || b == backend::
 /// The same operator under another name: how gradients pass an average does not show here.
 inline bool is_twin(entry const& e) { return e.name.find("_update_grad") != std::string::npos; }
 
-/// f(operator, policies, sizes, backend, where, random) for every operator and backend; the larger sizes on CPU backends only.
+/// f(operator, policies, sizes, backend, where, random) for every operator and backend; the larger sizes on CPU
+/// backends only.
 template <class F>
 void everywhere(F f) {
   for (auto const& [_, e] : instances::registry()) {
@@ -33,8 +34,8 @@ void everywhere(F f) {
   }
 }
 
-/// f(problem, sizes, backend, where, random) for operator e under a share of the masks, another share for each length of its
-/// name; small problems where 50 digits run.
+/// f(problem, sizes, backend, where, random) for operator e under a share of the masks, another share for each length
+/// of its name; small problems where 50 digits run.
 template <class F>
 void under_every_mask(entry const& e, F f) {
   for (mask_kind kind : all_mask_kinds)
@@ -78,7 +79,8 @@ inline void make_values_identity(problem& p, dimensions& n) {
       for (index j = 0; j < n.keys; ++j) element(v, n.value_heads, b, g, j, j) = 1;
   p.tensors["v"] = std::move(v);
   if (p.tensors.count("v0")) p.tensors["v0"] = make_array({1, 1, 1, n.keys});
-  if (p.tensors.count("value_gate")) p.tensors["value_gate"] = make_array({n.batch, n.value_heads, n.keys, n.keys}, infinity);
+  if (p.tensors.count("value_gate"))
+    p.tensors["value_gate"] = make_array({n.batch, n.value_heads, n.keys, n.keys}, infinity);
   if (p.tensors.count("output_gate")) p.tensors["output_gate"] = make_array({n.batch, n.heads, n.queries, 1}, infinity);
 }
 

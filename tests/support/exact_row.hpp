@@ -14,7 +14,8 @@
 
 namespace attune::test {
 
-using exact_number = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
+using exact_number =
+    boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
 
 /// One query and all keys, as stored.
 struct exact_problem {

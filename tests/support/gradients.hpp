@@ -3,28 +3,30 @@
 //
 // How far gradients of a backend may be from those of the reference: the one home of their tolerance.
 //
-// The condition of a gradient is measured, not derived: the double reference runs again beside the problem, with all its numbers
-// (tensors, parameters, tables, cotangents) moved by a few units of its last place. What that changes shows what rounding of the
-// inputs does, and what rounding inside the reference does, in units of 2^-52; a backend whose numbers have spacing eps may be
-// off by as many eps. A slice is one (batch, head) of a gradient, so the whole array where all rows share a parameter.
+// The condition of a gradient is measured, not derived: the double reference runs again beside the problem, with all
+// its numbers (tensors, parameters, tables, cotangents) moved by a few units of its last place. What that changes shows
+// what rounding of the inputs does, and what rounding inside the reference does, in units of 2^-52; a backend whose
+// numbers have spacing eps may be off by as many eps. A slice is one (batch, head) of a gradient, so the whole array
+// where all rows share a parameter.
 //
 //   noise   largest change of the slice in 3 such problems
 //   size    largest |gradient| of the slice
-//   terms   largest |gradient| of sum_i +-H_i lse_i, H_i = max_j |do_i| |v_j|: the terms p_j h_j of a row before their mean is
-//           subtracted. Of a row with a single key, or one so far ahead, the difference is nil and what rounds are the terms.
-//           Candidate sets, which have no lse, borrow that of softmax. Of centred weights (F_j - mean F) / K, which have none
-//           either, the terms are F_j / K: times |do_i| by values and H_i by scores. Values under an affine normalizer have
-//           terms of size alpha |do_i| / N, whose difference is nil where a row sees a single key. A margin's alpha has terms
-//           of size |gamma|, in which only the lse moves (tolerance.hpp: the shift)
-//   lost    max(1, K / 2C), K keys: a row with one key ahead of others that are each below half a unit of it loses all of them,
-//           K eps / 2 of its sums (saturated softcaps), and nothing beside the problem shows it (tolerance.hpp: n(K))
+//   terms   largest |gradient| of sum_i +-H_i lse_i, H_i = max_j |do_i| |v_j|: the terms p_j h_j of a row before their
+//           mean is subtracted. Of a row with a single key, or one so far ahead, the difference is nil and what rounds
+//           are the terms. Candidate sets, which have no lse, borrow that of softmax. Of centred weights (F_j - mean F)
+//           / K, which have none either, the terms are F_j / K: times |do_i| by values and H_i by scores. Values under
+//           an affine normalizer have terms of size alpha |do_i| / N, whose difference is nil where a row sees a single
+//           key. A margin's alpha has terms of size |gamma|, in which only the lse moves (tolerance.hpp: the shift)
+//   lost    max(1, K / 2C), K keys: a row with one key ahead of others that are each below half a unit of it loses all
+//           of them, K eps / 2 of its sums (saturated softcaps), and nothing beside the problem shows it
+//           (tolerance.hpp: n(K))
 //   bound   C (eps (2^52 noise + size + lost * terms) + what is flushed below the normal numbers)
 //
-// Other sums over keys and queries need no more: they are formed block by block, and the larger noise of a longer sum is measured.
-// Three problems may miss the condition of a slice that holds a single number: a slice that fails gets 12 more. At a
-// discontinuity (a support that changes, a kink, an extreme logit that another key takes over) no such bound holds: a slice that
-// still fails is accepted where a change of the order of 16 eps moves the reference itself by a quarter of the error, in one of 48
-// problems. These are counted.
+// Other sums over keys and queries need no more: they are formed block by block, and the larger noise of a longer sum
+// is measured. Three problems may miss the condition of a slice that holds a single number: a slice that fails gets 12
+// more. At a discontinuity (a support that changes, a kink, an extreme logit that another key takes over) no such bound
+// holds: a slice that still fails is accepted where a change of the order of 16 eps moves the reference itself by a
+// quarter of the error, in one of 48 problems. These are counted.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +46,8 @@ inline cotangent random_cotangent(entry const& e, dimensions const& n, rng& rand
   cotangent d;
   d.out = random_array({n.batch, n.heads, n.queries, n.value_width}, random);
   if (e.has_lse && random.chance(0.75)) d.lse = random_array({n.batch, n.heads, n.queries, 1}, random);
-  if (e.has_ground_weight && random.chance(0.75)) d.ground_weight = random_array({n.batch, n.heads, n.queries, 1}, random);
+  if (e.has_ground_weight && random.chance(0.75))
+    d.ground_weight = random_array({n.batch, n.heads, n.queries, 1}, random);
   return d;
 }
 
@@ -58,7 +61,8 @@ inline bool may_move(std::string const& name, double x) {
 /// Domains that end within the reach of a perturbation.
 inline bool in_domain(std::string const& name, double x) { return name != "ent_alpha" || (x >= 1 && x <= 4); }
 
-/// Moves every row of features by +-eta as a whole, as rounding of a dot product would, and every number by as much on its own.
+/// Moves every row of features by +-eta as a whole, as rounding of a dot product would, and every number by as much on
+/// its own.
 inline void perturb(std::string const& name, array& a, double eta, rng& random) {
   std::size_t const features = a.shape.size() > 3 ? to_size(a.shape[3]) : 1;
   double together = 0;
@@ -84,8 +88,9 @@ class gradient_reference {
   index keys() const { return n_.keys; }
   index longest() const { return std::max(n_.queries, n_.keys); }
 
-  /// How far from the problem a backend of spacing eps may see a discontinuity. Entmax with k = alpha - 1 > 1 has weights
-  /// t^(1/k) with t = k a - tau resolved to eps: what is below eps^(1/k) may leave the support, whatever the condition.
+  /// How far from the problem a backend of spacing eps may see a discontinuity. Entmax with k = alpha - 1 > 1 has
+  /// weights t^(1/k) with t = k a - tau resolved to eps: what is below eps^(1/k) may leave the support, whatever the
+  /// condition.
   double reach(double eps) const {
     double k = 1;
     if (auto const found = problem_->parameters.find("ent_alpha"); found != problem_->parameters.end())
@@ -152,7 +157,8 @@ class gradient_reference {
         }
     return sizes;
   }
-  /// Of an affine weight alpha p + (average - alpha) / N the parts with alpha, nil where p = 1/N: where a row sees a single key.
+  /// Of an affine weight alpha p + (average - alpha) / N the parts with alpha, nil where p = 1/N: where a row sees a
+  /// single key.
   void add_uniform_shares(gradients& g) const {
     policies const what = policies_of(*entry_);
     if (!what.affine()) return;
@@ -164,7 +170,8 @@ class gradient_reference {
           detail::affine_row const x = detail::affine_of(what, *problem_, n_, exact, b, h, i);
           for (index j = 0; j < n_.keys && x.keys > 0; ++j)
             for (index d = 0; d < n_.value_width && visible(*problem_, b, h, i, j); ++d)
-              element(v, n_.heads, b, h, j, d) += std::fabs(x.alpha * element(cotangent_->out, n_.heads, b, h, i, d)) / x.keys;
+              element(v, n_.heads, b, h, j, d) +=
+                  std::fabs(x.alpha * element(cotangent_->out, n_.heads, b, h, i, d)) / x.keys;
         }
   }
   /// A margin's row constant -kappa gamma and a ground level gamma + kappa gamma move the lse against each other.
@@ -179,8 +186,8 @@ class gradient_reference {
                        by_lse = cotangent_->lse.empty() ? 0 : element(cotangent_->lse, n_.heads, b, h, i),
                        moved = std::fabs(by_lse) + std::fabs(element(row_sizes, n_.heads, b, h, i));
           double& size = element(alpha->second, n_.heads, b, h, i);
-          size = std::fabs(size) +
-                 detail::product(moved * detail::sigmoid(row("alpha")) * std::log(count), detail::finite_or_zero(row("gamma")));
+          size = std::fabs(size) + detail::product(moved * detail::sigmoid(row("alpha")) * std::log(count),
+                                                   detail::finite_or_zero(row("gamma")));
         }
   }
   static slice_numbers slice_sizes(gradients const& g) {
@@ -233,9 +240,9 @@ class gradient_reference {
   std::optional<slice_numbers> terms_;
 };
 
-/// One C for all operators. In 165,000 random problems the worst error / bound is 0.8, and up to 1 beside the edge of the support
-/// of an entmax; of all operators one problem in 400 is accepted at a discontinuity: of 39,000, each
-/// an entmax in float with an alpha above 2.
+/// One C for all operators. In 165,000 random problems the worst error / bound is 0.8, and up to 1 beside the edge of
+/// the support of an entmax; of all operators one problem in 400 is accepted at a discontinuity: of 39,000, each an
+/// entmax in float with an alpha above 2.
 inline accuracy gradient_accuracy_of(backend b) {
   accuracy a = accuracy_of(b);
   a.c = 8;
@@ -287,13 +294,14 @@ inline double slice_ratio(gradient_reference& reference, std::string const& name
                           detail::slice_error const& e, accuracy const& a, std::size_t problems) {
   constexpr double eta = 0x1p-51;
   double const lost = std::fmax(1, a.worst(reference.keys()));
-  double const rounding = reference.change(name, slice, eta, problems) * 0x1p52 + e.size + lost * reference.terms(name, slice);
+  double const rounding =
+      reference.change(name, slice, eta, problems) * 0x1p52 + e.size + lost * reference.terms(name, slice);
   return e.error / (a.c * (a.eps * rounding + 2 * a.tiny * static_cast<double>(reference.longest())));
 }
 
 /// Whether the reference jumps by a quarter of the error beside the problem.
-inline bool jumps(gradient_reference& reference, std::string const& name, std::size_t slice, detail::slice_error const& e,
-                  accuracy const& a) {
+inline bool jumps(gradient_reference& reference, std::string const& name, std::size_t slice,
+                  detail::slice_error const& e, accuracy const& a) {
   for (std::size_t problems = 1; problems <= 48; ++problems)
     if (reference.change(name, slice, reference.reach(a.eps), problems) >= e.error / 4) return true;
   return false;
@@ -305,10 +313,12 @@ inline gradient_comparison compare(gradients const& got, backend b, gradient_ref
   gradient_comparison all;
   std::ostringstream text;
   text.precision(17);
-  if (got.size() != reference.exact().size()) text << got.size() << " gradients, not " << reference.exact().size() << '\n';
+  if (got.size() != reference.exact().size())
+    text << got.size() << " gradients, not " << reference.exact().size() << '\n';
   for (auto const& [name, expected] : reference.exact()) {
     auto const found = got.find(name);
-    if (found == got.end() || found->second.shape != expected.shape || found->second.data.size() != expected.data.size()) {
+    if (found == got.end() || found->second.shape != expected.shape ||
+        found->second.data.size() != expected.data.size()) {
       text << "gradient of " << name << ": missing, or of a wrong shape\n";
       continue;
     }

@@ -24,8 +24,12 @@ struct line_problem {
   shape query_side(index_t f = 1) const { return {batch, heads, queries, f}; }
   shape key_side() const { return {batch, key_heads, keys, 1}; }
   shape value_side() const { return {batch, value_heads, keys, width}; }
-  sorted::arrays<double> arrays() const { return {tensor(q, query_side()), tensor(k, key_side()), tensor(v, value_side())}; }
-  sorted::cotangents<double> cotangents() const { return {tensor(by, query_side(width)), tensor(by_lse, query_side())}; }
+  sorted::arrays<double> arrays() const {
+    return {tensor(q, query_side()), tensor(k, key_side()), tensor(v, value_side())};
+  }
+  sorted::cotangents<double> cotangents() const {
+    return {tensor(by, query_side(width)), tensor(by_lse, query_side())};
+  }
 };
 
 inline double draw_scalar(lie how, std::mt19937& random) {

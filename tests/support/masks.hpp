@@ -33,9 +33,10 @@ enum class mask_kind {
   empty_rows
 };
 inline constexpr mask_kind all_mask_kinds[] = {
-    mask_kind::none,         mask_kind::causal,       mask_kind::sliding,      mask_kind::causal_sliding, mask_kind::prefix,
-    mask_kind::documents,    mask_kind::padding,      mask_kind::block_sparse, mask_kind::sink_window,    mask_kind::random,
-    mask_kind::intersection, mask_kind::union_of_two, mask_kind::empty_rows};
+    mask_kind::none,        mask_kind::causal,    mask_kind::sliding,      mask_kind::causal_sliding,
+    mask_kind::prefix,      mask_kind::documents, mask_kind::padding,      mask_kind::block_sparse,
+    mask_kind::sink_window, mask_kind::random,    mask_kind::intersection, mask_kind::union_of_two,
+    mask_kind::empty_rows};
 
 inline std::string name(mask_kind kind) {
   static constexpr char const* names[] = {"none",         "causal",  "sliding",      "causal sliding", "prefix",
@@ -52,7 +53,9 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
     for (index& x : values) x = draw();
     return values;
   };
-  auto const plane = [per_head, heads](index b, index h) { return static_cast<std::size_t>(per_head ? b * heads + h : 0); };
+  auto const plane = [per_head, heads](index b, index h) {
+    return static_cast<std::size_t>(per_head ? b * heads + h : 0);
+  };
   index const planes = per_head ? batch * heads : 1;
   index const window = random.between(1, keys + 1);
   switch (kind) {
@@ -77,7 +80,8 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
       auto const query_id = ids(queries), key_id = ids(keys);
       bool const causal = random.chance(0.5);
       return [=](index, index, index i, index j) {
-        return query_id[static_cast<std::size_t>(i)] == key_id[static_cast<std::size_t>(j)] && (!causal || j <= i + offset);
+        return query_id[static_cast<std::size_t>(i)] == key_id[static_cast<std::size_t>(j)] &&
+               (!causal || j <= i + offset);
       };
     }
     case mask_kind::padding: {
@@ -87,8 +91,9 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
     case mask_kind::block_sparse: {
       index const rows = random.between(1, 40), columns = random.between(1, 40), across = keys / columns + 1;
       auto const block = table((queries / rows + 1) * across, [&] { return random.chance(0.5) ? index{1} : index{0}; });
-      return
-          [=](index, index, index i, index j) { return block[static_cast<std::size_t>(i / rows * across + j / columns)] != 0; };
+      return [=](index, index, index i, index j) {
+        return block[static_cast<std::size_t>(i / rows * across + j / columns)] != 0;
+      };
     }
     case mask_kind::sink_window: {
       index const sinks = random.between(0, 4);
@@ -98,7 +103,8 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
       double const density = random.pick({0.02, 0.3, 0.7, 0.98});
       auto const cell = table(planes * queries * keys, [&] { return random.chance(density) ? index{1} : index{0}; });
       return [=](index b, index h, index i, index j) {
-        return cell[plane(b, h) * static_cast<std::size_t>(queries * keys) + static_cast<std::size_t>(i * keys + j)] != 0;
+        return cell[plane(b, h) * static_cast<std::size_t>(queries * keys) + static_cast<std::size_t>(i * keys + j)] !=
+               0;
       };
     }
     case mask_kind::intersection:
@@ -113,8 +119,8 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
     case mask_kind::empty_rows:
       break;
   }
-  predicate const rest =
-      make_predicate(static_cast<mask_kind>(random.between(0, 9)), batch, heads, queries, keys, offset, per_head, random);
+  predicate const rest = make_predicate(static_cast<mask_kind>(random.between(0, 9)), batch, heads, queries, keys,
+                                        offset, per_head, random);
   auto const full = table(planes * queries, [&] { return random.chance(0.6) ? index{1} : index{0}; });
   return [=](index b, index h, index i, index j) {
     return full[plane(b, h) * static_cast<std::size_t>(queries) + static_cast<std::size_t>(i)] != 0 && rest(b, h, i, j);
@@ -122,7 +128,8 @@ inline predicate make_predicate(mask_kind kind, index batch, index heads, index 
 }
 
 /// Writes a predicate into the problem, as (1|B, 1|H, Lq, Lk).
-inline void set_mask(instances::problem& p, index batch, index heads, index queries, index keys, predicate const& sees) {
+inline void set_mask(instances::problem& p, index batch, index heads, index queries, index keys,
+                     predicate const& sees) {
   p.visible_shape = {batch, heads, queries, keys};
   p.visible.clear();
   p.visible.reserve(static_cast<std::size_t>(batch * heads * queries * keys));

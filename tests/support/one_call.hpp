@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The memory of one small call of any operator that reads q, k, v, sort_q, sort_k and bias: the same numbers on every machine.
+// The memory of one small call of any operator that reads q, k, v, sort_q, sort_k and bias: the same numbers on every
+// machine.
 #pragma once
 
 #include <cmath>

@@ -35,8 +35,8 @@ struct decays {
 };
 
 /// sum_d r_{n,d} tanh(q_d - k_d) / (1 + n^2 / 16)
-struct warped
-    : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>, contraction::by_distance<slopes>> {
+struct warped : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>,
+                                    contraction::by_distance<slopes>> {
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const& r, S const& n) {
     return r * math::tanh(S(q - k)) / (S(1) + n * n * S(0.0625));
@@ -64,8 +64,8 @@ struct scaled_query : contraction::sum_of<contraction::of_pair<field::bias>, con
   }
 };
 /// sum_d q_d k_d bias_ij
-struct weighted_dot
-    : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>, contraction::of_pair<field::bias>> {
+struct weighted_dot : contraction::sum_of<contraction::of_query<field::q>, contraction::of_key<field::k>,
+                                          contraction::of_pair<field::bias>> {
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const& bias, S const&) {
     return q * k * bias;
@@ -91,14 +91,16 @@ struct bent_left {
     return math::tanh(S(x + z));
   }
 };
-struct squared_dot : contraction::product<squared_left, contraction::of_query<field::q>, contraction::of_key<field::k>> {};
+struct squared_dot
+    : contraction::product<squared_left, contraction::of_query<field::q>, contraction::of_key<field::k>> {};
 struct bent_dot : contraction::product<bent_left, contraction::of_query<field::q>, contraction::of_key<field::k>,
                                        contraction::by_feature<slopes>> {};
 /// Products whose tables stand elsewhere than in those of attune.
 struct distant_dot : contraction::product<contraction::scaled_left, contraction::of_query<field::q>,
                                           contraction::of_key<field::k>, contraction::by_distance<slopes>> {};
 struct weighted_query
-    : contraction::product<contraction::plain_left, contraction::of_query<field::q>, contraction::by_feature<slopes>> {};
+    : contraction::product<contraction::plain_left, contraction::of_query<field::q>, contraction::by_feature<slopes>> {
+};
 /// Inputs of keys alone
 struct weighted_key
     : contraction::product<contraction::plain_left, contraction::of_key<field::k>, contraction::by_feature<slopes>> {};
@@ -157,7 +159,9 @@ struct weighted_bias_kernel {
   using contraction = own::weighted_bias;
   table weights;
   static constexpr auto parameters() { return std::tuple<>{}; }
-  static constexpr auto tables() { return std::tuple{listed("weights", &weighted_bias_kernel::weights, table_width::one)}; }
+  static constexpr auto tables() {
+    return std::tuple{listed("weights", &weighted_bias_kernel::weights, table_width::one)};
+  }
   template <class T>
   ATTUNE_HD bound_value bind(row<T> const&) const {
     return {};

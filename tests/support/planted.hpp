@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Naive attention in float with planted defects: what the verdict has to catch. Independent of attune's own code, on purpose.
+// Naive attention in float with planted defects: what the verdict has to catch. Independent of attune's own code, on
+// purpose.
 //
 //   ssmax + sink (causal, grouped heads):  a = (c log K + d) <q, k> / sqrt D,  w = e^a / (e^t + sum e^a)
-//   principled (causal): a = s + kappa (s - gamma) - softplus(beta) softplus(-g),  w = e^a / sum e^max(a, gamma),  + w0 v0
+//   principled (causal): a = s + kappa (s - gamma) - softplus(beta) softplus(-g),  w = e^a / sum e^max(a, gamma),
+//       + w0 v0
 #pragma once
 
 #include <algorithm>
@@ -21,8 +23,9 @@
 namespace attune::test {
 
 struct plant {
-  char const* name;   ///< what is wrong
-  char const* cause;  ///< the finding that should name it, up to '|' if several may; "" if the verdict has no name for it
+  char const* name;  ///< what is wrong
+  char const*
+      cause;  ///< the finding that should name it, up to '|' if several may; "" if the verdict has no name for it
   bool needs_lse = false;
   bool wide_only = false;  ///< no defect where probabilities are rounded to 16 bits anyway
 };
@@ -194,12 +197,16 @@ inline std::vector<planted_mutation> sink_mutations() {
       {{"mask one too far", "mask shifted by +1|one key too many at the end"}, m([](mutation& x) { x.shift = 1; })},
       {{"diagonal missing", "mask shifted by -1|last visible key missing"}, m([](mutation& x) { x.shift = -1; })},
       {{"first key missing", "first visible key missing|keys missing: 0"}, m([](mutation& x) { x.skip_first = 1; })},
-      {{"first key twice", "first visible key doubled|keys counted twice: 0"}, m([](mutation& x) { x.double_first = 1; })},
+      {{"first key twice", "first visible key doubled|keys counted twice: 0"},
+       m([](mutation& x) { x.double_first = 1; })},
       {{"last key twice", "last visible key doubled"}, m([](mutation& x) { x.double_last = 1; })},
-      {{"sum lacks the first key", "first visible key missing from the sum"}, m([](mutation& x) { x.sum_lacks_first = true; })},
-      {{"sum lacks the last key", "last visible key missing from the sum"}, m([](mutation& x) { x.sum_lacks_last = true; })},
+      {{"sum lacks the first key", "first visible key missing from the sum"},
+       m([](mutation& x) { x.sum_lacks_first = true; })},
+      {{"sum lacks the last key", "last visible key missing from the sum"},
+       m([](mutation& x) { x.sum_lacks_last = true; })},
       {{"tile of keys skipped", "keys missing: 8..15"}, m([](mutation& x) { x.skipped_from = 8, x.skipped_to = 16; })},
-      {{"tile of keys twice", "keys counted twice: 8..15"}, m([](mutation& x) { x.doubled_from = 8, x.doubled_to = 16; })},
+      {{"tile of keys twice", "keys counted twice: 8..15"},
+       m([](mutation& x) { x.doubled_from = 8, x.doubled_to = 16; })},
       {{"one key skipped", "keys missing: 11"}, m([](mutation& x) { x.skipped_from = 11, x.skipped_to = 12; })},
       {{"heads h mod Hk", "key heads interleaved"}, m([](mutation& x) { x.interleaved = true; })},
       {{"v (B, L, H, D)", "head and position of v transposed"}, m([](mutation& x) { x.v_swapped = true; })},
@@ -207,7 +214,8 @@ inline std::vector<planted_mutation> sink_mutations() {
       {{"v one row late", "values shifted by one key"}, m([](mutation& x) { x.value_late = 1; })},
       {{"lse in base 2", "lse in base 2", true}, m([](mutation& x) { x.base_two = true; })},
       {{"lse of unscaled scores", "scale missing from lse", true}, m([](mutation& x) { x.lse_plain = true; })},
-      {{"lse without the sink", "sink or ground missing from lse", true}, m([](mutation& x) { x.lse_without_sink = true; })},
+      {{"lse without the sink", "sink or ground missing from lse", true},
+       m([](mutation& x) { x.lse_without_sink = true; })},
       {{"probabilities in bf16", "probabilities rounded to bf16", false, true},
        m([](mutation& x) { x.weights = storage::bf16; })},
       {{"probabilities in fp16", "probabilities rounded to fp16", false, true},

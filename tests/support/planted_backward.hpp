@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A naive backward pass in float with planted defects: softmax with a sink, causal, grouped heads. Independent of attune's own
-// code, on purpose.
+// A naive backward pass in float with planted defects: softmax with a sink, causal, grouped heads. Independent of
+// attune's own code, on purpose.
 //
 //   P = e^(a - lse),  dS = P (dP - D + dlse),  dP = dO v,  D = <dO, out>,  dq = c dS k,  dk = c dS^T q,  dv = P^T dO
 #pragma once
@@ -30,7 +30,8 @@ struct planted_gradients {
   std::vector<float> q, k, v;
 };
 
-/// `rounded`: the 16-bit format that out, P and dS are rounded to on the way, as tensor cores do, or fp32. `sink`: the logit.
+/// `rounded`: the 16-bit format that out, P and dS are rounded to on the way, as tensor cores do, or fp32. `sink`: the
+/// logit.
 template <class Op>
 planted_gradients run_planted_backward(testing::drawn_problem<Op> const& p, double sink, backward_mutation const& m,
                                        testing::storage rounded) {

@@ -51,7 +51,8 @@ struct policies {
   bool adjusted() const { return is("adjusted"); }
   /// Weights that do not depend on the sum of all masses.
   bool summed() const {
-    return is("sigmoid") || is("exponential") || is("relu") || is("mean_relu") || is("centered_relu") || is("normalized_relu");
+    return is("sigmoid") || is("exponential") || is("relu") || is("mean_relu") || is("centered_relu") ||
+           is("normalized_relu");
   }
   bool deformed() const { return is("sparsemax") || is("entmax"); }
   bool candidates() const { return deformed() || is("top_k"); }
@@ -100,11 +101,13 @@ struct dimensions {
   index position_width = 3, axes = 2;  ///< of projections of positions, of places
 };
 
-/// An element of a 3- or 4-axis array; axes of size 1 are shared, and head h of `heads` reads its group floor(h G / heads).
+/// An element of a 3- or 4-axis array; axes of size 1 are shared, and head h of `heads` reads its group floor(h G /
+/// heads).
 inline double& element(array& a, index heads, index b, index h, index i, index d = 0) {
   index const f = a.shape.size() > 3 ? a.shape[3] : 1;
   index const group = h * a.shape[1] / heads;
-  return a.data[to_size(((a.shape[0] == 1 ? 0 : b) * a.shape[1] + group) * a.shape[2] * f + (a.shape[2] == 1 ? 0 : i) * f + d)];
+  return a.data[to_size(((a.shape[0] == 1 ? 0 : b) * a.shape[1] + group) * a.shape[2] * f +
+                        (a.shape[2] == 1 ? 0 : i) * f + d)];
 }
 inline double element(array const& a, index heads, index b, index h, index i, index d = 0) {
   return element(const_cast<array&>(a), heads, b, h, i, d);
@@ -143,10 +146,11 @@ inline array random_array(std::vector<index> shape, rng& random, double deviatio
 /// What to draw besides plain data.
 struct recipe {
   mask_kind mask = mask_kind::none;
-  double minus_infinity = 0;   ///< probability of -inf for each given score (or given gate)
-  bool defaults = false;       ///< leave some parameters out
-  double ramp = 0;             ///< growth of given scores from key to key: the running maximum changes in every block
-  double parameter_limit = 0;  ///< probability that a parameter is at or near its limit (alpha = -inf, gamma = +-inf, ...)
+  double minus_infinity = 0;  ///< probability of -inf for each given score (or given gate)
+  bool defaults = false;      ///< leave some parameters out
+  double ramp = 0;            ///< growth of given scores from key to key: the running maximum changes in every block
+  double parameter_limit =
+      0;  ///< probability that a parameter is at or near its limit (alpha = -inf, gamma = +-inf, ...)
 };
 
 /// A parameter drawn where it makes sense; with probability `limit` at its limit.
@@ -196,25 +200,29 @@ inline std::vector<index> tensor_shape(std::string const& name, dimensions const
 }
 
 /// Rows and columns of table `name`. `farthest` is the largest |i + offset - j|.
-inline std::pair<index, index> table_shape(policies const& what, std::string const& name, dimensions const& n, index farthest) {
+inline std::pair<index, index> table_shape(policies const& what, std::string const& name, dimensions const& n,
+                                           index farthest) {
   if (name == "metric" || name == "bias_u" || name == "bias_w") return {1, n.width};
   if (name == "relative") return {2 * farthest + 1, n.width};
-  if (name == "values") return {what.has("t5_bias") ? 8 : 7, 1};  // buckets come in pairs; distances from -M to M do not
-  return {3, 1};                                                  // of a Fourier series
+  if (name == "values")
+    return {what.has("t5_bias") ? 8 : 7, 1};  // buckets come in pairs; distances from -M to M do not
+  return {3, 1};                              // of a Fourier series
 }
 
 /// One number of a tensor or a table, where operator e wants it.
 inline double draw_number(policies const& what, std::string const& name, rng& random, double deviation) {
   double const x = deviation * random.normal();
-  if (name == "spread") return x < 0 ? x - 0.25 : x + 0.25;                                   // anything but 0
-  if (name == "bias" && what.has("log_prior")) return random.chance(0.1) ? 0 : std::fabs(x);  // a probability, up to a factor
+  if (name == "spread") return x < 0 ? x - 0.25 : x + 0.25;  // anything but 0
+  if (name == "bias" && what.has("log_prior"))
+    return random.chance(0.1) ? 0 : std::fabs(x);  // a probability, up to a factor
   if (name == "metric" && what.has("elliptical")) return std::fabs(x);
   return x;
 }
 
 /// One per key; one per pair: data that nobody reads where a key is masked.
 inline bool is_of_keys(std::string const& name) {
-  static std::vector<std::string> const names{"k", "gate_k", "v", "sort_k", "position_k", "place", "key_bias", "value_gate"};
+  static std::vector<std::string> const names{"k",          "gate_k", "v",        "sort_k",
+                                              "position_k", "place",  "key_bias", "value_gate"};
   return contains(names, name);
 }
 inline bool is_of_pairs(std::string const& name) { return name == "scores" || name == "gates" || name == "bias"; }
@@ -297,7 +305,8 @@ inline void poison(problem& p, dimensions const& n, rng& random) {
           for (index j = 0; j < n.keys; ++j) {
             bool seen = false;
             for (index h = 0; h < n.heads; ++h)
-              for (index i = 0; i < n.queries && !seen && h * a.shape[1] / n.heads == g; ++i) seen = visible(p, b, h, i, j);
+              for (index i = 0; i < n.queries && !seen && h * a.shape[1] / n.heads == g; ++i)
+                seen = visible(p, b, h, i, j);
             for (index d = 0; d < a.shape[3] && !seen; ++d) element(a, a.shape[1], b, g, j, d) = garbage();
           }
     } else if (is_of_pairs(name)) {
@@ -324,8 +333,8 @@ inline entry const& random_entry(rng& random) {
   return std::next(all.begin(), random.between(0, static_cast<index>(all.size()) - 1))->second;
 }
 
-/// Any operator, any mask, sizes drawn by `draw(rng&)`, -inf among given scores, limits among parameters, poison where nobody
-/// looks.
+/// Any operator, any mask, sizes drawn by `draw(rng&)`, -inf among given scores, limits among parameters, poison where
+/// nobody looks.
 template <class Draw>
 sample random_sample(std::uint64_t seed, Draw draw) {
   rng random(seed);
@@ -347,7 +356,8 @@ sample random_sample(std::uint64_t seed, Draw draw) {
 
 inline dimensions small_dimensions(rng& random) { return random_dimensions(random, 67, 160); }
 
-/// Lengths at the edges of query blocks (16 ... 128) and key blocks (64, 128), up to four blocks; or few queries and many keys.
+/// Lengths at the edges of query blocks (16 ... 128) and key blocks (64, 128), up to four blocks; or few queries and
+/// many keys.
 inline dimensions block_edge_dimensions(rng& random) {
   auto const edge = [&] {
     return random.pick<index>({15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257});

@@ -33,7 +33,9 @@ class rng {
   /// Standard normal (Box and Muller: std::normal_distribution differs between libraries).
   double normal() { return std::sqrt(-2 * std::log1p(-uniform())) * std::cos(6.283185307179586 * uniform()); }
   /// In [low, high].
-  index between(index low, index high) { return low + static_cast<index>(bits() % static_cast<std::uint64_t>(high - low + 1)); }
+  index between(index low, index high) {
+    return low + static_cast<index>(bits() % static_cast<std::uint64_t>(high - low + 1));
+  }
   bool chance(double probability) { return uniform() < probability; }
   template <class T>
   T pick(std::initializer_list<T> choices) {

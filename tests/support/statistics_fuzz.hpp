@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Statistics of random problems on an executor: fused in float and double, whole and merged from parts, against the definitions on
-// dense weights in double.
+// Statistics of random problems on an executor: fused in float and double, whole and merged from parts, against the
+// definitions on dense weights in double.
 //
 // The bound, to first order. eps is the spacing at 1.
-//   delta   what rounding does to a logit of the row: eps (2 + sqrt D) stretch (1 + the largest sum_d |q_d k_d| of its keys): the
-//           pointwise steps and a random walk of the products, stretch being what length scale and gate make of it
+//   delta   what rounding does to a logit of the row: eps (2 + sqrt D) stretch (1 + the largest sum_d |q_d k_d| of its
+//           keys): the pointwise steps and a random walk of the products, stretch being what length scale and gate make
+//           of it
 //   rho     exponential, division, sums over K keys: eps (4 + sqrt K)
-//   |w_j|   (2 delta + rho) g_j:  g = w for everything exponential; affine w + 2 |share|; self-adjusted w + 2 p / (high - low);
+//   |w_j|   (2 delta + rho) g_j:  g = w for everything exponential; affine w + 2 |share|; self-adjusted w + 2 p / (high
+//                                 - low);
 //           sparsemax 1, entmax15 sqrt w + delta, on the support and 4 delta around it
-// A sum of weights adds those and rho |w|; an entropy adds |w_j| (1 + |log w_j|), the derivative of w log w, with the error itself
-// in place of a smaller w. The worst share of the bound seen is printed.
+// A sum of weights adds those and rho |w|; an entropy adds |w_j| (1 + |log w_j|), the derivative of w log w, with the
+// error itself in place of a smaller w. The worst share of the bound seen is printed.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +73,8 @@ struct drawn {
     fill(x.v0, 2);
     double const off = random.pick({0.0, 0.0, 0.1, 0.9});
     for (index_t n = 0; n < batch * heads * queries * keys; ++n)  // coarse: there are ties
-      x.scores.push_back(random.chance(off) ? -std::numeric_limits<float>::infinity() : float(random.between(-128, 128)) / 32);
+      x.scores.push_back(random.chance(off) ? -std::numeric_limits<float>::infinity()
+                                            : float(random.between(-128, 128)) / 32);
     hide(random);
     request = {.entropy = random.chance(0.9), .columns = random.chance(0.7)};
     if (random.chance(0.7)) request.above = f32(random.pick({0.0, 0.01, 0.1, 0.5}));
@@ -182,7 +185,8 @@ worst_share compare(drawn const& d, row_statistics<T> const& got, dense_result<d
             index_t const row = ((b * d.heads + h) * d.queries + i) * width,
                           key = ((b * d.key_heads + h * d.key_heads / d.heads) * d.keys + j) * width;
             double sum = 0;
-            for (index_t c = 0; c < width; ++c) sum += std::fabs(double(q[std::size_t(row + c)]) * k[std::size_t(key + c)]);
+            for (index_t c = 0; c < width; ++c)
+              sum += std::fabs(double(q[std::size_t(row + c)]) * k[std::size_t(key + c)]);
             return sum;
           };
           size = std::max(size, inner(d.x.q, d.x.k, d.width) + inner(d.x.gate_q, d.x.gate_k, 2));
@@ -190,7 +194,8 @@ worst_share compare(drawn const& d, row_statistics<T> const& got, dense_result<d
           if (double const a = head.logits(i, j); std::isfinite(a))
             low = std::min(low, a), high = std::max(high, a), logit = std::max(logit, std::fabs(a));
         }
-        double const delta = eps * (2 + std::sqrt(double(d.width))) * stretch * (1 + size), rho = eps * (4 + std::sqrt(count));
+        double const delta = eps * (2 + std::sqrt(double(d.width))) * stretch * (1 + size),
+                     rho = eps * (4 + std::sqrt(count));
         double const unit = 2 * delta + rho, reported = delta + 8 * eps * logit;
         double top = 0, mass = 0, entropy = 0, most = 0, least = 0;
         bool positive = true, negative = false;
@@ -213,7 +218,8 @@ worst_share compare(drawn const& d, row_statistics<T> const& got, dense_result<d
           if (j == 0) all.note(distance(double(got.first_key[n]), exact.first_key[n]), off, "first key" + place);
         }
         all.note(distance(double(got.highest_logit[n]), exact.highest_logit[n]), reported, "highest logit" + place);
-        all.note(distance(double(got.mean_logit[n]), exact.mean_logit[n]), reported + rho * logit, "mean logit" + place);
+        all.note(distance(double(got.mean_logit[n]), exact.mean_logit[n]), reported + rho * logit,
+                 "mean logit" + place);
         all.note(double(std::abs(got.scored[n] - exact.scored[n])), 0, "scored" + place);
         all.note(distance(double(got.highest_weight[n]), exact.highest_weight[n]), top, "highest weight" + place);
         all.note(distance(double(got.mass[n]), exact.mass[n]), mass, "mass" + place);
@@ -228,8 +234,8 @@ worst_share compare(drawn const& d, row_statistics<T> const& got, dense_result<d
       }
       for (index_t j = 0; j < d.keys && d.request.columns; ++j) {
         auto const n = std::size_t(exact.at_key(b, h, j));
-        all.note(distance(double(got.columns[n]), exact.columns[n]), column[std::size_t(j)] + eps * std::fabs(exact.columns[n]),
-                 "column " + std::to_string(j));
+        all.note(distance(double(got.columns[n]), exact.columns[n]),
+                 column[std::size_t(j)] + eps * std::fabs(exact.columns[n]), "column " + std::to_string(j));
       }
     }
   return all;
@@ -262,12 +268,12 @@ struct tally {
 };
 
 template <class T, class Executors, class Op>
-void check_type(Executors const& on, char const* name, std::uint64_t seed, drawn const& d, Op const& op, sensitivity how,
-                double stretch, double share, std::vector<key_interval> const& parts, tally& to) {
+void check_type(Executors const& on, char const* name, std::uint64_t seed, drawn const& d, Op const& op,
+                sensitivity how, double stretch, double share, std::vector<key_interval> const& parts, tally& to) {
   auto const dense = forward(reference<double>{}, op, d.of<any_tensor>(op, d.x));
   auto const whole = d.run<T>(on.template of<T>(1), op, {});
-  bool const alike =
-      same_bits(whole, d.run<T>(on.template of<T>(2), op, {})) && same_bits(whole, d.run<T>(on.template of<T>(3), op, {}));
+  bool const alike = same_bits(whole, d.run<T>(on.template of<T>(2), op, {})) &&
+                     same_bits(whole, d.run<T>(on.template of<T>(3), op, {}));
   std::string const where =
       std::string(name) + (sizeof(T) == 4 ? ", float" : ", double") + ", ATTUNE_SEED=" + std::to_string(seed) + ": ";
   CHECK_MESSAGE(alike, where << "2 or 3 threads differ from 1");
@@ -309,8 +315,8 @@ void fuzz(Executors const& on, std::string const& title, std::uint64_t seed, ind
         break;
       case 4: {
         double const average = random.pick({1.0, 0.5});
-        check("affine", attention(kernel::dot_product{}, affine<>{.alpha = 0.75, .average = average}, m), sensitivity::shared,
-              1, average - 0.75);
+        check("affine", attention(kernel::dot_product{}, affine<>{.alpha = 0.75, .average = average}, m),
+              sensitivity::shared, 1, average - 0.75);
         break;
       }
       case 5:

@@ -7,36 +7,43 @@
 // eps is the spacing of the backend's numbers at 1 (2^-23, 2^-52).
 //
 //   delta_j   what rounding does to logit a_j:
-//             f * cap' * (what it does to each term of the kernel: see score_errors)    f: length-scale factor, cap': slope
-//             + 3 f |s_j| + 3 kappa |gamma| + 3 b_j        pointwise steps: each rounds a few times (|gamma| <= 32, see below)
+//             f * cap' * (what it does to each term of the kernel: see score_errors)
+//                 f: length-scale factor, cap': slope
+//             + 3 f |s_j| + 3 kappa |gamma| + 3 b_j
+//                 pointwise steps: each rounds a few times (|gamma| <= 32, see below)
 //             + n(Dg) b'(g) sum_d |gq_d gk_jd|             contraction of the gate
 //             all times eps
 //   n(K)      what a sum of K terms loses: max(sqrt K, K / 2C). Rounding errors stay below K eps / 2, and that is what
-//             C n(K) eps allows a long sum (many equal terms do reach it: saturated softcaps); short ones have the room of a
-//             random walk
+//             C n(K) eps allows a long sum (many equal terms do reach it: saturated softcaps); short ones have the room
+//             of a random walk
 //   rho       (4 + n(K)) eps: exponential, division, sums over K keys
 //
 // Softmax, sinks, grounded: e^a relative to the row's log mass, so delta_j grows by eps |log w_j|.
 //   tau       what rounding does to the ground level (sink logit, gamma, the 1 of off-by-one) relative to the keys
-//   U         sum_j w_j delta_j + G tau + rho: relative error of the normaliser; G: the share that depends on the ground level
+//   U         sum_j w_j delta_j + G tau + rho: relative error of the normaliser; G: the share that depends on the
+//             ground level
 //   |w_j|     w_j (delta_j + U + rho)
 //   |w0|      sinks: w0 (sum w delta + (1 - w0) tau + rho + eps |log w0|);
 //             grounded: the same + sum of w_j delta_j over the keys below gamma (F = sum e^gamma - e^a is a difference)
 //   |lse|     U + eps (|lse| + kappa |gamma|)
-// Affine: alpha times that of softmax, + p |d alpha| + the error of the share (average - alpha) / N on the plain sum of |v|.
-// Self-adjusted: f_j = (a_j - low) / (high - low) times that of softmax, + p_j |d f_j|; f_j is summed as (a_j - max a) +
-//             (max a - low), so both lengths count: the lowest key of a row has weight 0 only up to rounding.
-// Sums without competition: w_j = F(a_j): |F'| delta_j; divided by K or by the sum; centred: - (sum F) / K^2 on the plain sum.
-// Deformed exponentials: w_j = [1 + k (a_j - L)]_+^(1/k) at a_j +- dx, dx = delta_j + max over the support of delta
-//             + eps (1 + max a - L): no derivative, it is infinite at the edge for k > 1; then divided by the sum, whose error
-//             is that of all keys.
-// Top-k:      softmax of the kept keys; two logits closer than their errors may change places: both then count with a whole
-//             weight.
+// Affine: alpha times that of softmax, + p |d alpha| + the error of the share (average - alpha) / N on the plain sum of
+// |v|. Self-adjusted: f_j = (a_j - low) / (high - low) times that of softmax, + p_j |d f_j|; f_j is summed as (a_j -
+// max a) +
+//             (max a - low), so both lengths count: the lowest key of a row has weight 0 only up to rounding. Sums
+// without competition: w_j = F(a_j): |F'| delta_j; divided by K or by the sum; centred: - (sum F) / K^2 on the plain
+// sum. Deformed exponentials: w_j = [1 + k (a_j - L)]_+^(1/k) at a_j +- dx, dx = delta_j + max over the support of
+// delta
+//             + eps (1 + max a - L): no derivative, it is infinite at the edge for k > 1; then divided by the sum,
+//             whose error is that of all keys.
+// Top-k:      softmax of the kept keys; two logits closer than their errors may change places: both then count with a
+//             whole weight.
 //
-//   |out_d|   sum_j |w_j bound| |v_jd| + |plain bound| sum_j |v_jd| + |v0_d| (w0 bound + eps w0); a gate multiplies and rounds.
+//   |out_d|   sum_j |w_j bound| |v_jd| + |plain bound| sum_j |v_jd| + |v0_d| (w0 bound + eps w0); a gate multiplies and
+//             rounds.
 //
-// Each is multiplied by C. A gamma that is no score's neighbour makes kappa gamma a row constant, which touches lse only:
-// weights must not pay for a huge gamma. Where the bound of one weight is not small, expm1 continues it beyond first order.
+// Each is multiplied by C. A gamma that is no score's neighbour makes kappa gamma a row constant, which touches lse
+// only: weights must not pay for a huge gamma. Where the bound of one weight is not small, expm1 continues it beyond
+// first order.
 #pragma once
 
 #include <cmath>
@@ -61,9 +68,9 @@ struct accuracy {
   double worst(index n) const { return static_cast<double>(n) / (2 * c); }
 };
 
-/// The table. One C for all operators: their differences are in the condition, not in the constant. In 200,000 random problems
-/// the worst error / bound is 0.5, SSE2 and AVX2 alike: room for other instruction sets and compilers. Near 1 come only rows
-/// of 2000 keys with equal logits, by the sequential sum of the double reference (n(K) is exact there).
+/// The table. One C for all operators: their differences are in the condition, not in the constant. In 200,000 random
+/// problems the worst error / bound is 0.5, SSE2 and AVX2 alike: room for other instruction sets and compilers. Near 1
+/// come only rows of 2000 keys with equal logits, by the sequential sum of the double reference (n(K) is exact there).
 inline accuracy accuracy_of(backend b) {
   switch (b) {
     case backend::cpu_float:
@@ -125,7 +132,9 @@ class score_errors {
   double scale(index b, index h, index i) const {
     return std::fabs(row("scale", b, h, i, 1 / std::sqrt(static_cast<double>(n_.width))));
   }
-  double distance(index i, index j) const { return static_cast<double>(i + p_.offset.value_or(n_.keys - n_.queries) - j); }
+  double distance(index i, index j) const {
+    return static_cast<double>(i + p_.offset.value_or(n_.keys - n_.queries) - j);
+  }
 
   /// factor(b, h, i) sum_d |f(x_id, y_jd, d)|, a sum of `width` terms that round `each` times themselves.
   template <class Factor, class Feature>
@@ -157,8 +166,7 @@ class score_errors {
           "q", "k", 3, [this](index b, index h, index i) { return row("rbf_gamma", b, h, i, 1); },
           [](double q, double k, index, index, index) { return k * (2 * q - k); });
     if (name == "inverse_distance") {
-      term const squared = contraction(
-          "q", "k", 4, [](index, index, index) { return 1.; }, square);
+      term const squared = contraction("q", "k", 4, [](index, index, index) { return 1.; }, square);
       return [this, squared](index b, index h, index i, index j) {
         estimate const d = squared(b, h, i, j);
         double const sum = row("eps", b, h, i, 1) + d.size;
@@ -233,7 +241,8 @@ class score_errors {
           double const amplitude =
               std::fabs(element(*cosine, n_.heads, b, h, r)) + std::fabs(element(*sine, n_.heads, b, h, r));
           size += amplitude;
-          angles += amplitude * (8 + std::fabs(element(*frequency, n_.heads, b, h, r)) * (8 + std::fabs(distance(i, j))));
+          angles +=
+              amplitude * (8 + std::fabs(element(*frequency, n_.heads, b, h, r)) * (8 + std::fabs(distance(i, j))));
         }
         return estimate{2 * size + angles * 0x1p-52 / a_.eps, size};
       };
@@ -253,7 +262,9 @@ class score_errors {
     }
     if (name == "key_bias") {
       array const* const keys = tensor("key_bias");
-      return [=, this](index b, index h, index, index j) { return estimate{0, std::fabs(element(*keys, n_.heads, b, h, j))}; };
+      return [=, this](index b, index h, index, index j) {
+        return estimate{0, std::fabs(element(*keys, n_.heads, b, h, j))};
+      };
     }
     if (name == "relative_bias" || name == "t5_bias") {
       double largest = 0;
@@ -314,10 +325,12 @@ inline void bound_masses(row_errors& r, policies const& what, row_facts const& f
   for (index j : r.keys) {
     double const w = r.weight[to_size(j)], error = r.delta[to_size(j)];
     keys += w * error;
-    if (what.grounded() && w > 0 && r.logit[to_size(j)] < f.gamma + a.c * (error + tau)) below += w * error, ground += w;
+    if (what.grounded() && w > 0 && r.logit[to_size(j)] < f.gamma + a.c * (error + tau))
+      below += w * error, ground += w;
   }
   double const normaliser = keys + (ground > 0 ? std::fmin(ground, 1) * tau : 0) + rho;  // U
-  double const flushed = 16 * a.tiny * static_cast<double>(r.count + 1);  // masses of keys below the normal range may be 0
+  double const flushed =
+      16 * a.tiny * static_cast<double>(r.count + 1);  // masses of keys below the normal range may be 0
   double const change = what.grounded() ? ground * (1 - w0) : w0 * (1 - w0);
   r.w0_bound = a.c * (w0 * (keys + rho) + change * tau + below) + flushed;
   if (w0 > 0) r.w0_bound += a.c * a.eps * w0 * std::fabs(std::log(w0));
@@ -330,7 +343,8 @@ inline void bound_masses(row_errors& r, policies const& what, row_facts const& f
 struct affine_facts {
   double alpha, alpha_error, share, share_error;
 };
-inline void bound_affine(row_errors& r, policies const& what, row_facts const& f, affine_facts const& x, accuracy const& a) {
+inline void bound_affine(row_errors& r, policies const& what, row_facts const& f, affine_facts const& x,
+                         accuracy const& a) {
   bound_masses(r, what, f, a);
   for (index j : r.keys)
     r.bound[to_size(j)] = std::fabs(x.alpha) * r.bound[to_size(j)] +
@@ -353,10 +367,16 @@ inline void bound_adjusted(row_errors& r, policies const& what, row_facts const&
     if (most - r.logit[to_size(j)] <= a.c * (error + nearest)) high_error = std::fmax(high_error, error);
   }
   bool const product = what.normalizer == "adjusted_product", full = what.normalizer == "adjusted_full_range";
-  double const low = product ? 0 : full ? least : std::fmin(least, 0), high = product ? 1 : full ? most : std::fmax(most, 0);
+  double const low = product ? 0
+                     : full  ? least
+                             : std::fmin(least, 0),
+               high = product ? 1
+                      : full  ? most
+                              : std::fmax(most, 0);
   if (product || low == 0) low_error = 0;
   if (product || high == 0) high_error = 0;
-  double const range = high - low, range_error = (low_error + high_error + 2 * a.eps * (std::fabs(low) + std::fabs(high)));
+  double const range = high - low,
+               range_error = (low_error + high_error + 2 * a.eps * (std::fabs(low) + std::fabs(high)));
   bool const exact = r.keys.size() == 1;  // both ends are the same number
   for (index j : r.keys) {
     double const p = r.weight[to_size(j)], length = (r.logit[to_size(j)] - least) + std::fabs(least - low);
@@ -364,10 +384,13 @@ inline void bound_adjusted(row_errors& r, policies const& what, row_facts const&
     if (full && exact) {
       bound = 0;
     } else if (!product && range <= 4 * a.c * range_error) {
-      bound = range == 0 && low_error == 0 && high_error == 0 ? 0 : p + bound;  // ends that rounding moves: anything in [0, p]
+      bound = range == 0 && low_error == 0 && high_error == 0
+                  ? 0
+                  : p + bound;  // ends that rounding moves: anything in [0, p]
     } else {
       double const summed = (most - r.logit[to_size(j)]) + (most - low);
-      double const moved = delta[to_size(j)] + low_error + (4 + a.terms(r.count)) * a.eps * summed + a.eps * std::fabs(low);
+      double const moved =
+          delta[to_size(j)] + low_error + (4 + a.terms(r.count)) * a.eps * summed + a.eps * std::fabs(low);
       bound = bound * length / range + a.c * p / range * (moved + length * (product ? 0 : 2 * range_error / range));
     }
   }
@@ -400,7 +423,9 @@ inline void bound_summed(row_errors& r, policies const& what, double bias, accur
     double const relative = r.sum > 0 ? errors / r.sum + rho : errors > 0 ? infinity : 0;
     for (index j : r.keys) {
       double& bound = r.bound[to_size(j)];
-      bound = r.sum > 0 ? bound / r.sum + a.c * relative * std::fmax(r.logit[to_size(j)], 0) / r.sum : errors > 0 ? 1 : 0;
+      bound = r.sum > 0    ? bound / r.sum + a.c * relative * std::fmax(r.logit[to_size(j)], 0) / r.sum
+              : errors > 0 ? 1
+                           : 0;
     }
     r.lse_bound = a.c * (relative + a.eps * finite_or_zero(r.lse));
     return;
@@ -413,13 +438,14 @@ inline void bound_summed(row_errors& r, policies const& what, double bias, accur
 struct affine_row {
   double alpha, share, keys, average;
 };
-inline affine_row affine_of(policies const& what, problem const& p, dimensions const& n, result const& r, index b, index h,
-                            index i) {
+inline affine_row affine_of(policies const& what, problem const& p, dimensions const& n, result const& r, index b,
+                            index h, index i) {
   auto const row = [&](char const* name, double fallback) { return parameter(p, name, n.heads, b, h, i, fallback); };
   double const pre = row("alpha_pre", 0);
-  double const alpha = p.parameters.count("alpha_pre") == 0                    ? row("affine_alpha", 1)
-                       : what.normalizer.find("clipping") != std::string::npos ? std::fmin(std::fmax(pre / 10 + 0.5, 0), 1)
-                                                                               : sigmoid(pre);
+  double const alpha = p.parameters.count("alpha_pre") == 0 ? row("affine_alpha", 1)
+                       : what.normalizer.find("clipping") != std::string::npos
+                           ? std::fmin(std::fmax(pre / 10 + 0.5, 0), 1)
+                           : sigmoid(pre);
   double const average = r.average.empty() ? row("average", 1) : element(r.average, n.heads, 0, h, 0);
   bool const total = what.normalizer.find("total") != std::string::npos;
   double const keys = static_cast<double>(total ? n.keys : visible_count(p, n, b, h, i));
@@ -445,7 +471,8 @@ inline void bound_deformed(row_errors& r, double k, double threshold, accuracy c
   for (int pass = 0; pass < 2; ++pass) {
     double const reach = a.c * most;
     for (index j : r.keys)
-      if (deformed(k, r.logit[to_size(j)] - level + a.c * own(j) + reach) > 0) most = std::fmax(most, r.delta[to_size(j)]);
+      if (deformed(k, r.logit[to_size(j)] - level + a.c * own(j) + reach) > 0)
+        most = std::fmax(most, r.delta[to_size(j)]);
   }
   double const moved = most + a.eps * (4 + 4 * std::fabs(m - level));
   double sum = 0;
@@ -457,8 +484,8 @@ inline void bound_deformed(row_errors& r, double k, double threshold, accuracy c
   }
   double const relative = std::fmin(sum, 1) + a.c * a.eps * (4 + a.terms(r.count));
   for (index j : r.keys) r.bound[to_size(j)] = std::fmin(r.bound[to_size(j)] + relative * r.weight[to_size(j)], 1);
-  r.threshold_bound =
-      a.c * (k * (most + a.eps * (6 + 4 * std::fabs(m - level) + 2 * std::fabs(m))) + a.eps * (1 + std::fabs(threshold)));
+  r.threshold_bound = a.c * (k * (most + a.eps * (6 + 4 * std::fabs(m - level) + 2 * std::fabs(m))) +
+                             a.eps * (1 + std::fabs(threshold)));
 }
 
 inline void bound_top_k(row_errors& r, double threshold, policies const& what, row_facts const& f, accuracy const& a) {
@@ -490,8 +517,10 @@ inline void bound_top_k(row_errors& r, double threshold, policies const& what, r
 }
 }  // namespace detail
 
-/// The bounds of every element; `reference` is a reference backend's result for p (its scores, logits and weights are read).
-inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, result const& reference, accuracy const& a) {
+/// The bounds of every element; `reference` is a reference backend's result for p (its scores, logits and weights are
+/// read).
+inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, result const& reference,
+                        accuracy const& a) {
   policies const what = policies_of(e);
   auto const like = [](array const& x) { return x.empty() ? array{} : make_array(x.shape); };
   bounds bound{like(reference.out), like(reference.lse), like(reference.ground_weight), like(reference.threshold),
@@ -513,7 +542,9 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
   for (index b = 0; b < n.batch; ++b)
     for (index h = 0; h < n.heads; ++h)
       for (index i = 0; i < n.queries; ++i) {
-        auto const row = [&](char const* name, double fallback) { return parameter(p, name, n.heads, b, h, i, fallback); };
+        auto const row = [&](char const* name, double fallback) {
+          return parameter(p, name, n.heads, b, h, i, fallback);
+        };
         auto const at = [&](array const& x, index j) { return element(x, n.heads, b, h, i, j); };
         auto const of_row = [&](array const& x) { return x.empty() ? 0 : element(x, n.heads, b, h, i); };
         r.resize(n.keys);
@@ -546,8 +577,8 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
             double const t = s / row("cap", 30);
             slope_of_cap = std::fmax(1 - t * t, 0);
           }
-          double error =
-              factor * (slope_of_cap * score_error(b, h, i, j) + 3 * std::fabs(s)) + (shift <= 32 * kappa ? 3 * shift : 0);
+          double error = factor * (slope_of_cap * score_error(b, h, i, j) + 3 * std::fabs(s)) +
+                         (shift <= 32 * kappa ? 3 * shift : 0);
           if (what.gate != "none") {
             double const g = gates ? at(*gates, j) : detail::dot(*gate_q, *gate_k, n.heads, b, h, i, j);
             bool const two_sided = what.gate == "two_sided" || what.gate == "given_two_sided";
@@ -568,9 +599,11 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
           for (index j : r.keys) r.weight[to_size(j)] = std::exp(r.logit[to_size(j)] - r.lse);  // of softmax
         if (what.affine()) {
           detail::affine_row const x = detail::affine_of(what, p, n, reference, b, h, i);
-          double const alpha_error = p.parameters.count("alpha_pre") == 0 ? 0 : a.eps * (4 * std::fabs(x.alpha) + clipping);
+          double const alpha_error =
+              p.parameters.count("alpha_pre") == 0 ? 0 : a.eps * (4 * std::fabs(x.alpha) + clipping);
           double const moved = reference.average.empty() ? 0 : average_error * (std::fabs(x.average) + clipping);
-          detail::bound_affine(r, what, facts, {x.alpha, alpha_error, x.share / x.keys, (alpha_error + moved) / x.keys}, a);
+          detail::bound_affine(r, what, facts, {x.alpha, alpha_error, x.share / x.keys, (alpha_error + moved) / x.keys},
+                               a);
         } else if (what.adjusted()) {
           detail::bound_adjusted(r, what, facts, a);
         } else if (what.summed()) {
@@ -578,7 +611,9 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
             for (index j : r.keys) r.sum += std::fmax(r.logit[to_size(j)], 0);
           detail::bound_summed(r, what, row("sig_bias", -log_count), a);
         } else if (what.deformed()) {
-          double const k = what.normalizer == "sparsemax" ? 1 : what.normalizer == "entmax15" ? 0.5 : row("ent_alpha", 1.5) - 1;
+          double const k = what.normalizer == "sparsemax"  ? 1
+                           : what.normalizer == "entmax15" ? 0.5
+                                                           : row("ent_alpha", 1.5) - 1;
           detail::bound_deformed(r, k, of_row(reference.threshold), a);
         } else if (what.is("top_k")) {
           detail::bound_top_k(r, of_row(reference.threshold), what, facts, a);
@@ -601,7 +636,8 @@ inline bounds bounds_of(entry const& e, problem const& p, dimensions const& n, r
             double x = element(*v, n.heads, b, h, j, d), round = what.summed() ? rho : 0;
             if (value_gate) x *= detail::sigmoid(element(*value_gate, n.heads, b, h, j, d)), round += 6 * a.c * a.eps;
             if (w > 0 || std::isfinite(x))
-              element(bound.out, n.heads, b, h, i, d) += detail::product(error + round * w + r.plain, std::fabs(x)) + a.tiny;
+              element(bound.out, n.heads, b, h, i, d) +=
+                  detail::product(error + round * w + r.plain, std::fabs(x)) + a.tiny;
           }
         }
         if (output_gate)
@@ -645,10 +681,11 @@ inline void compare(char const* what, array const& got, array const& expected, a
   text << what << '[';
   std::size_t rest = where;
   std::vector<std::size_t> axis;
-  for (std::size_t i = got.shape.size(); i-- > 0; rest /= to_size(got.shape[i])) axis.push_back(rest % to_size(got.shape[i]));
+  for (std::size_t i = got.shape.size(); i-- > 0; rest /= to_size(got.shape[i]))
+    axis.push_back(rest % to_size(got.shape[i]));
   for (std::size_t i = axis.size(); i-- > 0;) text << axis[i] << (i ? "," : "]");
-  text << " got " << got.data[where] << ", expected " << expected.data[where] << ", error / bound " << worst << "; " << failures
-       << " of " << got.data.size() << " elements fail\n";
+  text << " got " << got.data[where] << ", expected " << expected.data[where] << ", error / bound " << worst << "; "
+       << failures << " of " << got.data.size() << " elements fail\n";
   all.failure += text.str();
 }
 
@@ -663,11 +700,12 @@ inline comparison compare(result const& got, result const& expected, bounds cons
 }
 
 /// What a failure message says about the case: enough to repeat it.
-inline std::string describe(entry const& e, backend b, dimensions const& n, std::string const& mask, std::uint64_t seed) {
+inline std::string describe(entry const& e, backend b, dimensions const& n, std::string const& mask,
+                            std::uint64_t seed) {
   std::ostringstream text;
-  text << e.name << " on " << instances::name(b) << ", case seed " << seed << ", mask " << mask << ", B " << n.batch << ", H "
-       << n.heads << '/' << n.key_heads << '/' << n.value_heads << ", Lq " << n.queries << ", Lk " << n.keys << ", D "
-       << n.width << ", Dv " << n.value_width << '\n';
+  text << e.name << " on " << instances::name(b) << ", case seed " << seed << ", mask " << mask << ", B " << n.batch
+       << ", H " << n.heads << '/' << n.key_heads << '/' << n.value_heads << ", Lq " << n.queries << ", Lk " << n.keys
+       << ", D " << n.width << ", Dv " << n.value_width << '\n';
   return text.str();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Calls as careless callers make them, by every entry point: each computes what the reference computes, or throws attune::error before it
-// writes anything.
+// Calls as careless callers make them, by every entry point: each computes what the reference computes, or throws
+// attune::error before it writes anything.
 #pragma once
 
 #include <array>
@@ -48,7 +48,8 @@ class wild_call {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) used.push_back(int(F));
     });
-    // One tensor in two calls out of three: an input, a cotangent (20 to 22), a direction (40 and on) or an output (30 to 33).
+    // One tensor in two calls out of three: an input, a cotangent (20 to 22), a direction (40 and on) or an output (30
+    // to 33).
     int const kind = int(random_.between(0, 5));
     int const victim = kind < 2    ? used[std::size_t(random_.between(0, index(used.size()) - 1))]
                        : kind == 2 ? int(random_.between(20, 22))
@@ -62,7 +63,8 @@ class wild_call {
       along_[std::size_t(f)] =
           wild_tensor(testing::extents_of(field(f), e), still ? mishap::absent : mishap::none, false, random_);
     }
-    if (victim >= 0 && victim < int(fields) && random_.chance(0.5))  // a direction that goes wrong with its tensor, or alone
+    if (victim >= 0 && victim < int(fields) &&
+        random_.chance(0.5))  // a direction that goes wrong with its tensor, or alone
       along_[std::size_t(victim)] = wild_tensor(testing::extents_of(field(victim), e), what, false, random_);
     shape const out = testing::extents_of(field::output_gate, e), row{e.batch, e.heads, e.queries, 1};
     by_out_ = wild_tensor(out, of(20), false, random_);
@@ -82,16 +84,15 @@ class wild_call {
   }
 
   void forward(Op const& op, tally_of_calls& to) {
-    writes(
-        to, [&] { attune::forward(exec(), op, in<view>(), outs()); }, [&] { compare_outputs(op, to); });
+    writes(to, [&] { attune::forward(exec(), op, in<view>(), outs()); }, [&] { compare_outputs(op, to); });
   }
   void decode(Op const& op, tally_of_calls& to) {
-    writes(
-        to, [&] { attune::decode(exec(), op, in<view>(), outs()); }, [&] { compare_outputs(op, to); });
+    writes(to, [&] { attune::decode(exec(), op, in<view>(), outs()); }, [&] { compare_outputs(op, to); });
   }
   void forward_and_save(Op const& op, tally_of_calls& to) {
     writes(
-        to, [&] { std::ignore = attune::forward_and_save(exec(), op, in<view>(), outs()); }, [&] { compare_outputs(op, to); });
+        to, [&] { std::ignore = attune::forward_and_save(exec(), op, in<view>(), outs()); },
+        [&] { compare_outputs(op, to); });
   }
   /// Three intervals of keys, sometimes not intervals.
   void accumulate_and_finish(Op const& op, tally_of_calls& to) {
@@ -119,7 +120,8 @@ class wild_call {
         },
         [&] {
           if (!got) return;
-          auto const right = attune::statistics(attune::forward(reference<double>{}, op, in<any_tensor>()), {.entropy = true});
+          auto const right =
+              attune::statistics(attune::forward(reference<double>{}, op, in<any_tensor>()), {.entropy = true});
           same(to, "mass", got->mass, right.mass);
           same(to, "highest logit", got->highest_logit, right.highest_logit);
         });
@@ -130,7 +132,8 @@ class wild_call {
         to, [&] { got = random_.chance(0.5) ? attune::vjp(exec(), op, in<view>(), by<view>()) : saved_vjp(op); },
         [&] {
           auto const right = attune::vjp(reference<double>{}, op, in<any_tensor>(), by<any_tensor>());
-          for (int f = 0; f < int(fields); ++f) same(to, "gradient", got->of(field(f)).values, right.of(field(f)).values);
+          for (int f = 0; f < int(fields); ++f)
+            same(to, "gradient", got->of(field(f)).values, right.of(field(f)).values);
         });
   }
   void jvp(Op const& op, tally_of_calls& to) {
@@ -141,7 +144,8 @@ class wild_call {
           got = attune::jvp(exec(), op,
                             make_inputs<Op, moving_tensor<float>>(
                                 [&]<field F>() {
-                                  return moving_tensor<float>(inputs_[std::size_t(F)].read(), along_[std::size_t(F)].read());
+                                  return moving_tensor<float>(inputs_[std::size_t(F)].read(),
+                                                              along_[std::size_t(F)].read());
                                 },
                                 offset_));
         },
@@ -235,7 +239,8 @@ class wild_call {
       if (!close(double(got[n]), double(want[n])))
         return fail(to, std::string(what) + " is " + std::to_string(got[n]) + ", not " + std::to_string(want[n]));
   }
-  /// The shape that the inputs tell. `out` may have more of what the inputs share: they have one of it, and all of them.
+  /// The shape that the inputs tell. `out` may have more of what the inputs share: they have one of it, and all of
+  /// them.
   static bool fits(shape const& told, shape const& out) {
     auto const axis = [](index_t inputs, index_t outputs) { return inputs == outputs || inputs == 1; };
     return axis(told.batch, out.batch) && axis(told.head, out.head) && axis(told.position, out.position) &&
@@ -243,7 +248,8 @@ class wild_call {
   }
   void compare_outputs(Op const& op, tally_of_calls& to) {
     auto const O = out_.view();
-    if (!fits(attune::detail::output_shape(in<view>()), O.extents())) return fail(to, "took an output of another shape");
+    if (!fits(attune::detail::output_shape(in<view>()), O.extents()))
+      return fail(to, "took an output of another shape");
     auto const right = attune::forward(reference<double>{}, op, in<any_tensor>(), O.extents());
     problem_shape const& p = right.extents;
     for (index_t b = 0; b < p.batch; ++b)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Tensors as careless callers make them: extents that fit or do not, any layout, memory exactly as long as what the view reaches, so that
-// a sanitizer sees one element too many.
+// Tensors as careless callers make them: extents that fit or do not, any layout, memory exactly as long as what the
+// view reaches, so that a sanitizer sees one element too many.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,9 @@ class wild_tensor {
   /// Throws attune::error as tensor does.
   tensor<float> view() {
     if (absent_) return {};
-    return {memory_.data() + base_, {extent_[0], extent_[1], extent_[2], extent_[3]}, {step_[0], step_[1], step_[2], step_[3]}};
+    return {memory_.data() + base_,
+            {extent_[0], extent_[1], extent_[2], extent_[3]},
+            {step_[0], step_[1], step_[2], step_[3]}};
   }
   tensor<float const> read() { return view(); }
   bool absent() const { return absent_; }
@@ -90,7 +92,8 @@ class wild_tensor {
     for (index_t b = 0; b < extent_[0]; ++b)
       for (index_t h = 0; h < extent_[1]; ++h)
         for (index_t i = 0; i < extent_[2]; ++i)
-          for (index_t d = 0; d < extent_[3]; ++d) visit(base_ + b * step_[0] + h * step_[1] + i * step_[2] + d * step_[3]);
+          for (index_t d = 0; d < extent_[3]; ++d)
+            visit(base_ + b * step_[0] + h * step_[1] + i * step_[2] + d * step_[3]);
   }
   /// Axes in any order, gaps, backward; inputs may repeat an axis, outputs may by accident.
   void lay_out(bool is_output, rng& random) {

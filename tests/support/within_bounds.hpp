@@ -13,8 +13,9 @@
 
 namespace attune::testing {
 
-/// How much of its bound a computed number uses: at least |computed - exact| / bound for the exact number somewhere in the
-/// enclosure, so that more than 1 is a broken promise for certain. 0 for numbers that are not finite, where bounds say nothing.
+/// How much of its bound a computed number uses: at least |computed - exact| / bound for the exact number somewhere in
+/// the enclosure, so that more than 1 is a broken promise for certain. 0 for numbers that are not finite, where bounds
+/// say nothing.
 inline double used_share(double computed, enclosed_number const& exact, bounded_number const& promised) {
   if (!std::isfinite(exact.lower) || !std::isfinite(exact.upper) || !std::isfinite(promised.bound)) return 0;
   if (!std::isfinite(computed)) return std::numeric_limits<double>::infinity();

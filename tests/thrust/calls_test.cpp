@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the tests of the registry do not reach: mixtures, values wider than a task, k beyond what a column keeps, projected
-// parameters, errors.
+// What the tests of the registry do not reach: mixtures, values wider than a task, k beyond what a column keeps,
+// projected parameters, errors.
 #include <thrust/execution_policy.h>
 
 #include <attune/thrust.hpp>
@@ -40,7 +40,8 @@ void check_against_reference(Op const& op) {
   one_call const d = data();
   auto const exec = thrust_on<double>(thrust::host);
   std::vector<double> out(d.by_out.size()), expected;
-  forward(exec, op, d.of<tensor<double const>>(op), {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
+  forward(exec, op, d.of<tensor<double const>>(op),
+          {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
   auto const dense = forward(reference<double>{}, op, d.of<any_tensor>(op));
   for (auto const& head : dense.heads)
     for (index_t i = 0; i < queries; ++i)
@@ -80,7 +81,8 @@ TEST_CASE("thrust: a projected parameter and a moving average") {
   parameter const alpha = projection{.x = tensor<double const>(x, shape{1, heads, queries, 2}),
                                      .weight = tensor<double const>(weight, shape{1, heads, 1, 2}),
                                      .activation = activation::sigmoid};
-  check_against_reference(affine_scaled_attention(alpha, parameter::moving_average(alpha, 0.4, 0.9, average_gradient::passed)));
+  check_against_reference(
+      affine_scaled_attention(alpha, parameter::moving_average(alpha, 0.4, 0.9, average_gradient::passed)));
 }
 
 TEST_CASE("thrust: contractions that attune does not have") {
@@ -101,7 +103,8 @@ TEST_CASE("thrust: errors are those of every executor") {
   auto in = d.of<tensor<double const>>(op);
   in.k = tensor<double const>(d.k, shape{1, heads, keys * width / 2, 2});
   std::string const text = error_of([&] {
-    forward(thrust_on<double>(thrust::host), op, in, {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
+    forward(thrust_on<double>(thrust::host), op, in,
+            {.out = tensor<double>(out, shape{1, heads, queries, value_width})});
   });
   CHECK_MESSAGE(text.find("forward: k has") != std::string::npos, text);
 }
@@ -122,7 +125,8 @@ TEST_CASE("biases and gates with extents of 1 are shared, and their gradients su
   tensor const Q(q, rows), K(k, columns), V(v, columns), X(x, bias), G(g, gates), O(o, open), D(by, rows);
   auto const exec = thrust_on(thrust::host);
   forward(exec, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O}, {.out = tensor(out, rows)});
-  auto const dense = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O});
+  auto const dense =
+      forward(reference<double>{}, op, {.q = Q, .k = K, .v = V, .bias = X, .value_gate = G, .output_gate = O});
   for (index_t n = 0; n < rows.size(); ++n) {
     index_t const row = n / wide;
     CHECK(std::fabs(double(out[std::size_t(n)]) - dense.at(row / lq / h, row / lq % h).out(row % lq, n % wide)) < 1e-5);

@@ -32,7 +32,8 @@ void check_row(Op const& op, std::vector<float> const& scores) {
   CHECK((std::isnan(out[0]) ? std::isnan(dense) : near(out[0], dense, 1e-6)));
   auto const got = vjp(exec, op, {.v = V, .scores = S}, {.out = D}).of(field::scores).values;
   auto const right = vjp(reference<float>{}, op, {.v = V, .scores = S}, {.out = D}).of(field::scores).values;
-  for (std::size_t j = 0; j < 4; ++j) CHECK((std::isnan(got[j]) ? std::isnan(right[j]) : std::fabs(got[j] - right[j]) < 1e-5f));
+  for (std::size_t j = 0; j < 4; ++j)
+    CHECK((std::isnan(got[j]) ? std::isnan(right[j]) : std::fabs(got[j] - right[j]) < 1e-5f));
 }
 
 template <class Normalizer>
@@ -71,7 +72,8 @@ TEST_CASE("B6: sin, cos, acos, erf, pow and floor in a kernel of one's own") {
   auto const exec = thrust_on(thrust::host);
   forward(exec, op, {.q = Q, .k = K, .v = V}, {.out = tensor(out, {1, 1, 3, 4})});
   auto const dense = forward(reference<double>{}, op, {.q = Q, .k = K, .v = V});
-  for (index_t n = 0; n < 12; ++n) CHECK(std::fabs(double(out[std::size_t(n)]) - dense.at(0, 0).out(n / 4, n % 4)) < 1e-5);
+  for (index_t n = 0; n < 12; ++n)
+    CHECK(std::fabs(double(out[std::size_t(n)]) - dense.at(0, 0).out(n / 4, n % 4)) < 1e-5);
   auto const got = vjp(exec, op, {.q = Q, .k = K, .v = V}, {.out = D});
   auto const right = vjp(reference<double>{}, op, {.q = Q, .k = K, .v = V}, {.out = D});
   for (field const f : {field::q, field::k, field::v})

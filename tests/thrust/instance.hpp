@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The operators of tests/instances on Thrust: `add(registry, policies...)` puts the Thrust executor in the place of the CPU
-// executor of the same scalar, so that every test of the registry is one of it. The sources that tests/CMakeLists.txt generates compile
-// with this header where ATTUNE_INSTANCES_THRUST is defined.
+// The operators of tests/instances on Thrust: `add(registry, policies...)` puts the Thrust executor in the place of the
+// CPU executor of the same scalar, so that every test of the registry is one of it. The sources that
+// tests/CMakeLists.txt generates compile with this header where ATTUNE_INSTANCES_THRUST is defined.
 #pragma once
 
 #include <stdexcept>
@@ -64,8 +64,8 @@ gradients vjp_thrust(Op const& op, problem const& p, cotangent const& by, slot_n
   loaded<T> const from(p, o.odd_strides);
   loaded_cotangents<T> const d(by, o.odd_strides);
   return on_thrust<T>(o.threads, [&](auto const& exec) {
-    return named_gradients(vjp(exec, op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p,
-                           names);
+    return named_gradients(
+        vjp(exec, op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p, names);
   });
 }
 
@@ -83,13 +83,14 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
   if (found == to.end()) throw std::logic_error("tests/thrust: " + name + " is not in the registry");
   entry& e = found->second;
   auto const make = [=](parameter_source const& from, mask::runtime const& mask) {
-    return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from), post.make(from)...,
-                     mask);
+    return attention(kernel.make(from), length_scale.make(from), gate.make(from), normalizer.make(from),
+                     post.make(from)..., mask);
   };
   e.run = [make, other = e.run](problem const& p, backend on, options const& o) {
     if (!o.cuts.empty()) return other(p, on, o);  // this executor has no states to merge: splits stay with the CPU
     if (on == backend::cpu_float) return detail::run_thrust<float>(make(parameter_source(p), detail::mask_of(p)), p, o);
-    if (on == backend::cpu_double) return detail::run_thrust<double>(make(parameter_source(p), detail::mask_of(p)), p, o);
+    if (on == backend::cpu_double)
+      return detail::run_thrust<double>(make(parameter_source(p), detail::mask_of(p)), p, o);
     return other(p, on, o);
   };
   problem recorded;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every contraction of the closed list at once, with every operand that a term can have: value and gradients against the reference.
+// Every contraction of the closed list at once, with every operand that a term can have: value and gradients against
+// the reference.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -82,7 +83,8 @@ TEST_CASE("thrust: every contraction, value and gradients") {
   for (std::size_t f = 0; f < right.fields.size(); ++f)
     CHECK_MESSAGE(worst(got.fields[f].values, right.fields[f].values) < 1e-12, std::string(name_of(field(f))));
   for (std::size_t n = 0; n < right.parameters.size(); ++n)
-    CHECK_MESSAGE(worst(got.parameters[n].values.values, right.parameters[n].values.values) < 1e-12, right.parameters[n].path);
+    CHECK_MESSAGE(worst(got.parameters[n].values.values, right.parameters[n].values.values) < 1e-12,
+                  right.parameters[n].path);
   REQUIRE(got.tables.size() == right.tables.size());
   for (std::size_t n = 0; n < right.tables.size(); ++n)
     CHECK_MESSAGE(worst(got.tables[n].values.values, right.tables[n].values.values) < 1e-12, right.tables[n].path);

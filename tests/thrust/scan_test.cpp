@@ -37,8 +37,8 @@ TEST_SUITE("full scan on thrust") {
   TEST_CASE("thrust: every length, about the borders of chunks and of chunks of chunks") {
     constexpr index_t c = exec_thrust::scan_chunk;
     auto const exec = thrust_on<double>(::thrust::omp::par);
-    for (index_t const n : {index_t(0), index_t(1), c - 1, c, c + 1, 2 * c, 2 * c + 1, c * c - 1, c * c, c * c + 1, c * c + c,
-                            c * c + c + 1, 3 * c * c + 5}) {
+    for (index_t const n : {index_t(0), index_t(1), c - 1, c, c + 1, 2 * c, 2 * c + 1, c * c - 1, c * c, c * c + 1,
+                            c * c + c, c * c + c + 1, 3 * c * c + 5}) {
       CAPTURE(n);
       auto got = maps(n), right = got;
       for (std::size_t i = 1; i < right.size(); ++i) right[i] = then{}(right[i - 1], right[i]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The operators on sorted keys on Thrust against those of the CPU: however scalars lie, grouped keys and values, every tie.
+// The operators on sorted keys on Thrust against those of the CPU: however scalars lie, grouped keys and values, every
+// tie.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -136,8 +137,8 @@ TEST_SUITE("full sorted on thrust") {
       auto const exact = sorted::forward(fine, p.arrays(), right.views(p, true));
       for (double const tolerance : {1e-3, 1e-8}) {
         outputs_of got(p);
-        auto const c = sorted::forward(thrust_on<double>(::thrust::omp::par), sorted::gaussian{per_head(p.tau), tolerance},
-                                       p.arrays(), got.views(p, true));
+        auto const c = sorted::forward(thrust_on<double>(::thrust::omp::par),
+                                       sorted::gaussian{per_head(p.tau), tolerance}, p.arrays(), got.views(p, true));
         CHECK(c.discarded <= 1.01 * tolerance);
         double worst = 0, worst_lse = 0;
         for (std::size_t n = 0; n < got.out.size(); ++n) worst = std::fmax(worst, std::fabs(got.out[n] - right.out[n]));
@@ -153,8 +154,8 @@ TEST_SUITE("full sorted on thrust") {
   TEST_CASE("thrust: a certificate is not idle, a window smaller than it says is noticed") {
     line_problem const p = random_line(lie::normal, lie::normal, 200, 4000, 5);
     outputs_of got(p);
-    auto const c =
-        sorted::forward(thrust_on<double>(::thrust::host), sorted::gaussian{1e-3, 1e-2}, p.arrays(), got.views(p, false));
+    auto const c = sorted::forward(thrust_on<double>(::thrust::host), sorted::gaussian{1e-3, 1e-2}, p.arrays(),
+                                   got.views(p, false));
     CHECK(c.discarded > 1e-9);
     CHECK(c.boxes == p.batch * p.heads * p.queries);
   }
@@ -171,10 +172,12 @@ TEST_SUITE("full sorted on thrust") {
     using wide = long double;
     std::vector<wide> const wq(q.begin(), q.end()), wk(k.begin(), k.end()), wv(v.begin(), v.end());
     std::vector<wide> exact(n);
-    sorted::forward<wide>(sorted::laplacian{0.05}, {tensor(wq, s), tensor(wk, s), tensor(wv, s)}, {tensor(exact, s), {}});
+    sorted::forward<wide>(sorted::laplacian{0.05}, {tensor(wq, s), tensor(wk, s), tensor(wv, s)},
+                          {tensor(exact, s), {}});
     for (bool const parallel : {false, true}) {
       auto const run = [&](auto const& exec) {
-        sorted::forward(exec, sorted::laplacian{0.05}, {tensor(q, s), tensor(k, s), tensor(v, s)}, {tensor(got, s), {}});
+        sorted::forward(exec, sorted::laplacian{0.05}, {tensor(q, s), tensor(k, s), tensor(v, s)},
+                        {tensor(got, s), {}});
       };
       if (parallel)
         run(thrust_on<double>(::thrust::omp::par));
@@ -192,10 +195,11 @@ TEST_SUITE("full sorted on thrust") {
     outputs_of to(p);
     auto const exec = thrust_on<double>(::thrust::host);
     std::vector<index_t> const ids{1, 1, 2, 2};
-    for (auto const& [sees, name] : {std::pair(visibility::causal, "the value causal;"),
-                                     std::pair(visibility::causal_window(2), "the value causal_window(2);"),
-                                     std::pair(visibility::window(3), "the value window(3);"),
-                                     std::pair(visibility::full.within(ids, ids), "the value full within documents;")}) {
+    for (auto const& [sees, name] :
+         {std::pair(visibility::causal, "the value causal;"),
+          std::pair(visibility::causal_window(2), "the value causal_window(2);"),
+          std::pair(visibility::window(3), "the value window(3);"),
+          std::pair(visibility::full.within(ids, ids), "the value full within documents;")}) {
       auto const refused = [&, &rule = name](auto const& call) {
         std::string const said = error_of(call);
         INFO(said);
@@ -210,7 +214,9 @@ TEST_SUITE("full sorted on thrust") {
       refused([&, &s = sees] { sorted::vjp(exec, sorted::laplacian{1.0, s}, p.arrays(), cotangents, by); });
       refused([&, &s = sees] { sorted::forward(exec, sorted::gaussian{1.0, 1e-6, s}, p.arrays(), to.views(p, true)); });
       cotangents.lse = {};
-      refused([&, &s = sees] { sorted::forward(exec, sorted::sliced_relu{divisor::one, s}, p.arrays(), to.views(p, false)); });
+      refused([&, &s = sees] {
+        sorted::forward(exec, sorted::sliced_relu{divisor::one, s}, p.arrays(), to.views(p, false));
+      });
       refused([&, &s = sees] { sorted::vjp(exec, sorted::sliced_relu{divisor::one, s}, p.arrays(), cotangents, by); });
     }
     CHECK(error_of([&] {
@@ -219,8 +225,9 @@ TEST_SUITE("full sorted on thrust") {
     CHECK(error_of([&] {
             sorted::forward(exec, sorted::gaussian{1.0, 1e-15}, p.arrays(), to.views(p, true));
           }).find("tolerance") != std::string::npos);
-    CHECK(error_of([&] { sorted::forward(exec, sorted::laplacian{-1.0}, p.arrays(), to.views(p, true)); }).find("tau") !=
-          std::string::npos);
+    CHECK(error_of([&] {
+            sorted::forward(exec, sorted::laplacian{-1.0}, p.arrays(), to.views(p, true));
+          }).find("tau") != std::string::npos);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Which Thrust host system the tests of the registry run on: ATTUNE_THRUST=cpp, omp or tbb in the environment; without it they
-// run on the CPU executor.
+// Which Thrust host system the tests of the registry run on: ATTUNE_THRUST=cpp, omp or tbb in the environment; without
+// it they run on the CPU executor.
 #pragma once
 
 #include <string>

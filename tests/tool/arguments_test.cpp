@@ -38,7 +38,8 @@ struct workplace {
     io::write_npy(at("v.npy"), counted({1, 5, 6}));
     io::write_npy(at("dout.npy"), counted({2, 3, 6}));
   }
-  captured run(std::vector<std::string> more, std::string const& preset = "softmax", std::string const& command = "run") const {
+  captured run(std::vector<std::string> more, std::string const& preset = "softmax",
+               std::string const& command = "run") const {
     std::vector<std::string> all{command, preset, "--q", at("q.npy"), "--k", at("k.npy"), "--v", at("v.npy")};
     bool const has_out = std::find(more.begin(), more.end(), "--out") != more.end();
     if (!has_out) all.insert(all.end(), {"--out", at(command == "run" ? "out.npy" : "out.npz")});
@@ -80,17 +81,19 @@ TEST_CASE("F9: outputs share an archive, and never overwrite each other") {
   io::npz_file written(archive);
   CHECK(written.names() == std::vector<std::string>{"lse", "out"});
   CHECK(written.read("out").extents == std::vector<index_t>{1, 2, 3, 6});
-  CHECK(refused(w.run({"--out", same, "--lse", same}), "r.npy'; expected another file than that of --lse", "holds one array"));
+  CHECK(refused(w.run({"--out", same, "--lse", same}), "r.npy'; expected another file than that of --lse",
+                "holds one array"));
   CHECK(!std::filesystem::exists(same));
   CHECK(refused(w.run({"--out", same, "--json", same}), "--json", "another file than that of --out"));
-  CHECK(refused(w.run({"--dout", w.at("dout.npy"), "--out", archive, "--json", archive}, "softmax", "gradient"), "--json",
-                "another file than that of --out"));
+  CHECK(refused(w.run({"--dout", w.at("dout.npy"), "--out", archive, "--json", archive}, "softmax", "gradient"),
+                "--json", "another file than that of --out"));
 }
 
 TEST_CASE("Errors of files name the argument") {
   workplace const w;
   auto const with_q = [&](std::vector<std::string> const& more) {
-    std::vector<std::string> all{"run", "softmax", "--k", w.at("k.npy"), "--v", w.at("v.npy"), "--out", w.at("out.npy")};
+    std::vector<std::string> all{"run", "softmax",     "--k",   w.at("k.npy"),
+                                 "--v", w.at("v.npy"), "--out", w.at("out.npy")};
     all.insert(all.end(), more.begin(), more.end());
     return tool_tests::attune(all);
   };
@@ -149,7 +152,8 @@ TEST_CASE("bfloat16: in safetensors by itself, in .npy as words that --dtype exp
   io::write_safetensors(w.at("all.safetensors"), {{"v", counted({1, 5, 6}, io::element_type::bfloat16)},
                                                   {"q", counted({2, 3, 4}, io::element_type::bfloat16)},
                                                   {"k", counted({1, 5, 4}, io::element_type::bfloat16)}});
-  captured const c = tool_tests::attune({"run", "softmax", "--from", w.at("all.safetensors"), "--out", w.at("o.safetensors")});
+  captured const c =
+      tool_tests::attune({"run", "softmax", "--from", w.at("all.safetensors"), "--out", w.at("o.safetensors")});
   CHECK(c.err == "");
   REQUIRE(c.status == 0);
   CHECK(last_problem().tensors.at("v").doubles[29] == 29);
@@ -160,14 +164,15 @@ TEST_CASE("Archives: a name after a colon, the only array, the argument's own na
   workplace const w;
   io::write_npz(w.at("x.npz"), {{"q", counted({2, 3, 4})}, {"keys", counted({1, 5, 4})}});
   io::write_npz(w.at("one.npz"), {{"anything", counted({1, 5, 6})}});
-  captured const c = tool_tests::attune(
-      {"run", "softmax", "--q", w.at("x.npz"), "--k", w.at("x.npz:keys"), "--v", w.at("one.npz"), "--out", w.at("out.npz")});
+  captured const c = tool_tests::attune({"run", "softmax", "--q", w.at("x.npz"), "--k", w.at("x.npz:keys"), "--v",
+                                         w.at("one.npz"), "--out", w.at("out.npz")});
   CHECK(c.err == "");
   REQUIRE(c.status == 0);
   CHECK(io::npz_file(w.at("out.npz")).names() == std::vector<std::string>{"out"});
   CHECK(refused(w.run({"--k", w.at("x.npz")}), "--k"));  // given twice
   auto const with_k = [&](std::string const& k) {
-    return tool_tests::attune({"run", "softmax", "--q", w.at("q.npy"), "--k", k, "--v", w.at("v.npy"), "--out", w.at("o.npy")});
+    return tool_tests::attune(
+        {"run", "softmax", "--q", w.at("q.npy"), "--k", k, "--v", w.at("v.npy"), "--out", w.at("o.npy")});
   };
   CHECK(refused(with_k(w.at("x.npz")), "expected FILE:NAME, NAME one of keys, q"));
   CHECK(refused(with_k(w.at("x.npz:none")), "--k: ", "member 'none' has no data"));
@@ -196,8 +201,8 @@ TEST_CASE("One number per position") {
   workplace const w;
   io::write_npy(w.at("sq.npy"), counted({2, 3}));
   io::write_npy(w.at("sk.npy"), counted({1, 1, 5, 1}));
-  captured const c = tool_tests::attune({"run", "scalar_sort", "--sort-q", w.at("sq.npy"), "--sort-k", w.at("sk.npy"), "--v",
-                                         w.at("v.npy"), "-p", "tau=0.5", "--out", w.at("out.npy")});
+  captured const c = tool_tests::attune({"run", "scalar_sort", "--sort-q", w.at("sq.npy"), "--sort-k", w.at("sk.npy"),
+                                         "--v", w.at("v.npy"), "-p", "tau=0.5", "--out", w.at("out.npy")});
   CHECK(c.err == "");
   REQUIRE(c.status == 0);
   CHECK(last_problem().tensors.at("sort_q").extents == shape{1, 2, 3, 1});
@@ -231,17 +236,20 @@ TEST_CASE("Parameters: numbers, lists, files, paths, constants, tables") {
 
   CHECK(refused(w.run({}, "sink"), "--parameter logit is missing: sink needs logit=VALUE, a number, -inf or +inf"));
   CHECK(refused(w.run({}, "elliptical"), "--parameter metric is missing"));
-  CHECK(refused(w.run({"-p", "metric=3"}, "elliptical"), "--parameter metric: the value '3'; expected a file with a table"));
+  CHECK(refused(w.run({"-p", "metric=3"}, "elliptical"),
+                "--parameter metric: the value '3'; expected a file with a table"));
   CHECK(refused(w.run({"-p", "tau=1"}, "sink"), "--parameter: the value 'tau'; expected one of scale, logit"));
   CHECK(refused(w.run({"-p", "logit"}, "sink"), "expected NAME=VALUE"));
-  CHECK(refused(w.run({"-p", "logit=nan"}, "sink"), "--parameter logit: the value 'nan'; expected a number, -inf or +inf"));
+  CHECK(refused(w.run({"-p", "logit=nan"}, "sink"),
+                "--parameter logit: the value 'nan'; expected a number, -inf or +inf"));
   CHECK(refused(w.run({"-p", "logit="}, "sink"), "--parameter logit: the value ''"));
   CHECK(refused(w.run({"-p", "logit=1 2"}, "sink"), "--parameter logit: the value '1 2'"));
   CHECK(refused(w.run({"-p", "logit=1", "-p", "logit=2"}, "sink"), "each parameter once"));
   CHECK(refused(w.run({"-p", "k=x"}, "top_k"), "--parameter k: the value 'x'; expected a whole number"));
 }
 
-TEST_CASE("Outputs that an operator does not have, or that cannot be written, are refused before anything is computed") {
+TEST_CASE(
+    "Outputs that an operator does not have, or that cannot be written, are refused before anything is computed") {
   workplace const w;
   CHECK(refused(w.run({"--lse", w.at("l.npy")}, "sparsemax"), "--lse: sparsemax has no lse"));
   CHECK(refused(w.run({"--ground-weight", w.at("l.npy")}), "--ground-weight: softmax has no ground and no sink"));
@@ -257,9 +265,11 @@ TEST_CASE("Gradients") {
   CHECK(refused(w.run({"--dout", w.at("q.npy")}, "softmax", "gradient"), "--dout", "expected the shape (1, 2, 3, 6)"));
   CHECK(refused(w.run({"--dout", w.at("dout.npy"), "--out", w.at("g.npy")}, "softmax", "gradient"), "--out",
                 "several gradients"));
-  CHECK(refused(w.run({"--dout", w.at("dout.npy"), "--dlse", w.at("dout.npy")}, "sparsemax", "gradient"), "has no lse"));
+  CHECK(
+      refused(w.run({"--dout", w.at("dout.npy"), "--dlse", w.at("dout.npy")}, "sparsemax", "gradient"), "has no lse"));
   io::write_npy(w.at("dlse.npy"), counted({2, 3}));
-  captured const c = w.run({"--dout", w.at("dout.npy"), "--dlse", w.at("dlse.npy"), "-p", "scale=0.5"}, "softmax", "gradient");
+  captured const c =
+      w.run({"--dout", w.at("dout.npy"), "--dlse", w.at("dlse.npy"), "-p", "scale=0.5"}, "softmax", "gradient");
   CHECK(c.err == "");
   REQUIRE(c.status == 0);
   CHECK(last_problem().cotangents.at("out").floats.size() == 36);

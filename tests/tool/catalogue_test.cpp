@@ -45,18 +45,19 @@ TEST_CASE("A preset's parameters are those that the page gives its policies") {
   }
 }
 
-TEST_CASE("One parameter that two policies read has two paths; equal names of different things have names of their own") {
+TEST_CASE(
+    "One parameter that two policies read has two paths; equal names of different things have names of their own") {
   preset const& principled = find_preset("principled_attention");
-  auto const gamma =
-      std::find_if(principled.parameters.begin(), principled.parameters.end(), [](auto const& e) { return e.name == "gamma"; });
+  auto const gamma = std::find_if(principled.parameters.begin(), principled.parameters.end(),
+                                  [](auto const& e) { return e.name == "gamma"; });
   REQUIRE(gamma != principled.parameters.end());
   CHECK(gamma->paths == std::vector<std::string>{"length_scale.gamma", "normalizer.gamma"});
   CHECK(gamma->expected == "a number, -inf or +inf");
   CHECK(gamma->fallback == "0");
   std::vector<std::string> scales;
   for (auto const& e : find_preset("ssmax").parameters) scales.push_back(e.name + " " + e.paths[0] + " " + e.fallback);
-  CHECK(scales ==
-        std::vector<std::string>{"kernel.scale kernel.scale 1/√D", "scale length_scale.scale 1", "bias length_scale.bias 0"});
+  CHECK(scales == std::vector<std::string>{"kernel.scale kernel.scale 1/√D", "scale length_scale.scale 1",
+                                           "bias length_scale.bias 0"});
   CHECK(find_preset("t5").parameters[0].fallback == "1");
   CHECK(find_preset("sink").parameters[1].fallback == "");
 }

@@ -73,7 +73,8 @@ TEST_CASE("Masks in words are the library's masks") {
 TEST_CASE("Masks from files") {
   io_tests::folder const folder;
   auto const at = [&](char const* name) { return (folder.path / name).string(); };
-  io::write_npy(at("ids.npy"), {io::element_type::int64, {5}, io_tests::raw(std::vector<std::int64_t>{7, 7, 8, 7, 9}), "ids"});
+  io::write_npy(at("ids.npy"),
+                {io::element_type::int64, {5}, io_tests::raw(std::vector<std::int64_t>{7, 7, 8, 7, 9}), "ids"});
   std::vector<index_t> const ids{7, 7, 8, 7, 9};
   CHECK(same({"documents=" + at("ids.npy")}, mask::documents(ids), square));
   CHECK(same({"documents=" + at("ids.npy"), "causal"}, mask::documents(ids) & mask::causal{}, square));
@@ -93,7 +94,8 @@ TEST_CASE("Masks from files") {
   table[0] = 2;
   io::write_npy(at("two.npy"), {io::element_type::uint8, {2, 1, 5, 5}, table, "table"});
   CHECK(says(refused("visible=" + at("two.npy")), "an entry 2; expected 0 and 1"));
-  io::write_npy(at("lengths.npy"), {io::element_type::int32, {2}, io_tests::raw(std::vector<std::int32_t>{4, 0}), "lengths"});
+  io::write_npy(at("lengths.npy"),
+                {io::element_type::int32, {2}, io_tests::raw(std::vector<std::int32_t>{4, 0}), "lengths"});
   std::vector<index_t> const lengths{4, 0};
   CHECK(same({"padding=" + at("lengths.npy")}, mask::padding(lengths), wide));
 }

@@ -27,8 +27,8 @@ constexpr index_t heads = 2, queries = 3, keys = 5, width = 4, value_width = 6;
 
 /// Without the batch, and without the axis of one number per position.
 std::vector<index_t> extents_of(field f) {
-  shape const e =
-      testing::extents_of(f, {.heads = heads, .queries = queries, .keys = keys, .width = width, .value_width = value_width});
+  shape const e = testing::extents_of(
+      f, {.heads = heads, .queries = queries, .keys = keys, .width = width, .value_width = value_width});
   if (tool::is_per_position(f)) return {e.head, e.position};
   return {e.head, e.position, e.feature};
 }
@@ -42,12 +42,14 @@ io::array drawn(std::vector<index_t> const& extents, std::mt19937& random) {
 }
 
 /// The arguments of a preset on random files.
-std::vector<std::string> arguments_of(tool::preset const& p, std::filesystem::path const& folder, std::mt19937& random) {
+std::vector<std::string> arguments_of(tool::preset const& p, std::filesystem::path const& folder,
+                                      std::mt19937& random) {
   std::map<std::string, io::array> inputs;
   for (field f : p.inputs) inputs[name_of(f)] = drawn(extents_of(f), random);
   io::write_npz(folder / "in.npz", inputs);
   std::vector<std::string> all{p.name, "--from", (folder / "in.npz").string(), "--mask", "causal"};
-  for (auto const& e : p.parameters) all.insert(all.end(), {"-p", e.name + "=" + std::to_string(tool::typical_value(e))});
+  for (auto const& e : p.parameters)
+    all.insert(all.end(), {"-p", e.name + "=" + std::to_string(tool::typical_value(e))});
   for (auto const& t : p.tables) {
     shape const x = tool::typical_extents(p, t, width);
     std::string const file = (folder / (t.name + ".npy")).string();
@@ -86,7 +88,8 @@ TEST_SUITE("full program") {
     std::mt19937 random(1);
     std::string const in = (folder.path / "in.npz").string(), out = (folder.path / "out.npy").string();
     auto const a = arguments_of(tool::find_preset("softmax"), folder.path, random);
-    std::vector<std::string> given{"run", "softmax", "--from", in, "--mask", "causal", "--executor", "reference", "--out", out};
+    std::vector<std::string> given{"run",    "softmax",    "--from",    in,      "--mask",
+                                   "causal", "--executor", "reference", "--out", out};
     REQUIRE(tool_tests::attune(given).status == 0);
     io::npz_file file(in);
     auto const q = io::numbers<double>(file.read("q")), k = io::numbers<double>(file.read("k")),
@@ -129,8 +132,9 @@ TEST_SUITE("full program") {
         auto const run = tool_tests::attune(with(a, outputs, "run"));
         CHECK(run.err == "");
         REQUIRE(run.status == 0);
-        auto const gradient = tool_tests::attune(with(
-            a, {"--executor", e, "--dtype", "f64", "--dout", at("dout.npy"), "--out", at((e + ".npz").c_str())}, "gradient"));
+        auto const gradient = tool_tests::attune(
+            with(a, {"--executor", e, "--dtype", "f64", "--dout", at("dout.npy"), "--out", at((e + ".npz").c_str())},
+                 "gradient"));
         CHECK(gradient.err == "");
         REQUIRE(gradient.status == 0);
       }

@@ -70,11 +70,13 @@ attune::testing::verdict_report judged(attune::tool::problem const& p, attune::t
 attune::testing::verdict_report outputs_judged(attune::tool::problem const& p, attune::tool::handed_back const& given) {
   return judged(p, given, given.outputs.at("out"));
 }
-attune::testing::verdict_report gradients_judged(attune::tool::problem const& p, attune::tool::handed_back const& given) {
+attune::testing::verdict_report gradients_judged(attune::tool::problem const& p,
+                                                 attune::tool::handed_back const& given) {
   return judged(p, given, given.gradients.begin()->second);
 }
 /// Two probes of softmax: one at the extents, one with two keys.
-std::vector<attune::tool::probe_inputs> probed(attune::tool::problem const& p, attune::testing::problem_extents const& e,
+std::vector<attune::tool::probe_inputs> probed(attune::tool::problem const& p,
+                                               attune::testing::problem_extents const& e,
                                                attune::tool::mask_maker const& mask_of, std::uint64_t) {
   last() = p;
   std::vector<attune::tool::probe_inputs> all;

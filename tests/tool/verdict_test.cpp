@@ -163,7 +163,8 @@ TEST_CASE("Gradients are judged with the cotangents they belong to, alone or bes
   CHECK(both.says("gradients: PASS"));
   CHECK(last_handed_back().gradients.at("q").extents == shape{1, 2, 3, 4});
   CHECK(last_problem().cotangents.at("out").doubles[0] == 1);
-  std::vector<std::string> const alone{"verdict", "softmax", "--q", w.at("q.npy"), "--k", w.at("k.npy"), "--v", w.at("v.npy")};
+  std::vector<std::string> const alone{"verdict", "softmax",     "--q", w.at("q.npy"),
+                                       "--k",     w.at("k.npy"), "--v", w.at("v.npy")};
   auto const with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), alone.begin(), alone.end());
     return tool_tests::attune(more);
@@ -197,8 +198,9 @@ TEST_CASE("Pictures: cells are merged by the worst of them, colours part at the 
 TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has answered") {
   workplace const w;
   std::string const pack = w.at("pack");
-  std::vector<std::string> const write{"probes",  "write", "softmax", "--heads", "2",       "--queries", "2",    "--keys", "7",
-                                       "--width", "4",     "--mask",  "causal",  "--dtype", "bf16",      "--to", pack};
+  std::vector<std::string> const write{"probes", "write",   "softmax", "--heads", "2", "--queries",
+                                       "2",      "--keys",  "7",       "--width", "4", "--mask",
+                                       "causal", "--dtype", "bf16",    "--to",    pack};
   captured const written = tool_tests::attune(write);
   CHECK(written.err == "");
   REQUIRE(written.status == 0);
@@ -214,7 +216,8 @@ TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has
   captured const early = tool_tests::attune({"probes", "judge", pack});
   CHECK(early.status == 2);
   CHECK(early.says("and so are 1 more: every probe wants a result"));
-  for (char const* folder : {"/random/out.npy", "/two_keys/out.npy"}) io::write_npy(pack + folder, filled({1, 2, 2, 4}, 0.375));
+  for (char const* folder : {"/random/out.npy", "/two_keys/out.npy"})
+    io::write_npy(pack + folder, filled({1, 2, 2, 4}, 0.375));
   captured const judged = tool_tests::attune({"probes", "judge", pack});
   CHECK(judged.err == "");
   CHECK(judged.status == 0);
@@ -233,5 +236,6 @@ TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has
   std::ofstream(pack + "/manifest.json") << "{\"format\": 1}";
   CHECK(tool_tests::attune({"probes", "judge", pack}).says("is no manifest of an attune probe pack"));
   CHECK(tool_tests::attune({"probes", "judge", w.at("nowhere")}).status == 2);
-  CHECK(tool_tests::attune({"probes", "write", "softmax", "--heads", "3", "--key-heads", "2", "--to", pack}).says("a divisor"));
+  CHECK(tool_tests::attune({"probes", "write", "softmax", "--heads", "3", "--key-heads", "2", "--to", pack})
+            .says("a divisor"));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What attune's readers make of files, a line each: zoo_test.py compares it with NumPy and with the package safetensors.
+// What attune's readers make of files, a line each: zoo_test.py compares it with NumPy and with the package
+// safetensors.
 #include <cstdio>
 #include <string>
 

@@ -3,8 +3,8 @@
 //
 //   attune_accuracy_table [SEEDS] > docs/accuracy_table.md
 //
-// The largest error / bound that is known of every preset on every executor, by storage type, with the inputs that gave it: all
-// probes of testing/probes.hpp, drawn from several seeds. "Largest known" is a lower bound of the largest.
+// The largest error / bound that is known of every preset on every executor, by storage type, with the inputs that gave
+// it: all probes of testing/probes.hpp, drawn from several seeds. "Largest known" is a lower bound of the largest.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -149,8 +149,8 @@ a bug. Thrust is its host system of one core. Written by `scripts/accuracy %d`.
       auto const& cells = gradients ? row.gradients : row.outputs;
       std::printf("| %s |", name.c_str());
       for (largest const& x : cells) std::printf("%s", cell(x).c_str());
-      auto const worst =
-          std::max_element(cells.begin(), cells.end(), [](auto const& a, auto const& b) { return !(b.ratio <= a.ratio); });
+      auto const worst = std::max_element(cells.begin(), cells.end(),
+                                          [](auto const& a, auto const& b) { return !(b.ratio <= a.ratio); });
       std::printf(" %llu, %s |\n", static_cast<unsigned long long>(worst->seed), worst->probe.c_str());
       broken = broken || !(worst->ratio <= 1);
     }

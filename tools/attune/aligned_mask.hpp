@@ -3,8 +3,8 @@
 //
 //   a mask::runtime, and what it would be had the queries stood elsewhere
 //
-// A mask in arrays knows queries, not positions: by itself it cannot say what a kernel sees that aligns it wrongly, which is what
-// a verdict asks. So the wrong alignments that it asks for are arrays too.
+// A mask in arrays knows queries, not positions: by itself it cannot say what a kernel sees that aligns it wrongly,
+// which is what a verdict asks. So the wrong alignments that it asks for are arrays too.
 #pragma once
 
 #include <attune/policies/mask/runtime.hpp>

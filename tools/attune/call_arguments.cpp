@@ -78,7 +78,9 @@ std::optional<io::element_type> call_arguments::narrow() const {
   return type == io::element_type::float16 || type == io::element_type::bfloat16 ? type : std::nullopt;
 }
 
-mask_memory call_arguments::mask(mask_shape const& of, index_t offset) const { return make_mask(words_.masks, of, offset); }
+mask_memory call_arguments::mask(mask_shape const& of, index_t offset) const {
+  return make_mask(words_.masks, of, offset);
+}
 
 void call_arguments::add_misaligned(call& c) const {
   index_t const keys = c.what.tensors.at("v").extents.position, offset = c.what.offset.value_or(keys - c.out.position);
@@ -132,9 +134,10 @@ call_arguments::call call_arguments::read() const {
       throw usage_error(argument, value,
                         std::string("floating-point numbers; it holds ") + io::name_of(x.type) +
                             (x.type == io::element_type::uint16 ? " (for bfloat16 words say --dtype bf16)" : ""));
-    c.what.tensors[name] = {naming(argument, [&] { return is_per_position(f) ? io::row_shape(x) : io::tensor_shape(x); }),
-                            io::numbers<double>(x),
-                            {}};
+    c.what.tensors[name] = {
+        naming(argument, [&] { return is_per_position(f) ? io::row_shape(x) : io::tensor_shape(x); }),
+        io::numbers<double>(x),
+        {}};
   }
   if (std::find(of.inputs.begin(), of.inputs.end(), field::v0) != of.inputs.end() && c.what.tensors.count("v0") == 0) {
     index_t const width = c.what.tensors.at("v").extents.feature;  // no ground value: the missing mass buys nothing

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The arguments that say what is computed: operator, tensors, parameters, masks, executor. Shared by the commands that compute.
+// The arguments that say what is computed: operator, tensors, parameters, masks, executor. Shared by the commands that
+// compute.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// From a run-time problem to a compile-time operator's inputs and outputs and back, whatever the executor. What is a template on the
-// operator is kept short: it is compiled for each.
+// From a run-time problem to a compile-time operator's inputs and outputs and back, whatever the executor. What is a
+// template on the operator is kept short: it is compiled for each.
 #pragma once
 
 #include <map>

@@ -42,7 +42,8 @@ preset described(recipe<Make> const& from, std::string call, std::vector<std::st
       from, constants{nullptr, &asked}, {},
       [&](std::string const& path, auto const& listed, parameter& x) {
         std::string const name = name_of_path(path, listed.name);
-        auto const same = std::find_if(p.parameters.begin(), p.parameters.end(), [&](auto const& e) { return e.name == name; });
+        auto const same =
+            std::find_if(p.parameters.begin(), p.parameters.end(), [&](auto const& e) { return e.name == name; });
         if (same != p.parameters.end())
           same->paths.push_back(path);
         else
@@ -68,7 +69,8 @@ std::vector<std::string> split(std::string const& text) {
 }
 aliases split_names(std::string const& text) {
   aliases to;
-  for (std::string const& word : split(text)) to.emplace(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
+  for (std::string const& word : split(text))
+    to.emplace(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
   return to;
 }
 /// The function without its arguments.
@@ -94,7 +96,8 @@ std::size_t distance(std::string const& a, std::string const& b) {
     std::size_t corner = row[0];
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j)
-      corner = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, corner + std::size_t(a[i - 1] != b[j - 1])}));
+      corner =
+          std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, corner + std::size_t(a[i - 1] != b[j - 1])}));
   }
   return row[b.size()];
 }
@@ -130,8 +133,9 @@ preset const& find_preset(std::string const& name) {
     near.emplace_back(p.name.find(bare) != std::string::npos ? 0 : distance(bare, p.name), p.name);
   }
   std::stable_sort(near.begin(), near.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-  throw error("attune", "PRESET", "the value '" + bare + "'",
-              near[0].second + ", " + near[1].second + ", " + near[2].second + " or another one that 'attune presets' lists");
+  throw error(
+      "attune", "PRESET", "the value '" + bare + "'",
+      near[0].second + ", " + near[1].second + ", " + near[2].second + " or another one that 'attune presets' lists");
 }
 
 std::string shape_of(field f) {

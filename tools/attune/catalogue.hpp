@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the command line knows of each preset of tools/catalogue: the one list behind `presets`, `explain`, and the checks of `run` and
-// `gradient`. Inputs, parameters, domains and outputs are asked of the operator's type.
+// What the command line knows of each preset of tools/catalogue: the one list behind `presets`, `explain`, and the
+// checks of `run` and `gradient`. Inputs, parameters, domains and outputs are asked of the operator's type.
 #pragma once
 
 #include <span>

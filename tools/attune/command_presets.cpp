@@ -44,19 +44,22 @@ void explain(preset const& p) {
   if (!p.parameters.empty() || !p.tables.empty() || !p.constants.empty())
     std::cout << "\nParameters (--parameter NAME=VALUE)\n";
   for (auto const& e : p.parameters)
-    std::cout << "  " << padded(e.name, 26) << e.expected << (e.fallback.empty() ? ", required" : ", default " + e.fallback)
-              << "\n";
+    std::cout << "  " << padded(e.name, 26) << e.expected
+              << (e.fallback.empty() ? ", required" : ", default " + e.fallback) << "\n";
   for (auto const& t : p.tables)
     std::cout << "  " << padded(t.name, 26) << "a table, "
               << (t.width == table_width::query_row ? "(D)"
                   : t.width == table_width::query   ? "(rows, D)"
                                                     : "(rows)")
               << ", or with (batch, head) in front; required\n";
-  for (auto const& c : p.constants) std::cout << "  " << padded(c.name, 26) << "a whole number, default " << c.fallback << "\n";
+  for (auto const& c : p.constants)
+    std::cout << "  " << padded(c.name, 26) << "a whole number, default " << c.fallback << "\n";
   std::cout << "\nOutputs\n  " << padded("--out", 26) << "(B, H, Lq, Dv)\n";
   if (p.has_lse) std::cout << "  " << padded("--lse", 26) << "(B, H, Lq), natural logarithm of all mass of a row\n";
-  if (p.has_ground_weight) std::cout << "  " << padded("--ground-weight", 26) << "(B, H, Lq), the weight that no key has\n";
-  if (p.has_threshold) std::cout << "  " << padded("--threshold", 26) << "(B, H, Lq), the level that logits must pass\n";
+  if (p.has_ground_weight)
+    std::cout << "  " << padded("--ground-weight", 26) << "(B, H, Lq), the weight that no key has\n";
+  if (p.has_threshold)
+    std::cout << "  " << padded("--threshold", 26) << "(B, H, Lq), the level that logits must pass\n";
 }
 
 nlohmann::ordered_json as_json(preset const& p) {
@@ -83,7 +86,8 @@ nlohmann::ordered_json as_json(preset const& p) {
 void add_presets(CLI::App& program, exit_status&) {
   auto* const command = program.add_subcommand("presets", "List the operators, with their formulas");
   auto const json = std::make_shared<std::string>();
-  command->add_option("--json", *json, "Write the list as JSON to a file, or to standard output for -")->type_name("FILE");
+  command->add_option("--json", *json, "Write the list as JSON to a file, or to standard output for -")
+      ->type_name("FILE");
   command->callback([json] {
     if (!json->empty()) {
       auto all = nlohmann::ordered_json::array();

@@ -3,8 +3,8 @@
 //
 // attune probes write PRESET, attune probes judge FOLDER
 //
-// A pack is a folder: manifest.json, which says what the kernel is meant to compute, and a folder per probe with its inputs as
-// .npy files. A kernel puts its results beside them; the pack is then judged by what the manifest says.
+// A pack is a folder: manifest.json, which says what the kernel is meant to compute, and a folder per probe with its
+// inputs as .npy files. A kernel puts its results beside them; the pack is then judged by what the manifest says.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -67,20 +67,22 @@ struct write_arguments {
         throw usage_error("--key-heads, --value-heads", std::to_string(heads),
                           "a divisor of --heads " + std::to_string(e.heads));
     io::element_type const stored = call.dtype().value_or(io::element_type::float32);
-    auto const probes = runners()
-                            .at(c.of->name)
-                            .probes(
-                                c.what, e,
-                                [&](mask_shape const& of, index_t offset) {
-                                  try {
-                                    return call.mask(of, offset);
-                                  } catch (usage_error const& bad) {
-                                    throw error("probes", "--mask", bad.what(), "a mask that fits the extents of the probe");
-                                  }
-                                },
-                                seed);
+    auto const probes =
+        runners()
+            .at(c.of->name)
+            .probes(
+                c.what, e,
+                [&](mask_shape const& of, index_t offset) {
+                  try {
+                    return call.mask(of, offset);
+                  } catch (usage_error const& bad) {
+                    throw error("probes", "--mask", bad.what(), "a mask that fits the extents of the probe");
+                  }
+                },
+                seed);
     if (probes.empty())
-      throw usage_error("no probe fits: masks and parameters that are files must fit --batch, --heads, --queries and --keys");
+      throw usage_error(
+          "no probe fits: masks and parameters that are files must fit --batch, --heads, --queries and --keys");
 
     call_words const& words = call.words();
     json manifest{{"format", pack_format}, {"preset", c.of->name}};
@@ -95,8 +97,8 @@ struct write_arguments {
     write_text("--to", (fs::path(folder) / "manifest.json").string(), manifest.dump(2) + "\n");
     std::cout << "For each of these folders: run the kernel on its inputs and put out.npy there"
               << (c.of->has_lse ? " (and lse.npy, if it has one)" : "")
-              << ";\nif it has a backward pass, dq.npy, dk.npy and dv.npy of <dout, out>.\nThen: attune probes judge " << folder
-              << "\n";
+              << ";\nif it has a backward pass, dq.npy, dk.npy and dv.npy of <dout, out>.\nThen: attune probes judge "
+              << folder << "\n";
   }
 
  private:
@@ -188,13 +190,14 @@ struct judge_arguments {
       if (f == seen.best.end()) {
         unseen.push_back(wanted.name + ": no probe shows it at all");
       } else if (!(f->power < wanted.size)) {
-        unseen.push_back(f->name +
-                         attune::detail::text(": ", wanted.size, " would go unnoticed, the smallest to be seen is ", f->power));
+        unseen.push_back(f->name + attune::detail::text(": ", wanted.size,
+                                                        " would go unnoticed, the smallest to be seen is ", f->power));
       }
     }
-    testing::judgement const all = failed > 0                                           ? testing::judgement::fail
-                                   : !unseen.empty() || (judged > 0 && blind == judged) ? testing::judgement::undecidable
-                                                                                        : testing::judgement::pass;
+    testing::judgement const all = failed > 0 ? testing::judgement::fail
+                                   : !unseen.empty() || (judged > 0 && blind == judged)
+                                       ? testing::judgement::undecidable
+                                       : testing::judgement::pass;
     if (json_file != "-") {
       std::cout << testing::name_of(all) << ": " << judged << " probes judged, " << failed << " failed\n";
       for (auto const& text : unseen) std::cout << "  " << text << "\n";
@@ -220,28 +223,30 @@ struct judge_arguments {
     auto const texts = [](json const& x) {
       return x.is_array() && std::all_of(x.begin(), x.end(), [](json const& y) { return y.is_string(); });
     };
-    bool const fits = m.is_object() && is("format", [](json const& x) { return x == pack_format; }) &&
-                      is("preset", [](json const& x) { return x.is_string(); }) && is("parameters", texts) &&
-                      is("mask", texts) && is("offset", [](json const& x) { return x.is_null() || x.is_number_integer(); }) &&
-                      is("dtype", [](json const& x) { return x.is_string(); }) && is("probes", [](json const& x) {
-                        return x.is_array() && std::all_of(x.begin(), x.end(), [](json const& y) {
-                                 return y.is_object() && y.contains("folder") && y["folder"].is_string() &&
-                                        y.contains("name") && y["name"].is_string() && y.contains("inputs") &&
-                                        y["inputs"].is_object();
-                               });
-                      });
+    bool const fits =
+        m.is_object() && is("format", [](json const& x) { return x == pack_format; }) &&
+        is("preset", [](json const& x) { return x.is_string(); }) && is("parameters", texts) && is("mask", texts) &&
+        is("offset", [](json const& x) { return x.is_null() || x.is_number_integer(); }) &&
+        is("dtype", [](json const& x) { return x.is_string(); }) && is("probes", [](json const& x) {
+          return x.is_array() && std::all_of(x.begin(), x.end(), [](json const& y) {
+                   return y.is_object() && y.contains("folder") && y["folder"].is_string() && y.contains("name") &&
+                          y["name"].is_string() && y.contains("inputs") && y["inputs"].is_object();
+                 });
+        });
     if (!fits) throw usage_error(file + " is no manifest of an " + pack_format + ": was it edited?");
     return m;
   }
 
-  static judged_call judge_one(json const& manifest, json const& probe, fs::path const& place, strictness_words const& how) {
+  static judged_call judge_one(json const& manifest, json const& probe, fs::path const& place,
+                               strictness_words const& how) {
     call_words words;
     words.preset = manifest.at("preset").get<std::string>();
     words.parameters = manifest.at("parameters").get<std::vector<std::string>>();
     words.masks = manifest.at("mask").get<std::vector<std::string>>();
     words.dtype = manifest.at("dtype").get<std::string>();
     if (!manifest.at("offset").is_null()) words.offset = manifest.at("offset").get<long>();
-    for (auto const& [name, extents] : probe.at("inputs").items()) words.tensors[name] = (place / (name + ".npy")).string();
+    for (auto const& [name, extents] : probe.at("inputs").items())
+      words.tensors[name] = (place / (name + ".npy")).string();
     result_words files;
     auto const if_there = [&](char const* name) {
       fs::path const file = place / (std::string(name) + ".npy");
@@ -261,13 +266,15 @@ struct judge_arguments {
 }  // namespace
 
 void add_probes(CLI::App& program, exit_status& status) {
-  auto* const command = program.add_subcommand("probes", "Inputs with power: write them, run a kernel on them, have it judged");
+  auto* const command =
+      program.add_subcommand("probes", "Inputs with power: write them, run a kernel on them, have it judged");
   command->require_subcommand(1);
 
   auto* const write = command->add_subcommand("write", "Write a pack of inputs that shows what random numbers hide");
   auto const w = std::make_shared<write_arguments>();
   w->call.add_operator_to(*write);
-  w->call.add_dtype_to(*write, "What the kernel computes in, f64, f32, f16 or bf16 (default f32): inputs are such numbers");
+  w->call.add_dtype_to(*write,
+                       "What the kernel computes in, f64, f32, f16 or bf16 (default f32): inputs are such numbers");
   write->add_option("--to", w->folder, "The folder")->type_name("FOLDER")->required();
   auto const extent = [&](char const* option, index_t& to, char const* what) {
     write->add_option(option, to, what)
@@ -289,12 +296,14 @@ void add_probes(CLI::App& program, exit_status& status) {
   write->add_option("--seed", w->seed, "Of the random numbers")->capture_default_str();
   write->footer(
       "Example:\n"
-      "  attune probes write softmax --mask causal --heads 8 --key-heads 2 --value-heads 2 --width 128 --dtype bf16 --to pack");
+      "  attune probes write softmax --mask causal --heads 8 --key-heads 2 --value-heads 2 --width 128 --dtype bf16 "
+      "--to pack");
   write->callback([w] { w->execute(); });
 
   auto* const judging = command->add_subcommand("judge", "Judge the results that a kernel has put into a pack");
   auto const j = std::make_shared<judge_arguments>();
-  judging->add_option("FOLDER", j->folder, "The pack: out.npy (lse.npy, ground_weight.npy) in the folder of every probe")
+  judging
+      ->add_option("FOLDER", j->folder, "The pack: out.npy (lse.npy, ground_weight.npy) in the folder of every probe")
       ->required();
   j->how.add_to(*judging);
   judging->add_option("--json", j->json_file, "Write a report as JSON to a file, or to standard output for -")

@@ -71,13 +71,15 @@ struct gradient_arguments {
     if (!dground_weight.empty()) {
       if (!c.of->has_ground_weight) throw usage_error("--dground-weight: " + c.of->name + " has no ground and no sink");
       c.what.cotangents["ground_weight"] =
-          call.read_extra("--dground-weight", dground_weight, "ground_weight", c, rows_of(c.out), file_axes::rows).values;
+          call.read_extra("--dground-weight", dground_weight, "ground_weight", c, rows_of(c.out), file_axes::rows)
+              .values;
     }
     results const r = runners().at(c.of->name).gradient(c.what);
     std::map<std::string, io::array> arrays;
     auto report = call.report(c);
     for (auto const& [name, x] : r) {
-      bool const of_parameter = name.find('.') != std::string::npos;  // a path: its precision is that of the sum, not of v
+      bool const of_parameter =
+          name.find('.') != std::string::npos;  // a path: its precision is that of the sum, not of v
       io::array a = stored_as(x, of_parameter ? row_type(c.what) : c.stored, false);
       report["gradients"][name] = report_of(out + ":" + name, a);
       if (json != "-") std::cout << describe(out + ":" + name, a) << "\n";
@@ -117,11 +119,13 @@ void add_gradient(CLI::App& program, exit_status&) {
   auto const a = std::make_shared<gradient_arguments>();
   a->call.add_to(*command);
   command->add_option("--dout", a->dout, "The gradient by the output, (B, H, Lq, Dv)")->type_name("FILE")->required();
-  command->add_option("--dlse", a->dlse, "The gradient by the lse, (B, H, Lq); zero if it is not given")->type_name("FILE");
+  command->add_option("--dlse", a->dlse, "The gradient by the lse, (B, H, Lq); zero if it is not given")
+      ->type_name("FILE");
   command->add_option("--dground-weight", a->dground_weight, "The gradient by the ground weight, (B, H, Lq)")
       ->type_name("FILE");
   command
-      ->add_option("--out", a->out, "An archive (.npz, .safetensors): q, k, v, ..., and parameters by path, normalizer.gamma")
+      ->add_option("--out", a->out,
+                   "An archive (.npz, .safetensors): q, k, v, ..., and parameters by path, normalizer.gamma")
       ->type_name("FILE")
       ->required();
   command->add_option("--json", a->json, json_help)->type_name("FILE");

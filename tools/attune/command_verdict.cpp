@@ -23,10 +23,12 @@ struct verdict_arguments {
   exit_status execute() const {
     judged_call const j = judge(call, files, how);
     if (json != "-") {
-      for (auto const& [what, report] : j.reports) std::cout << (j.reports.size() > 1 ? what + ": " : std::string()) << report;
+      for (auto const& [what, report] : j.reports)
+        std::cout << (j.reports.size() > 1 ? what + ": " : std::string()) << report;
       for (auto const& hint : j.hints) std::cout << "  hint: " << hint << "\n";
       if (j.decision() == testing::judgement::undecidable)
-        std::cout << "  hint: 'attune probes write " << j.call.of->name << " --to FOLDER ...' writes inputs with more power\n";
+        std::cout << "  hint: 'attune probes write " << j.call.of->name
+                  << " --to FOLDER ...' writes inputs with more power\n";
     }
     auto report = call.report(j.call);
     report.erase("executor");  // it is the kernel's that counts
@@ -44,8 +46,8 @@ struct verdict_arguments {
 }  // namespace
 
 void add_verdict(CLI::App& program, exit_status& status) {
-  auto* const command =
-      program.add_subcommand("verdict", "Judge what somebody's kernel computed: PASS, FAIL with the cause, or UNDECIDABLE");
+  auto* const command = program.add_subcommand(
+      "verdict", "Judge what somebody's kernel computed: PASS, FAIL with the cause, or UNDECIDABLE");
   auto const a = std::make_shared<verdict_arguments>();
   a->call.add_operator_to(*command);
   a->call.add_inputs_to(*command);
@@ -55,15 +57,19 @@ void add_verdict(CLI::App& program, exit_status& status) {
       "What the kernel stores its results as, f64, f32, f16 or bf16 (default: the type of their files), also where "
       "files hold such numbers in a wider type");
   a->how.add_to(*command);
-  command->add_option("--json", a->json, "Write a report as JSON to a file, or to standard output for -")->type_name("FILE");
+  command->add_option("--json", a->json, "Write a report as JSON to a file, or to standard output for -")
+      ->type_name("FILE");
   command->add_option("--html", a->html, "Write a page with pictures of where the error sits")->type_name("FILE");
   command->footer(
-      "PASS (status 0): every element is within the error bound of its type, and no defect is noticed; the report says how "
-      "small\neach would have had to be. FAIL (1): the first line names the cause, if it is a known one. UNDECIDABLE (3): the "
+      "PASS (status 0): every element is within the error bound of its type, and no defect is noticed; the report says "
+      "how "
+      "small\neach would have had to be. FAIL (1): the first line names the cause, if it is a known one. UNDECIDABLE "
+      "(3): the "
       "problem is\nill-conditioned, or a defect of --must-detect would not show on these inputs.\n\n"
       "Examples:\n"
       "  attune verdict softmax --q q.npy --k k.npy --v v.npy --mask causal --out theirs.npy --lse their_lse.npy\n"
-      "  attune verdict sink --from tensors.safetensors -p logit=0.5,-1 --out tensors.safetensors:o --html report.html\n"
+      "  attune verdict sink --from tensors.safetensors -p logit=0.5,-1 --out tensors.safetensors:o --html "
+      "report.html\n"
       "  attune verdict softmax --from x.npz --out out.npy --dtype bf16 --must-detect kernel.scale=0.01\n"
       "  attune verdict softmax --from x.npz --dout dout.npy --dq dq.npy --dk dk.npy --dv dv.npy");
   command->callback([a, &status] { status = a->execute(); });

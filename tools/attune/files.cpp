@@ -99,7 +99,8 @@ void output_files::add(std::string const& argument, std::string const& value, st
   auto const key = std::filesystem::weakly_canonical(file.path, ignored);
   auto const [at, first] = files_.emplace(key, output{argument, file, {}});
   if (!first && file.kind == file_kind::npy)
-    throw usage_error(argument, value, "another file than that of " + at->second.argument + ": an .npy file holds one array");
+    throw usage_error(argument, value,
+                      "another file than that of " + at->second.argument + ": an .npy file holds one array");
   at->second.names.push_back(name);
 }
 void output_files::add_report(std::string const& argument, std::string const& value) const {
@@ -115,7 +116,8 @@ void output_files::write(std::map<std::string, io::array> const& arrays) const {
   }
 }
 
-void write_arrays(std::string const& argument, file_argument const& to, std::map<std::string, io::array> const& arrays) {
+void write_arrays(std::string const& argument, file_argument const& to,
+                  std::map<std::string, io::array> const& arrays) {
   naming(argument, [&] {
     if (to.kind == file_kind::npz)
       io::write_npz(to.path, arrays);

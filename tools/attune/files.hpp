@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Arguments that name arrays: x.npy, x.npz:name, x.safetensors:name. The kind of a file follows from the end of its name.
+// Arguments that name arrays: x.npy, x.npz:name, x.safetensors:name. The kind of a file follows from the end of its
+// name.
 #pragma once
 
 #include <filesystem>
@@ -48,8 +49,8 @@ struct file_argument {
 /// Nothing unless a file's end stands at the end or before a colon.
 std::optional<file_argument> parse_file(std::string const& text);
 
-/// The array that an argument names. In an archive without a name given it is the only one, or `own_name`. `words`: what 16-bit
-/// words without a type are. Errors name the argument.
+/// The array that an argument names. In an archive without a name given it is the only one, or `own_name`. `words`:
+/// what 16-bit words without a type are. Errors name the argument.
 io::array read_array(std::string const& argument, std::string const& value, std::string const& own_name,
                      std::optional<io::element_type> words);
 /// The names in an archive.
@@ -60,7 +61,8 @@ file_argument checked_output(std::string const& argument, std::string const& val
 /// The files of a command. Arguments may name one archive for several arrays; each .npy file holds one.
 class output_files {
  public:
-  /// Throws unless the array `name` can be written there beside those that have been added: called before anything is computed.
+  /// Throws unless the array `name` can be written there beside those that have been added: called before anything is
+  /// computed.
   void add(std::string const& argument, std::string const& value, std::string const& name);
   /// Throws if a report there would overwrite arrays.
   void add_report(std::string const& argument, std::string const& value) const;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// `instantiate<recipes::softmax>(to)` compiles one preset for reference<double>, cpu<float> and cpu<double>, and for verdicts; where
-// ATTUNE_TOOL_THRUST is defined, for the Thrust executor. What is a template on the operator is kept short: it is compiled for each.
+// `instantiate<recipes::softmax>(to)` compiles one preset for reference<double>, cpu<float> and cpu<double>, and for
+// verdicts; where ATTUNE_TOOL_THRUST is defined, for the Thrust executor. What is a template on the operator is kept
+// short: it is compiled for each.
 #pragma once
 
 #if defined(ATTUNE_TOOL_THRUST)
@@ -36,7 +37,8 @@ template <auto const& Recipe>
 results gradient(problem const& p) {
   auto const op = detail::operator_of(Recipe, p);
   if (p.on == executor::reference) return detail::gradient_on<double, any_tensor>(reference<double>{}, op, p);
-  if (p.in == arithmetic::float64) return detail::gradient_on<double, tensor<double const>>(cpu<double>(p.threads), op, p);
+  if (p.in == arithmetic::float64)
+    return detail::gradient_on<double, tensor<double const>>(cpu<double>(p.threads), op, p);
   return detail::gradient_on<float, tensor<float const>>(cpu<float>(p.threads), op, p);
 }
 
@@ -62,7 +64,8 @@ testing::verdict_report verdict(problem const& p, handed_back const& given) {
   };
   give("lse", [&](tensor<double const> const& x) { theirs.with_lse(natural_lse<double const>(x)); });
   give("ground_weight", [&](tensor<double const> const& x) { theirs.with_ground_weight(x); });
-  return detail::judged<Recipe>(p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, theirs, given.how); });
+  return detail::judged<Recipe>(
+      p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, theirs, given.how); });
 }
 
 template <auto const& Recipe>

@@ -57,12 +57,13 @@ void strictness_words::add_to(CLI::App& command) {
       "--weights", weights,
       "The format of the probabilities when they meet the values (default: that of out): f32 holds a 16-bit kernel "
       "to unrounded ones");
-  command.add_option("--arithmetic", arithmetic, "The format of everything else: f32 or f64 (default: f32, f64 if out is f64)");
+  command.add_option("--arithmetic", arithmetic,
+                     "The format of everything else: f32 or f64 (default: f32, f64 if out is f64)");
   command
-      .add_option(
-          "--must-detect", must_detect,
-          "A defect that must not go unnoticed: a parameter and how large (kernel.scale=0.01), or a name that a verdict "
-          "lists (\"sink or ground ignored\"); else the verdict is UNDECIDABLE. May be repeated")
+      .add_option("--must-detect", must_detect,
+                  "A defect that must not go unnoticed: a parameter and how large (kernel.scale=0.01), or a name that "
+                  "a verdict "
+                  "lists (\"sink or ground ignored\"); else the verdict is UNDECIDABLE. May be repeated")
       ->type_name("NAME[=SIZE]")
       ->allow_extra_args(false);
 }
@@ -72,7 +73,9 @@ void result_words::add_to(CLI::App& command) {
   command.add_option("--lse", lse, "Its log-sum-exp, (B, H, Lq), natural logarithm")->type_name("FILE");
   command.add_option("--ground-weight", ground_weight, "Its weight of ground or sink, (B, H, Lq)")->type_name("FILE");
   for (char const* name : {"q", "k", "v"})
-    command.add_option("--d" + std::string(name), gradients[name], "Its gradient by " + std::string(name) + ", shaped like it")
+    command
+        .add_option("--d" + std::string(name), gradients[name],
+                    "Its gradient by " + std::string(name) + ", shaped like it")
         ->type_name("FILE")
         ->group("Gradients");
   command.add_option("--dout", dout, "The gradient by out that the backward pass started from, (B, H, Lq, Dv)")
@@ -107,7 +110,8 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   if (files.out.empty() && !(files.lse.empty() && files.ground_weight.empty()))
     throw usage_error("--out is missing: --lse and --ground-weight are judged with it");
   if (given.empty() != (files.dout.empty() && files.dlse.empty()))
-    throw usage_error("--dq, --dk, --dv are judged with the --dout or --dlse that they belong to, and these with one of those");
+    throw usage_error(
+        "--dq, --dk, --dv are judged with the --dout or --dlse that they belong to, and these with one of those");
 
   judged_call j{arguments.read(), {}, {}, {}};
   auto& c = j.call;
@@ -122,20 +126,22 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   // 16-bit results in wider files are judged as what they are.
   std::optional<io::element_type> type = arguments.dtype();
   bool all_bf16 = true, all_fp16 = true;
-  auto const take = [&](std::string const& argument, std::string const& file, std::string const& name, shape const& expected,
-                        results& to) {
+  auto const take = [&](std::string const& argument, std::string const& file, std::string const& name,
+                        shape const& expected, results& to) {
     auto x = arguments.read_extra(argument, file, name, c, expected);
     if (!type) type = x.type;
     auto const foreign = [&](testing::storage s) { return foreign_to(s, x.values.doubles); };
     if (double const* const odd = foreign(storage_of(*type)))
-      throw usage_error(argument, file,
-                        detail::text("numbers of the type ", io::name_of(*type), "; it holds ", *odd, ", which is none"));
+      throw usage_error(
+          argument, file,
+          detail::text("numbers of the type ", io::name_of(*type), "; it holds ", *odd, ", which is none"));
     all_bf16 = all_bf16 && foreign(testing::storage::bf16) == nullptr;
     all_fp16 = all_fp16 && foreign(testing::storage::fp16) == nullptr;
     to.emplace(name, std::move(x.values));
   };
   if (!files.out.empty()) take("--out", files.out, "out", c.out, theirs.outputs);
-  for (auto const& [name, file] : given) take("--d" + name, file, name, c.what.tensors.at(name).extents, theirs.gradients);
+  for (auto const& [name, file] : given)
+    take("--d" + name, file, name, c.what.tensors.at(name).extents, theirs.gradients);
   theirs.stored = j.stored = storage_of(*type);
   if (j.stored == testing::storage::fp32 && (all_bf16 || all_fp16))
     j.hints.push_back(std::string("every number is a ") + (all_bf16 ? "bfloat16" : "float16") +
@@ -145,12 +151,14 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
     if (file.empty()) return;
     auto x = arguments.read_extra(argument, file, name, c, rows_of(c.out), file_axes::rows);
     if (judged && io::size_of(x.type) < 4)
-      throw usage_error(argument, file, "float32 or float64: one number per row that is stored in 16 bits is not judged");
+      throw usage_error(argument, file,
+                        "float32 or float64: one number per row that is stored in 16 bits is not judged");
     to.emplace(name, std::move(x.values));
   };
   rows("--lse", files.lse, "lse", theirs.outputs, true);
   rows("--ground-weight", files.ground_weight, "ground_weight", theirs.outputs, true);
-  if (!files.dout.empty()) c.what.cotangents["out"] = arguments.read_extra("--dout", files.dout, "out", c, c.out).values;
+  if (!files.dout.empty())
+    c.what.cotangents["out"] = arguments.read_extra("--dout", files.dout, "out", c, c.out).values;
   rows("--dlse", files.dlse, "lse", c.what.cotangents, false);
 
   testing::precision precision(j.stored);
@@ -187,8 +195,9 @@ nlohmann::ordered_json as_json(testing::verdict_report const& r) {
                                   {"exact", number(e.expected)},
                                   {"bound", number(e.bound)},
                                   {"error_over_bound", number(e.ratio)}}}};
-  to["error_over_bound"] = {
-      {"by_query", numbers_of(r.by_query)}, {"by_head", numbers_of(r.by_head)}, {"by_feature", numbers_of(r.by_feature)}};
+  to["error_over_bound"] = {{"by_query", numbers_of(r.by_query)},
+                            {"by_head", numbers_of(r.by_head)},
+                            {"by_feature", numbers_of(r.by_feature)}};
   if (!r.by_key.empty()) to["weight_off_by_key"] = numbers_of(r.by_key);
   to["condition"] = number(r.condition);
   to["findings"] = nlohmann::ordered_json::array();

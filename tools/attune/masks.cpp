@@ -40,13 +40,16 @@ part table_part(std::string const& word, std::string const& file, mask_shape con
   if ((e.batch != 1 && e.batch != of.batch) || (e.head != 1 && e.head != of.heads) || e.position != of.queries ||
       e.feature != of.keys)
     throw usage_error(word + ": shape " + to_string(e) + "; expected (1 or " + std::to_string(of.batch) + ", 1 or " +
-                      std::to_string(of.heads) + ", " + std::to_string(of.queries) + ", " + std::to_string(of.keys) + ")");
+                      std::to_string(of.heads) + ", " + std::to_string(of.queries) + ", " + std::to_string(of.keys) +
+                      ")");
   for (index_t v : values)
-    if (v != 0 && v != 1) throw usage_error(word + ": an entry " + std::to_string(v) + "; expected 0 and 1, or booleans");
-  return {.by_batch = e.batch > 1, .by_head = e.head > 1, .keys = {}, .visible = [e, values](mask_row const& r, index_t j) {
-            index_t const b = e.batch == 1 ? 0 : r.batch, h = e.head == 1 ? 0 : r.head;
-            return values[std::size_t(((b * e.head + h) * e.position + r.query) * e.feature + j)] != 0;
-          }};
+    if (v != 0 && v != 1)
+      throw usage_error(word + ": an entry " + std::to_string(v) + "; expected 0 and 1, or booleans");
+  return {
+      .by_batch = e.batch > 1, .by_head = e.head > 1, .keys = {}, .visible = [e, values](mask_row const& r, index_t j) {
+        index_t const b = e.batch == 1 ? 0 : r.batch, h = e.head == 1 ? 0 : r.head;
+        return values[std::size_t(((b * e.head + h) * e.position + r.query) * e.feature + j)] != 0;
+      }};
 }
 
 /// documents=FILE: an id per position, (L) or (B, L), the same for queries and keys.
@@ -54,10 +57,11 @@ part documents_part(std::string const& word, std::string const& file, mask_shape
   io::array const x = read_array(word, file, "documents", std::nullopt);
   auto const ids = naming(word, [&] { return io::integers(x); });
   index_t const batch = x.extents.size() == 2 ? x.extents[0] : 1;
-  if (of.queries != of.keys) throw usage_error(word + ": queries and keys of different number; expected as many of each");
+  if (of.queries != of.keys)
+    throw usage_error(word + ": queries and keys of different number; expected as many of each");
   if (x.extents.empty() || x.extents.size() > 2 || (batch != 1 && batch != of.batch) || x.extents.back() != of.keys)
-    throw usage_error(word + ": shape " + io::to_string(x.extents) + "; expected (" + std::to_string(of.keys) + ",) or (" +
-                      std::to_string(of.batch) + ", " + std::to_string(of.keys) + "), one id per position");
+    throw usage_error(word + ": shape " + io::to_string(x.extents) + "; expected (" + std::to_string(of.keys) +
+                      ",) or (" + std::to_string(of.batch) + ", " + std::to_string(of.keys) + "), one id per position");
   return {.by_batch = batch > 1, .by_head = false, .keys = {}, .visible = [ids, batch](mask_row const& r, index_t j) {
             mask::documents const m(ids, batch);
             return m.visible(r, j);

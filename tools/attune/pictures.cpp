@@ -30,7 +30,8 @@ std::string colour_of(double ratio) {
 }
 
 template <class Row, class Column>
-grid worst_of(testing::worst_element const& e, std::size_t rows, std::size_t columns, Row const& row, Column const& column) {
+grid worst_of(testing::worst_element const& e, std::size_t rows, std::size_t columns, Row const& row,
+              Column const& column) {
   grid g{rows, columns, std::vector<double>(rows * columns, 0)};
   shape const& x = e.extents;
   for (std::size_t n = 0; n < e.ratios.size(); ++n) {
@@ -61,8 +62,8 @@ std::string escaped(std::string const& raw) {
 
 grid by_head_and_position(testing::worst_element const& e) {
   return worst_of(
-      e, std::size_t(e.extents.batch * e.extents.head), std::size_t(e.extents.position), [](index_t h, index_t) { return h; },
-      [](index_t i, index_t) { return i; });
+      e, std::size_t(e.extents.batch * e.extents.head), std::size_t(e.extents.position),
+      [](index_t h, index_t) { return h; }, [](index_t i, index_t) { return i; });
 }
 grid by_position_and_feature(testing::worst_element const& e) {
   return worst_of(
@@ -86,16 +87,17 @@ grid merged(grid const& g, std::size_t rows, std::size_t columns) {
 std::string heat_map(grid const& all, std::string const& title, std::string const& down, std::string const& across) {
   if (all.values.empty()) return "";
   grid const g = merged(all, row_limit, column_limit);
-  double const width = double(picture_width - left) / double(g.columns), height = std::clamp(360. / double(g.rows), 3., 18.),
-               bottom = top + height * double(g.rows);
+  double const width = double(picture_width - left) / double(g.columns),
+               height = std::clamp(360. / double(g.rows), 3., 18.), bottom = top + height * double(g.rows);
   std::string to = text("<svg class=\"heat\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"%s\">", picture_width,
                         bottom + 22, escaped(title).c_str());
   to += text("<text x=\"%d\" y=\"14\" class=\"title\">%s</text>", left, escaped(title).c_str());
   to += text("<text x=\"%d\" y=\"%.0f\" class=\"axis\">0</text>", left, bottom + 14);
-  to += text("<text x=\"%d\" y=\"%.0f\" class=\"axis end\">%s %zu</text>", picture_width, bottom + 14, escaped(across).c_str(),
-             all.columns - 1);
+  to += text("<text x=\"%d\" y=\"%.0f\" class=\"axis end\">%s %zu</text>", picture_width, bottom + 14,
+             escaped(across).c_str(), all.columns - 1);
   to += text("<text x=\"%d\" y=\"%d\" class=\"axis end\">%s 0</text>", left - 4, top + 9, escaped(down).c_str());
-  if (all.rows > 1) to += text("<text x=\"%d\" y=\"%.0f\" class=\"axis end\">%zu</text>", left - 4, bottom, all.rows - 1);
+  if (all.rows > 1)
+    to += text("<text x=\"%d\" y=\"%.0f\" class=\"axis end\">%zu</text>", left - 4, bottom, all.rows - 1);
   for (std::size_t r = 0; r < g.rows; ++r)
     for (std::size_t c = 0; c < g.columns; ++c)
       to += text("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"><title>%.3g</title></rect>",
@@ -117,12 +119,13 @@ std::string bars(std::vector<double> const& values, std::string const& title) {
   double const width = double(picture_width - left) / double(values.size());
   for (std::size_t n = 0; n < values.size(); ++n) {
     double const x = std::isfinite(values[n]) ? std::clamp(values[n], -1.2, 1.2) : 0, tall = std::fabs(x) * height / 2;
-    to +=
-        text("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" class=\"bar\"><title>key %zu: %+.3g</title></rect>",
-             left + width * double(n), x > 0 ? middle - tall : double(middle), std::fmax(0.9 * width, 0.5), tall, n, values[n]);
+    to += text(
+        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" class=\"bar\"><title>key %zu: %+.3g</title></rect>",
+        left + width * double(n), x > 0 ? middle - tall : double(middle), std::fmax(0.9 * width, 0.5), tall, n,
+        values[n]);
   }
-  to += text("<text x=\"%d\" y=\"%d\" class=\"axis\">0</text><text x=\"%d\" y=\"%d\" class=\"axis end\">key %zu</text>", left,
-             top + height + 16, picture_width, top + height + 16, values.size() - 1);
+  to += text("<text x=\"%d\" y=\"%d\" class=\"axis\">0</text><text x=\"%d\" y=\"%d\" class=\"axis end\">key %zu</text>",
+             left, top + height + 16, picture_width, top + height + 16, values.size() - 1);
   return to + "</svg>\n";
 }
 

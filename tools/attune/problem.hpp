@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A call of an operator in run-time form: what the command line says, before and after it meets a compile-time operator.
+// A call of an operator in run-time form: what the command line says, before and after it meets a compile-time
+// operator.
 #pragma once
 
 #include <functional>
@@ -85,7 +86,8 @@ struct runner {
   results (*gradient)(problem const&);
   testing::verdict_report (*verdict)(problem const&, handed_back const&);  ///< of the outputs
   testing::verdict_report (*gradient_verdict)(problem const&, handed_back const&);
-  std::vector<probe_inputs> (*probes)(problem const&, testing::problem_extents const&, mask_maker const&, std::uint64_t seed);
+  std::vector<probe_inputs> (*probes)(problem const&, testing::problem_extents const&, mask_maker const&,
+                                      std::uint64_t seed);
 };
 std::map<std::string, runner> const& runners();
 

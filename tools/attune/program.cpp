@@ -14,7 +14,8 @@ namespace {
 constexpr char const* description =
     "attune: attention operators on files.\n\n"
     "Arrays are .npy, .npz (FILE:NAME) and .safetensors (FILE:NAME) files of float64, float32, float16 or bfloat16.\n"
-    "Tensors have the axes (batch, head, position, feature); leading axes of extent 1 may be missing. Heads of k and v may be "
+    "Tensors have the axes (batch, head, position, feature); leading axes of extent 1 may be missing. Heads of k and v "
+    "may be "
     "any\n"
     "divisor of the heads of q.";
 
@@ -23,7 +24,8 @@ constexpr char const* footer =
     "  attune presets                  what there is\n"
     "  attune explain principled       formula, inputs, parameters, outputs of one\n"
     "  attune run softmax --q q.npy --k k.npy --v v.npy --mask causal --out out.npy\n"
-    "  attune verdict softmax --q q.npy --k k.npy --v v.npy --mask causal --out theirs.npy      is that kernel right?\n\n"
+    "  attune verdict softmax --q q.npy --k k.npy --v v.npy --mask causal --out theirs.npy      is that kernel "
+    "right?\n\n"
     "Exit status: 0; 1: a verdict is FAIL; 2: bad usage or input, with the reason on standard error; 3: a verdict is "
     "UNDECIDABLE.";
 
@@ -42,8 +44,9 @@ int run_program(int argc, char const* const* argv) {
   CLI::App program(description, "attune");
   program.footer(footer);
   program.require_subcommand(1);
-  program.set_version_flag("--version", std::to_string(ATTUNE_VERSION_MAJOR) + "." + std::to_string(ATTUNE_VERSION_MINOR) +
-                                            "." + std::to_string(ATTUNE_VERSION_PATCH));
+  program.set_version_flag("--version", std::to_string(ATTUNE_VERSION_MAJOR) + "." +
+                                            std::to_string(ATTUNE_VERSION_MINOR) + "." +
+                                            std::to_string(ATTUNE_VERSION_PATCH));
   exit_status status = passed;
   add_commands(program, status);
   try {

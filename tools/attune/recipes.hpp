@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The operator of each preset of the catalogue. Parameters and tables are set afterwards, by their paths: here all of them are left open.
+// The operator of each preset of the catalogue. Parameters and tables are set afterwards, by their paths: here all of
+// them are left open.
 #pragma once
 
 #include <map>
@@ -49,7 +50,8 @@ ATTUNE_PRESETS(ATTUNE_RECIPE)
 
 }  // namespace recipes
 
-/// The recipe's operator with the parameters and tables of `set` at their paths: set(path, parameter&), set(path, table&).
+/// The recipe's operator with the parameters and tables of `set` at their paths: set(path, parameter&), set(path,
+/// table&).
 template <class Make, class SetParameter, class SetTable>
 auto cooked(recipe<Make> const& from, constants const& c, aligned_mask const& m, SetParameter const& parameter_of,
             SetTable const& table_of) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// `instantiate<...>(to)` of instance.hpp for the Thrust executor: puts it in the place of the CPU in entries that are there, so that
-// the table of largest errors takes it for one of its columns. On the host system of one core: a row is the same program on each.
+// `instantiate<...>(to)` of instance.hpp for the Thrust executor: puts it in the place of the CPU in entries that are
+// there, so that the table of largest errors takes it for one of its columns. On the host system of one core: a row is
+// the same program on each.
 #pragma once
 
 #include <map>

@@ -46,7 +46,8 @@ numbers parameter_value(std::string const& argument, std::string const& value, p
   numbers n;
   for (auto const& part : split(value)) {
     double x = 0;
-    if (!is_number(part, x)) throw usage_error(argument, value, p.expected + ", a list with one for each head, or a file");
+    if (!is_number(part, x))
+      throw usage_error(argument, value, p.expected + ", a list with one for each head, or a file");
     n.doubles.push_back(x);
   }
   n.extents = {1, index_t(n.doubles.size()), 1, 1};
@@ -108,14 +109,16 @@ std::string set_one(preset const& of, std::string const& assignment, problem& to
 index_t integer(std::string const& argument, std::string const& value) {
   index_t x = 0;
   auto const [end, problem] = std::from_chars(value.data(), value.data() + value.size(), x);
-  if (problem != std::errc{} || end != value.data() + value.size()) throw usage_error(argument, value, "a whole number");
+  if (problem != std::errc{} || end != value.data() + value.size())
+    throw usage_error(argument, value, "a whole number");
   return x;
 }
 
 std::vector<index_t> integer_list(std::string const& argument, std::string const& value, std::string const& own_name) {
   if (parse_file(value)) {
     io::array const x = read_array(argument, value, own_name, std::nullopt);
-    if (x.extents.size() > 1) throw usage_error(argument + ": shape " + io::to_string(x.extents) + "; expected one axis");
+    if (x.extents.size() > 1)
+      throw usage_error(argument + ": shape " + io::to_string(x.extents) + "; expected one axis");
     return naming(argument, [&] { return io::integers(x); });
   }
   std::vector<index_t> all;
@@ -131,7 +134,8 @@ void set_parameters(preset const& of, std::vector<std::string> const& assignment
   for (auto const& p : of.parameters)
     for (auto const& path : p.paths)
       if (p.fallback.empty() && to.parameters.count(path) == 0)
-        throw usage_error("--parameter " + p.name + " is missing: " + of.name + " needs " + p.name + "=VALUE, " + p.expected);
+        throw usage_error("--parameter " + p.name + " is missing: " + of.name + " needs " + p.name + "=VALUE, " +
+                          p.expected);
   for (auto const& t : of.tables)
     if (to.tables.count(t.path) == 0)
       throw usage_error("--parameter " + t.name + " is missing: " + of.name + " needs " + t.name + "=FILE, a table");

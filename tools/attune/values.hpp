@@ -20,8 +20,8 @@ index_t integer(std::string const& argument, std::string const& value);
 /// "3,5" or a file of integers.
 std::vector<index_t> integer_list(std::string const& argument, std::string const& value, std::string const& own_name);
 
-/// NAME=VALUE of a preset's parameters, tables and constants, put into `to`; throws for names that the preset does not have, and
-/// for parameters and tables that are needed and not given.
+/// NAME=VALUE of a preset's parameters, tables and constants, put into `to`; throws for names that the preset does not
+/// have, and for parameters and tables that are needed and not given.
 ///   a number                 one for every row              -inf and inf are numbers
 ///   numbers, a list          one per head
 ///   a file                   (H), (H, Lq) or (B, H, Lq) of a parameter; (rows, columns), or one axis, of a table

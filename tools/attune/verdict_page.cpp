@@ -28,9 +28,12 @@ std::string short_number(double x) {
 }
 
 void findings(std::ostringstream& to, testing::verdict_report const& r) {
-  to << "<h3>What was looked for</h3>\n<p>How much of each defect the output shows, and how much of it these inputs would have "
-        "shown. |z| beyond 6 is noticed. Grey: changes nothing here that could be seen, or is allowed by the formats.</p>\n"
-        "<table><tr><th>parameter or defect</th><th class=\"number\">estimate</th><th class=\"number\">smallest noticed</th>"
+  to << "<h3>What was looked for</h3>\n<p>How much of each defect the output shows, and how much of it these inputs "
+        "would have "
+        "shown. |z| beyond 6 is noticed. Grey: changes nothing here that could be seen, or is allowed by the "
+        "formats.</p>\n"
+        "<table><tr><th>parameter or defect</th><th class=\"number\">estimate</th><th class=\"number\">smallest "
+        "noticed</th>"
         "<th class=\"number\">z</th></tr>\n";
   for (auto const& f : r.findings) {
     bool const seen = f.tested && (f.parameter ? std::isfinite(f.power) : f.power < 1);
@@ -48,10 +51,12 @@ void findings(std::ostringstream& to, testing::verdict_report const& r) {
 
 void one_report(std::ostringstream& to, std::string const& what, testing::verdict_report const& r) {
   to << "<h2>" << escaped(what) << ": " << testing::name_of(r.decision) << "</h2>\n";
-  if (r.reasons.empty()) to << "<p>Every element is within the error bound of its type, and no defect is noticed.</p>\n";
+  if (r.reasons.empty())
+    to << "<p>Every element is within the error bound of its type, and no defect is noticed.</p>\n";
   to << "<ul>\n";
   for (auto const& reason : r.reasons) to << "<li>" << escaped(reason) << "</li>\n";
-  to << "</ul>\n<h3>Where the error sits</h3>\n<p>Error over bound, the worst of each cell. Grey: within its bound; yellow to "
+  to << "</ul>\n<h3>Where the error sits</h3>\n<p>Error over bound, the worst of each cell. Grey: within its bound; "
+        "yellow to "
         "red: "
         "1 to 1,000 bounds; black: not finite.</p>\n";
   for (auto const& e : r.elements) {
@@ -75,9 +80,11 @@ void one_report(std::ostringstream& to, std::string const& what, testing::verdic
 std::string verdict_page(nlohmann::ordered_json const& call, judged_call const& j) {
   std::ostringstream to;
   std::string const decision = testing::name_of(j.decision()), preset = j.call.of->name;
-  to << "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">"
+  to << "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "
+        "content=\"width=device-width\">"
      << "<title>" << decision << ": " << escaped(preset) << "</title>\n"
-     << style << "\n<h1><span class=\"mark " << decision << "\">" << decision << "</span> " << escaped(preset) << "</h1>\n";
+     << style << "\n<h1><span class=\"mark " << decision << "\">" << decision << "</span> " << escaped(preset)
+     << "</h1>\n";
   to << "<p>Stored as " << testing::name_of(j.stored) << ". Masks: <code>" << escaped(call.at("mask").dump())
      << "</code>, parameters: <code>" << escaped(call.at("parameters").dump()) << "</code>, offset "
      << escaped(call.at("offset").dump()) << ".</p>\n";

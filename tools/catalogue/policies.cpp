@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What is known of each policy, in words: the tables of docs/operators.md (scripts/operator_tables) and what the command line says of a
-// preset. Words may have Markdown's backticks. A new policy is a row here.
+// What is known of each policy, in words: the tables of docs/operators.md (scripts/operator_tables) and what the
+// command line says of a preset. Words may have Markdown's backticks. A new policy is a row here.
 #include "../attune/catalogue.hpp"
 
 namespace attune::tool {
 
 // clang-format off: one policy, one line
-//   role, name (as the page writes it), formula of the score, the logit or the weight, parameters and tables, inputs beside .v, what it
-//   becomes at limits, what a part of a row must keep to be merged with others, source
+//   role, name (as the page writes it), formula of the score, the logit or the weight, parameters and tables, inputs
+//   beside .v, what it becomes at limits, what a part of a row must keep to be merged with others, source
 static policy_text const all[] = {
     {"kernel", "dot_product", "c⟨q, k⟩", "`scale` c = 1/√D", "`.q .k`", "", "none", "Vaswani 2017"},
     {"kernel", "tempered_dot", "⟨q, k⟩/τ", "`tau` > 0", "`.q .k`", "uniform weights as τ → ∞; `dot_product` at τ = √D", "none", "Why softmax; GOAT"},

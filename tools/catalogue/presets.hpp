@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   ATTUNE_PRESETS(PRESET)      calls PRESET(name, call, policies, names, note, operator, tests) for every preset, in the order of the docs
+//   ATTUNE_PRESETS(PRESET)  calls PRESET(name, call, policies, names, note, operator, tests) for every preset, in the
+//                               order of the docs
 //
-// The one catalogue of presets. The command line's list and its operators, the tests' operators, and the tables of docs/operators.md
-// (scripts/operator_tables) come from it; what is known of each policy is in policies.cpp. A new preset is its function in
-// attune/operators/presets/, a row here, and a golden case or a gradient test of what is new in it.
+// The one catalogue of presets. The command line's list and its operators, the tests' operators, and the tables of
+// docs/operators.md (scripts/operator_tables) come from it; what is known of each policy is in policies.cpp. A new
+// preset is its function in attune/operators/presets/, a row here, and a golden case or a gradient test of what is new
+// in it.
 //
 //   name       what the command line calls it
 //   call       the function, with its arguments
 //   policies   names of policies.cpp
-//   names      path=name, where the command line's name of a parameter or table is not its own; policies may have two of one name
+//   names      path=name, where the command line's name of a parameter or table is not its own; policies may have two
+//              of one name
 //   note       for the docs
-//   operator   how it is made: m is the mask, `open` a parameter that is set later, c("k", 8) a constant that is no parameter
+//   operator   how it is made: m is the mask, `open` a parameter that is set later, c("k", 8) a constant that is no
+//              parameter
 //   tests      the operators of tests/instances that stand for it, of policies of tests/instances/policies.hpp
 //
 // A group is compiled together: three operators or four.

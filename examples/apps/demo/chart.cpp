@@ -32,11 +32,12 @@ std::string chart(std::vector<series> const& all, chart_axis const& axis, std::s
   std::string to =
       text("<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">", width, height, title.c_str());
   for (std::size_t h = 0; h < heads; h += 2)
-    to += text("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" class=\"band\"/>", left + column * double(h), top,
-               column, height - top - bottom);
+    to += text("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" class=\"band\"/>", left + column * double(h),
+               top, column, height - top - bottom);
   for (double value = 0; value <= axis.highest * 1.0001; value += axis.step)
     to += text(
-        "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"rule\"/><text x=\"%d\" y=\"%.1f\" class=\"tick\">%g</text>",
+        "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"rule\"/><text x=\"%d\" y=\"%.1f\" "
+        "class=\"tick\">%g</text>",
         left, width - right, y(value), y(value), left - 7, y(value), value);
   if (axis.line >= 0)
     to += text(

@@ -22,8 +22,7 @@ namespace demo {
 template <class System, class Mask>
 void run_cpu(System const& system, Mask mask, layer const& l, index_t heads, int threads, computed& to) {
   using namespace attune;
-  auto const op = system.op(
-      l, [&](setting const& s) { return s.first(heads); }, mask);
+  auto const op = system.op(l, [&](setting const& s) { return s.first(heads); }, mask);
   using op_type = std::remove_const_t<decltype(op)>;
   auto const view = [&](std::vector<float> const& x) { return l.first(x, heads); };
   auto const in = inputs_of<tensor<float const>>(op, l, view, view, ground_values<op_type>(system, l, 0, heads));
@@ -46,8 +45,7 @@ head_report check_head(System const& system, Mask mask, layer const& l, magnitud
   row_range const rows = plan.rows;
   if (causal && rows.step != 1) throw std::invalid_argument("check_head: under a causal mask rows cannot be left out");
   index_t const h = rows.head;
-  auto const op = system.op(
-      l, [&](setting const& s) { return s.of(rows); }, mask);
+  auto const op = system.op(l, [&](setting const& s) { return s.of(rows); }, mask);
   using op_type = std::remove_const_t<decltype(op)>;
   auto const v0 = ground_values<op_type>(system, l, h, 1);
   auto const in = inputs_of<any_tensor>(
@@ -96,7 +94,8 @@ head_report check_head(System const& system, Mask mask, layer const& l, magnitud
   for (index_t const n : plan.sample) {
     auto const row = forward_row(reference<digits50>{}, op, in, 0, 0, n);
     auto const [a, v] = condition(n);
-    auto const compare = [&](double computed_by_cpu, double computed_by_reference, digits50 const& truth, double scale) {
+    auto const compare = [&](double computed_by_cpu, double computed_by_reference, digits50 const& truth,
+                             double scale) {
       keep_worst(report.digits_error, std::fabs(double(computed_by_cpu - truth)) / (eps32 * scale));
       keep_worst(report.reference_error, std::fabs(double(computed_by_reference - truth)) / (eps64 * scale));
     };

@@ -2,11 +2,12 @@
 // Copyright (c) 2026 The attune authors
 //
 //   condition_i = (1 + A_i) V_i,   A_i = max_j |a_ij| + f_i max_j sum_d |c q_id k_jd| + level_i
-//                                        + gate_i max_j (softplus(-g_ij) + sum_d |gq_id gk_jd|),   V_i = max(|v_jd|, |v0_d|)
+//                                        + gate_i max_j (softplus(-g_ij) + sum_d |gq_id gk_jd|),
+//                                            V_i = max(|v_jd|, |v0_d|)
 //
-// How far rounding may move a row: a weight is an exponential, so its relative error is the absolute error of its logit, which
-// is eps times the largest number that took part in the logit. j runs over the visible keys; f_i is the length scale's
-// factor, gate_i = softplus(beta_i), level_i = (1 + kappa_i) |gamma_i| or the sink's |logit|.
+// How far rounding may move a row: a weight is an exponential, so its relative error is the absolute error of its
+// logit, which is eps times the largest number that took part in the logit. j runs over the visible keys; f_i is the
+// length scale's factor, gate_i = softplus(beta_i), level_i = (1 + kappa_i) |gamma_i| or the sink's |logit|.
 #pragma once
 
 #include <vector>

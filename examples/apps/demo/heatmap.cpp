@@ -25,10 +25,13 @@ std::uint8_t shade(float weight) {
 }
 
 /// The ground's share is large or small, seldom tiny: linear.
-std::uint8_t ground_shade(float weight) { return std::uint8_t(std::lround(255 * std::clamp(double(weight), 0.0, 1.0))); }
+std::uint8_t ground_shade(float weight) {
+  return std::uint8_t(std::lround(255 * std::clamp(double(weight), 0.0, 1.0)));
+}
 
 std::string image(int x, int y, int width, int height, std::string const& address) {
-  return text("<image x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" preserveAspectRatio=\"none\" href=\"", x, y, width, height) +
+  return text("<image x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" preserveAspectRatio=\"none\" href=\"", x, y, width,
+              height) +
          address + "\"/>";
 }
 
@@ -37,7 +40,8 @@ std::string scale(std::string const& title, palette const& colours, std::vector<
   std::vector<std::uint8_t> ramp;
   for (int n = 0; n < 256; ++n) ramp.push_back(std::uint8_t(n));
   std::string to = text(
-      "<svg class=\"legend\" viewBox=\"0 0 %d 48\" role=\"img\" aria-label=\"colour scale\"><text x=\"%d\" y=\"8\">%s</text>",
+      "<svg class=\"legend\" viewBox=\"0 0 %d 48\" role=\"img\" aria-label=\"colour scale\"><text x=\"%d\" "
+      "y=\"8\">%s</text>",
       width + 2 * margin, width / 2 + margin, title.c_str());
   to += image(margin, 17, width, 14, png_address(ramp, 256, colours));
   for (std::size_t n = 0; n < names.size(); ++n)
@@ -53,8 +57,8 @@ std::string heatmap_labels(std::vector<std::string> const& tokens, std::size_t c
     int const middle = cell * int(n) + cell / 2;
     std::string const word = escaped(tokens[n]);
     to += text("<text x=\"%d\" y=\"%d\" class=\"query\">%s</text>", left - 5, top + middle, word.c_str());
-    to +=
-        text("<text transform=\"translate(%d %d) rotate(-90)\" class=\"key\">%s</text>", left + middle, top - 5, word.c_str());
+    to += text("<text transform=\"translate(%d %d) rotate(-90)\" class=\"key\">%s</text>", left + middle, top - 5,
+               word.c_str());
   }
   to += text("<text transform=\"translate(%d %d) rotate(-90)\" class=\"key ground\">ground</text>",
              left + cell * int(count) + gap + ground_width / 2, top - 5);
@@ -74,12 +78,15 @@ std::string heatmap(std::vector<float> const& weights, std::size_t count, bool h
   int const side = cell * int(count), ground_left = left + side + gap;
   std::string to = text("<svg class=\"heat\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\" data-weights=\"",
                         ground_left + ground_width + 2, top + side + 2, escaped(title).c_str());
-  to += base64(all) + "\"><use href=\"#labels\"/>" + image(left, top, side, side, png_address(keys, count, violet_to_yellow()));
-  if (has_ground) return to + image(ground_left, top, ground_width, side, png_address(ground, 1, black_to_cream())) + "</svg>";
-  return to + text(
-                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"empty\"/><text transform=\"translate(%d %d) "
-                  "rotate(-90)\" class=\"note\">none</text></svg>",
-                  ground_left, top, ground_width, side, ground_left + ground_width / 2, top + side / 2);
+  to += base64(all) + "\"><use href=\"#labels\"/>" +
+        image(left, top, side, side, png_address(keys, count, violet_to_yellow()));
+  if (has_ground)
+    return to + image(ground_left, top, ground_width, side, png_address(ground, 1, black_to_cream())) + "</svg>";
+  return to +
+         text(
+             "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"empty\"/><text transform=\"translate(%d %d) "
+             "rotate(-90)\" class=\"note\">none</text></svg>",
+             ground_left, top, ground_width, side, ground_left + ground_width / 2, top + side / 2);
 }
 
 std::string heatmap_legend() {

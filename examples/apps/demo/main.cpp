@@ -17,7 +17,8 @@
 namespace {
 
 constexpr char const* about =
-    "Runs attention systems on the queries, keys and values of a real language model that reads the opening of Alice in\n"
+    "Runs attention systems on the queries, keys and values of a real language model that reads the opening of Alice "
+    "in\n"
     "Wonderland, and compares every number with a reference:\n"
     "  presets   softmax, off-by-one, sink, ssmax and Principled Attention, without mask and causal;\n"
     "  grid      128 variants of Principled Attention: alpha, beta, gamma each off, constant, per head or per query;\n"

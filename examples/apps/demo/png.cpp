@@ -59,14 +59,14 @@ palette interpolated(std::vector<std::uint32_t> const& anchors) {
 }  // namespace
 
 palette const& violet_to_yellow() {
-  static palette const p =
-      interpolated({0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725});
+  static palette const p = interpolated(
+      {0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725});
   return p;
 }
 
 palette const& black_to_cream() {
-  static palette const p =
-      interpolated({0x000004, 0x180f3d, 0x440f76, 0x721f81, 0x9e2f7f, 0xcd4071, 0xf1605d, 0xfd9668, 0xfeca8d, 0xfcfdbf});
+  static palette const p = interpolated(
+      {0x000004, 0x180f3d, 0x440f76, 0x721f81, 0x9e2f7f, 0xcd4071, 0xf1605d, 0xfd9668, 0xfeca8d, 0xfcfdbf});
   return p;
 }
 
@@ -89,8 +89,8 @@ std::string png_address(std::vector<std::uint8_t> const& pixels, std::size_t wid
     rows.append(pixels.begin() + std::ptrdiff_t(y * width), pixels.begin() + std::ptrdiff_t((y + 1) * width));
   }
   for (auto const& colour : p) colours.append(colour.begin(), colour.end());
-  std::string const header =
-      big_endian(std::uint32_t(width)) + big_endian(std::uint32_t(height)) + std::string{8, 3, 0, 0, 0};  // 8 bits, palette
+  std::string const header = big_endian(std::uint32_t(width)) + big_endian(std::uint32_t(height)) +
+                             std::string{8, 3, 0, 0, 0};  // 8 bits, palette
   return "data:image/png;base64," + base64("\x89PNG\r\n\x1a\n" + chunk("IHDR", header) + chunk("PLTE", colours) +
                                            chunk("IDAT", stored(rows)) + chunk("IEND", ""));
 }

@@ -13,8 +13,8 @@ namespace demo {
 
 using palette = std::array<std::array<std::uint8_t, 3>, 256>;
 
-/// Dark violet over green to yellow (after matplotlib's viridis), black over red to light yellow (after its magma): equal steps
-/// look equal, in print too.
+/// Dark violet over green to yellow (after matplotlib's viridis), black over red to light yellow (after its magma):
+/// equal steps look equal, in print too.
 palette const& violet_to_yellow();
 palette const& black_to_cream();
 

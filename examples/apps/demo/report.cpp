@@ -25,9 +25,11 @@ void write_introduction(std::ostream& to, study_result const& r) {
   layer const& l = r.layers.front();
   to << "<h1>What attention does with <em>Alice in Wonderland</em></h1>\n"
      << text(
-            "<p class=\"lead\">A language model reads the first %td tokens of <em>Alice’s Adventures in Wonderland</em>. We "
+            "<p class=\"lead\">A language model reads the first %td tokens of <em>Alice’s Adventures in "
+            "Wonderland</em>. We "
             "took the queries, keys and values of %zu of its layers "
-            "(%td heads of width %td each) and asked: what if attention were allowed to say “nothing here is for me”? The same "
+            "(%td heads of width %td each) and asked: what if attention were allowed to say “nothing here is for me”? "
+            "The same "
             "numbers go through softmax and four alternatives; "
             "every result is compared with a reference that computes it another way, in higher precision.</p>\n",
             l.length, r.layers.size(), l.heads, l.width);
@@ -37,16 +39,19 @@ void write_introduction(std::ostream& to, study_result const& r) {
 }
 
 void write_presets(std::ostream& to, study_result const& r) {
-  to << "<h2>The presets</h2>\n<p><b>Softmax</b> must spend a whole unit of attention on the keys. <b>Off-by-one</b> and "
+  to << "<h2>The presets</h2>\n<p><b>Softmax</b> must spend a whole unit of attention on the keys. <b>Off-by-one</b> "
+        "and "
         "<b>sink</b> add one constant mass that buys nothing "
         "(e<sup>0</sup>, or a logit per head). <b>Ssmax</b> sharpens scores by the logarithm of the number of keys. "
         "<b>Principled Attention</b> compares every key with a threshold γ: "
-        "what a key lacks goes to a ground state, whose value v0 the row receives instead; a gate can veto keys, and scores "
+        "what a key lacks goes to a ground state, whose value v0 the row receives instead; a gate can veto keys, and "
+        "scores "
         "are amplified around γ as rows grow longer.</p>\n"
      << "<div class=\"scroll\"><table><thead><tr class=\"group\"><th class=\"name\" colspan=\"2\"></th><th "
         "colspan=\"3\">largest error, in units of eps × condition</th>";
   for (int const n : r.options.layers) to << text("<th colspan=\"2\">layer %d: means</th>", n);
-  to << "<th></th></tr>\n<tr><th class=\"name\">preset</th><th class=\"name\">mask</th><th>CPU float<br>vs double</th><th>CPU "
+  to << "<th></th></tr>\n<tr><th class=\"name\">preset</th><th class=\"name\">mask</th><th>CPU float<br>vs "
+        "double</th><th>CPU "
         "float<br>vs 50 digits</th><th>double<br>vs 50 digits</th>";
   for (std::size_t n = 0; n < r.options.layers.size(); ++n) to << "<th>ground<br>weight</th><th>entropy<br>(nats)</th>";
   to << "<th>time<br>(softmax = 1)</th></tr></thead>\n<tbody>";
@@ -56,8 +61,8 @@ void write_presets(std::ostream& to, study_result const& r) {
     std::vector<head_report> all;
     for (auto const& [number, heads] : p.heads) all.insert(all.end(), heads.begin(), heads.end());
     head_report const worst = summary(all);
-    to << (p.mask == previous ? "<tr>" : "<tr class=\"next-mask\">") << "<th>" << p.name << "</th><td class=\"name\">" << p.mask
-       << "</td>";
+    to << (p.mask == previous ? "<tr>" : "<tr class=\"next-mask\">") << "<th>" << p.name << "</th><td class=\"name\">"
+       << p.mask << "</td>";
     for (double const x : {worst.error, worst.digits_error, worst.reference_error})
       to << text("<td class=\"bar\" style=\"--share:%.0f%%\">%.3f</td>", 100 * std::min(x / error_limit, 1.0), x);
     for (auto const& [number, heads] : p.heads) {
@@ -68,9 +73,11 @@ void write_presets(std::ostream& to, study_result const& r) {
     previous = p.mask;
   }
   to << text(
-      "</tbody></table></div>\n<p class=\"soft\">A full bar would be an error of one whole bound (1.0, which fails). CPU float "
+      "</tbody></table></div>\n<p class=\"soft\">A full bar would be an error of one whole bound (1.0, which fails). "
+      "CPU float "
       "against double: every element of all rows; against 50 digits: 2 rows of every head. "
-      "Time: processor time of one thread on layer %d, median of interleaved calls; softmax without mask takes %.2f ms. The "
+      "Time: processor time of one thread on layer %d, median of interleaved calls; softmax without mask takes %.2f "
+      "ms. The "
       "reference also reproduces the outputs that the model itself stored "
       "(softmax, float32) to %.1e.</p>\n",
       r.options.grid_layer, 1e3 * base, r.stored_error);
@@ -80,7 +87,8 @@ void write_charts(std::ostream& to, study_result const& r) {
   double const uniform = std::log(double(r.layers.front().length));
   to << "<h2>Head by head</h2>\n<p>Entropy says over how many keys a row spreads: 0 nats is one key, "
      << text("%.2f nats is all %td of them alike. ", uniform, r.layers.front().length)
-     << "Ground weight is the share of a row that no key receives; softmax and ssmax have none. Means over all rows, no mask; "
+     << "Ground weight is the share of a row that no key receives; softmax and ssmax have none. Means over all rows, "
+        "no mask; "
         "a mark’s name and number appear under the pointer.</p>\n";
   for (bool first = true; int const n : r.options.layers) {
     std::vector<series> entropy, ground;
@@ -109,7 +117,8 @@ void write_head(std::ostream& to, study_result const& r, int layer_number, std::
   for (char const* name : drawn) {
     head_report const& head = r.preset(name, "none").heads.at(layer_number)[h];
     bool const has_ground = std::string(name) != "softmax";
-    to << "<figure><figcaption>" << name << text(" <span>layer %d, head %zu: entropy %.2f nats", layer_number, h, head.entropy)
+    to << "<figure><figcaption>" << name
+       << text(" <span>layer %d, head %zu: entropy %.2f nats", layer_number, h, head.entropy)
        << (has_ground ? text(", mean ground weight %.2f", head.ground) : std::string()) << "</span></figcaption>"
        << heatmap(head.corner, count, has_ground, text("%s attention, layer %d, head %zu", name, layer_number, h))
        << "</figure>\n";
@@ -117,12 +126,13 @@ void write_head(std::ostream& to, study_result const& r, int layer_number, std::
   to << "</div>\n";
 }
 
-/// Of a layer's heads by the entropy of their softmax: the sharpest whose weight lies on the tokens shown (a third of it at
-/// least; else the sharpest), and the median.
+/// Of a layer's heads by the entropy of their softmax: the sharpest whose weight lies on the tokens shown (a third of
+/// it at least; else the sharpest), and the median.
 std::vector<std::size_t> featured(std::vector<head_report> const& heads, std::size_t count) {
   std::vector<std::size_t> order(heads.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return heads[a].entropy < heads[b].entropy; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return heads[a].entropy < heads[b].entropy; });
   auto const in_sight = [&](std::size_t h) {
     auto const& w = heads[h].corner;
     return std::accumulate(w.begin(), w.end(), 0.0) >= double(count) / 3;  // softmax: no ground among them
@@ -137,15 +147,19 @@ void write_heatmaps(std::ostream& to, study_result const& r) {
   auto const& softmax = r.preset("softmax", "none").heads;
   std::size_t const count = std::size_t(std::min<index_t>(r.options.corner, r.layers.front().length));
   to << text(
-            "<h2>Who looks at whom</h2>\n<p>The first %zu tokens: a row is a query, a column a key, and the separate column on "
+            "<h2>Who looks at whom</h2>\n<p>The first %zu tokens: a row is a query, a column a key, and the separate "
+            "column on "
             "the right is the ground. "
             "Rows sum to 1 over all %td keys, so what is missing here lies further on in the text. The pointer reads a "
             "number.</p>\n"
-            "<p><b>What to see.</b> In a flat head softmax lays an even carpet of weights near 1/%td, for it must spend its "
+            "<p><b>What to see.</b> In a flat head softmax lays an even carpet of weights near 1/%td, for it must "
+            "spend its "
             "unit somewhere. Off-by-one hardly differs: a constant 1 is little beside the mass of %td keys. "
-            "A sink is one number for a whole head: where the rows of a head are alike, it takes the same share of each; where "
+            "A sink is one number for a whole head: where the rows of a head are alike, it takes the same share of "
+            "each; where "
             "their scores differ widely in scale, it swallows some rows and never touches the others. "
-            "Principled Attention decides key by key: a light ground cell is a query that found little above its threshold, a "
+            "Principled Attention decides key by key: a light ground cell is a query that found little above its "
+            "threshold, a "
             "dark one a query that found its keys, and they stand out from a darker background.</p>\n",
             count, r.layers.front().length, r.layers.front().length, r.layers.front().length)
      << heatmap_legend() << heatmap_labels(r.tokens, count);
@@ -167,10 +181,11 @@ void write_heatmaps(std::ostream& to, study_result const& r) {
   }
 }
 
-void write_grid_table(std::ostream& to, study_result const& r, std::string const& title, char const* format, double lowest,
-                      double highest, std::function<double(grid_result const&)> const& value) {
+void write_grid_table(std::ostream& to, study_result const& r, std::string const& title, char const* format,
+                      double lowest, double highest, std::function<double(grid_result const&)> const& value) {
   to << "<figure><figcaption>" << title
-     << "</figcaption><table><thead><tr><th rowspan=\"2\">α</th><th rowspan=\"2\">β</th><th colspan=\"4\">γ</th></tr><tr>";
+     << "</figcaption><table><thead><tr><th rowspan=\"2\">α</th><th rowspan=\"2\">β</th><th "
+        "colspan=\"4\">γ</th></tr><tr>";
   for (granularity const g : granularities) to << "<th>" << name(g) << "</th>";
   to << "</tr></thead><tbody>\n";
   for (granularity const a : granularities)
@@ -198,9 +213,12 @@ void write_grid_table(std::ostream& to, study_result const& r, std::string const
 
 void write_grid(std::ostream& to, study_result const& r) {
   to << text(
-            "<h2>The ablation grid of Principled Attention</h2>\n<p>Amplification α, gate β and threshold γ are each switched "
-            "off (−∞), one constant, one number per head, or one per query; the ground value v0 is zero or a vector per head: "
-            "%zu variants on layer %d. They are values of <em>one</em> operator type: nothing is recompiled to change the "
+            "<h2>The ablation grid of Principled Attention</h2>\n<p>Amplification α, gate β and threshold γ are each "
+            "switched "
+            "off (−∞), one constant, one number per head, or one per query; the ground value v0 is zero or a vector "
+            "per head: "
+            "%zu variants on layer %d. They are values of <em>one</em> operator type: nothing is recompiled to change "
+            "the "
             "granularity. With all three off it is softmax: on the CPU executor the outputs %s.</p>\n",
             r.grid.size(), r.options.grid_layer,
             r.all_off_difference == 0 ? "are the same bit for bit"
@@ -209,37 +227,46 @@ void write_grid(std::ostream& to, study_result const& r) {
   write_grid_table(to, r, "Mean ground weight", "%.3f", 0, 0.6, [](grid_result const& g) { return g.all.ground; });
   write_grid_table(to, r, "Mean entropy (nats)", "%.2f", 0, std::log(double(r.layers.front().length)),
                    [](grid_result const& g) { return g.all.entropy; });
-  write_grid_table(to, r, "Largest error / (eps × condition), limit 1", "%.3f", 0, error_limit, [](grid_result const& g) {
-    return std::max({g.all.error, g.all.digits_error, g.all.reference_error});
-  });
+  write_grid_table(
+      to, r, "Largest error / (eps × condition), limit 1", "%.3f", 0, error_limit,
+      [](grid_result const& g) { return std::max({g.all.error, g.all.digits_error, g.all.reference_error}); });
   to << text(
       "</div>\n<p class=\"soft\">Ground weight: all rows. Entropy and errors: every %tdth row of every head, starting "
       "elsewhere in each variant so that together they cover all rows; hence the noise in the entropy. "
-      "A cell stands for both ground values: v0 has no part in the weights, and of the errors the larger is shown. The time of "
+      "A cell stands for both ground values: v0 has no part in the weights, and of the errors the larger is shown. The "
+      "time of "
       "every variant is in <code>results.csv</code>.</p>\n",
       r.grid_step);
 }
 
 void write_method(std::ostream& to, study_result const& r) {
-  to << "<h2>How it is measured</h2>\n<p>An error means little by itself: attention multiplies rounding errors by what its "
+  to << "<h2>How it is measured</h2>\n<p>An error means little by itself: attention multiplies rounding errors by what "
+        "its "
         "rows contain. So each row has a scale of its own,</p>\n"
         "<div class=\"formula\">condition = (1 + A) V\n"
-        "A = max |logit| + f max Σ|c q k| + level + gate max (softplus(−g) + Σ|gq gk|)      maxima over the visible keys\n"
+        "A = max |logit| + f max Σ|c q k| + level + gate max (softplus(−g) + Σ|gq gk|)      maxima over the visible "
+        "keys\n"
         "V = max |v|, |v0|</div>\n"
-        "<p>because a weight is an exponential: its relative error is the absolute error of its logit, about eps times the "
+        "<p>because a weight is an exponential: its relative error is the absolute error of its logit, about eps times "
+        "the "
         "largest number that took part in it. f is the factor of the length scale, "
-        "level the magnitude of γ (amplified) or of the sink’s logit, gate is softplus(β). eps is 2<sup>−23</sup> for float "
+        "level the magnitude of γ (amplified) or of the sink’s logit, gate is softplus(β). eps is 2<sup>−23</sup> for "
+        "float "
         "and 2<sup>−52</sup> for double. The ground weight is held to eps × (1 + A). "
         "An error above 1 fails.</p>\n"
-        "<p><b>References.</b> <code>reference&lt;double&gt;</code> evaluates every row densely, as the text books write it, "
+        "<p><b>References.</b> <code>reference&lt;double&gt;</code> evaluates every row densely, as the text books "
+        "write it, "
         "without tiles or running maxima; <code>reference&lt;digits50&gt;</code> does the same with 50 digits.</p>\n"
         "<p><b>Data.</b> Layers ";
   for (std::size_t n = 0; n < r.options.layers.size(); ++n) to << (n ? ", " : "") << r.options.layers[n];
-  to << " of the sentence-embedding model all-MiniLM-L6-v2 (Apache-2.0; bidirectional, scale 1/√32) on a text in the public "
+  to << " of the sentence-embedding model all-MiniLM-L6-v2 (Apache-2.0; bidirectional, scale 1/√32) on a text in the "
+        "public "
         "domain. The model was trained with softmax, so it has no gates, sinks or thresholds. "
-        "We derive them by fixed rules: gate queries and keys are q and k turned by +45° and −45° in the planes (d, d + 16), "
+        "We derive them by fixed rules: gate queries and keys are q and k turned by +45° and −45° in the planes (d, d "
+        "+ 16), "
         "at norm √8; α and β are ramps over the heads around −3.5 and −1; "
-        "γ of a head is the 90th percentile of its scores; “per query” adds the cosine between q and a fixed direction; v0 is "
+        "γ of a head is the 90th percentile of its scores; “per query” adds the cosine between q and a fixed "
+        "direction; v0 is "
         "the mean of the head’s values; a sink has a third of the mass that the keys have in the head’s median row; "
         "ssmax uses 0.25 ln K. They show what the operators do, not what training would make of them.</p>\n"
      << text("<p class=\"soft\">attune %d.%d.%d; %d threads for checking; %.0f s.</p>\n", ATTUNE_VERSION_MAJOR,
@@ -251,7 +278,8 @@ void write_method(std::ostream& to, study_result const& r) {
 void write_report(std::ostream& to, study_result const& r) {
   to << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
         "content=\"width=device-width, initial-scale=1\">"
-     << "<title>Attention in Wonderland</title>\n<style>" << page_style << report_style << "</style></head>\n<body><main>\n";
+     << "<title>Attention in Wonderland</title>\n<style>" << page_style << report_style
+     << "</style></head>\n<body><main>\n";
   write_introduction(to, r);
   write_presets(to, r);
   write_charts(to, r);

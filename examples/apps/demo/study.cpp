@@ -73,7 +73,8 @@ void check_presets(study_result& r, std::vector<experiment> const& experiments, 
     for (head_report const& head : heads) r.stored_error = std::fmax(r.stored_error, head.stored_error);
 }
 
-void check_grid(study_result& r, layer const& l, magnitudes const& m, std::vector<experiment> const& variants, progress& bar) {
+void check_grid(study_result& r, layer const& l, magnitudes const& m, std::vector<experiment> const& variants,
+                progress& bar) {
   each(r.options.threads, std::ptrdiff_t(r.grid.size()), [&](std::ptrdiff_t n) {
     grid_result& to = r.grid[std::size_t(n)];
     computed const out = variants[std::size_t(n)].run(l, 1);
@@ -81,13 +82,15 @@ void check_grid(study_result& r, layer const& l, magnitudes const& m, std::vecto
     for (index_t h = 0; h < l.heads; ++h) {
       // Phases such that the variants of every (gamma, v0) check all rows between them.
       index_t const first = (n + 3 * (n / 8)) % r.grid_step;
-      check_plan plan{
-          .rows = {h, first, r.grid_step, (l.length - first + r.grid_step - 1) / r.grid_step}, .sample = {}, .corner = 0};
+      check_plan plan{.rows = {h, first, r.grid_step, (l.length - first + r.grid_step - 1) / r.grid_step},
+                      .sample = {},
+                      .corner = 0};
       if (h == (n % 8 + n / 8) % l.heads) plan.sample = {(7 * n) % plan.rows.count};
       heads.push_back(variants[std::size_t(n)].check(l, m, out, plan));
     }
     to.all = summary(heads);
-    to.all.ground = std::accumulate(out.ground_weight.begin(), out.ground_weight.end(), 0.0) / double(out.ground_weight.size());
+    to.all.ground =
+        std::accumulate(out.ground_weight.begin(), out.ground_weight.end(), 0.0) / double(out.ground_weight.size());
     bar.add(check_cost);
   });
 }
@@ -162,8 +165,8 @@ study_result run_study(study_options const& options) {
                                std::to_string(l.length) + ", one per position");
     m.push_back(measure(l, threads));
   }
-  std::size_t const grid_at =
-      std::size_t(std::find(r.options.layers.begin(), r.options.layers.end(), options.grid_layer) - r.options.layers.begin());
+  std::size_t const grid_at = std::size_t(
+      std::find(r.options.layers.begin(), r.options.layers.end(), options.grid_layer) - r.options.layers.begin());
   layer const& grid_layer = r.layers.at(grid_at);
 
   bar.stage("timing, one thread");

@@ -32,7 +32,7 @@ inline constexpr double stored_limit = 1e-6;
 struct preset_result {
   std::string name, mask;
   std::map<int, std::vector<head_report>> heads;  ///< by layer
-  double time = 0;                                ///< processor seconds per call on the grid's layer, one thread, median
+  double time = 0;  ///< processor seconds per call on the grid's layer, one thread, median
 };
 
 /// One variant of Principled Attention: the ground weight over all rows, entropy and errors over one in `grid_step`.

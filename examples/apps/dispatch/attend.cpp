@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Compiled once per instruction set, with ATTEND naming the function. The instruction set is part of every attune type that
-// touches SIMD, so those never mix; but inline functions of the standard library, compiled here with AVX-512, would be merged
-// with those of the rest of the program by the linker. Hence a shared library each, which exports this function and keeps all else.
+// Compiled once per instruction set, with ATTEND naming the function. The instruction set is part of every attune type
+// that touches SIMD, so those never mix; but inline functions of the standard library, compiled here with AVX-512,
+// would be merged with those of the rest of the program by the linker. Hence a shared library each, which exports this
+// function and keeps all else.
 #include "attend.hpp"
 
 #include <attune/attune.hpp>

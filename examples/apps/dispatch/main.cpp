@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A program that runs on any x86-64 and uses what the machine has: xsimd finds out, a table picks the kernel. Nothing here may be
-// compiled for more than the oldest machine has.
+// A program that runs on any x86-64 and uses what the machine has: xsimd finds out, a table picks the kernel. Nothing
+// here may be compiled for more than the oldest machine has.
 #include <cmath>
 #include <cstdio>
 #include <random>

@@ -56,7 +56,8 @@ std::vector<index_t> sizes_below(index_t keys, bool quick) {
 }
 
 double p_of(std::vector<double> const& a, std::vector<double> const& b) {
-  return analysis::kolmogorov_smirnov_p(analysis::kolmogorov_smirnov(a, b), analysis::count_of(a), analysis::count_of(b));
+  return analysis::kolmogorov_smirnov_p(analysis::kolmogorov_smirnov(a, b), analysis::count_of(a),
+                                        analysis::count_of(b));
 }
 
 std::string run(context const& c) {
@@ -75,7 +76,7 @@ std::string run(context const& c) {
       auto const found = known.find(n);
       return found != known.end() ? found->second : known.emplace(n, sample(c, rows, n)).first->second;
     };
-    auto const share_of = [&](std::vector<double> samples::*expectation, bool heads) {
+    auto const share_of = [&](std::vector<double> samples::* expectation, bool heads) {
       auto const n = analysis::critical_count(
           sizes,
           [&](index_t count) {
@@ -103,33 +104,41 @@ std::string run(context const& c) {
   return apps::text("On %td keys, with the expectation of Theorem 1 as it is, the critical N is ", lengths.back()) +
          said(last[1]) + apps::text(" for the means of %td heads and ", c.heads()) + said(last[0]) +
          apps::text(
-             " for %zu single rows, as many as the paper has heads: most of the row, and more for a larger sample, which has "
+             " for %zu single rows, as many as the paper has heads: most of the row, and more for a larger sample, "
+             "which has "
              "more power. ",
              rows_of(c, c.length()).size()) +
          "With the main term as printed, which is no expectation, it is " + said(last[3]) +
          " for the heads (rows: " + said(last[2]) +
-         "), close to the paper’s 0.06 L. That term lies far above the distances and comes nearer as N grows (second picture "
+         "), close to the paper’s 0.06 L. That term lies far above the distances and comes nearer as N grows (second "
+         "picture "
          "above); a small "
-         "sample cannot tell the two apart from there on (right: dotted). So a critical N of 0.06 L can come of a formula that "
+         "sample cannot tell the two apart from there on (right: dotted). So a critical N of 0.06 L can come of a "
+         "formula that "
          "is wrong and a sample "
-         "that is small: it does not show where separation ends, and any critical N says as much about the size of the sample "
+         "that is small: it does not show where separation ends, and any critical N says as much about the size of the "
+         "sample "
          "as about attention.";
 }
 
 }  // namespace
 
 experiment critical() {
-  return {"critical",
-          "Critical N",
-          "Kolmogorov-Smirnov: from which N distances look like their expectation",
-          "“The critical-N curve grows sub-linearly (≈ 0.06 L), confirming that only a small subset of tokens can be separated "
-          "before "
-          "attention behaves as if weights were uniform.” <cite>Limitations of Normalization, section 3.1</cite>: the smallest "
-          "N at which "
-          "a two-sample Kolmogorov–Smirnov test at level 0.01 cannot tell the distances of all heads from their expectations.",
-          {{"critical", "Left: critical N as a share of the number of keys L. Right: p of the test against N, all keys."}},
-          40,
-          run};
+  return {
+      "critical",
+      "Critical N",
+      "Kolmogorov-Smirnov: from which N distances look like their expectation",
+      "“The critical-N curve grows sub-linearly (≈ 0.06 L), confirming that only a small subset of tokens can be "
+      "separated "
+      "before "
+      "attention behaves as if weights were uniform.” <cite>Limitations of Normalization, section 3.1</cite>: the "
+      "smallest "
+      "N at which "
+      "a two-sample Kolmogorov–Smirnov test at level 0.01 cannot tell the distances of all heads from their "
+      "expectations.",
+      {{"critical", "Left: critical N as a share of the number of keys L. Right: p of the test against N, all keys."}},
+      40,
+      run};
 }
 
 }  // namespace gallery

@@ -29,7 +29,7 @@ measured measure(context const& c, row_place const& r, index_t selected) {
 
 /// Every head's mean over its rows, of one of the numbers.
 std::vector<double> by_head(context const& c, std::vector<row_place> const& rows, std::vector<measured> const& all,
-                            double measured::*number) {
+                            double measured::* number) {
   std::vector<double> heads(std::size_t(c.heads()), 0.0);
   for (std::size_t n = 0; n < rows.size(); ++n) heads[rows[n].head] += all[n].*number / double(queries_per_head(c));
   return heads;
@@ -84,23 +84,27 @@ std::string run(context const& c) {
   for (std::size_t n = 0; n < counts.size(); ++n)
     if (selected[n].median_distance > selected[highest].median_distance) highest = n;
   return apps::text(
-             "With N = %td the median distance grows like L<sup>%.2f</sup> from L = %td to %td: the %td heaviest keys hold "
+             "With N = %td the median distance grows like L<sup>%.2f</sup> from L = %td to %td: the %td heaviest keys "
+             "hold "
              "most of the "
              "context vector s, and each of the other L − N keys is about |s| away from it. ",
              few, exponent, lengths.front(), lengths.back(), few) +
          apps::text(
-             "The set of the <em>largest</em> weights is no random set: its distance is %.1f times the expectation at N = %td, "
+             "The set of the <em>largest</em> weights is no random set: its distance is %.1f times the expectation at "
+             "N = %td, "
              "L = %td. ",
              selected[2].median_distance / selected[2].median_expected, counts[2], c.length()) +
          apps::text(
-             "Against N it rises to N = %td, then falls as terms run out: it is %.3f of its peak at N = %td. The bound of the "
+             "Against N it rises to N = %td, then falls as terms run out: it is %.3f of its peak at N = %td. The bound "
+             "of the "
              "fixed set "
              "holds everywhere, at %.1f (N = %td) to %.1f (N = %td) times the distance. ",
              counts[highest], selected.back().median_distance / selected[highest].median_distance, counts.back(),
              selected.front().median_bound / selected.front().median_distance, counts.front(),
              selected.back().median_bound / selected.back().median_distance, counts.back()) +
          apps::text(
-             "The printed main term (dotted) is not the expectation: at N = %td it is %.0f times the upper bound that holds. "
+             "The printed main term (dotted) is not the expectation: at N = %td it is %.0f times the upper bound that "
+             "holds. "
              "In it N/(L − 1) "
              "multiplies x<sub>i</sub>, not α<sub>i</sub>x<sub>i</sub>, and does not multiply the mean.",
              counts[2], selected[2].median_printed / selected[2].median_above);
@@ -109,20 +113,23 @@ std::string run(context const& c) {
 }  // namespace
 
 experiment distances() {
-  return {
-      "distances",
-      "Distance of what is not selected",
-      "Theorem 1: the distance and its bounds against the length and against N",
-      "“With N = 5, both the true distance and its expectation grow roughly linearly in L; the red upper bound is safe but "
-      "conservative. With L = 1024, increasing N beyond 20 yields diminishing returns: the distance plateaus while the bound "
-      "tightens.” <cite>Limitations of Normalization, Figure 2</cite>. d̃ is the sum of |α<sub>i</sub>x<sub>i</sub> − s| over "
-      "the "
-      "keys outside the N largest weights, s = Σα<sub>j</sub>x<sub>j</sub> over those inside. We take a head’s values for x.",
-      {{"distances_by_length",
-        "Distance d̃ against the number of keys L, N = 5; lines: medians over the heads, shaded: the middle half."},
-       {"distances_by_selected", "Distance d̃ against N, all keys."}},
-      30,
-      run};
+  return {"distances",
+          "Distance of what is not selected",
+          "Theorem 1: the distance and its bounds against the length and against N",
+          "“With N = 5, both the true distance and its expectation grow roughly linearly in L; the red upper bound is "
+          "safe but "
+          "conservative. With L = 1024, increasing N beyond 20 yields diminishing returns: the distance plateaus while "
+          "the bound "
+          "tightens.” <cite>Limitations of Normalization, Figure 2</cite>. d̃ is the sum of |α<sub>i</sub>x<sub>i</sub> "
+          "− s| over "
+          "the "
+          "keys outside the N largest weights, s = Σα<sub>j</sub>x<sub>j</sub> over those inside. We take a head’s "
+          "values for x.",
+          {{"distances_by_length",
+            "Distance d̃ against the number of keys L, N = 5; lines: medians over the heads, shaded: the middle half."},
+           {"distances_by_selected", "Distance d̃ against N, all keys."}},
+          30,
+          run};
 }
 
 }  // namespace gallery

@@ -16,7 +16,8 @@ using apps::granularity;
 
 /// Means over heads and rows.
 struct facts {
-  double ground = 0, entropy = 0, highest = 0;  ///< entropy of w / sum w over log K; highest: the largest weight of a row
+  double ground = 0, entropy = 0,
+         highest = 0;  ///< entropy of w / sum w over log K; highest: the largest weight of a row
 };
 
 facts measure(context const& c, apps::principled_choice const& choice, index_t keys) {
@@ -39,7 +40,8 @@ struct variant {
   index_t keys;
   /// Which components are on: alpha 4, beta 2, gamma 1.
   int components() const {
-    return 4 * (choice.alpha != granularity::off) + 2 * (choice.beta != granularity::off) + (choice.gamma != granularity::off);
+    return 4 * (choice.alpha != granularity::off) + 2 * (choice.beta != granularity::off) +
+           (choice.gamma != granularity::off);
   }
 };
 
@@ -58,15 +60,15 @@ std::string run(context const& c) {
   std::map<std::pair<int, index_t>, std::vector<facts>> by_components;
   for (std::size_t n = 0; n < all.size(); ++n) {
     auto const& choice = all[n].choice;
-    grid.row({all[n].keys, double(choice.alpha), double(choice.beta), double(choice.gamma), found[n].ground, found[n].entropy,
-              found[n].highest});
+    grid.row({all[n].keys, double(choice.alpha), double(choice.beta), double(choice.gamma), found[n].ground,
+              found[n].entropy, found[n].highest});
     by_components[{all[n].components(), all[n].keys}].push_back(found[n]);
   }
   grid.save(c.output / "principled_variants.csv");
 
   // What granularity changes is a band: least, mean and largest over the variants with the same components.
-  apps::csv bands({"components", "keys", "ground_low", "ground", "ground_high", "entropy_low", "entropy", "entropy_high",
-                   "highest_low", "highest", "highest_high"});
+  apps::csv bands({"components", "keys", "ground_low", "ground", "ground_high", "entropy_low", "entropy",
+                   "entropy_high", "highest_low", "highest", "highest_high"});
   for (auto const& [at, variants] : by_components) {
     std::vector<double> line{double(at.first), double(at.second)};
     for (auto const number : {&facts::ground, &facts::entropy, &facts::highest}) {
@@ -90,39 +92,47 @@ std::string run(context const& c) {
   };
   index_t const few = 16, many = c.length();
   return apps::text(
-             "With everything off it is softmax: its largest weight falls from %.3f at K = %td to %.3f at K = %td. With α "
+             "With everything off it is softmax: its largest weight falls from %.3f at K = %td to %.3f at K = %td. "
+             "With α "
              "alone it falls from "
-             "%.3f to %.3f: amplification by softplus(α) ln K slows the dilution, at these small α it does not stop it. ",
+             "%.3f to %.3f: amplification by softplus(α) ln K slows the dilution, at these small α it does not stop "
+             "it. ",
              at(0, few).highest, few, at(0, many).highest, many, at(4, few).highest, at(4, many).highest) +
          apps::text(
-             "The ground, which γ alone gives, takes %.3f of a row at K = %td and %.3f at K = %td: γ is the 90th percentile of "
+             "The ground, which γ alone gives, takes %.3f of a row at K = %td and %.3f at K = %td: γ is the 90th "
+             "percentile of "
              "the scores, so "
-             "the share of keys that fall below it, and what the ground gets, depends on the scores more than on K. With α it "
+             "the share of keys that fall below it, and what the ground gets, depends on the scores more than on K. "
+             "With α it "
              "is %.3f and "
              "%.3f, with α and β %.3f and %.3f. ",
              at(1, few).ground, few, at(1, many).ground, many, at(5, few).ground, at(5, many).ground, at(7, few).ground,
              at(7, many).ground) +
-         "γ divides all weights of a row alike: without α the entropy of w / Σw is that without γ, line on line. The bands are "
+         "γ divides all weights of a row alike: without α the entropy of w / Σw is that without γ, line on line. The "
+         "bands are "
          "what granularity (constant, per head, per query) changes while the same components are on.";
 }
 
 }  // namespace
 
 experiment principled_grid() {
-  return {"principled",
-          "Principled Attention against the number of keys",
-          "64 variants of Principled Attention: ground weight, entropy and largest weight against K",
-          "Principled Attention amplifies margins over a threshold γ by 1 + softplus(α) ln K, so that relevant keys should "
-          "keep their weight as "
-          "rows grow longer, and leaves what no key earns to a ground value; α, β and γ are each off, constant, per head or "
-          "per query. "
-          "<cite>Principled Attention, section 3 and its ablation grid</cite>; "
-          "<cite>Limitations of Normalization</cite> calls the same wish length-adaptive.",
-          {{"principled",
-            "Mean ground weight, entropy of w / Σw as a share of ln K, and mean largest weight of a row against K; bands: over "
-            "granularities."}},
-          60,
-          run};
+  return {
+      "principled",
+      "Principled Attention against the number of keys",
+      "64 variants of Principled Attention: ground weight, entropy and largest weight against K",
+      "Principled Attention amplifies margins over a threshold γ by 1 + softplus(α) ln K, so that relevant keys should "
+      "keep their weight as "
+      "rows grow longer, and leaves what no key earns to a ground value; α, β and γ are each off, constant, per head "
+      "or "
+      "per query. "
+      "<cite>Principled Attention, section 3 and its ablation grid</cite>; "
+      "<cite>Limitations of Normalization</cite> calls the same wish length-adaptive.",
+      {{"principled",
+        "Mean ground weight, entropy of w / Σw as a share of ln K, and mean largest weight of a row against K; bands: "
+        "over "
+        "granularities."}},
+      60,
+      run};
 }
 
 }  // namespace gallery

@@ -30,7 +30,8 @@ std::vector<std::vector<double>> directions(std::vector<double> const& logits, s
   std::mt19937_64 engine(seed);  // std::normal_distribution differs between libraries; a sum of bits does not
   for (int n = 0; n < 3; ++n) {
     std::vector<double> u;
-    for (std::size_t j = 0; j < logits.size(); ++j) u.push_back(double(engine() >> 40) + double(engine() >> 40) - 0x1p24);
+    for (std::size_t j = 0; j < logits.size(); ++j)
+      u.push_back(double(engine() >> 40) + double(engine() >> 40) - 0x1p24);
     all.push_back(std::move(u));
   }
   return all;
@@ -41,7 +42,8 @@ struct largest_of_row {
   double spectral;  ///< |J|_2, what g comes to for the worst direction as eps goes to 0
 };
 
-largest_of_row measure(std::vector<double> const& logits, std::vector<std::vector<double>> const& push, double temperature) {
+largest_of_row measure(std::vector<double> const& logits, std::vector<std::vector<double>> const& push,
+                       double temperature) {
   largest_of_row m{{}, analysis::sensitivity_of_softmax(analysis::softmax(logits, temperature), temperature).spectral};
   require_at_most(m.spectral, 1 / (2 * temperature), "Corollary 3 with 1 / (2 T)");
   for (std::size_t e = 0; e < steps.size(); ++e)
@@ -78,18 +80,22 @@ std::string run(context const& c) {
     double const printed = std::min(1 / (4 * temperature), std::numbers::sqrt2);
     above = std::max(above, m.finite[0] / printed);
     out.row({temperature, m.finite[0], m.finite[1], m.finite[2], m.spectral, bound,
-             analysis::finite_difference_bound(temperature, steps[1]), analysis::finite_difference_bound(temperature, steps[2]),
-             printed});
+             analysis::finite_difference_bound(temperature, steps[1]),
+             analysis::finite_difference_bound(temperature, steps[2]), printed});
     highest[t] = m;
   }
   out.save(c.output / "sensitivity.csv");
   return apps::text(
-             "With ε = 0.001 the largest g of %zu rows is %.1f at T = %.2g, %.1f times the printed bound there, which is √2; ",
-             rows.size(), highest.front().finite[0], temperatures.front(), highest.front().finite[0] / std::numbers::sqrt2) +
+             "With ε = 0.001 the largest g of %zu rows is %.1f at T = %.2g, %.1f times the printed bound there, which "
+             "is √2; ",
+             rows.size(), highest.front().finite[0], temperatures.front(),
+             highest.front().finite[0] / std::numbers::sqrt2) +
          apps::text("over all temperatures it exceeds min(1/(4T), √2) up to %.1f times. ", above) +
-         "Every point lies below min(1/(2T), √2/ε), the bounds that hold: 1/(2T) is attained where two keys tie above all "
+         "Every point lies below min(1/(2T), √2/ε), the bounds that hold: 1/(2T) is attained where two keys tie above "
+         "all "
          "others, and a "
-         "large step saturates at √2/ε since no two rows of weights are further apart than √2. So the 1/T growth is real, with "
+         "large step saturates at √2/ε since no two rows of weights are further apart than √2. So the 1/T growth is "
+         "real, with "
          "twice the "
          "printed constant, and the plateau of the paper’s figure is one of the step, not of the Jacobian.";
 }
@@ -97,21 +103,25 @@ std::string run(context const& c) {
 }  // namespace
 
 experiment sensitivity() {
-  return {"sensitivity",
-          "Gradient sensitivity",
-          "Corollary 3: the largest g(T, eps) of all rows against the temperature",
-          "“Gradient sensitivity decays as 1/T”: the largest g(T, ε) = |α(ℓ + εu) − α(ℓ)| / ε over all heads, |u| = 1, with "
-          "the bound "
-          "min{1/(4T), √2}; “GPT-2 operates close to the theoretical limit when T < 10<sup>−1</sup>”. <cite>Limitations of "
-          "Normalization, "
-          "Figure 4 and section 4</cite>. Our ℓ are the scores q·k/√d, so that T = 1 is the model’s own temperature; u goes "
-          "from the best "
-          "key to the second, back, and along three random vectors.",
-          {{"sensitivity",
-            "Largest finite difference g(T, ε) and largest norm of the Jacobian over all rows, with the bounds that hold and "
-            "the printed one."}},
-          30,
-          run};
+  return {
+      "sensitivity",
+      "Gradient sensitivity",
+      "Corollary 3: the largest g(T, eps) of all rows against the temperature",
+      "“Gradient sensitivity decays as 1/T”: the largest g(T, ε) = |α(ℓ + εu) − α(ℓ)| / ε over all heads, |u| = 1, "
+      "with "
+      "the bound "
+      "min{1/(4T), √2}; “GPT-2 operates close to the theoretical limit when T < 10<sup>−1</sup>”. <cite>Limitations of "
+      "Normalization, "
+      "Figure 4 and section 4</cite>. Our ℓ are the scores q·k/√d, so that T = 1 is the model’s own temperature; u "
+      "goes "
+      "from the best "
+      "key to the second, back, and along three random vectors.",
+      {{"sensitivity",
+        "Largest finite difference g(T, ε) and largest norm of the Jacobian over all rows, with the bounds that hold "
+        "and "
+        "the printed one."}},
+      30,
+      run};
 }
 
 }  // namespace gallery

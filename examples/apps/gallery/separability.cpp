@@ -48,17 +48,18 @@ measured measure(context const& c, row_place const& place, index_t selected) {
     of_chosen.insert(of_chosen.end(), unit.begin() + i * width, unit.begin() + (i + 1) * width);
   }
   double const least = analysis::least_distance(analysis::points<double>(of_chosen, width));
-  auto const b =
-      analysis::bound_separability(heaviest, analysis::sphere<double>{1, std::isfinite(least) ? least : 0, width}, s.radius);
+  auto const b = analysis::bound_separability(
+      heaviest, analysis::sphere<double>{1, std::isfinite(least) ? least : 0, width}, s.radius);
   for (std::size_t n = 0; n < b.spread.size(); ++n)
     require_at_most(s.chosen.chosen_distance[n], b.spread[n], "xi of Theorem 2");
-  require_at_most(b.lower, s.share, "the lower bound of Theorem 2");  // Markov's inequality holds for a row as for the mean
+  require_at_most(b.lower, s.share,
+                  "the lower bound of Theorem 2");  // Markov's inequality holds for a row as for the mean
   return {s.share, separate(alpha, analysis::points<double>(v, width), selected).share, b.lower, b.upper, b.printed};
 }
 
 std::string run(context const& c) {
-  apps::csv out({"selected", "share_10", "share_25", "share_50", "share_75", "share_90", "share_mean", "as_they_are_mean",
-                 "lower_mean", "upper_mean", "printed_mean"});
+  apps::csv out({"selected", "share_10", "share_25", "share_50", "share_75", "share_90", "share_mean",
+                 "as_they_are_mean", "lower_mean", "upper_mean", "printed_mean"});
   std::vector<index_t> counts;
   for (index_t const n : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256})
     if (n < c.length()) counts.push_back(n);
@@ -66,7 +67,7 @@ std::string run(context const& c) {
   std::vector<double> means, printed;
   for (index_t const n : counts) {
     auto const all = computed(c, rows.size(), [&](std::size_t at) { return measure(c, rows[at], n); });
-    auto const column = [&](double measured::*number) {
+    auto const column = [&](double measured::* number) {
       std::vector<double> x;
       for (measured const& m : all) x.push_back(m.*number);
       return x;
@@ -83,11 +84,13 @@ std::string run(context const& c) {
   }
   out.save(c.output / "separability.csv");
   std::size_t const lowest = std::size_t(std::min_element(means.begin(), means.end()) - means.begin());
-  return apps::text("The mean share of our rows falls from %.2f at N = %td to %.2f at N = %td, then is %.2f at N = %td: ",
-                    means.front(), counts.front(), means[lowest], counts[lowest], means.back(), counts.back()) +
+  return apps::text(
+             "The mean share of our rows falls from %.2f at N = %td to %.2f at N = %td, then is %.2f at N = %td: ",
+             means.front(), counts.front(), means[lowest], counts[lowest], means.back(), counts.back()) +
          apps::text("three independent heads of share %.2f would cover %.3f of the keys. ", means[lowest],
                     analysis::head_coverage(means[lowest], 3)) +
-         "Theorem 2 is about independent uniform keys and holds on average; at each row’s own r the lower bound says little "
+         "Theorem 2 is about independent uniform keys and holds on average; at each row’s own r the lower bound says "
+         "little "
          "and ours from "
          "above nothing (it is 1 where r exceeds a typical spread). The printed upper bound, " +
          apps::text("%.2f at N = %td, is no bound, though these rows stay below it: ", printed.back(), counts.back()) +
@@ -100,13 +103,17 @@ experiment separability() {
   return {"separability",
           "Geometric separability",
           "Theorem 2: the share of the selected keys that stay apart from the rest",
-          "“Geometric separability saturates at 70–85 %: the fraction of distinguishable embeddings N<sub>s</sub>/N quickly "
+          "“Geometric separability saturates at 70–85 %: the fraction of distinguishable embeddings N<sub>s</sub>/N "
+          "quickly "
           "plateaus; "
-          "roughly one fifth of selected tokens remain outside B<sub>r</sub>(s).” <cite>Limitations of Normalization, Figure "
+          "roughly one fifth of selected tokens remain outside B<sub>r</sub>(s).” <cite>Limitations of Normalization, "
+          "Figure "
           "3</cite>. A "
-          "selected key counts if it is nearer to s than every key that was not selected; the keys are normalised to a sphere.",
+          "selected key counts if it is nearer to s than every key that was not selected; the keys are normalised to a "
+          "sphere.",
           {{"separability",
-            "N<sub>s</sub>/N against N: median, middle half and middle 80 % of the rows, their mean, and the bounds of Theorem "
+            "N<sub>s</sub>/N against N: median, middle half and middle 80 % of the rows, their mean, and the bounds of "
+            "Theorem "
             "2."}},
           20,
           run};

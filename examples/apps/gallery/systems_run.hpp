@@ -14,10 +14,9 @@ using attune::index_t;
 
 /// Statistics of rows `r` of a head whose text ends after `keys` positions.
 template <class System, class Mask>
-attune::row_statistics<double> statistics_of(System const& system, Mask mask, apps::layer const& l, apps::row_range const& r,
-                                             index_t keys) {
-  auto const op = system.op(
-      l, [&](apps::setting const& s) { return s.of(r); }, mask);
+attune::row_statistics<double> statistics_of(System const& system, Mask mask, apps::layer const& l,
+                                             apps::row_range const& r, index_t keys) {
+  auto const op = system.op(l, [&](apps::setting const& s) { return s.of(r); }, mask);
   using op_type = std::remove_const_t<decltype(op)>;
   auto const v0 = apps::ground_values<op_type>(system, l, r.head, 1);
   auto const in = apps::inputs_of<attune::any_tensor>(

@@ -116,23 +116,27 @@ std::string run(context const& c) {
   facts_of_sums.save(c.output / "weights_sums_means.csv");
 
   std::string seen = apps::text(
-      "Row sums between their 5th and 95th percentile: off-by-one %.2f to %.2f, sink %.2f to %.2f, principled %.2f to %.2f. ",
+      "Row sums between their 5th and 95th percentile: off-by-one %.2f to %.2f, sink %.2f to %.2f, principled %.2f to "
+      "%.2f. ",
       sum_low[1], sum_high[1], sum_low[2], sum_high[2], sum_low[4], sum_high[4]);
   seen += apps::text(
       "Affine-scaled weights sum to their running average, %.3f to %.3f (two layers, two averages), whatever α a query "
       "chooses: with N the "
-      "visible keys the formula of the paper has no other row sum. Only where N counts keys that the mask hides does the sum "
+      "visible keys the formula of the paper has no other row sum. Only where N counts keys that the mask hides does "
+      "the sum "
       "vary, %.2f to "
       "%.2f, with the position. ",
       sum_low[3], sum_high[3], sum_low[8], sum_high[8]);
   seen += apps::text(
-      "Mean entropy of w / Σw in nats: softmax %.2f, affine-scaled %.2f, principled %.2f, sparsemax %.2f, 1.5-entmax %.2f, "
+      "Mean entropy of w / Σw in nats: softmax %.2f, affine-scaled %.2f, principled %.2f, sparsemax %.2f, 1.5-entmax "
+      "%.2f, "
       "SSMax %.2f; ln %td = "
       "%.2f is uniform. ",
       entropies[0], entropies[3], entropies[4], entropies[5], entropies[6], entropies[7], c.length(),
       std::log(double(c.length())));
   seen += apps::text(
-      "%.0f %% of the affine-scaled rows have weights below 0, where α exceeds its average, and no entropy; the others are "
+      "%.0f %% of the affine-scaled rows have weights below 0, where α exceeds its average, and no entropy; the others "
+      "are "
       "more even than "
       "softmax, being mixtures with the uniform row. ",
       100 * without[3]);
@@ -145,15 +149,18 @@ std::string run(context const& c) {
       return mean(x);
     };
     seen += apps::text(
-        "In layer %d it gets %.4f of a row on average under softmax, %.4f with the sink, %.4f affine-scaled, %.4f principled, "
+        "In layer %d it gets %.4f of a row on average under softmax, %.4f with the sink, %.4f affine-scaled, %.4f "
+        "principled, "
         "%.4f under sparsemax. ",
         c.layers[n].number, first_of(0), first_of(2), first_of(3), first_of(4), first_of(5));
   }
   seen +=
-      "What divides all weights of a row lowers its weight by as much as any other’s, a uniform share moves it towards 1/L; "
+      "What divides all weights of a row lowers its weight by as much as any other’s, a uniform share moves it towards "
+      "1/L; "
       "what sharpens raises it. ";
   return seen +
-         "α, sinks and thresholds are set by fixed rules, not learned; the pictures show what the operators do to these "
+         "α, sinks and thresholds are set by fixed rules, not learned; the pictures show what the operators do to "
+         "these "
          "scores.";
 }
 
@@ -164,14 +171,18 @@ experiment weights() {
       "weights",
       "Eight systems on the same heads",
       "row sums, entropy and first-token weight under eight normalizers",
-      "“Standard softmax attention yields exactly one; attention sinks allow values below one, but the range remains limited. "
-      "Affine-Scaled Attention produces a substantially broader distribution.” And: it “achieves the highest entropy in most "
+      "“Standard softmax attention yields exactly one; attention sinks allow values below one, but the range remains "
+      "limited. "
+      "Affine-Scaled Attention produces a substantially broader distribution.” And: it “achieves the highest entropy "
+      "in most "
       "layers” and "
-      "“alleviates positional over-concentration” on the first token. <cite>Affine-Scaled Attention, sections 4.1, 4.2 and "
+      "“alleviates positional over-concentration” on the first token. <cite>Affine-Scaled Attention, sections 4.1, 4.2 "
+      "and "
       "4.4</cite>. "
       "Sparsemax, 1.5-entmax and SSMax are the alternatives that <cite>Limitations of Normalization</cite> names.",
       {{"weights_sums",
-        "Sums of the weights of a row: single rows of all heads, and the mean over the heads of a layer as in the paper. "
+        "Sums of the weights of a row: single rows of all heads, and the mean over the heads of a layer as in the "
+        "paper. "
         "Systems whose sums are 1 are left out."},
        {"weights_entropy", "Mean entropy of w / Σw of every head; affine-scaled: of the rows without weights below 0."},
        {"weights_first", "Mean weight of the first token of every head."},

@@ -41,14 +41,15 @@ void adaptive_sum(evidence& e) {
   for (double const alpha : {0.0, 0.2, 0.9, 1.0}) sums.push_back(analysis::sum(affine(l, alpha, 0.63)));
   e.refute(largest_difference(sums, numbers(4, 0.63)) < 1e-14,
            "N = the keys that get the bias, average 0.63: alpha = 0, 0.2, 0.9, 1 have row sums ", sums);
-  e.on_random("sum w = average whatever the query; alpha + K / N (average - alpha) with K of N keys visible", [](rng& random) {
-    index_t const k = random.between(1, 20), n = k + random.between(0, 100);
-    double const alpha = random.uniform(), average = random.uniform();
-    numbers const logits = random.normals(k);
-    return close(analysis::sum(affine(logits, alpha, average)), average) &&
-           close(analysis::sum(affine_of_total(logits, alpha, average, double(n))),
-                 alpha + double(k) / double(n) * (average - alpha));
-  });
+  e.on_random("sum w = average whatever the query; alpha + K / N (average - alpha) with K of N keys visible",
+              [](rng& random) {
+                index_t const k = random.between(1, 20), n = k + random.between(0, 100);
+                double const alpha = random.uniform(), average = random.uniform();
+                numbers const logits = random.normals(k);
+                return close(analysis::sum(affine(logits, alpha, average)), average) &&
+                       close(analysis::sum(affine_of_total(logits, alpha, average, double(n))),
+                             alpha + double(k) / double(n) * (average - alpha));
+              });
 }
 
 void sequence_length(evidence& e) {
@@ -63,7 +64,8 @@ void sequence_length(evidence& e) {
 
 void negative_weights(evidence& e) {
   numbers const l{5, 0, 0, 0}, p = softmax(l), w = affine(l, 0.9, 0.5);
-  e.refute(w[1] < 0 && std::isnan(analysis::entropy(w)), "alpha = 0.9, average = 0.5, p = ", p, ": w = ", w, ", no entropy");
+  e.refute(w[1] < 0 && std::isnan(analysis::entropy(w)), "alpha = 0.9, average = 0.5, p = ", p, ": w = ", w,
+           ", no entropy");
   e.on_random("w >= 0 if and only if alpha p_min >= (alpha - average) / N", [](rng& draw) {
     numbers const logits = draw.normals(6, 2), weights = softmax(logits);
     double const alpha = draw.uniform(), average = draw.uniform();
@@ -105,8 +107,8 @@ void temperature(evidence& e) {
   numbers const w = affine(numbers{0, 1, 2, 3}, 0.5, 1.0);
   numbers steps;
   for (std::size_t j = 1; j < 4; ++j) steps.push_back(std::log(w[j] / w[j - 1]));
-  e.refute(steps[2] > 1.5 * steps[0], "alpha = 0.5, average = 1, logits 0, 1, 2, 3: the logarithms of weights rise by ", steps,
-           ", not evenly as at any temperature: alpha scales the amplitude");
+  e.refute(steps[2] > 1.5 * steps[0], "alpha = 0.5, average = 1, logits 0, 1, 2, 3: the logarithms of weights rise by ",
+           steps, ", not evenly as at any temperature: alpha scales the amplitude");
 }
 
 void entropy_rises(evidence& e) {
@@ -142,9 +144,9 @@ void gradient_variance(evidence& e) {
       consistent = consistent && std::fabs(table[i].deviation * table[i].deviation - table[i].variance) < 0.003 &&
                    std::fabs(table[i].deviation / table[i].mean - table[i].variation) < 0.006;
   e.confirm(consistent, "Table 4: std^2 = variance and std / mean = CV within rounding");
-  e.confirm(half[2].variance < half[0].variance && half[2].variance < half[1].variance && one[2].variance < one[0].variance &&
-                one[2].variance < one[1].variance && half[2].variation < half[0].variation &&
-                one[2].variation < one[0].variation,
+  e.confirm(half[2].variance < half[0].variance && half[2].variance < half[1].variance &&
+                one[2].variance < one[0].variance && one[2].variance < one[1].variance &&
+                half[2].variation < half[0].variation && one[2].variation < one[0].variation,
             "affine has the lower variance and CV in both");
   e.note("whether that is stability is not decided by it");
 }
@@ -172,7 +174,8 @@ void spikes(evidence& e) {
     fewer_than_sink = fewer_than_sink && t.six[2] < t.six[1] && t.nine[2] < t.nine[1];
     for (int m = 0; m < 3; ++m) consistent = consistent && t.nine[m] <= t.six[m];
     e.note(t.model, ", k = 9, ", t.nine[0], " to ", t.nine[2], ": one such run in ",
-           std::round(1 / binomial_half(t.nine[2], t.nine[0] + t.nine[2])), " does this by chance, if spikes were independent");
+           std::round(1 / binomial_half(t.nine[2], t.nine[0] + t.nine[2])),
+           " does this by chance, if spikes were independent");
   }
   e.confirm(fewer_at_nine && fewer_than_sink, "fewer at k = 9, and than with the sink");
   e.confirm(consistent, "no count rises with k");
@@ -266,9 +269,10 @@ void gated(evidence& e) {
 
 void ablation(evidence& e) {
   double const sigmoid = 57.6, linear = 58.0;  // Table 3
-  double const alone = line(table1(), "1B", "affine").printed, with_gate = line(table2(), "1B", "affine and gated").printed;
-  e.confirm(linear != alone && std::fabs(mean(line(table1(), "1B", "affine").tasks) - linear) > rounding, "Table 3 has ",
-            linear, " for linear clipping, which the method uses; Table 1 has ", alone,
+  double const alone = line(table1(), "1B", "affine").printed,
+               with_gate = line(table2(), "1B", "affine and gated").printed;
+  e.confirm(linear != alone && std::fabs(mean(line(table1(), "1B", "affine").tasks) - linear) > rounding,
+            "Table 3 has ", linear, " for linear clipping, which the method uses; Table 1 has ", alone,
             " for affine at 1B, not to be had by rounding");
   e.confirm(linear == with_gate, "Table 2 has ", with_gate, " for affine with gate");
   e.note("the sigmoid's ", sigmoid, " would beat the affine of Table 1");
@@ -309,8 +313,8 @@ void overhead(evidence& e) {
 void leak(evidence& e) {
   numbers const p{0.6, 0.4, 0, 0};
   double const share = (0.5 - 0.3) / 4, moved = 0.3 * p[3] + share;
-  e.refute(moved > 0, "causal row 2 of 4, alpha = 0.3, average = 0.5: the future value v_4 enters the output with weight ",
-           moved);
+  e.refute(moved > 0,
+           "causal row 2 of 4, alpha = 0.3, average = 0.5: the future value v_4 enters the output with weight ", moved);
   e.on_random("with the bias on visible keys alone, keys removed from the row change nothing", [](rng& draw) {
     numbers l = draw.normals(4);
     numbers const seen = affine(l, 0.3, 0.5);
@@ -372,17 +376,20 @@ std::vector<claim> affine_claims() {
   using enum status;
   return {
       {"A01", "3.2, Figures 1 and 3", "The row sum of affine-scaled weights is adaptive, input dependent", incorrect,
-       "With N = the keys that get the bias it is alpha_ma exactly; alpha + K / N (alpha_ma - alpha) otherwise", adaptive_sum,
-       true},
+       "With N = the keys that get the bias it is alpha_ma exactly; alpha + K / N (alpha_ma - alpha) otherwise",
+       adaptive_sum, true},
       {"A02", "(8)", "N is the key sequence length", conditional,
        "The padded length, if sums are to differ at all: then their range shrinks with the position", sequence_length},
       {"A03", "4.4, Figure 6", "The entropy of affine-scaled weights", conditional,
        "Where no weight is negative: alpha p_min >= (alpha - alpha_ma) / N", negative_weights, true},
       {"A04", "2.3", "Off-by-one and sink keep order and relative allocation, with a sum below 1", holds, "",
        relative_allocation},
-      {"A05", "(9)", "The moving average starts at 0", holds, "A transient of about 1 / (1 - rho) steps", moving_average},
-      {"A06", "6", "The scaling factor directly controls the effective softmax temperature", incorrect, "", temperature},
-      {"A07", "4.4", "Relaxing the unit sum increases entropy", conditional, "For alpha <= alpha_ma = 1", entropy_rises, true},
+      {"A05", "(9)", "The moving average starts at 0", holds, "A transient of about 1 / (1 - rho) steps",
+       moving_average},
+      {"A06", "6", "The scaling factor directly controls the effective softmax temperature", incorrect, "",
+       temperature},
+      {"A07", "4.4", "Relaxing the unit sum increases entropy", conditional, "For alpha <= alpha_ma = 1", entropy_rises,
+       true},
       {"A08", "6", "Linear clipping avoids the saturation of the sigmoid and keeps the range", conditional,
        "Inside |x| < 5; outside it is dead", clipping},
       {"A09", "Table 4", "Affine scaling lowers variance and CV of gradient norms", holds, "", gradient_variance},

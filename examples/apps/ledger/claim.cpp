@@ -23,7 +23,8 @@ char const* name_of(status s) {
 
 std::string objection(claim const& c, evidence const& e) {
   if (!e.stands()) return "the evidence no longer holds";
-  if (c.quantified && e.instances() < evidence::enough) return "the correction was not tried on enough random instances";
+  if (c.quantified && e.instances() < evidence::enough)
+    return "the correction was not tried on enough random instances";
   switch (c.verdict) {
     case status::holds:
       return e.confirmed() + e.instances() > 0 ? "" : "nothing was checked";

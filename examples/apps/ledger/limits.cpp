@@ -79,7 +79,8 @@ void fixed_set(evidence& e) {
   });
   numbers const alpha{0.98, 0.01, 0.01}, x{1, 0, 0.01, 0, 0.01, 0};
   numbers const y = analysis::weighted(alpha, points(x, 2));
-  double const d = analysis::select(points(y, 2), {1}).distance, d1 = 0.99, bound = 0.99 * d1 + 0.01 * (0.01 * 2 - 0.99);
+  double const d = analysis::select(points(y, 2), {1}).distance, d1 = 0.99,
+               bound = 0.99 * d1 + 0.01 * (0.01 * 2 - 0.99);
   e.refute(d > bound, "a set that is not the largest: alpha = (0.98, 0.01, 0.01), I = {2}: d~ = ", d, " > ", bound);
   e.on_random("sub-normalised weights with 1 - abar replaced by the mass of the rest", [](rng& draw) {
     instance i = random_instance(draw, 3, 20);
@@ -184,7 +185,8 @@ void proportional(evidence& e) {
     isotropic.push_back(analysis::bound_fixed_set(alpha, points(x, 64), n / 2).chosen.distance);
   }
   e.refute(same[2] > 9 * same[1], "identical unit keys, N = L / 2, L = 100, 1000, 10000: d~ = ", same);
-  e.refute(isotropic[2] > 3 * isotropic[0], "isotropic ones, L = 100, 400, 1600: ", isotropic, ", growing like sqrt(L)");
+  e.refute(isotropic[2] > 3 * isotropic[0], "isotropic ones, L = 100, 400, 1600: ", isotropic,
+           ", growing like sqrt(L)");
 }
 
 void linear_growth(evidence& e) {
@@ -223,7 +225,8 @@ share_of_draws inside(rng& draw, numbers const& alpha, index_t width, double r, 
     s.mean += share / draws;
     squares += share * share / draws;
     s.lower +=
-        analysis::bound_separability(alpha, analysis::sphere<double>{1, analysis::least_distance(keys), width}, r).lower /
+        analysis::bound_separability(alpha, analysis::sphere<double>{1, analysis::least_distance(keys), width}, r)
+            .lower /
         draws;
   }
   s.error = std::sqrt(std::fmax(squares - s.mean * s.mean, 1e-3) / draws);
@@ -239,7 +242,8 @@ void theorem2_lower(evidence& e) {
     for (index_t i = 0; i < n; ++i) all.push_back(i);
     numbers const y = analysis::weighted(alpha, keys);
     auto const s = analysis::select(points(y, d), all);
-    auto const b = analysis::bound_separability(alpha, analysis::sphere<double>{1, analysis::least_distance(keys), d}, 0.5);
+    auto const b =
+        analysis::bound_separability(alpha, analysis::sphere<double>{1, analysis::least_distance(keys), d}, 0.5);
     for (std::size_t i = 0; i < all.size(); ++i)
       if (!at_most(s.chosen_distance[i], b.spread[i])) return false;
     return true;
@@ -265,15 +269,16 @@ void theorem2_upper(evidence& e) {
 
 void corrected_upper(evidence& e) {
   double tightest = 1;
-  e.on_random("E[N_s] / N (200 draws each, 5 standard errors) <= (1 / N) sum exp(-((mu - r)_+)^2 / (2 M^2 A))", [&](rng& draw) {
-    numbers const alpha = softmax(draw.normals(draw.between(2, 5), draw.uniform(0.1, 2)));
-    index_t const d = draw.between(2, 5);
-    double const r = draw.uniform(0.3, 1.1) * analysis::norm(alpha);
-    double const upper = analysis::bound_separability(alpha, analysis::sphere<double>{1, 0, d}, r).upper;
-    auto const share = inside(draw, alpha, d, r, 200);
-    if (upper < 1) tightest = std::fmin(tightest, upper - share.mean);
-    return share.mean <= upper + 5 * share.error;
-  });
+  e.on_random("E[N_s] / N (200 draws each, 5 standard errors) <= (1 / N) sum exp(-((mu - r)_+)^2 / (2 M^2 A))",
+              [&](rng& draw) {
+                numbers const alpha = softmax(draw.normals(draw.between(2, 5), draw.uniform(0.1, 2)));
+                index_t const d = draw.between(2, 5);
+                double const r = draw.uniform(0.3, 1.1) * analysis::norm(alpha);
+                double const upper = analysis::bound_separability(alpha, analysis::sphere<double>{1, 0, d}, r).upper;
+                auto const share = inside(draw, alpha, d, r, 200);
+                if (upper < 1) tightest = std::fmin(tightest, upper - share.mean);
+                return share.mean <= upper + 5 * share.error;
+              });
   e.note("smallest bound - estimate below 1: ", tightest);
 }
 
@@ -295,7 +300,8 @@ void eighty_percent(evidence& e) {
     least = std::fmin(least, share);
     most = std::fmax(most, share);
   }
-  e.refute(most > 0.95, "random unit keys, softmax scores, L = 64, N = 16, the paper's r: N_s / N from ", least, " to ", most);
+  e.refute(most > 0.95, "random unit keys, softmax scores, L = 64, N = 16, the paper's r: N_s / N from ", least, " to ",
+           most);
 }
 
 }  // namespace
@@ -307,8 +313,9 @@ std::vector<claim> limits_claims() {
        "For weights F(l) / sum F(l) with F > 0; C1 = min F / max F, C2 = max F / min F", lemma1, true},
       {"L02", "Corollary 1", "e^(-2 Delta / T) / L <= alpha_i <= e^(2 Delta / T) / L with Delta = |q| |k|", conditional,
        "Delta = |q| max |k_j|", corollary1, true},
-      {"L03", "Theorem 1 (1)", "d~ <= (1 - abar) d1 + max |x_j| (abar (L - N) - (1 - abar)) for a fixed set", conditional,
-       "For the N largest weights of sum 1; else the mass of the rest in the place of 1 - abar", fixed_set, true},
+      {"L03", "Theorem 1 (1)", "d~ <= (1 - abar) d1 + max |x_j| (abar (L - N) - (1 - abar)) for a fixed set",
+       conditional, "For the N largest weights of sum 1; else the mass of the rest in the place of 1 - abar", fixed_set,
+       true},
       {"L04", "Theorem 1 (2)", "E = (L - N)/L sum |(alpha_i + N/(L-1)) x_i - xbar| + epsilon", incorrect,
        "Main term (L - N)/L sum |alpha_i (1 + N/(L-1)) x_i - N/(L-1) xbar|", random_set, true},
       {"L05", "Theorem 1 (2)", "epsilon <= the printed bound", conditional,
@@ -322,9 +329,11 @@ std::vector<claim> limits_claims() {
       {"L09", "3.1 (i)", "d~ grows linearly in L exactly as Corollary 2 (i) predicts", inconsistent,
        "Corollary 2 (i) is bounded by max |x|; linear growth comes with a top set of fixed mass", linear_growth},
       {"L10", "Theorem 2", "1 - sum xi_i / (r N) <= E[N_s] / N", holds, "", theorem2_lower},
-      {"L11", "Theorem 2", "E[N_s] / N <= (1 / N) sum exp(-(r - xi)^2 / (16 M^2))", incorrect, "See L11b", theorem2_upper},
-      {"L11b", "our correction", "For independent uniform keys E[N_s] / N <= (1 / N) sum exp(-((mu_i - r)_+)^2 / (2 M^2 A_i))",
-       holds, "", corrected_upper},
+      {"L11", "Theorem 2", "E[N_s] / N <= (1 / N) sum exp(-(r - xi)^2 / (16 M^2))", incorrect, "See L11b",
+       theorem2_upper},
+      {"L11b", "our correction",
+       "For independent uniform keys E[N_s] / N <= (1 / N) sum exp(-((mu_i - r)_+)^2 / (2 M^2 A_i))", holds, "",
+       corrected_upper},
       {"L12", "contributions, 3.2, 4", "The geometric bound states that no more than about 80 % can be distinguished",
        incorrect, "", eighty_percent},
   };

@@ -47,7 +47,8 @@ void swapped_pair(evidence& e) {
   e.refute(close(ratio, 0.75 * std::sqrt(2.0), 1e-5), "a >> T: |alpha1 - alpha2| T / eps = ", ratio,
            " = 3 sqrt(2) / 4, not sqrt(2) = ", std::sqrt(2.0));
   e.on_random("3 sqrt(2) / 4 eps / T for two logits far above all others", [](rng& draw) {
-    double const temperature = draw.uniform(0.1, 2), step = 1e-6 * temperature, high = draw.uniform(40, 80) * temperature;
+    double const temperature = draw.uniform(0.1, 2), step = 1e-6 * temperature,
+                 high = draw.uniform(40, 80) * temperature;
     numbers const x{0, 0, high, high + step}, y{0, 0, high + 2 * step, high};
     return close(analysis::distance(softmax(x, temperature), softmax(y, temperature)) / (step / temperature),
                  0.75 * std::sqrt(2.0), 1e-4);
@@ -66,7 +67,8 @@ void lemma2(evidence& e) {
       e.confirm(close(analysis::spectral_norm(analysis::jacobian(generic<identity>{}, l)), g.bound()),
                 "L = 16: |J| is the bound by the projector");
   }
-  e.refute(norms[2] > printed[2], "F(l) = l, F = (L, 1, ..., 1), L = 16, 64, 256: |J| = ", norms, ", printed ", printed);
+  e.refute(norms[2] > printed[2], "F(l) = l, F = (L, 1, ..., 1), L = 16, 64, 256: |J| = ", norms, ", printed ",
+           printed);
   e.on_random("|J| <= |F'| sqrt(L) |alpha| / S <= |F'| max F / (L min F^2), and every entry <= the printed first term",
               [](rng& draw) {
                 numbers const l = draw.normals(draw.between(1, 8), draw.uniform(0.1, 4));
@@ -94,7 +96,8 @@ void corollary3(evidence& e) {
   double largest = 0;
   e.on_random("|J| <= max 2 p (1 - p) / T <= 1 / (2 T), and entries <= 1 / (4 T)", [&](rng& draw) {
     double const t = draw.uniform(0.05, 3);
-    auto const s = analysis::sensitivity_of_softmax(softmax(draw.normals(draw.between(2, 12), draw.uniform(0.05, 5)), t), t);
+    auto const s =
+        analysis::sensitivity_of_softmax(softmax(draw.normals(draw.between(2, 12), draw.uniform(0.05, 5)), t), t);
     largest = std::fmax(largest, s.spectral * 2 * t);
     return at_most(s.spectral, s.row_bound) && at_most(s.row_bound, s.bound) && at_most(s.largest_entry, 1 / (4 * t));
   });
@@ -107,8 +110,8 @@ void recovers(evidence& e) {
 }
 
 void heads(evidence& e) {
-  e.confirm(analysis::heads_needed(0.8, 0.99) == 3, "p = 0.8: 3 heads cover ", analysis::head_coverage(0.8, 3), ", 2 cover ",
-            analysis::head_coverage(0.8, 2));
+  e.confirm(analysis::heads_needed(0.8, 0.99) == 3, "p = 0.8: 3 heads cover ", analysis::head_coverage(0.8, 3),
+            ", 2 cover ", analysis::head_coverage(0.8, 2));
   e.on_random("independent heads: 1 - (1 - p)^H is what 2000 keys see", [](rng& draw) {
     double const p = draw.uniform(0.2, 0.95);
     index_t const count = draw.between(1, 4);
@@ -120,8 +123,8 @@ void heads(evidence& e) {
     }
     return std::fabs(covered / 2000.0 - analysis::head_coverage(p, count)) < 0.06;
   });
-  e.refute(analysis::head_coverage(0.8, 1) < 0.99, "heads that agree cover what one does, ", analysis::head_coverage(0.8, 1),
-           ", however many");
+  e.refute(analysis::head_coverage(0.8, 1) < 0.99, "heads that agree cover what one does, ",
+           analysis::head_coverage(0.8, 1), ", however many");
 }
 
 void scalable(evidence& e) {
@@ -168,19 +171,21 @@ void self_adjusted(evidence& e) {
   using namespace attune::normalizer;
   numbers found;
   for (double const size : {1.0, 10.0, 100.0})
-    found.push_back(analysis::spectral_norm(
-        analysis::jacobian(attune::normalizer::self_adjusted<adjusted_form::product>{}, numbers{size, size - 0.01, 0})));
+    found.push_back(analysis::spectral_norm(analysis::jacobian(
+        attune::normalizer::self_adjusted<adjusted_form::product>{}, numbers{size, size - 0.01, 0})));
   e.refute(found[2] > 40, "w = x softmax(x), |x| about 1, 10, 100: |J| = ", found);
   numbers narrow;
   for (double const range : {1.0, 1e-2, 1e-4})
-    narrow.push_back(analysis::spectral_norm(
-        analysis::jacobian(attune::normalizer::self_adjusted<adjusted_form::full_range>{}, numbers{range, range / 2, 0})));
-  e.refute(narrow[2] > 1000, "divided by the range of the logits, l = (r, r / 2, 0), r = 1, 0.01, 0.0001: |J| = ", narrow);
+    narrow.push_back(analysis::spectral_norm(analysis::jacobian(
+        attune::normalizer::self_adjusted<adjusted_form::full_range>{}, numbers{range, range / 2, 0})));
+  e.refute(narrow[2] > 1000,
+           "divided by the range of the logits, l = (r, r / 2, 0), r = 1, 0.01, 0.0001: |J| = ", narrow);
 }
 
 void gpt2(evidence& e) {
   e.note(
-      "critical N of 0.06 L, saturation at 70 to 85 % and T < 0.1 need GPT-2's weights; its Figure 4 compares with a bound "
+      "critical N of 0.06 L, saturation at 70 to 85 % and T < 0.1 need GPT-2's weights; its Figure 4 compares with a "
+      "bound "
       "that is none (L15, L16)");
 }
 
@@ -219,10 +224,12 @@ void assumptions(evidence& e) {
     typical.push_back(found[found.size() / 2]);
   }
   e.confirm(smallest[2] < smallest[0] / 5 && typical[2] < typical[0] / 5 && smallest[2] < typical[2] / 5,
-            "uniform on the sphere in 3 dimensions, 8, 32, 128 keys, 100 draws each: the median least distance is ", typical,
-            ", the smallest ", smallest, ": it varies between draws and falls with L, no delta > 0 serves them all");
+            "uniform on the sphere in 3 dimensions, 8, 32, 128 keys, 100 draws each: the median least distance is ",
+            typical, ", the smallest ", smallest,
+            ": it varies between draws and falls with L, no delta > 0 serves them all");
   e.on_random(
-      "with the least distance of the draw itself, xi of (12) bounds |alpha_i x_i - s|, so the lower bound of Theorem 2 "
+      "with the least distance of the draw itself, xi of (12) bounds |alpha_i x_i - s|, so the lower bound of Theorem "
+      "2 "
       "survives",
       xi_holds);
   e.note("the upper one of ours is for the independent law");
@@ -265,19 +272,20 @@ void pairs(evidence& e) {
 std::vector<claim> limits_gradient_claims() {
   using enum status;
   return {
-      {"L13", "2.3", "|alpha1 - alpha2| is about sqrt(2) eps / T for the swapped pair", incorrect, "3 sqrt(2) / 4 eps / T",
-       swapped_pair, true},
+      {"L13", "2.3", "|alpha1 - alpha2| is about sqrt(2) eps / T for the swapped pair", incorrect,
+       "3 sqrt(2) / 4 eps / T", swapped_pair, true},
       {"L14", "Lemma 2", "|J|_2 <= |F'| (1 / (L min F) + max F / (L min F)^2)", incorrect,
-       "It bounds every entry; |J|_2 <= |F'| sqrt(L) |alpha| / sum F, since J = (I - alpha 1^T) diag(F') / sum F", lemma2,
-       true},
+       "It bounds every entry; |J|_2 <= |F'| sqrt(L) |alpha| / sum F, since J = (I - alpha 1^T) diag(F') / sum F",
+       lemma2, true},
       {"L15", "Lemma 2", "|J|_2 <= sqrt(2)", incorrect,
        "sqrt(2) bounds |alpha1 - alpha2|: g(T, eps) <= min(1 / (2 T), sqrt(2) / eps)", sqrt2, true},
       {"L16", "Corollary 3", "|J|_2 <= min(1 / (4 T), sqrt(2)) for softmax", incorrect,
        "1 / (2 T), attained; 1 / (4 T) bounds the entries", corollary3, true},
       {"L17", "contributions 3", "Lemma 2 specialised to softmax recovers 1 / (4 T)", incorrect, "", recovers},
-      {"L18", "4", "H heads cover 1 - (1 - p)^H; p = 0.8 needs 3 for 99 %", conditional, "For independent heads", heads, true},
-      {"L19", "4", "Scaling logits by log L keeps the maximum weight roughly constant", conditional, "For s gap = 1; see P08",
-       scalable},
+      {"L18", "4", "H heads cover 1 - (1 - p)^H; p = 0.8 needs 3 for 99 %", conditional, "For independent heads", heads,
+       true},
+      {"L19", "4", "Scaling logits by log L keeps the maximum weight roughly constant", conditional,
+       "For s gap = 1; see P08", scalable},
       {"L20", "2.3, 4", "Lower T makes the Jacobian explode", conditional,
        "In the worst case over l (ties); at fixed l without ties it vanishes", explodes},
       {"L21", "4", "Sparsemax decouples selectivity from gradient health", incorrect,
@@ -286,9 +294,11 @@ std::vector<claim> limits_gradient_claims() {
       {"L23", "3", "Statements about GPT-2", undecidable, "", gpt2},
       {"L24", "Assumptions 1, 2", "Keys are uniform on the sphere and their least distance is delta", inconsistent,
        "Delta of the draw at hand: xi and the lower bound hold with it", assumptions, true},
-      {"L25", "3.2", "With r the least distance of a key that was not selected, all of them lie outside the closed ball",
-       incorrect, "Count the open ball", boundary},
-      {"L26", "(12)", "The sum over j != k != i in xi", conditional, "Over ordered pairs, both different from i", pairs, true},
+      {"L25", "3.2",
+       "With r the least distance of a key that was not selected, all of them lie outside the closed ball", incorrect,
+       "Count the open ball", boundary},
+      {"L26", "(12)", "The sum over j != k != i in xi", conditional, "Over ordered pairs, both different from i", pairs,
+       true},
   };
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// attune_ledger: recomputes the evidence of every claim of the papers. Exit status: 0 all stands, 1 something does not, 2 wrong arguments.
+// attune_ledger: recomputes the evidence of every claim of the papers. Exit status: 0 all stands, 1 something does not,
+// 2 wrong arguments.
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -43,13 +44,16 @@ entry run(claim const& c) {
 
 void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::string, int> const& counts) {
   out << "# Claims ledger\n\n"
-         "What the five papers claim, and what a program found: `scripts/ledger` recomputes every line of this page and writes "
+         "What the five papers claim, and what a program found: `scripts/ledger` recomputes every line of this page "
+         "and writes "
          "it.\n"
-         "A claim that is false shows its counterexample; a correction that is a quantified statement passes on at least 1,000 "
+         "A claim that is false shows its counterexample; a correction that is a quantified statement passes on at "
+         "least 1,000 "
          "random\n"
          "instances; a line whose evidence no longer holds fails the run. The checks are short functions in "
          "`examples/apps/ledger/`,\n"
-         "most of them calls of [attune/analysis](analysis.md). P: Principled Attention. S: Scalar Sort Attention and its "
+         "most of them calls of [attune/analysis](analysis.md). P: Principled Attention. S: Scalar Sort Attention and "
+         "its "
          "hybrid. L: Limitations of\n"
          "Normalization. A: Affine-Scaled Attention. N: Why Softmax. R: prior art that these papers cite.\n\n";
   out << "| verdict | claims |\n|---|---|\n";
@@ -73,7 +77,8 @@ std::string outline(std::istream& page) {
   return all;
 }
 
-bool same_outline(std::string const& path, std::vector<entry> const& entries, std::map<std::string, int> const& counts) {
+bool same_outline(std::string const& path, std::vector<entry> const& entries,
+                  std::map<std::string, int> const& counts) {
   std::ifstream file(path);
   std::stringstream now;
   write(now, entries, counts);
@@ -103,8 +108,8 @@ int main(int argc, char** argv) {
     entry const& e = entries.back();
     ++counts[name_of(c.verdict)];
     if (!e.wrong.empty()) ++wrong;
-    std::printf("%-5s %-23s %s%s%s\n", c.id.c_str(), name_of(c.verdict), c.statement.c_str(), e.wrong.empty() ? "" : "  !! ",
-                e.wrong.c_str());
+    std::printf("%-5s %-23s %s%s%s\n", c.id.c_str(), name_of(c.verdict), c.statement.c_str(),
+                e.wrong.empty() ? "" : "  !! ", e.wrong.c_str());
     if (!only.empty() || !e.wrong.empty()) std::printf("      %s\n", e.found.words().c_str());
   }
   if (entries.empty()) {

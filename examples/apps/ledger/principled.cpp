@@ -65,8 +65,8 @@ void ground_weight(evidence& e) {
       shortfall += std::fmax(0, std::exp(at.gamma) - std::exp(a));
       z += std::exp(std::fmax(at.gamma, a));
     }
-    return close(r.ground, 1 - analysis::sum(r.weights), 1e-12) && close(r.ground, shortfall / z, 1e-12) && r.ground >= 0 &&
-           r.ground <= 1;
+    return close(r.ground, 1 - analysis::sum(r.weights), 1e-12) && close(r.ground, shortfall / z, 1e-12) &&
+           r.ground >= 0 && r.ground <= 1;
   });
 }
 
@@ -123,7 +123,8 @@ void above_threshold(evidence& e) {
 
 void kink(evidence& e) {
   auto const ground = [](double a) { return principled(numbers{a, 1.5}, {}, {off, off, 1.0}).ground; };
-  double const h = 1e-6, left = (ground(1 - h) - ground(1 - 2 * h)) / h, right = (ground(1 + 2 * h) - ground(1 + h)) / h;
+  double const h = 1e-6, left = (ground(1 - h) - ground(1 - 2 * h)) / h,
+               right = (ground(1 + 2 * h) - ground(1 + h)) / h;
   e.refute(left < -0.37 && right == 0, "dw0/da = ", left, " just below gamma = 1, ", right,
            " just above: continuous, not smooth");
   e.on_random("w0 falls as a rises and is continuous at gamma", [&](rng& draw) {
@@ -211,7 +212,8 @@ void recipe(evidence& e) {
   float const sumexp = 3 + std::exp(small), groundexp = 4;
   float const difference = (groundexp - sumexp) / groundexp, shortfall = -std::expm1(small) / groundexp;
   e.refute(std::fabs(difference / 2.5e-7f - 1) > 0.03,
-           "float, a = (0, 0, 0, -1e-6), gamma = 0: (groundexp - sumexp) / groundexp = ", double(difference), ", exact 2.5e-7");
+           "float, a = (0, 0, 0, -1e-6), gamma = 0: (groundexp - sumexp) / groundexp = ", double(difference),
+           ", exact 2.5e-7");
   e.confirm(std::fabs(shortfall / 2.5e-7f - 1) < 1e-5, "by expm1 ", double(shortfall));
   e.refute(std::isinf(std::exp(0.0f - -200.0f)),
            "rescaling by max a alone, a = -200, gamma = 0: e^(gamma - m) overflows; m must reach gamma");
@@ -263,7 +265,8 @@ void best_key(evidence& e) {
     for (std::size_t j = 0; j < r.logits.size(); ++j) {
       if (!(r.logits[j] < 0.5)) continue;
       largest = std::fmax(largest, r.weights[j] * double(n));
-      if (!at_most(r.weights[j], std::exp(r.logits[j] - 0.5) / double(n)) || !(r.weights[j] * double(n) < 1)) return false;
+      if (!at_most(r.weights[j], std::exp(r.logits[j] - 0.5) / double(n)) || !(r.weights[j] * double(n) < 1))
+        return false;
     }
     return true;
   });
@@ -275,19 +278,22 @@ void initialization(evidence& e) {
   numbers const s = draw.normals(16), p = softmax(s);
   double const at5 = largest_difference(principled(s, numbers(16, 0.0), {-5, -5, -5}).weights, p),
                at20 = largest_difference(principled(s, numbers(16, 0.0), {-20, -20, -20}).weights, p);
-  e.refute(at5 > 1e-4, "alpha = beta = gamma = -5: max |w - softmax| = ", at5, ": no finite parameters give softmax exactly");
+  e.refute(at5 > 1e-4, "alpha = beta = gamma = -5: max |w - softmax| = ", at5,
+           ": no finite parameters give softmax exactly");
   e.confirm(at20 < 1e-6, "at -20: ", at20);
   e.confirm(largest_difference(principled(s, numbers(16, 0.0), {}).weights, p) < 1e-15, "at -inf it is softmax");
 }
 
 void visible_count(evidence& e) {
   e.on_random("K_i = max(0, min(i + o, Lk - 1) - max(0, i + o - W + 1) + 1) is the count", [](rng& draw) {
-    index_t const queries = draw.between(1, 9), keys = draw.between(1, 9), window = draw.between(1, 9), offset = keys - queries;
+    index_t const queries = draw.between(1, 9), keys = draw.between(1, 9), window = draw.between(1, 9),
+                  offset = keys - queries;
     for (index_t i = 0; i < queries; ++i) {
       index_t count = 0;
       for (index_t j = 0; j < keys; ++j)
         if (j <= i + offset && i + offset - j < window) ++count;
-      if (count != std::max(index_t(0), std::min(i + offset, keys - 1) - std::max(index_t(0), i + offset - window + 1) + 1))
+      if (count !=
+          std::max(index_t(0), std::min(i + offset, keys - 1) - std::max(index_t(0), i + offset - window + 1) + 1))
         return false;
     }
     return true;
@@ -303,15 +309,17 @@ std::vector<claim> principled_claims() {
       {"P01", "3.2.1", "The ground weight is 1 - sum w = sum max(0, e^gamma - e^a) / z", holds, "", ground_weight},
       {"P02", "3.2.2", "An indifferent key is penalised by log(2)^2, about 0.48, at beta = 0", holds, "", indifference},
       {"P03", "3.3", "As alpha, beta, gamma go to -inf: a to s, z to sum e^s, w0 to 0", conditional,
-       "w, o and w0 converge along every path; a, z and the lse only if softplus(alpha) |gamma| log K goes to 0 (the rest is "
+       "w, o and w0 converge along every path; a, z and the lse only if softplus(alpha) |gamma| log K goes to 0 (the "
+       "rest is "
        "constant along the row)",
        recovers_softmax},
       {"P04", "3.2.2", "softplus(-g) is about 0 for g >> 0, about |g| for g << 0, log 2 at 0", holds, "", gate_regimes},
       {"P05", "3.2.1",
-       "Keys above the threshold contribute exactly their own mass; if all exceed it, the ground state receives none", holds,
-       "", above_threshold},
+       "Keys above the threshold contribute exactly their own mass; if all exceed it, the ground state receives none",
+       holds, "", above_threshold},
       {"P06", "3.2.1", "The penalty increases smoothly as keys fall below gamma", incorrect,
-       "Continuous and monotone with a kink at gamma: slope -e^gamma on the left of the shortfall, 0 on the right", kink, true},
+       "Continuous and monotone with a kink at gamma: slope -e^gamma on the left of the shortfall, 0 on the right",
+       kink, true},
       {"P07", "2.3", "Irrelevant keys have scores near 0 and contribute about unit mass each", conditional,
        "For logits of deviation sigma << 1; e^(sigma^2 / 2) per key in general", unit_mass},
       {"P08", "abstract, 3.2.3", "The log K amplification restores scale invariance", conditional,

@@ -22,19 +22,21 @@ attune::row<double> row_at(index_t position, index_t keys) {
 }
 
 void smca(evidence& e) {
-  e.on_random(
-      "log of a Gaussian of width b around the query's centre = -(qs - ks)^2 / tau with tau = b (width^2)", [](rng& draw) {
-        double const centre = draw.normal(), key = draw.normal(), beta = draw.uniform(0.5, 2), width = draw.uniform(0.3, 2);
-        auto const hybrid = attune::kernel::scalar_sort{beta * width * width}.bind(row_at(0, 1));
-        double const z = centre - key, gaussian = std::exp(-z * z / (beta * width * width));
-        return std::fabs(hybrid.score(z, attune::key<double>{0}) - std::log(gaussian)) <
-               1e-9 * (1 + z * z / (beta * width * width));
-      });
+  e.on_random("log of a Gaussian of width b around the query's centre = -(qs - ks)^2 / tau with tau = b (width^2)",
+              [](rng& draw) {
+                double const centre = draw.normal(), key = draw.normal(), beta = draw.uniform(0.5, 2),
+                             width = draw.uniform(0.3, 2);
+                auto const hybrid = attune::kernel::scalar_sort{beta * width * width}.bind(row_at(0, 1));
+                double const z = centre - key, gaussian = std::exp(-z * z / (beta * width * width));
+                return std::fabs(hybrid.score(z, attune::key<double>{0}) - std::log(gaussian)) <
+                       1e-9 * (1 + z * z / (beta * width * width));
+              });
   numbers const centre{0, 0}, near_key{1, 0}, far_key{1, 0.5};
-  double const first = analysis::squared_distance(near_key, centre), second = analysis::squared_distance(far_key, centre);
+  double const first = analysis::squared_distance(near_key, centre),
+               second = analysis::squared_distance(far_key, centre);
   e.refute(first != second,
-           "on two axes it is no function of one difference: keys (1, 0) and (1, 0.5) share a coordinate, distances ", first,
-           " and ", second, " from the centre");
+           "on two axes it is no function of one difference: keys (1, 0) and (1, 0.5) share a coordinate, distances ",
+           first, " and ", second, " from the centre");
 }
 
 void alibi(evidence& e) {
@@ -44,13 +46,14 @@ void alibi(evidence& e) {
     auto const bound = attune::kernel::alibi{slope}.bind(row_at(i, 51));
     return close(bound.score(attune::key<double>{double(j)}), -slope * std::fabs(double(i - j)));
   });
-  e.on_random("it is the Laplacian scalar kernel with qs = i, ks = j, tau = 1 / m: linear where the hybrid is quadratic",
-              [](rng& draw) {
-                double const slope = draw.uniform(0.01, 2);
-                index_t const i = draw.between(0, 50), j = draw.between(0, 50);
-                auto const scalar = attune::kernel::scalar_laplacian{1 / slope}.bind(row_at(i, 51));
-                return close(scalar.score(double(i - j), attune::key<double>{double(j)}), -slope * std::fabs(double(i - j)));
-              });
+  e.on_random(
+      "it is the Laplacian scalar kernel with qs = i, ks = j, tau = 1 / m: linear where the hybrid is quadratic",
+      [](rng& draw) {
+        double const slope = draw.uniform(0.01, 2);
+        index_t const i = draw.between(0, 50), j = draw.between(0, 50);
+        auto const scalar = attune::kernel::scalar_laplacian{1 / slope}.bind(row_at(i, 51));
+        return close(scalar.score(double(i - j), attune::key<double>{double(j)}), -slope * std::fabs(double(i - j)));
+      });
 }
 
 void elliptical(evidence& e) {
@@ -65,7 +68,8 @@ void elliptical(evidence& e) {
     for (index_t j = 0; j < n; ++j) {
       double dot = 0, distance = 0;
       for (index_t c = 0; c < d; ++c) {
-        double const root = std::sqrt(metric[std::size_t(c)]), key = keys[std::size_t(j * d + c)] / root;  // k^T M k = 1
+        double const root = std::sqrt(metric[std::size_t(c)]),
+                     key = keys[std::size_t(j * d + c)] / root;  // k^T M k = 1
         dot += metric[std::size_t(c)] * query[std::size_t(c)] * key;
         distance += metric[std::size_t(c)] * (query[std::size_t(c)] - key) * (query[std::size_t(c)] - key);
       }
@@ -100,7 +104,8 @@ void goat(evidence& e) {
 
 void transformer_xl(evidence& e) {
   e.on_random("(q + u) . k + (q + w) . r is content-content + content-position + u . k + w . r", [](rng& draw) {
-    numbers const q = draw.normals(4), k = draw.normals(4), r = draw.normals(4), u = draw.normals(4), w = draw.normals(4);
+    numbers const q = draw.normals(4), k = draw.normals(4), r = draw.normals(4), u = draw.normals(4),
+                  w = draw.normals(4);
     numbers qu, qw;
     for (std::size_t d = 0; d < 4; ++d) {
       qu.push_back(q[d] + u[d]);
@@ -117,12 +122,14 @@ void transformer_xl(evidence& e) {
 std::vector<claim> prior_art_claims() {
   using enum status;
   return {
-      {"R01", "Scalar Sort, prior art 3", "SMCA is the hybrid's structure: dot product plus a log Gaussian", conditional,
-       "Exactly, on one axis; it has two", smca, true},
-      {"R02", "Scalar Sort, prior art 2", "ALiBi is the hybrid with a linear penalty on token position", holds, "", alibi},
+      {"R01", "Scalar Sort, prior art 3", "SMCA is the hybrid's structure: dot product plus a log Gaussian",
+       conditional, "Exactly, on one axis; it has two", smca, true},
+      {"R02", "Scalar Sort, prior art 2", "ALiBi is the hybrid with a linear penalty on token position", holds, "",
+       alibi},
       {"R03", "Scalar Sort, prior art 8", "Elliptical attention uses a Mahalanobis distance, score = Q M K^T / sqrt(D)",
        incorrect, "Two different operators; equal weights where k^T M k is the same for all keys", elliptical, true},
-      {"R04", "Scalar Sort, prior art 4", "GOAT: standard attention is transport with a uniform prior", holds, "", goat},
+      {"R04", "Scalar Sort, prior art 4", "GOAT: standard attention is transport with a uniform prior", holds, "",
+       goat},
       {"R05", "Scalar Sort, prior art 2", "Transformer-XL sums four terms", holds, "", transformer_xl},
   };
 }

@@ -65,7 +65,8 @@ void tail(evidence& e) {
   numbers const w = scalar_weights(0, k, 0.25);
   double const missed = 1 - w[0];
   e.refute(missed > 0.9 && std::erfc(1.005 / 0.5) < 0.01,
-           "q = 0, keys 1 and 1.01 to 1.059, tau = 0.25, r = 1.005: mass outside ", missed, ", erfc ", std::erfc(1.005 / 0.5));
+           "q = 0, keys 1 and 1.01 to 1.059, tau = 0.25, r = 1.005: mass outside ", missed, ", erfc ",
+           std::erfc(1.005 / 0.5));
   e.on_random("any keys: tail <= T / (Z_window + T), T = n_L e^(-d_L^2 / tau) + n_R e^(-d_R^2 / tau)", [](rng& draw) {
     numbers keys = draw.normals(draw.between(2, 40), draw.uniform(0.1, 3));
     std::sort(keys.begin(), keys.end());
@@ -112,8 +113,8 @@ void dilution(evidence& e) {
     effective.push_back(s.effective_keys);
     scaled.push_back(double(n) * s.highest);
   }
-  e.refute(effective[2] > 50 * effective[0] && scaled[2] < 20, "keys uniform in [-3, 3], n = 100, 1000, 10000: effective keys ",
-           effective, ", n max w ", scaled);
+  e.refute(effective[2] > 50 * effective[0] && scaled[2] < 20,
+           "keys uniform in [-3, 3], n = 100, 1000, 10000: effective keys ", effective, ", n max w ", scaled);
   e.on_random("scores lie in [-R^2 / tau, 0]: Lemma 1 bounds every weight by c / n", [](rng& draw) {
     double const tau = draw.uniform(0.2, 2), range = 2;
     index_t const n = draw.between(2, 60);
@@ -123,7 +124,8 @@ void dilution(evidence& e) {
     return true;
   });
   e.note(
-      "adding keys far from q alone does not dilute; the two papers contradict each other and Limitations of Normalization is "
+      "adding keys far from q alone does not dilute; the two papers contradict each other and Limitations of "
+      "Normalization is "
       "right");
 }
 
@@ -166,14 +168,15 @@ void accessed(evidence& e) {
   numbers const uniform = draw.uniforms(n, -3, 3), normal = draw.normals(n, 0.3);
   e.confirm(std::fabs(ratio(uniform, 0, double(n) / 6) - 1) < 0.05,
             "uniform density: count / (2 R rho) = ", ratio(uniform, 0, double(n) / 6));
-  double const at_edge = ratio(uniform, 3, double(n) / 6), bell = ratio(normal, 0, double(n) / (0.3 * std::sqrt(6.283185307)));
+  double const at_edge = ratio(uniform, 3, double(n) / 6),
+               bell = ratio(normal, 0, double(n) / (0.3 * std::sqrt(6.283185307)));
   e.refute(at_edge < 0.6 && bell < 0.6, "at the edge ", at_edge, ", normal keys of deviation 0.3: ", bell);
 }
 
 void threshold(evidence& e) {
   double const unnormalised = std::exp(-4 / 0.1), share = scalar_weights(0, numbers{2, 2}, 0.1)[0];
-  e.refute(unnormalised < 1e-6 && share == 0.5, "two keys at distance 2, tau = 0.1: unnormalised weights ", unnormalised,
-           ", shares ", share, ": a threshold must be relative to the best score");
+  e.refute(unnormalised < 1e-6 && share == 0.5, "two keys at distance 2, tau = 0.1: unnormalised weights ",
+           unnormalised, ", shares ", share, ": a threshold must be relative to the best score");
 }
 
 void experts(evidence& e) {
@@ -186,20 +189,21 @@ void experts(evidence& e) {
 }
 
 void identity(evidence& e) {
-  e.on_random("q.k = (|q|^2 + |k|^2 - |q-k|^2) / 2; -g |q-k|^2 and 2 g q.k - g |k|^2 have the same softmax", [](rng& draw) {
-    numbers const q = draw.normals(6), k = draw.normals(42);
-    analysis::points<double> const keys(k, 6);
-    double const g = draw.uniform(0.1, 2);
-    numbers distance, dot;
-    for (index_t j = 0; j < 7; ++j) {
-      double const qk = analysis::dot(q, keys[j]), kk = analysis::dot(keys[j], keys[j]),
-                   d = analysis::squared_distance(q, keys[j]);
-      if (!close(qk, (analysis::dot(q, q) + kk - d) / 2)) return false;
-      distance.push_back(-g * d);
-      dot.push_back(2 * g * qk - g * kk);
-    }
-    return largest_difference(softmax(distance), softmax(dot)) < 1e-12;
-  });
+  e.on_random("q.k = (|q|^2 + |k|^2 - |q-k|^2) / 2; -g |q-k|^2 and 2 g q.k - g |k|^2 have the same softmax",
+              [](rng& draw) {
+                numbers const q = draw.normals(6), k = draw.normals(42);
+                analysis::points<double> const keys(k, 6);
+                double const g = draw.uniform(0.1, 2);
+                numbers distance, dot;
+                for (index_t j = 0; j < 7; ++j) {
+                  double const qk = analysis::dot(q, keys[j]), kk = analysis::dot(keys[j], keys[j]),
+                               d = analysis::squared_distance(q, keys[j]);
+                  if (!close(qk, (analysis::dot(q, q) + kk - d) / 2)) return false;
+                  distance.push_back(-g * d);
+                  dot.push_back(2 * g * qk - g * kk);
+                }
+                return largest_difference(softmax(distance), softmax(dot)) < 1e-12;
+              });
   e.note("equal up to a row constant: the lse differs by g |q|^2");
 }
 
@@ -296,22 +300,27 @@ std::vector<claim> scalar_sort_claims() {
   using enum status;
   return {
       {"S01", "key ordering", "w is unimodal in k, maximal at k = q, with symmetric decay", holds, "", unimodal},
-      {"S02", "temperature", "tau to 0: hard nearest neighbour; tau to infinity: uniform", holds, "Ties share", temperatures},
-      {"S03", "binary search 2", "The mass outside radius r decays as erfc(r / sqrt(tau)), independently of n", conditional,
-       "For a uniform density of keys on the line; for any keys tail <= T / (Z_window + T)", tail, true},
+      {"S02", "temperature", "tau to 0: hard nearest neighbour; tau to infinity: uniform", holds, "Ties share",
+       temperatures},
+      {"S03", "binary search 2", "The mass outside radius r decays as erfc(r / sqrt(tau)), independently of n",
+       conditional, "For a uniform density of keys on the line; for any keys tail <= T / (Z_window + T)", tail, true},
       {"S04", "binary search", "k is a constant that need not grow with n", incorrect,
        "For keys of a fixed density it grows like 2 rho n sqrt(-tau log eps)", fixed_k},
-      {"S05", "overview 3, long context", "The distribution does not dilute as context grows; the effective width is O(1) in n",
-       incorrect, "The width in key space is; bounded scores make every weight of order 1 / n", dilution, true},
+      {"S05", "overview 3, long context",
+       "The distribution does not dilute as context grows; the effective width is O(1) in n", incorrect,
+       "The width in key space is; bounded scores make every weight of order 1 / n", dilution, true},
       {"S06", "binary search 2", "The k nearest keys are k / 2 on each side of the insertion point", incorrect,
        "Two pointers, by distance", half_window, true},
       {"S07", "bandwidth", "E[keys accessed] is about 2 sqrt(-tau log eps) rho(q)", conditional,
        "Where the density is constant over the window", accessed},
       {"S08", "bandwidth", "A key below the unnormalised threshold eps is negligible", incorrect, "", threshold},
-      {"S09", "hybrid overview", "The renormalised product of experts is the softmax of the summed score", holds, "", experts},
-      {"S10", "prior art 1", "q.k = -|q-k|^2 / 2 + |q|^2 / 2 + |k|^2 / 2, and scaled RBF is a dot product with a key penalty",
-       holds, "", identity},
-      {"S11", "term 1", "sum w (qs - ks)^2 = Var_w(ks) + (qs - E_w ks)^2", conditional, "For sum w = 1", decomposition, true},
+      {"S09", "hybrid overview", "The renormalised product of experts is the softmax of the summed score", holds, "",
+       experts},
+      {"S10", "prior art 1",
+       "q.k = -|q-k|^2 / 2 + |q|^2 / 2 + |k|^2 / 2, and scaled RBF is a dot product with a key penalty", holds, "",
+       identity},
+      {"S11", "term 1", "sum w (qs - ks)^2 = Var_w(ks) + (qs - E_w ks)^2", conditional, "For sum w = 1", decomposition,
+       true},
       {"S12", "term 2", "mean((sorted - linspace)^2) is the Wasserstein distance to uniform on [a, b]", incorrect,
        "To the n-point grid", spread, true},
       {"S13", "term 2", "It is strictly stronger than -Var(ks)", holds, "", stronger},

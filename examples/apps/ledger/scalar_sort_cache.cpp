@@ -32,7 +32,8 @@ void shared_store(evidence& e) {
   int descents = 0;
   for (std::size_t i = 1; i < 8; ++i)
     if (second[order[i]] < second[order[i - 1]]) ++descents;
-  e.refute(descents > 0, "eight random keys of head 2 in the order of head 1 descend ", descents, " times: no binary search");
+  e.refute(descents > 0, "eight random keys of head 2 in the order of head 1 descend ", descents,
+           " times: no binary search");
   e.on_random("a permutation per head over the shared values finds every key", [](rng& random) {
     numbers const keys = random.normals(8);
     std::vector<std::size_t> own(8);
@@ -69,12 +70,14 @@ void negligible(evidence& e) {
   e.confirm(m.printed == std::size_t(tokens) * std::size_t(scalar_cache(64, 4, 64)) * sizeof(float),
             "the formula, of a cache of ", tokens, " tokens: ", m.printed, " bytes");
   e.refute(m.permutations + m.sort_keys > m.values / 3, "that cache: ", m.values, " bytes of values, ", m.sort_keys,
-           " of scalar keys, ", m.permutations, " of permutations (S16), ", m.orders, " for the trees that keep the orders");
+           " of scalar keys, ", m.permutations, " of permutations (S16), ", m.orders,
+           " for the trees that keep the orders");
 }
 
 void compression(evidence& e) {
   numbers const k{0, 0.01, -0.01, 0.02, 2}, v{1, 1, 1, 1, -1}, few{0.005, 2}, values{1, -1};
-  double const exact = weighted_mean(scalar_weights(1, k, 1), v), printed = weighted_mean(scalar_weights(1, few, 1), values);
+  double const exact = weighted_mean(scalar_weights(1, k, 1), v),
+               printed = weighted_mean(scalar_weights(1, few, 1), values);
   e.refute(std::fabs(exact - printed) > 0.5, "four keys near 0 and one at 2, q = 1: exact ", exact,
            ", centroid and mean value ", printed);
   e.on_random("with + log m in the score the rest is of second order in the width of the cluster", [](rng& draw) {
@@ -138,14 +141,16 @@ void gaussian_rank(evidence& e) {
 }
 
 void arxiv_date(evidence& e) {
-  std::string const id = "2512.11411", months[] = {"January", "February", "March",     "April",   "May",      "June",
-                                                   "July",    "August",   "September", "October", "November", "December"};
+  std::string const id = "2512.11411",
+                    months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                "July",    "August",   "September", "October", "November", "December"};
   int const year = 2000 + std::stoi(id.substr(0, 2)),
             month = std::stoi(id.substr(2, 2));  // the scheme since April 2007: YYMM.number
   e.refute(year != 2024, "arXiv:", id, " is of ", months[month - 1], " ", year);
 }
 
-/// Weights of hybrid attention for one query at the sort key 0 and keys of these dot products and penalties (q - k)^2 / tau.
+/// Weights of hybrid attention for one query at the sort key 0 and keys of these dot products and penalties (q - k)^2 /
+/// tau.
 numbers hybrid_weights(numbers const& dots, numbers const& penalties) {
   using attune::tensor;
   index_t const keys = index_t(dots.size());
@@ -200,7 +205,8 @@ void insertion(evidence& e) {
     moved += double(sorted.end() - at) / n;
     sorted.insert(at, x);
   }
-  e.refute(moved > 500, "random inserts into a sorted array of up to ", n, " move ", moved, " entries on average, n / 4");
+  e.refute(moved > 500, "random inserts into a sorted array of up to ", n, " move ", moved,
+           " entries on average, n / 4");
   e.note("a balanced tree has O(log n), a packed-memory array O(log^2 n) amortised");
 }
 
@@ -291,8 +297,8 @@ void mean_loss(evidence& e) {
   });
   double masked = 0;
   for (int i = 0; i < 64; ++i) masked += 1.0 / (64 * 64);  // causal, uniform weights, cost 1: each row sums to 1
-  e.refute(close(masked, 1.0 / 64), "masked pairs count in the divisor: T = 64, a cost of 1 per query: the loss is ", masked,
-           ", so lambda_a must grow with T");
+  e.refute(close(masked, 1.0 / 64), "masked pairs count in the divisor: T = 64, a cost of 1 per query: the loss is ",
+           masked, ", so lambda_a must grow with T");
 }
 
 }  // namespace
@@ -303,28 +309,33 @@ std::vector<claim> scalar_sort_cache_claims() {
       {"S16", "grouped value", "One sorted store per group; every head searches it with its own query", incorrect,
        "One permutation per head", shared_store, true},
       {"S17", "grouped value", "Scalar keys are negligible: 64 patterns at the memory cost of 4 heads", incorrect,
-       "H numbers and H entries of permutations beside G d_v: less than four standard heads, for their vector keys are gone",
+       "H numbers and H entries of permutations beside G d_v: less than four standard heads, for their vector keys are "
+       "gone",
        negligible},
       {"S18", "eviction", "Replace k adjacent tokens by one of mean value at the centroid", incorrect,
        "With + log(multiplicity) in the score", compression, true},
-      {"S19", "sinks", "Binary search always includes the sink at no marginal cost", incorrect, "Append it", sink_entry},
+      {"S19", "sinks", "Binary search always includes the sink at no marginal cost", incorrect, "Append it",
+       sink_entry},
       {"S20", "prior art 6", "Sliced ReLU is exact by the finite support of the ReLU", incorrect,
        "Exact because each branch is a polynomial, separable in q and k", relu_sums, true},
       {"S21", "prior art 6", "The Gaussian kernel admits no finite prefix statistics", holds, "", gaussian_rank},
-      {"S22", "prior art 6", "Sliced ReLU Attention, arXiv:2512.11411, December 2024", incorrect, "December 2025", arxiv_date},
+      {"S22", "prior art 6", "Sliced ReLU Attention, arXiv:2512.11411, December 2024", incorrect, "December 2025",
+       arxiv_date},
       {"S23", "hybrid sinks", "A token is ignorable only when it fails both filters", incorrect,
        "Logits add: failing one is enough", both_filters, true},
-      {"S24", "token disposal", "Ignored tokens drift to peripheral regions", incorrect, "Not implied by the loss", disposal},
+      {"S24", "token disposal", "Ignored tokens drift to peripheral regions", incorrect, "Not implied by the loss",
+       disposal},
       {"S25", "binary search 4", "O(log n) insertion into a sorted array with a gap buffer", incorrect, "", insertion},
       {"S26", "hybrid inference", "The scalar window captures the combined mass if the metrics align", conditional,
        "Certified for |dot| <= B", aligned, true},
       {"S27", "long context", "Dot-product softmax suffers entropy collapse as n grows", holds,
        "It flattens, its entropy grows: entropy collapse usually means the opposite", collapse},
       {"S28", "bandwidth", "The radius is sqrt(-tau log eps)", holds, "", radius},
-      {"S29", "overview 2", "Memory access per step drops from O(n) to O(log n)", incorrect, "O(log n + keys in the window)",
-       memory_access},
+      {"S29", "overview 2", "Memory access per step drops from O(n) to O(log n)", incorrect,
+       "O(log n + keys in the window)", memory_access},
       {"S30", "prior art 1", "The implicit kernel of softmax attention", holds, "", implicit_kernel},
-      {"S31", "term 1, code", "L_align = (w * sq).mean()", conditional, "lambda_a has to scale with T", mean_loss, true},
+      {"S31", "term 1, code", "L_align = (w * sq).mean()", conditional, "lambda_a has to scale with T", mean_loss,
+       true},
   };
 }
 

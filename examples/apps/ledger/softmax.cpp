@@ -20,8 +20,8 @@ void rbf(evidence& e) {
     numbers const q = draw.normals(d, 3);
     double const sigma2 = analysis::rbf_bandwidth(draw.uniform(0.2, 2), d);
     points const keys(k, d);
-    return largest_difference(softmax(analysis::dot_scores(q, keys, sigma2)), softmax(analysis::rbf_scores(q, keys, sigma2))) <
-           1e-12;
+    return largest_difference(softmax(analysis::dot_scores(q, keys, sigma2)),
+                              softmax(analysis::rbf_scores(q, keys, sigma2))) < 1e-12;
   });
 }
 
@@ -103,8 +103,8 @@ void output_drift(evidence& e) {
       for (std::size_t j = 0; j < 4; ++j) difference += b[j] * shared[3 * j + c] - a[j] * own[3 * j + c];
       square += difference * difference;
     }
-    return at_most(std::sqrt(square), analysis::output_drift_bound(points(own, 3), points(shared, 3), analysis::distance(a, b),
-                                                                   analysis::norm(b)));
+    return at_most(std::sqrt(square), analysis::output_drift_bound(points(own, 3), points(shared, 3),
+                                                                   analysis::distance(a, b), analysis::norm(b)));
   });
 }
 
@@ -112,8 +112,10 @@ void cold(evidence& e) {
   numbers const q{1, 0.5}, k{1, 0, 0, 5};
   points const keys(k, 2);
   numbers const s = analysis::dot_scores(q, keys, 1.0);
-  e.refute(s[1] > s[0] && analysis::distance(q, keys[0]) < analysis::distance(q, keys[1]) && softmax(s, 0.01)[1] > 0.999,
-           "q = (1, 0.5), keys (1, 0) and (0, 5): the nearest is the first, T = 0.01 gives the second ", softmax(s, 0.01)[1]);
+  e.refute(
+      s[1] > s[0] && analysis::distance(q, keys[0]) < analysis::distance(q, keys[1]) && softmax(s, 0.01)[1] > 0.999,
+      "q = (1, 0.5), keys (1, 0) and (0, 5): the nearest is the first, T = 0.01 gives the second ",
+      softmax(s, 0.01)[1]);
   e.on_random("mass off the largest scores <= (L - m) / m e^(-gap / T); with equal key norms they are the nearest keys",
               [](rng& random) {
                 numbers const unit = random.sphere(6, 3), query = random.normals(3);
@@ -167,17 +169,18 @@ std::vector<claim> softmax_claims() {
       {"N01", "dot products", "For |q| = |k_j| softmax weights are RBF weights of bandwidth sigma^2 = T sqrt(d)", holds,
        "Equal key norms are enough", rbf, true},
       {"N02", "MaxEnt", "softmax(z / T) is the unique maximiser of <p, z> + T H(p)", holds, "", maximum_entropy},
-      {"N03", "MaxEnt", "The gradient of lse_lambda is softmax(lambda z), its Hessian lambda (diag p - p p^T)", holds, "",
-       lse_derivatives},
+      {"N03", "MaxEnt", "The gradient of lse_lambda is softmax(lambda z), its Hessian lambda (diag p - p p^T)", holds,
+       "", lse_derivatives},
       {"N04", "MaxEnt", "The Hessian's norm is at most lambda; softmax(lambda z) is lambda-Lipschitz", holds,
        "Sharp: lambda / 2", lipschitz, true},
-      {"N05", "grouping", "|p~ - p| <= |dz| / T <= |K_g - K_h| |q| / (T sqrt(d))", holds, "Half of it", weight_drift, true},
+      {"N05", "grouping", "|p~ - p| <= |dz| / T <= |K_g - K_h| |q| / (T sqrt(d))", holds, "Half of it", weight_drift,
+       true},
       {"N06", "grouping", "... and thus output drift is controlled by dictionary mismatch", incorrect,
        "|o~ - o| <= |V_h| |p~ - p| + |V_g - V_h| |p~|: values are shared too", output_drift, true},
       {"N07", "optimization", "T to 0 gives the hard nearest neighbour", conditional,
        "The largest score; the nearest key if key norms are equal", cold, true},
-      {"N08", "scale", "Var<q, k> = d, so 1 / sqrt(d) keeps logit variance O(1)", conditional, "For independent q and k",
-       dot_variance},
+      {"N08", "scale", "Var<q, k> = d, so 1 / sqrt(d) keeps logit variance O(1)", conditional,
+       "For independent q and k", dot_variance},
       {"N09", "optimization", "T to infinity gives uniform averaging", holds, "", hot},
   };
 }

@@ -31,7 +31,8 @@ place const places[] = {
     {"uniform centre", [](apps::rng& draw, index_t) { return draw.uniform(-3, 3); }, 0, 1.0 / 6},
     {"uniform end", [](apps::rng& draw, index_t) { return draw.uniform(-3, 3); }, 3, 1.0 / 6},
     {"normal centre", [](apps::rng& draw, index_t) { return 0.3 * draw.normal(); }, 0, normal_density(0)},
-    {"normal 3 deviations out", [](apps::rng& draw, index_t) { return 0.3 * draw.normal(); }, 0.9, normal_density(0.9)}};
+    {"normal 3 deviations out", [](apps::rng& draw, index_t) { return 0.3 * draw.normal(); }, 0.9,
+     normal_density(0.9)}};
 
 struct counts {
   double radius = 0, certified = 0, summed = 0;
@@ -42,7 +43,8 @@ counts count(window_study const& s, double eps) {
   auto const c = s.rows(cache::certified{eps});
   for (auto const& row : r) to.radius += double(row.scored) / double(r.size());
   for (auto const& row : c) {
-    if (1 - row.captured > eps * (1 + 1e-9) + 1e-12) throw std::runtime_error("a certified row misses more than its eps");
+    if (1 - row.captured > eps * (1 + 1e-9) + 1e-12)
+      throw std::runtime_error("a certified row misses more than its eps");
     to.certified += double(row.scored) / double(c.size());
     to.summed += double(row.summed) / double(c.size());
   }
@@ -53,7 +55,8 @@ std::string run(apps::context const& c, shared_fits& made) {
   auto const& all = made(c);
   c.bar->stage("keys accessed");
   apps::csv csv({"keys", "place", "tau", "eps", "predicted", "radius", "certified", "summed"});
-  std::vector<std::vector<std::string>> table{{"keys", "predicted", "in the radius", "ratio", "scored, certified", "ratio"}};
+  std::vector<std::vector<std::string>> table{
+      {"keys", "predicted", "in the radius", "ratio", "scored, certified", "ratio"}};
   index_t const largest = c.quick ? 1024 : 65536;
   for (place const& p : places)
     for (index_t n = 256; n <= largest; n *= 4) {
@@ -97,7 +100,8 @@ std::string run(apps::context const& c, shared_fits& made) {
       }
     }
     table.push_back({"real heads, " + f.with.name, text("%.0f", predicted / rows), text("%.0f", in_radius / rows),
-                     text("%.2f", in_radius / predicted), text("%.0f", certified / rows), text("%.2f", certified / predicted)});
+                     text("%.2f", in_radius / predicted), text("%.0f", certified / rows),
+                     text("%.2f", certified / predicted)});
     c.bar->add(1);
   }
   csv.save(c.output / "accessed.csv");
@@ -105,11 +109,14 @@ std::string run(apps::context const& c, shared_fits& made) {
   return text(
              "Drawn keys: τ = 0.05, ε = 1e-6, the largest n of the pictures. The formula is right where the density is "
              "constant over the window; "
-             "at the end of the keys half of the window is empty, and a radius that reaches beyond a peak of the density finds "
+             "at the end of the keys half of the window is empty, and a radius that reaches beyond a peak of the "
+             "density finds "
              "fewer keys than "
-             "the peak suggests, one beside a peak more. Hybrid rows of real heads at ε = %g over %td keys; a prediction above "
+             "the peak suggests, one beside a peak more. Hybrid rows of real heads at ε = %g over %td keys; a "
+             "prediction above "
              "the number of keys counts as that "
-             "number. The certified window needs more keys than the radius where the dot product may favour far keys: that is "
+             "number. The certified window needs more keys than the radius where the dot product may favour far keys: "
+             "that is "
              "what its "
              "certificate has to exclude.</p>",
              eps, c.layers.front().length / 2) +
@@ -123,17 +130,19 @@ apps::experiment accessed(fits f) {
           .title = "Keys accessed",
           .summary = "keys in the radius and keys read by the certified window against 2 sqrt(-tau log eps) rho",
           .paper =
-              "The expected number of keys inside the radius √(−τ log ε) is 2 √(−τ log ε) ρ(q), with ρ the local density of "
+              "The expected number of keys inside the radius √(−τ log ε) is 2 √(−τ log ε) ρ(q), with ρ the local "
+              "density of "
               "the keys. "
               "<cite>Bandwidth and window size.</cite>",
-          .pictures = {{"accessed",
-                        "Scalar heads over drawn keys, n = 256 to 65,536, ε = 1e-2 (small marks) and 1e-6 (large). Left: keys "
-                        "inside the radius. Right: keys whose "
-                        "score the certified window computed. The line is the prediction."},
-                       {"accessed_real",
-                        "Hybrid heads of the model, ε = 1e-3, a seventh of the held-out rows: keys inside the radius against "
-                        "the prediction from the local "
-                        "density (16 nearest keys). No row can have more than 256."}},
+          .pictures =
+              {{"accessed",
+                "Scalar heads over drawn keys, n = 256 to 65,536, ε = 1e-2 (small marks) and 1e-6 (large). Left: keys "
+                "inside the radius. Right: keys whose "
+                "score the certified window computed. The line is the prediction."},
+               {"accessed_real",
+                "Hybrid heads of the model, ε = 1e-3, a seventh of the held-out rows: keys inside the radius against "
+                "the prediction from the local "
+                "density (16 nearest keys). No row can have more than 256."}},
           .cost = 20,
           .run = [f](apps::context const& c) { return run(c, *f); },
           .preparation = shared_fits::cost};

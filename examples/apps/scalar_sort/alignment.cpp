@@ -29,7 +29,8 @@ struct profile {
   void add(std::span<float const> w, float q, std::span<float const> k, double unit) {
     std::vector<std::size_t> order(w.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return w[a] > w[b] || (w[a] == w[b] && a < b); });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return w[a] > w[b] || (w[a] == w[b] && a < b); });
     for (std::size_t r = 0, bin = 0; r < order.size(); ++r) {
       if (r + 1 > (std::size_t{1} << bin)) ++bin;
       if (bin >= count.size()) distance.resize(bin + 1), weight.resize(bin + 1), count.resize(bin + 1);
@@ -81,13 +82,17 @@ std::string run(apps::context const& c, shared_fits& made) {
     c.bar->add(1);
   };
   measure("random", [&](std::size_t l) -> projections const& { return all.front().layers[l].start; });
-  for (fitted const& f : all) measure(f.with.name, [&](std::size_t l) -> projections const& { return f.layers[l].learned; });
+  for (fitted const& f : all)
+    measure(f.with.name, [&](std::size_t l) -> projections const& { return f.layers[l].learned; });
   csv.save(c.output / "alignment.csv");
-  return "Distances in standard deviations of the head's sort keys, so that shrinking the whole line gains nothing. The table "
+  return "Distances in standard deviations of the head's sort keys, so that shrinking the whole line gains nothing. "
+         "The table "
          "has the two parts of "
-         "L_align per query, in variances of the keys: how far the attended keys spread about their mean, and how far that "
+         "L_align per query, in variances of the keys: how far the attended keys spread about their mean, and how far "
+         "that "
          "mean is from the query "
-         "(squared). By the hybrid's own weights near keys win partly because distance is part of the score; by the model's "
+         "(squared). By the hybrid's own weights near keys win partly because distance is part of the score; by the "
+         "model's "
          "weights the "
          "coordinate has to predict what the dot product wants.</p>" +
          apps::html_table(table) + "<p>";
@@ -96,22 +101,23 @@ std::string run(apps::context const& c, shared_fits& made) {
 }  // namespace
 
 apps::experiment alignment(fits f) {
-  return {
-      .name = "alignment",
-      .title = "Do keys with weight lie near?",
-      .summary = "scalar distance against attention weight, before and after fitting",
-      .paper =
-          "If the alignment regularizer works, pairs with a large weight have a small scalar distance. At convergence the "
-          "scalar "
-          "projections learn a 1-D metric approximating the dot-product attention structure. <cite>Proposed experiment 2; Term "
-          "1.</cite>",
-      .pictures =
-          {{"alignment",
-            "Mean distance of the key with the r-th largest weight: left by the hybrid's own weights, right by the model's. "
-            "Held-out rows of 256 keys; random: projections before the fit."}},
-      .cost = 6,
-      .run = [f](apps::context const& c) { return run(c, *f); },
-      .preparation = shared_fits::cost};
+  return {.name = "alignment",
+          .title = "Do keys with weight lie near?",
+          .summary = "scalar distance against attention weight, before and after fitting",
+          .paper =
+              "If the alignment regularizer works, pairs with a large weight have a small scalar distance. At "
+              "convergence the "
+              "scalar "
+              "projections learn a 1-D metric approximating the dot-product attention structure. <cite>Proposed "
+              "experiment 2; Term "
+              "1.</cite>",
+          .pictures = {{"alignment",
+                        "Mean distance of the key with the r-th largest weight: left by the hybrid's own weights, "
+                        "right by the model's. "
+                        "Held-out rows of 256 keys; random: projections before the fit."}},
+          .cost = 6,
+          .run = [f](apps::context const& c) { return run(c, *f); },
+          .preparation = shared_fits::cost};
 }
 
 }  // namespace scalar_sort

@@ -68,13 +68,14 @@ std::string run(apps::context const& c, shared_fits& made) {
   double const at_4096 = synthetic(c);
   c.bar->stage("context, real heads");
   apps::csv csv({"keys", "variant", "k", "captured", "error", "certified_keys"});
-  std::vector<std::vector<std::string>> table{
-      {"regularizers", "k = 64 of 128", "k = 64 of 256", "k = 64 of 512", "keys read for 1e-3: of 128", "of 256", "of 512"}};
+  std::vector<std::vector<std::string>> table{{"regularizers", "k = 64 of 128", "k = 64 of 256", "k = 64 of 512",
+                                               "keys read for 1e-3: of 128", "of 256", "of 512"}};
   for (fitted const& f : all) {
     std::vector<std::string> windows, certificates;
     for (index_t const n : {128, 192, 256, 384, 512}) {
       std::vector<window_study> studies;
-      for (fitted_layer const& l : f.layers) studies.emplace_back(in_context(l.learned, {l.of, l.of->length - n, n}, 64));
+      for (fitted_layer const& l : f.layers)
+        studies.emplace_back(in_context(l.learned, {l.of, l.of->length - n, n}, 64));
       double const read = summary(rows_of(studies, cache::certified{1e-3})).scored;
       for (index_t const k : window_sizes) {
         window_summary const s = summary(rows_of(studies, cache::nearest{k}));
@@ -93,16 +94,21 @@ std::string run(apps::context const& c, shared_fits& made) {
   csv.save(c.output / "context_real.csv");
   std::string const drawn_keys =
       at_4096 > 0
-          ? text("Drawn keys, scalar heads, fixed density and τ: the 64 nearest of 4,096 hold %.3f of the weight. ", at_4096)
+          ? text("Drawn keys, scalar heads, fixed density and τ: the 64 nearest of 4,096 hold %.3f of the weight. ",
+                 at_4096)
           : "";
   return drawn_keys +
-         "With a fixed density a window of k keys is a stretch of the line that shrinks like k/n, and what it holds with it: "
+         "With a fixed density a window of k keys is a stretch of the line that shrinks like k/n, and what it holds "
+         "with it: "
          "error grows with "
-         "the context until the window holds k/n of what it should. It stays constant where τ shrinks like 1/n², or where all "
+         "the context until the window holds k/n of what it should. It stays constant where τ shrinks like 1/n², or "
+         "where all "
          "new keys are far away: "
-         "that is what <em>the effective width is constant</em> is true of, the width on the line, not the number of keys in "
+         "that is what <em>the effective width is constant</em> is true of, the width on the line, not the number of "
+         "keys in "
          "it. For real heads "
-         "the window's share falls as the text grows from 128 to 512 tokens, with every regularizer; 64 queries, the same for "
+         "the window's share falls as the text grows from 128 to 512 tokens, with every regularizer; 64 queries, the "
+         "same for "
          "all lengths; "
          "contexts of more than 256 reach back into the half of the text that was fitted.</p>" +
          apps::html_table(table) + "<p>";
@@ -111,26 +117,29 @@ std::string run(apps::context const& c, shared_fits& made) {
 }  // namespace
 
 apps::experiment context_length(fits f) {
-  return {.name = "context",
-          .title = "Captured weight against the length of the context",
-          .summary = "captured weight of fixed windows: real heads at 128 to 512 tokens, drawn keys from 128 to 32768",
-          .paper =
-              "The window does not need to grow with n; the attention distribution does not dilute as context grows; the "
-              "effective context "
-              "width is O(1) in n. The key systems experiment: does error grow with context length, or does the regularizer "
-              "keep the window "
-              "effectively constant? <cite>Overview; Long context behavior; proposed experiment 4.</cite>",
-          .pictures = {{"context_synthetic",
-                        "Drawn keys, τ = 0.1 at n = 128. Left: share of the weight on the 64 nearest keys, scalar heads "
-                        "(filled) and hybrid heads "
-                        "(open). Right: the weight of the nearest key alone, the largest of a scalar head."},
-                       {"context_real",
-                        "Real heads: share of the combined weight on the 64 nearest keys as the context grows backwards from "
-                        "the last 64 tokens; "
-                        "dotted: 64 keys chosen at random."}},
-          .cost = 25,
-          .run = [f](apps::context const& c) { return run(c, *f); },
-          .preparation = shared_fits::cost};
+  return {
+      .name = "context",
+      .title = "Captured weight against the length of the context",
+      .summary = "captured weight of fixed windows: real heads at 128 to 512 tokens, drawn keys from 128 to 32768",
+      .paper =
+          "The window does not need to grow with n; the attention distribution does not dilute as context grows; the "
+          "effective context "
+          "width is O(1) in n. The key systems experiment: does error grow with context length, or does the "
+          "regularizer "
+          "keep the window "
+          "effectively constant? <cite>Overview; Long context behavior; proposed experiment 4.</cite>",
+      .pictures =
+          {{"context_synthetic",
+            "Drawn keys, τ = 0.1 at n = 128. Left: share of the weight on the 64 nearest keys, scalar heads "
+            "(filled) and hybrid heads "
+            "(open). Right: the weight of the nearest key alone, the largest of a scalar head."},
+           {"context_real",
+            "Real heads: share of the combined weight on the 64 nearest keys as the context grows backwards from "
+            "the last 64 tokens; "
+            "dotted: 64 keys chosen at random."}},
+      .cost = 25,
+      .run = [f](apps::context const& c) { return run(c, *f); },
+      .preparation = shared_fits::cost};
 }
 
 }  // namespace scalar_sort

@@ -22,7 +22,8 @@ namespace {
 using apps::text;
 namespace cache = attune::cache;
 
-/// S03: the weight beyond a radius is erfc(r / sqrt tau), for any keys? Returns the printed and the true share at r = 1.005.
+/// S03: the weight beyond a radius is erfc(r / sqrt tau), for any keys? Returns the printed and the true share at r =
+/// 1.005.
 std::pair<double, double> tail(apps::context const& c) {
   constexpr float tau = 0.25f;
   apps::csv csv({"keys", "radius", "outside", "bound", "printed"});
@@ -47,7 +48,8 @@ std::pair<double, double> tail(apps::context const& c) {
     for (double r = 0.3; r < 1.5; r += 0.015) {
       auto const row = study.rows(cache::radius{std::exp(-r * r / double(tau))}).front();
       double const outside = 1 - row.captured, printed = cache::uniform_tail(r, double(tau));
-      if (outside > row.bound + 1e-6) throw std::runtime_error("the bound on the weight outside a radius does not hold");
+      if (outside > row.bound + 1e-6)
+        throw std::runtime_error("the bound on the weight outside a radius does not hold");
       if (counterexample && std::fabs(r - 1.005) < 1e-9) at = {printed, outside};
       csv.row({counterexample ? "counterexample" : "even", r, outside, row.bound, printed});
     }
@@ -59,7 +61,8 @@ std::pair<double, double> tail(apps::context const& c) {
 /// S06: k / 2 keys on each side are the k nearest? Returns the missing weight at k = 64.
 std::pair<double, double> sides(apps::context const& c) {
   apps::csv csv({"k", "nearest", "half"});
-  // About 64 keys at each of 16 places: a query among the first of its cluster has most of its k / 2 lower keys in the cluster before.
+  // About 64 keys at each of 16 places: a query among the first of its cluster has most of its k / 2 lower keys in the
+  // cluster before.
   auto const clustered = [](apps::rng& draw, index_t) { return double(draw.between(0, 15)) + 0.05 * draw.normal(); };
   window_study const study(drawn({.keys = 1024,
                                   .queries = 256,
@@ -111,7 +114,8 @@ std::pair<double, double> compression(apps::context const& c) {
   return at;
 }
 
-/// The adaptive range of the spread loss has no rest: the deviation of the keys after 200 steps, with a fixed and with the adaptive range.
+/// The adaptive range of the spread loss has no rest: the deviation of the keys after 200 steps, with a fixed and with
+/// the adaptive range.
 std::pair<double, double> range(apps::context const& c) {
   apps::csv csv({"step", "fixed", "adaptive"});
   apps::rng draw(12);
@@ -145,14 +149,18 @@ std::string run(apps::context const& c) {
   c.bar->add(1);
   auto const [kept, grown] = range(c);
   return text(
-      "<b>S03</b>: keys 1 and 1.01 to 1.059, q = 0, τ = 0.25: beyond r = 1.005 the formula says %.4f, the truth is %.3f. "
+      "<b>S03</b>: keys 1 and 1.01 to 1.059, q = 0, τ = 0.25: beyond r = 1.005 the formula says %.4f, the truth is "
+      "%.3f. "
       "<b>S06</b>: keys in clusters of 64: 64 keys, half on each side, miss %.3f of the weight, the 64 nearest "
       "%.3f. "
-      "<b>S18</b>: keys compressed into bins of 0.1: error %.3f as printed, %.5f with the logarithm of the multiplicity in the "
+      "<b>S18</b>: keys compressed into bins of 0.1: error %.3f as printed, %.5f with the logarithm of the "
+      "multiplicity in the "
       "score. "
-      "<b>Not in the ledger</b>: evenly spaced targets over mean ± 3 deviations have a deviation √3 times that of the keys, so "
+      "<b>Not in the ledger</b>: evenly spaced targets over mean ± 3 deviations have a deviation √3 times that of the "
+      "keys, so "
       "that with "
-      "the adaptive range the spread loss pushes keys apart for ever: after 200 steps of descent on it alone their deviation "
+      "the adaptive range the spread loss pushes keys apart for ever: after 200 steps of descent on it alone their "
+      "deviation "
       "is %.2f with the range "
       "[−3, 3] and %.1e with the adaptive one. The fits on this page use the fixed range for that reason. The other "
       "counterexamples "
@@ -168,9 +176,11 @@ apps::experiment counterexamples() {
       .title = "Counterexamples",
       .summary = "what is false as printed: the erfc tail, k / 2 on each side, compression, the adaptive range",
       .paper =
-          "The mass outside a radius decays as erfc(r/√τ), independently of n. The k nearest keys are k/2 on each side. "
+          "The mass outside a radius decays as erfc(r/√τ), independently of n. The k nearest keys are k/2 on each "
+          "side. "
           "Adjacent tokens can "
-          "be replaced by one of their mean value at their centroid. The target range of the spread term can be adaptive, mean "
+          "be replaced by one of their mean value at their centroid. The target range of the spread term can be "
+          "adaptive, mean "
           "± 3 "
           "deviations. <cite>Binary search at inference; Explicit eviction policies; Term 2.</cite>",
       .pictures =
@@ -179,7 +189,8 @@ apps::experiment counterexamples() {
             "and the counterexample with the bound that holds "
             "(counts and nearest distances)."},
            {"half",
-            "Share of the weight that a window of k keys misses, keys and queries in 16 clusters, τ = 0.05, n = 1,024."},
+            "Share of the weight that a window of k keys misses, keys and queries in 16 clusters, τ = 0.05, n = "
+            "1,024."},
            {"compression",
             "Error of the output after compressing 2,048 normal keys into bins (τ = 0.1, values smooth in the key), "
             "with and without the "

@@ -29,7 +29,8 @@ std::string run(apps::context const& c, shared_fits& made) {
     table.push_back({f.with.name});
     std::string half_at_64;
     std::vector<window_study> studies;
-    for (fitted_layer const& l : f.layers) studies.emplace_back(in_context(l.learned, l.held_out(), l.held_out().count));
+    for (fitted_layer const& l : f.layers)
+      studies.emplace_back(in_context(l.learned, l.held_out(), l.held_out().count));
     for (index_t const k : {4, 8, 16, 32, 64, 128}) {
       std::vector<window_row> near, half;
       for (window_study const& s : studies) {
@@ -56,9 +57,11 @@ std::string run(apps::context const& c, shared_fits& made) {
   if (worst > 1) throw std::runtime_error(text("a window's error is %g times what its report promises", worst));
   error.save(c.output / "error.csv");
   return text(
-             "The error of the output, |out − exact| over |exact| (root mean square over held-out rows). On every row it was "
+             "The error of the output, |out − exact| over |exact| (root mean square over held-out rows). On every row "
+             "it was "
              "at most what "
-             "the row's report promises; the largest share of the promise that was used up is %.2f. The promise is a bound for "
+             "the row's report promises; the largest share of the promise that was used up is %.2f. The promise is a "
+             "bound for "
              "any values: it knows "
              "how much weight may be missing, not what it would have bought.</p>",
              worst) +
@@ -72,14 +75,17 @@ apps::experiment error_of_windows(fits f) {
           .title = "Error of a window of k keys",
           .summary = "relative error of the output for k = 4 ... 128 nearest keys, and what reports promise",
           .paper =
-              "The probability mass outside the window is negligible for k of tens to low hundreds, whatever the length; the "
+              "The probability mass outside the window is negligible for k of tens to low hundreds, whatever the "
+              "length; the "
               "approximation "
-              "error at k = 8, 16, 32, 64 is the metric to watch. The window is k/2 keys on each side of the insertion point. "
+              "error at k = 8, 16, 32, 64 is the metric to watch. The window is k/2 keys on each side of the insertion "
+              "point. "
               "<cite>Binary search at inference; proposed experiment 3.</cite>",
-          .pictures = {{"error_by_k",
-                        "Left: relative error of the output against the number of nearest keys read, held-out rows of 256 "
-                        "keys. Right: the share of "
-                        "weight that is missing (lines) and the bound that counts and nearest distances alone give (dashed)."}},
+          .pictures =
+              {{"error_by_k",
+                "Left: relative error of the output against the number of nearest keys read, held-out rows of 256 "
+                "keys. Right: the share of "
+                "weight that is missing (lines) and the bound that counts and nearest distances alone give (dashed)."}},
           .cost = 8,
           .run = [f](apps::context const& c) { return run(c, *f); },
           .preparation = shared_fits::cost};

@@ -63,12 +63,13 @@ fitted_layer fit(apps::layer const& l, variant const& with, int count, apps::pro
     numbers const tau = f.learned.tau(), missed = unexplained(s, at, tau, target, by);
     if (step % 5 == 0 || step == count) f.history.push_back({step, missed, tau, deviation(at.k, heads, n)});
     if (step == count) break;
-    if (regularized) {  // the alignment of a quarter of the queries, another one in each step: weights are what costs most
+    if (regularized) {  // of a quarter of the queries, another one in each step: weights cost most
       every const queries{4, step % 4};
       attune::shape const rows{1, heads, n / queries.step, n};
       numbers const w = with.alignment > 0 ? hybrid_weights(s, at, tau, queries) : numbers(std::size_t(rows.size()));
-      regularizer::combined(terms, attune::tensor<float const>(w.data(), rows), as_tensor(at.q.data(), heads, n, queries),
-                            as_tensor(at.k.data(), heads, n), std::span<float const>(tau),
+      regularizer::combined(terms, attune::tensor<float const>(w.data(), rows),
+                            as_tensor(at.q.data(), heads, n, queries), as_tensor(at.k.data(), heads, n),
+                            std::span<float const>(tau),
                             {as_tensor(by.q.data(), heads, n, queries), as_tensor(by.k.data(), heads, n), by.tau});
     }
     descent.step(f.learned.values, chain(f.learned, s, by));

@@ -14,7 +14,8 @@
 
 namespace scalar_sort {
 
-/// Which regularizers a fit has. Lk: the loss counts all pairs in its divisor, so that a coefficient per query has to grow with the length.
+/// Which regularizers a fit has. Lk: the loss counts all pairs in its divisor, so that a coefficient per query has to
+/// grow with the length.
 struct variant {
   std::string name;
   float alignment, spread, temperature;  ///< the lambdas

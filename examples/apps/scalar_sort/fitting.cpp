@@ -29,7 +29,7 @@ double mean(numbers const& x) {
 }
 
 /// One array of all layers at a step of the history.
-numbers over_layers(fitted const& f, std::size_t step, numbers fit_step::*of) {
+numbers over_layers(fitted const& f, std::size_t step, numbers fit_step::* of) {
   numbers all;
   for (fitted_layer const& l : f.layers) {
     numbers const& x = l.history[step].*of;
@@ -44,8 +44,8 @@ std::string run(apps::context const& c, shared_fits& made) {
   apps::csv history({"variant", "step", "unexplained", "tau_10", "tau_50", "tau_90", "key_deviation"});
   apps::csv captured({"variant", "k", "captured", "error"});
   apps::csv summaries({"variant", "unexplained_trained", "unexplained_held_out", "tau", "certified_keys"});
-  std::vector<std::vector<std::string>> table{{"regularizers", "missed, trained", "missed, held out", "median τ", "k = 8",
-                                               "k = 16", "k = 32", "k = 64", "keys read"}};
+  std::vector<std::vector<std::string>> table{{"regularizers", "missed, trained", "missed, held out", "median τ",
+                                               "k = 8", "k = 16", "k = 32", "k = 64", "keys read"}};
   index_t context = 0;
   for (fitted const& f : all) {
     std::size_t const steps = f.layers.front().history.size();
@@ -86,15 +86,18 @@ std::string run(apps::context const& c, shared_fits& made) {
   captured.save(c.output / "fit_captured.csv");
   summaries.save(c.output / "fit.csv");
   return text(
-             "%td heads, contexts of %td tokens. <em>Missed</em>: the share of the variance of the model's outputs that the "
+             "%td heads, contexts of %td tokens. <em>Missed</em>: the share of the variance of the model's outputs "
+             "that the "
              "hybrid head "
-             "does not reproduce. k: the share of a row's combined weight on the k nearest keys of %td, mean over held-out "
+             "does not reproduce. k: the share of a row's combined weight on the k nearest keys of %td, mean over "
+             "held-out "
              "rows; a "
-             "window of k keys chosen at random would have %.2f, %.2f, %.2f, %.2f. <em>Keys read</em>: what the certified "
+             "window of k keys chosen at random would have %.2f, %.2f, %.2f, %.2f. <em>Keys read</em>: what the "
+             "certified "
              "window needs for a "
              "thousandth of the weight.</p>",
-             c.layers.front().heads * index_t(c.layers.size()), context, context, 8.0 / double(context), 16.0 / double(context),
-             32.0 / double(context), 64.0 / double(context)) +
+             c.layers.front().heads * index_t(c.layers.size()), context, context, 8.0 / double(context),
+             16.0 / double(context), 32.0 / double(context), 64.0 / double(context)) +
          apps::html_table(table) + "<p>";
 }
 
@@ -105,17 +108,20 @@ apps::experiment fitting(fits f) {
           .title = "Regularizers: where τ goes, what a window captures",
           .summary = "scalar projections fitted with none, a, a+tau, a+s, all regularizers: tau, captured weight",
           .paper =
-              "Without intervention τ rises in training, from 0.03–0.1 to 0.35–0.42, and with it the window. L_align (a) pulls "
+              "Without intervention τ rises in training, from 0.03–0.1 to 0.35–0.42, and with it the window. L_align "
+              "(a) pulls "
               "keys with "
-              "weight towards the query, L_spread (s) keeps keys from collapsing to one place, L_tau (τ) keeps the bandwidth "
+              "weight towards the query, L_spread (s) keeps keys from collapsing to one place, L_tau (τ) keeps the "
+              "bandwidth "
               "narrow; "
               "together they let a few nearest keys hold the weight. <cite>Proposed experiments 1 and 3.</cite>",
-          .pictures = {{"fit_tau",
-                        "Temperature τ during the fit: median over heads. All start at 0.1; the paper reports 0.35–0.42 at the "
-                        "end of its training."},
-                       {"fit_captured",
-                        "Share of the combined weight on the k nearest keys in sort order, held-out rows of 256 keys; dotted: "
-                        "k keys chosen at random."}},
+          .pictures =
+              {{"fit_tau",
+                "Temperature τ during the fit: median over heads. All start at 0.1; the paper reports 0.35–0.42 at the "
+                "end of its training."},
+               {"fit_captured",
+                "Share of the combined weight on the k nearest keys in sort order, held-out rows of 256 keys; dotted: "
+                "k keys chosen at random."}},
           .cost = 10,
           .run = [f](apps::context const& c) { return run(c, *f); },
           .preparation = shared_fits::cost};

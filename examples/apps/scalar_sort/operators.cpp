@@ -25,8 +25,8 @@ struct unit_values {
 auto hybrid(numbers const& tau) { return attune::hybrid_attention(attune::per_head(tau)); }
 using hybrid_operator = decltype(hybrid(numbers{}));
 
-attune::inputs<hybrid_operator, tensor<float const>> hybrid_inputs(stretch const& s, scalars const& at, tensor<float const> v,
-                                                                   every queries = {}) {
+attune::inputs<hybrid_operator, tensor<float const>> hybrid_inputs(stretch const& s, scalars const& at,
+                                                                   tensor<float const> v, every queries = {}) {
   return {.q = s(s.of->q, queries),
           .k = s(s.of->k),
           .v = v,
@@ -52,7 +52,8 @@ numbers hybrid_weights(stretch const& s, scalars const& at, numbers const& tau, 
   unit_values const unit(s.count);
   attune::shape const rows{1, s.heads(), s.count / queries.step, s.count};
   numbers out(std::size_t(rows.size()));
-  forward(one_thread, hybrid(tau), hybrid_inputs(s, at, unit.view(), queries), {.out = tensor<float>(out.data(), rows)});
+  forward(one_thread, hybrid(tau), hybrid_inputs(s, at, unit.view(), queries),
+          {.out = tensor<float>(out.data(), rows)});
   return out;
 }
 
@@ -73,7 +74,8 @@ numbers unexplained(stretch const& s, scalars const& at, numbers const& tau, num
       missed += e * e;
       all += away * away;
     }
-    for (std::size_t n = h * head; n < (h + 1) * head; ++n) by_out[n] = float(2 * (double(out[n]) - double(target[n])) / all);
+    for (std::size_t n = h * head; n < (h + 1) * head; ++n)
+      by_out[n] = float(2 * (double(out[n]) - double(target[n])) / all);
     loss.push_back(float(missed / all));
   }
   auto const g = vjp(one_thread, op, in, saved, {.out = tensor<float const>(by_out.data(), rows)});

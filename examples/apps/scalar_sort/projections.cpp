@@ -57,7 +57,8 @@ projections random_projections(stretch const& s, float tau, std::uint64_t seed) 
     double sum = 0, square = 0;
     for (index_t i = 0; i < s.count; ++i) sum += double(y[i]), square += double(y[i]) * double(y[i]);
     double const mean = sum / double(s.count), unit = std::sqrt(square / double(s.count) - mean * mean);
-    for (index_t d = 0; d < p.width; ++d) p.values[at + std::size_t(d)] = float(double(p.values[at + std::size_t(d)]) / unit);
+    for (index_t d = 0; d < p.width; ++d)
+      p.values[at + std::size_t(d)] = float(double(p.values[at + std::size_t(d)]) / unit);
     p.values[at + std::size_t(p.width)] = float(-mean / unit);
   });
   return p;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sort_q_i = <q_i, u> + a,   sort_k_j = <k_j, w> + b,   tau = softplus(x)        u, w, a, b, x per head: what is learned
+//   sort_q_i = <q_i, u> + a,   sort_k_j = <k_j, w> + b,   tau = softplus(x)     u, w, a, b, x per head: what is learned
 //
-// Scalar coordinates of real heads. The paper projects a token's hidden state; here that is not at hand, only what the head made of it.
+// Scalar coordinates of real heads. The paper projects a token's hidden state; here that is not at hand, only what the
+// head made of it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct projections {
   numbers tau() const;
 };
 
-/// Random directions, the scalars of either side of mean 0 and variance 1 on this stretch. The same for the same seed, on every machine.
+/// Random directions, the scalars of either side of mean 0 and variance 1 on this stretch. The same for the same seed,
+/// on every machine.
 projections random_projections(stretch const& s, float tau, std::uint64_t seed);
 
 struct slopes;

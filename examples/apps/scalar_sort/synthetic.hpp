@@ -11,8 +11,8 @@
 
 namespace scalar_sort {
 
-/// One head. Scalars by `query` and `key` (the j-th key of n); vectors of `width` standard normal numbers, so that the dot products
-/// over sqrt(width) have variance 1; standard normal values of width 8.
+/// One head. Scalars by `query` and `key` (the j-th key of n); vectors of `width` standard normal numbers, so that the
+/// dot products over sqrt(width) have variance 1; standard normal values of width 8.
 struct law {
   index_t keys, queries, width;
   float tau;

@@ -70,7 +70,8 @@ window_study::decoded_rows window_study::run(any_window const& w) const {
   decoded_rows to;
   to.out.resize(std::size_t(p.heads * p.queries * p.value_width));
   to.reports.resize(std::size_t(p.heads * p.queries));
-  attune::cache::queries<float> in{.sort_q = as_tensor(p.sort_q.data(), p.heads, p.queries), .tau = attune::per_head(p.tau)};
+  attune::cache::queries<float> in{.sort_q = as_tensor(p.sort_q.data(), p.heads, p.queries),
+                                   .tau = attune::per_head(p.tau)};
   if (p.width > 0) in.q = tensor<float const>(p.q.data(), {1, p.heads, p.queries, p.width});
   std::visit(
       [&](auto const& window) {
@@ -94,8 +95,8 @@ std::vector<window_row> window_study::rows(any_window const& w) const {
       error += e * e;
       exact += double(all_->out[d]) * double(all_->out[d]);
     }
-    to.push_back({std::min(1.0, std::exp(r.lse - all_->reports[n].lse)), std::sqrt(error), std::sqrt(exact), r.output_error,
-                  r.discarded_by_ends, r.scored, r.summed, double(what_.sort_q[n])});
+    to.push_back({std::min(1.0, std::exp(r.lse - all_->reports[n].lse)), std::sqrt(error), std::sqrt(exact),
+                  r.output_error, r.discarded_by_ends, r.scored, r.summed, double(what_.sort_q[n])});
   }
   return to;
 }

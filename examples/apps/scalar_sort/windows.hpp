@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What a window of a sorted cache captures of scalar and hybrid heads, against all keys. The cache's templates are compiled once, in
-// windows.cpp.
+// What a window of a sorted cache captures of scalar and hybrid heads, against all keys. The cache's templates are
+// compiled once, in windows.cpp.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@
 
 namespace scalar_sort {
 
-/// Heads over one context, as numbers: scalars (head, position), vectors (head, position, feature). width = 0: scalar heads.
+/// Heads over one context, as numbers: scalars (head, position), vectors (head, position, feature). width = 0: scalar
+/// heads.
 struct heads_in_context {
   index_t heads = 1, queries = 0, keys = 0, width = 0, value_width = 1;
   numbers sort_q, sort_k, q, k, v;
@@ -37,7 +38,8 @@ struct window_row {
   double sort_q;
 };
 
-using any_window = std::variant<attune::cache::nearest, attune::cache::half, attune::cache::radius, attune::cache::certified>;
+using any_window =
+    std::variant<attune::cache::nearest, attune::cache::half, attune::cache::radius, attune::cache::certified>;
 
 /// A sorted cache of these keys, and every query's row over all of them.
 class window_study {

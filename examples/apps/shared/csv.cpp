@@ -13,7 +13,8 @@ std::string csv::cell::number(double x) { return std::isnan(x) ? "" : apps::text
 
 std::string csv::cell::checked(std::string const& word) {
   if (word.find_first_of(",\"\r\n") != std::string::npos)
-    throw std::invalid_argument("csv: a cell is \"" + word + "\"; expected a word without commas, quotes and line ends");
+    throw std::invalid_argument("csv: a cell is \"" + word +
+                                "\"; expected a word without commas, quotes and line ends");
   return word;
 }
 

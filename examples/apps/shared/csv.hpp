@@ -13,7 +13,8 @@ namespace apps {
 
 class csv {
  public:
-  /// A number (nine digits; NaN is an empty cell, which gnuplot leaves out) or a word without commas, quotes and line ends.
+  /// A number (nine digits; NaN is an empty cell, which gnuplot leaves out) or a word without commas, quotes and line
+  /// ends.
   class cell {
    public:
     cell(std::floating_point auto x) : text_(number(double(x))) {}

@@ -25,7 +25,9 @@ int run_program(program const& what, int argc, char** argv) try {
   CLI::App app(what.about, what.name);
   app.add_option("--output", c.output, "folder for the pictures and the page")->type_name("DIR")->capture_default_str();
   app.add_option("--data", data, "folder of the activations")->type_name("DIR")->capture_default_str();
-  app.add_option("--threads", c.threads, "threads; 0: one per processor")->check(CLI::Range(0, 1024))->capture_default_str();
+  app.add_option("--threads", c.threads, "threads; 0: one per processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   app.add_option("--gnuplot", drawn_by, "the program that draws")->type_name("PROGRAM")->capture_default_str();
   app.add_flag("--quick", c.quick, "few heads, few points: to see that all of it works");
   app.add_flag("--quiet", quiet, "no progress on stderr");
@@ -53,7 +55,9 @@ int run_program(program const& what, int argc, char** argv) try {
     found.push_back({e, e.run(c)});
     for (picture const& p : e.pictures)
       gnuplot(what.plots / (p.name + ".gnuplot"),
-              {{"data", c.output.string()}, {"scripts", what.plots.string()}, {"out", (c.output / (p.name + ".svg")).string()}},
+              {{"data", c.output.string()},
+               {"scripts", what.plots.string()},
+               {"out", (c.output / (p.name + ".svg")).string()}},
               drawn_by);
   }
   bar.end();

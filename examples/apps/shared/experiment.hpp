@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Programs of experiments: each experiment is a subcommand that writes CSV files and pictures; all of them together make a page.
+// Programs of experiments: each experiment is a subcommand that writes CSV files and pictures; all of them together
+// make a page.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +38,8 @@ struct experiment {
   std::string paper;    ///< HTML: what the paper says
   std::vector<picture> pictures;
   double cost;  ///< rough seconds, for the progress bar
-  /// Computes, writes CSV files, and says what is to be seen, in HTML with the numbers found. Throws std::runtime_error where what is
-  /// proved does not hold: then the library is wrong.
+  /// Computes, writes CSV files, and says what is to be seen, in HTML with the numbers found. Throws std::runtime_error
+  /// where what is proved does not hold: then the library is wrong.
   std::function<std::string(context const&)> run;
   double preparation = 0;  ///< rough seconds of what the first experiment of a run computes for the others too
 };
@@ -54,7 +55,8 @@ struct program {
   std::vector<experiment> experiments;
 };
 
-/// The main of such a program: a subcommand per experiment, `page` (or nothing) for all of them and the page. Returns the exit
+/// The main of such a program: a subcommand per experiment, `page` (or nothing) for all of them and the page. Returns
+/// the exit
 /// status: 2 if an experiment throws, or if something else prevents the run.
 int run_program(program const& what, int argc, char** argv);
 

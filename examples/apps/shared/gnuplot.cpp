@@ -50,7 +50,8 @@ void gnuplot(std::filesystem::path const& script, std::map<std::string, std::str
   char buffer[512];
   for (ssize_t n; (n = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, std::size_t(n));
   close(pipe_ends[0]);
-  if (problem != 0) fail(script, program + " cannot be run (" + std::strerror(problem) + "); Debian, Ubuntu: gnuplot-nox");
+  if (problem != 0)
+    fail(script, program + " cannot be run (" + std::strerror(problem) + "); Debian, Ubuntu: gnuplot-nox");
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !said.empty()) fail(script, said.empty() ? "failed" : said);

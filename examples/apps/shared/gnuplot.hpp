@@ -13,7 +13,8 @@
 namespace apps {
 
 /// Runs a script with these string variables set, and `common`, the path of common.gnuplot, which a script loads first.
-/// `program`: which gnuplot, a path or a name to look up in PATH. Throws std::runtime_error if it is not there, fails, or says
+/// `program`: which gnuplot, a path or a name to look up in PATH. Throws std::runtime_error if it is not there, fails,
+/// or says
 /// anything: it warns where a picture lacks its data.
 void gnuplot(std::filesystem::path const& script, std::map<std::string, std::string> variables,
              std::string program = "gnuplot");

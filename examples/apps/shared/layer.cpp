@@ -97,7 +97,8 @@ std::vector<double> cosines(layer const& l, index_t period) {
   return all;
 }
 
-/// The four granularities of one parameter: `per_head` itself, its median, and per_head + cosine, read from the direction of q_i.
+/// The four granularities of one parameter: `per_head` itself, its median, and per_head + cosine, read from the
+/// direction of q_i.
 void derive(setting (&to)[4], layer const& l, std::vector<double> const& per_head, index_t period) {
   to[int(granularity::off)] = {};
   to[int(granularity::constant)] = {{median(per_head)}, 1, 1};
@@ -140,7 +141,9 @@ std::vector<double> layer::scores(index_t h, index_t i, index_t keys) const {
 layer load_layer(std::filesystem::path const& folder, int number, index_t heads) {
   layer l;
   l.number = number;
-  auto const file = [&](char const* what) { return folder / ("alice_layer" + std::to_string(number) + "_" + what + ".npy"); };
+  auto const file = [&](char const* what) {
+    return folder / ("alice_layer" + std::to_string(number) + "_" + what + ".npy");
+  };
   l.q = load(file("q"), l, heads);
   l.k = load(file("k"), l, heads);
   l.v = load(file("v"), l, heads);
@@ -159,7 +162,8 @@ layer load_layer(std::filesystem::path const& folder, int number, index_t heads)
 
   score_facts const f = facts(l);
   std::vector<double> alpha, beta;
-  for (index_t h = 0; h < l.heads; ++h) {  // a ramp over the heads, around softplus(-3.5) = 0.03 and softplus(-1) = 0.31
+  for (index_t h = 0; h < l.heads;
+       ++h) {  // a ramp over the heads, around softplus(-3.5) = 0.03 and softplus(-1) = 0.31
     double const ramp = l.heads > 1 ? double(h) / double(l.heads - 1) - 0.5 : 0;
     alpha.push_back(-3.5 + ramp);
     beta.push_back(-1 - ramp);

@@ -34,7 +34,9 @@ struct setting {
   std::vector<double> values{-std::numeric_limits<double>::infinity()};
   index_t heads = 1, queries = 1;  ///< extents of `values`
 
-  double at(index_t h, index_t i) const { return values[std::size_t((heads == 1 ? 0 : h) * queries + (queries == 1 ? 0 : i))]; }
+  double at(index_t h, index_t i) const {
+    return values[std::size_t((heads == 1 ? 0 : h) * queries + (queries == 1 ? 0 : i))];
+  }
   /// The parameter of a call that sees the first `count` heads. This and the next point into `values`.
   attune::parameter first(index_t count) const {
     return attune::tensor<double const>(values.data(), {1, heads == 1 ? 1 : count, queries, 1});
@@ -42,7 +44,8 @@ struct setting {
   /// The parameter of a call that sees these rows of one head.
   attune::parameter of(row_range const& r) const {
     index_t const row = (heads == 1 ? 0 : r.head) * queries + (queries == 1 ? 0 : r.first);
-    return {attune::tensor<double const>(values.data() + row, {1, 1, queries == 1 ? 1 : r.count, 1}, {0, 0, r.step, 1})};
+    return {
+        attune::tensor<double const>(values.data() + row, {1, 1, queries == 1 ? 1 : r.count, 1}, {0, 0, r.step, 1})};
   }
 };
 
@@ -60,8 +63,9 @@ struct layer {
   std::vector<float> gate_q, gate_k;    ///< q and k rotated by +-45 degrees in the planes (d, d + D/2), norm sqrt(8)
   std::vector<float> mean_value, zero;  ///< ground values per head: the mean of the head's values; zero
   setting alpha[4], beta[4], gamma[4];  ///< by granularity
-  setting sink;            ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
-  setting affine_alpha;    ///< per query: linear_clipping of 10 times the cosine of q_i with a vector of signs: around 1/2
+  setting sink;  ///< per head: a third of the mass that the keys have in the head's median row, so w0 = 1/4 there
+  setting
+      affine_alpha;  ///< per query: linear_clipping of 10 times the cosine of q_i with a vector of signs: around 1/2
   setting affine_average;  ///< its mean over the layer: what a moving average of it comes to
 
   attune::tensor<float const> first(std::vector<float> const& x, index_t count) const {

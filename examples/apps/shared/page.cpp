@@ -25,7 +25,8 @@ std::string inlined(std::filesystem::path const& file, std::string const& name) 
   if (!in || begin == std::string::npos) throw std::runtime_error(file.string() + ": no SVG");
   std::string const own =
       std::regex_replace(svg.substr(begin), std::regex("(id=['\"]|href=['\"]#|url\\(#)"), "$1" + name + "-");
-  // Gnuplot's titles, which a browser would show as a tip, and its names of plots, which it gives twice and never refers to.
+  // Gnuplot's titles, which a browser would show as a tip, and its names of plots, which it gives twice and never
+  // refers to.
   return std::regex_replace(own, std::regex("<title>[^<]*</title>\\s*| id=\"[^\"]*gnuplot_plot_[^\"]*\""), "");
 }
 
@@ -63,7 +64,8 @@ std::string plain(std::string const& html) {
   return to;
 }
 
-void write_page(std::filesystem::path const& file, program const& p, context const& c, std::vector<finding> const& findings) {
+void write_page(std::filesystem::path const& file, program const& p, context const& c,
+                std::vector<finding> const& findings) {
   write_file(file, [&](std::ostream& to) {
     to << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
           "content=\"width=device-width, "
@@ -77,13 +79,13 @@ void write_page(std::filesystem::path const& file, program const& p, context con
       to << "<h2 id=\"" << f.what.name << "\">" << f.what.title << "</h2>\n<p class=\"says\"><b>The paper says.</b> "
          << f.what.paper << "</p>\n<div class=\"sees\"><p><b>What we see.</b> " << f.seen << "</p></div>\n";
       for (picture const& each : f.what.pictures)
-        to << "<figure class=\"plot\">" << inlined(c.output / (each.name + ".svg"), each.name) << "<figcaption>" << each.caption
-           << "</figcaption></figure>\n";
+        to << "<figure class=\"plot\">" << inlined(c.output / (each.name + ".svg"), each.name) << "<figcaption>"
+           << each.caption << "</figcaption></figure>\n";
     }
     to << "<h2>How it is made</h2>\n"
        << p.method(c)
-       << text("<p class=\"soft\">attune %d.%d.%d; %d threads; %.0f s.</p>\n</main></body></html>\n", ATTUNE_VERSION_MAJOR,
-               ATTUNE_VERSION_MINOR, ATTUNE_VERSION_PATCH, c.threads, c.bar->seconds());
+       << text("<p class=\"soft\">attune %d.%d.%d; %d threads; %.0f s.</p>\n</main></body></html>\n",
+               ATTUNE_VERSION_MAJOR, ATTUNE_VERSION_MINOR, ATTUNE_VERSION_PATCH, c.threads, c.bar->seconds());
   });
 }
 

@@ -18,7 +18,8 @@ struct finding {
 };
 
 /// The pictures are taken from the output folder.
-void write_page(std::filesystem::path const& file, program const& p, context const& c, std::vector<finding> const& findings);
+void write_page(std::filesystem::path const& file, program const& p, context const& c,
+                std::vector<finding> const& findings);
 
 /// A <table>: the first row is its head. Cells are HTML.
 std::string html_table(std::vector<std::vector<std::string>> const& rows);

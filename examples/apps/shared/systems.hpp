@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The attention systems that are compared, each from its preset in a line, with the layer's parameters; and their inputs.
+// The attention systems that are compared, each from its preset in a line, with the layer's parameters; and their
+// inputs.
 #pragma once
 
 #include <cmath>
@@ -41,7 +42,9 @@ struct sink_system {
   auto op(layer const& l, Select const& select, Mask m) const {
     return attune::sink_attention(select(l.sink), m);
   }
-  magnification magnify(layer const& l, index_t h, index_t i, double) const { return {.level = std::fabs(l.sink.at(h, i))}; }
+  magnification magnify(layer const& l, index_t h, index_t i, double) const {
+    return {.level = std::fabs(l.sink.at(h, i))};
+  }
 };
 
 struct ssmax_system {
@@ -50,7 +53,9 @@ struct ssmax_system {
   auto op(layer const&, Select const&, Mask m) const {
     return attune::ssmax_attention({.scale = scale, .bias = 0}, m);
   }
-  magnification magnify(layer const&, index_t, index_t, double log_count) const { return {.factor = scale * log_count}; }
+  magnification magnify(layer const&, index_t, index_t, double log_count) const {
+    return {.factor = scale * log_count};
+  }
 };
 
 struct principled_system {
@@ -97,8 +102,8 @@ struct entmax15_system {
 
 /// Ground values (1, heads, 1, width) of a system, or nothing.
 template <class Op, class System>
-auto ground_values([[maybe_unused]] System const& system, [[maybe_unused]] layer const& l, [[maybe_unused]] index_t first,
-                   [[maybe_unused]] index_t heads) {
+auto ground_values([[maybe_unused]] System const& system, [[maybe_unused]] layer const& l,
+                   [[maybe_unused]] index_t first, [[maybe_unused]] index_t heads) {
   if constexpr (Op::uses(attune::field::v0))
     return attune::tensor<float const>(system.ground_values(l).data() + first * l.width, {1, heads, 1, l.width});
   else
@@ -110,7 +115,12 @@ template <class View, class Op, class Queries, class Keys, class V0>
 attune::inputs<Op, View> inputs_of(Op const&, layer const& l, Queries const& queries, Keys const& keys,
                                    [[maybe_unused]] V0 const& v0) {
   if constexpr (Op::uses(attune::field::v0))
-    return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v), .gate_q = queries(l.gate_q), .gate_k = keys(l.gate_k), .v0 = v0};
+    return {.q = queries(l.q),
+            .k = keys(l.k),
+            .v = keys(l.v),
+            .gate_q = queries(l.gate_q),
+            .gate_k = keys(l.gate_k),
+            .v0 = v0};
   else
     return {.q = queries(l.q), .k = keys(l.k), .v = keys(l.v)};
 }

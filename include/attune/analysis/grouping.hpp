@@ -44,7 +44,8 @@ grouping_drift<T> drift_of_grouping(Q const& q, points<T> const& own, points<T> 
 /// `drift` = |p~ - p|, `norm` = |p~|. Source: our own; the paper's bound leaves the values out.
 template <class T>
 T output_drift_bound(points<T> const& own_values, points<T> const& shared_values, T const& drift, T const& norm) {
-  return spectral_norm(matrix_of(own_values)) * drift + spectral_norm(matrix_difference(shared_values, own_values)) * norm;
+  return spectral_norm(matrix_of(own_values)) * drift +
+         spectral_norm(matrix_difference(shared_values, own_values)) * norm;
 }
 
 }  // namespace attune::analysis

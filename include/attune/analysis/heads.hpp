@@ -10,8 +10,8 @@
 
 namespace attune::analysis {
 
-/// 1 - (1 - p)^H: the share of the selected keys that H independent heads keep apart, if each keeps p. Heads that agree cover p.
-/// Throws attune::error unless 0 <= p <= 1 and H >= 0. Source: Limits of Normalization, section 4.
+/// 1 - (1 - p)^H: the share of the selected keys that H independent heads keep apart, if each keeps p. Heads that agree
+/// cover p. Throws attune::error unless 0 <= p <= 1 and H >= 0. Source: Limits of Normalization, section 4.
 template <class T>
 T head_coverage(T const& p, index_t heads) {
   if (!(p >= T(0)) || !(p <= T(1)))
@@ -27,7 +27,8 @@ template <class T>
 index_t heads_needed(T const& p, T const& target) {
   detail::require_positive("analysis::heads_needed", "p", p);
   if (!(target >= T(0)) || (!(target < T(1)) && p < T(1)))
-    throw error("analysis::heads_needed", "target", attune::detail::text("the value ", double(target)), "a share in [0, 1)");
+    throw error("analysis::heads_needed", "target", attune::detail::text("the value ", double(target)),
+                "a share in [0, 1)");
   if (head_coverage(p, 1) >= target) return target > T(0) ? 1 : 0;
   auto heads = index_t(double(T(math::log1p(T(-target)) / math::log1p(T(-p)))));  // then exactly, by what coverage says
   while (heads > 1 && head_coverage(p, heads - 1) >= target) --heads;
@@ -35,8 +36,9 @@ index_t heads_needed(T const& p, T const& target) {
   return heads;
 }
 
-/// (rows, keys) of weights to [0, 1], the least weight of the map to 0 and the largest to 1; all 0 where they are equal.
-/// With `sink_shares` (one per row, S) each row is divided by 1 - S first: the map of what keys share among each other; a row that is all sink is 0.
+/// (rows, keys) of weights to [0, 1], the least weight of the map to 0 and the largest to 1; all 0 where they are
+/// equal. With `sink_shares` (one per row, S) each row is divided by 1 - S first: the map of what keys share among each
+/// other; a row that is all sink is 0.
 /// Source: Affine-Scaled Attention, appendix A.2.
 template <numbers R, class T = number_of<R>>
 std::vector<T> head_map(points<T> const& weights, R const& sink_shares) {
@@ -75,8 +77,8 @@ T jensen_shannon(P const& p, Q const& q) {
   return math::larger(T(s / T(2)), T(0));
 }
 
-/// 1 for equal heads, 0 for heads whose rows share no key. Rows are made to sum to 1 first; a row without mass in either head
-/// is left out. 1 if no row is left. Weights >= 0.
+/// 1 for equal heads, 0 for heads whose rows share no key. Rows are made to sum to 1 first; a row without mass in
+/// either head is left out. 1 if no row is left. Weights >= 0.
 template <class T>
 T head_similarity(points<T> const& a, points<T> const& b) {
   detail::require_length("analysis::head_similarity", "b", b.count(), a.count());

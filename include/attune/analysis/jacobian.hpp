@@ -3,8 +3,8 @@
 //
 //   J_ij = dw_i / dl_j   of any normalizer
 //
-// By running the policy's own source on dual numbers: exact, in any scalar, for users' policies as for ours. And the bounds for
-// weights F(l) / sum F(l).
+// By running the policy's own source on dual numbers: exact, in any scalar, for users' policies as for ours. And the
+// bounds for weights F(l) / sum F(l).
 #pragma once
 
 #include <attune/analysis/matrix.hpp>
@@ -12,8 +12,8 @@
 
 namespace attune::analysis {
 
-/// (L, L): row i holds the derivatives of weight i. L rows of dual numbers: O(L) times the normalizer's own cost. At a kink the
-/// derivative is the one that gradients take (docs/contracts.md).
+/// (L, L): row i holds the derivatives of weight i. L rows of dual numbers: O(L) times the normalizer's own cost. At a
+/// kink the derivative is the one that gradients take (docs/contracts.md).
 template <class Normalizer, numbers R, class T = number_of<R>>
 matrix<T> jacobian(Normalizer const& normalizer, R const& logits) {
   using D = dual<T, 1>;
@@ -49,8 +49,8 @@ struct general_row {
   T printed() const { return math::smaller(entry_bound(), math::sqrt(T(2))); }
 };
 
-/// F as normalizer::generic takes it: template <class T> static T map(T const&), positive on these logits; F' by dual numbers.
-/// Throws attune::error where F is not positive. Source: Limits of Normalization, (3) and Lemma 2.
+/// F as normalizer::generic takes it: template <class T> static T map(T const&), positive on these logits; F' by dual
+/// numbers. Throws attune::error where F is not positive. Source: Limits of Normalization, (3) and Lemma 2.
 template <class F, numbers R, class T = number_of<R>>
 general_row<T> general(R const& logits) {
   general_row<T> g{{}, T(0), T(0), T(0), T(0)};
@@ -68,10 +68,12 @@ general_row<T> general(R const& logits) {
   return g;
 }
 
-/// g(T, eps) = |w((l + eps u) / T) - w(l / T)| / eps with u = direction / |direction|. For softmax at most finite_difference_bound.
-/// Throws attune::error unless T, eps > 0 and the direction is not 0. Source: Limits of Normalization, section 3.3.
+/// g(T, eps) = |w((l + eps u) / T) - w(l / T)| / eps with u = direction / |direction|. For softmax at most
+/// finite_difference_bound. Throws attune::error unless T, eps > 0 and the direction is not 0. Source: Limits of
+/// Normalization, section 3.3.
 template <class Normalizer, numbers R, numbers U, class T = number_of<R>>
-T finite_difference(Normalizer const& normalizer, R const& logits, U const& direction, T const& temperature, T const& eps) {
+T finite_difference(Normalizer const& normalizer, R const& logits, U const& direction, T const& temperature,
+                    T const& eps) {
   detail::require_length("analysis::finite_difference", "direction", count_of(direction), count_of(logits));
   detail::require_positive("analysis::finite_difference", "eps", eps);
   T const length = norm(direction);
@@ -79,7 +81,9 @@ T finite_difference(Normalizer const& normalizer, R const& logits, U const& dire
   std::vector<T> moved;
   auto u = std::ranges::begin(direction);
   for (T const& l : logits) moved.push_back(l + eps * (*u++ / length));
-  return distance(weights(normalizer, tempered(moved, temperature)), weights(normalizer, tempered(logits, temperature))) / eps;
+  return distance(weights(normalizer, tempered(moved, temperature)),
+                  weights(normalizer, tempered(logits, temperature))) /
+         eps;
 }
 
 }  // namespace attune::analysis

@@ -19,8 +19,10 @@ namespace attune::analysis {
 /// Throws attune::error for an empty sample.
 template <numbers A, numbers B, class T = number_of<A>>
 T kolmogorov_smirnov(A const& a, B const& b) {
-  detail::require_count("analysis::kolmogorov_smirnov", "the size of a", count_of(a), 1, (std::numeric_limits<index_t>::max)());
-  detail::require_count("analysis::kolmogorov_smirnov", "the size of b", count_of(b), 1, (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::kolmogorov_smirnov", "the size of a", count_of(a), 1,
+                        (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::kolmogorov_smirnov", "the size of b", count_of(b), 1,
+                        (std::numeric_limits<index_t>::max)());
   std::vector<T> x(std::ranges::begin(a), std::ranges::end(a)), y(std::ranges::begin(b), std::ranges::end(b));
   std::sort(x.begin(), x.end());
   std::sort(y.begin(), y.end());
@@ -34,7 +36,8 @@ T kolmogorov_smirnov(A const& a, B const& b) {
   return T(double(largest)) / (T(double(n)) * T(double(m)));
 }
 
-/// The asymptotic p-value of D between samples of n and m numbers (Kolmogorov's distribution, Boost.Math); conservative for small
+/// The asymptotic p-value of D between samples of n and m numbers (Kolmogorov's distribution, Boost.Math); conservative
+/// for small
 /// ones: the exact distribution is discrete. T: a scalar of Boost.Math.
 /// Throws attune::error unless n, m >= 1.
 template <class T>
@@ -46,8 +49,8 @@ T kolmogorov_smirnov_p(T const& d, index_t n, index_t m) {
   return boost::math::cdf(boost::math::complement(boost::math::kolmogorov_smirnov_distribution<T>(effective), d));
 }
 
-/// D above which two samples differ at a level: sqrt(-log(level / 2) / 2) sqrt((n + m) / (n m)) (Dvoretzky, Kiefer, Wolfowitz).
-/// Throws attune::error unless 0 < level < 2 and n, m >= 1.
+/// D above which two samples differ at a level: sqrt(-log(level / 2) / 2) sqrt((n + m) / (n m)) (Dvoretzky, Kiefer,
+/// Wolfowitz). Throws attune::error unless 0 < level < 2 and n, m >= 1.
 template <class T>
 T kolmogorov_smirnov_critical(T const& level, index_t n, index_t m) {
   detail::require_positive("analysis::kolmogorov_smirnov_critical", "level", level);
@@ -58,11 +61,12 @@ T kolmogorov_smirnov_critical(T const& level, index_t n, index_t m) {
          math::sqrt(T((T(double(n)) + T(double(m))) / (T(double(n)) * T(double(m)))));
 }
 
-/// The critical N: the first of `sizes` at which samples(N) -> std::pair of arrays (over heads: the distance, and what Theorem 1
-/// expects of it) cannot be told apart, p >= level. Nothing if they differ at every size.
+/// The critical N: the first of `sizes` at which samples(N) -> std::pair of arrays (over heads: the distance, and what
+/// Theorem 1 expects of it) cannot be told apart, p >= level. Nothing if they differ at every size.
 /// Source: Limits of Normalization, section 3.1 (level 0.01, 144 heads).
 template <class Samples, class T = double>
-std::optional<index_t> critical_count(std::vector<index_t> const& sizes, Samples const& samples, T const& level = T(0.01)) {
+std::optional<index_t> critical_count(std::vector<index_t> const& sizes, Samples const& samples,
+                                      T const& level = T(0.01)) {
   for (index_t const n : sizes) {
     auto const [a, b] = samples(n);
     if (kolmogorov_smirnov_p(T(kolmogorov_smirnov(a, b)), count_of(a), count_of(b)) >= level) return n;

@@ -12,8 +12,8 @@
 namespace attune::analysis {
 
 /// Of any LengthScalePolicy, bound to a row of K keys; parameters are read at (0, 0, 0).
-/// f = c log K has a threshold: the weight goes to 1, stays, or goes to 0 as c gap is above, at or below 1.
-/// Throws attune::error unless K >= 1. Source: our own, for Principled Attention 3.2.3 and Limits of Normalization, section 4.
+/// f = c log K has a threshold: the weight goes to 1, stays, or goes to 0 as c gap is above, at or below 1. Throws
+/// attune::error unless K >= 1. Source: our own, for Principled Attention 3.2.3 and Limits of Normalization, section 4.
 template <class LengthScale, class T>
 T leading_weight(LengthScale const& length_scale, index_t keys, T const& gap) {
   detail::require_count("analysis::leading_weight", "keys", keys, 1, (std::numeric_limits<index_t>::max)());

@@ -39,8 +39,8 @@ T potential(Z const& z, T const& temperature) {
   return temperature * log_sum_exp(tempered(z, temperature));
 }
 
-/// (diag p - p p^T) / T, p = softmax(z / T): positive semidefinite, of norm at most 1 / (2 T), half of the printed 1 / T.
-/// softmax(z / T) is 1 / (2 T)-Lipschitz.
+/// (diag p - p p^T) / T, p = softmax(z / T): positive semidefinite, of norm at most 1 / (2 T), half of the printed 1 /
+/// T. softmax(z / T) is 1 / (2 T)-Lipschitz.
 template <numbers Z, class T = number_of<Z>>
 matrix<T> potential_hessian(Z const& z, T const& temperature) {
   matrix<T> h = jacobian(normalizer::softmax{}, tempered(z, temperature));
@@ -53,7 +53,7 @@ matrix<T> potential_hessian(Z const& z, T const& temperature) {
 template <class T>
 struct temperature_limits {
   std::vector<T>
-      cold;          ///< shared equally by the largest logits: the best score, not the nearest key (that needs equal key norms)
+      cold;  ///< shared equally by the largest logits: the best score, not the nearest key (that needs equal key norms)
   index_t ties = 0;  ///< how many these are
   index_t keys = 0;
   T gap = T(0);    ///< from the largest logits to the next; +inf where there is none
@@ -71,7 +71,8 @@ struct temperature_limits {
 /// Throws attune::error for no logits. Source: Why Softmax, "Attention as an optimization"; the rates are our own.
 template <numbers Z, class T = number_of<Z>>
 temperature_limits<T> limits_of(Z const& z) {
-  detail::require_count("analysis::limits_of", "the number of logits", count_of(z), 1, (std::numeric_limits<index_t>::max)());
+  detail::require_count("analysis::limits_of", "the number of logits", count_of(z), 1,
+                        (std::numeric_limits<index_t>::max)());
   temperature_limits<T> l;
   l.keys = count_of(z);
   T high = *std::ranges::begin(z), low = high;

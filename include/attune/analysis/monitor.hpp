@@ -3,8 +3,9 @@
 //
 //   monitor m(heads);   m.step(readings);   for (warning const& w : m.warnings()) ...
 //
-// The guidelines of "Limitations of Normalization" while a model runs: feed it a reading per head and step, it says what is wrong
-// now and what has been getting worse. Readings come from raw queries, keys and values (observe.hpp) or an operator's statistics.
+// The guidelines of "Limitations of Normalization" while a model runs: feed it a reading per head and step, it says
+// what is wrong now and what has been getting worse. Readings come from raw queries, keys and values (observe.hpp) or
+// an operator's statistics.
 #pragma once
 
 #include <cmath>
@@ -59,7 +60,8 @@ struct warning {
   bool trend = false;   ///< it has moved away from its average by more than `change`
 };
 
-/// A reading from the statistics of an operator: means over the rows of one head. K: visible keys per row (of the longest).
+/// A reading from the statistics of an operator: means over the rows of one head. K: visible keys per row (of the
+/// longest).
 template <class T>
 head_reading reading_of(head_statistics<T> const& s, double keys) {
   head_reading r;

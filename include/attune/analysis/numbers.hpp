@@ -43,7 +43,9 @@ class points {
 
   index_t count() const { return index_t(values_.size()) / width_; }
   index_t width() const { return width_; }
-  std::span<T const> operator[](index_t i) const { return values_.subspan(std::size_t(i * width_), std::size_t(width_)); }
+  std::span<T const> operator[](index_t i) const {
+    return values_.subspan(std::size_t(i * width_), std::size_t(width_));
+  }
 
  private:
   std::span<T const> values_;
@@ -91,7 +93,8 @@ namespace detail {
 
 inline void require_length(char const* function, char const* argument, index_t found, index_t expected) {
   if (found != expected)
-    throw error(function, argument, attune::detail::text("the length ", found), attune::detail::text("length ", expected));
+    throw error(function, argument, attune::detail::text("the length ", found),
+                attune::detail::text("length ", expected));
 }
 template <class T>
 void require_positive(char const* function, char const* argument, T const& x) {

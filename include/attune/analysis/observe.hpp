@@ -3,7 +3,8 @@
 //
 //   watch.step(observe(softmax_attention(mask::causal{}), {.q = Q, .k = K, .v = V}));
 //
-// Readings for a monitor from the queries, keys and values of a step, of any operator: rows are weighed by the reference executor.
+// Readings for a monitor from the queries, keys and values of a step, of any operator: rows are weighed by the
+// reference executor.
 #pragma once
 
 #include <algorithm>
@@ -60,10 +61,11 @@ inline index_t observed_row(index_t n, index_t count, index_t queries) { return 
 /// Readings of every head, means over batches and observed rows; what a row does not have is left out of its mean:
 ///   entropy      of w / sum w over log K, K the keys that the row sees; not where a weight is negative, nor for K = 1
 ///   separable    N_s / N with the head's values (as they are, before a value gate) for x; not for K <= N
-///   temperature  1 / sigma, sigma the standard deviation of the row's logits: logits of deviation 1 at that T are this row's
+///   temperature  1 / sigma, sigma the standard deviation of the row's logits: logits of deviation 1 at that T are this
+///                row's
 ///   sink_share   the ground weight, or the weight of key 0 if its mean is larger
-/// Shapes:      q (B, H, Lq, D), k (B, Hk, Lk, D), v (B, Hv, Lk, Dv). A step of training has Lq = Lk; one of decoding Lq = 1 and all
-///              keys so far. H has to be that of the monitor.
+/// Shapes:      q (B, H, Lq, D), k (B, Hk, Lk, D), v (B, Hv, Lk, Dv). A step of training has Lq = Lk; one of decoding
+///              Lq = 1 and all keys so far. H has to be that of the monitor.
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  O(B H rows Lk (D + Dv)) operations of T, memory O(Lk (D + Dv)).
 template <class T, class Op>
@@ -71,7 +73,8 @@ std::vector<head_reading> observe(reference<T> exec, Op const& op, inputs<Op, an
                                   observation const& what = {}) {
   detail::require_count("analysis::observe", "rows", what.rows, 0, (std::numeric_limits<index_t>::max)());
   detail::require_count("analysis::observe", "selected", what.selected, 1, (std::numeric_limits<index_t>::max)());
-  problem_shape const p = attune::detail::checked_problem("analysis::observe", op, in, attune::detail::output_shape(in));
+  problem_shape const p =
+      attune::detail::checked_problem("analysis::observe", op, in, attune::detail::output_shape(in));
   index_t const rows = what.rows == 0 ? p.queries : (std::min)(what.rows, p.queries);
   std::vector<head_reading> readings;
   for (index_t h = 0; h < p.heads; ++h) {
@@ -94,7 +97,8 @@ std::vector<head_reading> observe(reference<T> exec, Op const& op, inputs<Op, an
         first.add(row.visible(0, 0) ? double(row.weights(0, 0)) : 0.0);
         ground.add(row.ground_weight.size() > 0 ? double(row.ground_weight(0)) : 0.0);
       }
-    readings.push_back({entropy.value(), separable.value(), 1 / sigma.value(), std::fmax(ground.value(), first.value())});
+    readings.push_back(
+        {entropy.value(), separable.value(), 1 / sigma.value(), std::fmax(ground.value(), first.value())});
   }
   return readings;
 }

@@ -20,8 +20,9 @@ struct random_set_bounds {
 };
 
 /// Theorem 1, second part. 1 <= N < L, L >= 2. O(L d).
-/// Given that key i is not drawn, s has mean rho (ybar - y_i) and variance V_i (finite population: S_i^2 is the sample variance of
-/// the other L - 1, divisor L - 2), so that Jensen gives m, and E|Y| <= sqrt(|EY|^2 + V) <= |EY| + V / (2 |EY|) the rest.
+/// Given that key i is not drawn, s has mean rho (ybar - y_i) and variance V_i (finite population: S_i^2 is the sample
+/// variance of the other L - 1, divisor L - 2), so that Jensen gives m, and E|Y| <= sqrt(|EY|^2 + V) <= |EY| + V / (2
+/// |EY|) the rest.
 /// Source: Limits of Normalization, Theorem 1 (2); the main term corrected, the upper bound our own.
 template <numbers R, class T = number_of<R>>
 random_set_bounds<T> bound_random_set(R const& alpha, points<T> const& x, index_t n) {

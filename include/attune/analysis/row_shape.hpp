@@ -3,7 +3,8 @@
 //
 //   mass = sum w,   H = -sum w log w,   H of w / mass,   max w,   w_0
 //
-// The shape of one row of weights at hand. statistics() (exec/statistics.hpp) finds the same for whole operators as keys stream by.
+// The shape of one row of weights at hand. statistics() (exec/statistics.hpp) finds the same for whole operators as
+// keys stream by.
 #pragma once
 
 #include <attune/analysis/numbers.hpp>
@@ -16,7 +17,9 @@ struct row_shape {
   T entropy;             ///< nats, 0 log 0 = 0, of the weights as they are; NaN if any is negative
   T normalized_entropy;  ///< of w / mass: H / mass + log mass; 0 in a row without mass
   T effective_keys;      ///< e to that; 0 in a row without mass
-  T sink_share;  ///< what no key has: 1 - mass, where weights and sink sum to 1; the statistics' ground_weight has it without cancellation
+  /// What no key has: 1 - mass, where weights and sink sum to 1. The ground_weight of the statistics has it without
+  /// cancellation.
+  T sink_share;
 };
 
 /// -sum w log w

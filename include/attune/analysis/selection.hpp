@@ -3,7 +3,8 @@
 //
 //   I = the N largest weights,   s = sum_{i in I} alpha_i x_i,   d~ = sum_{i not in I} |alpha_i x_i - s|
 //
-// How far the keys that a row does not select stay from what it selects: the distance, and the bound of Theorem 1 for a fixed set.
+// How far the keys that a row does not select stay from what it selects: the distance, and the bound of Theorem 1 for a
+// fixed set.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +82,8 @@ struct fixed_set_bound {
   T bound;              ///< with the mass of the rest in its place: for any weights >= 0; the same where they sum to 1
 };
 
-/// d~ of the N largest weights and its bound  rest d1 + longest (mass (L - N) - rest).  Needs alpha >= 0; 1 <= N < L. O(N L d).
+/// d~ of the N largest weights and its bound  rest d1 + longest (mass (L - N) - rest).
+///     Needs alpha >= 0; 1 <= N < L. O(N L d).
 /// False for a set that is not the largest weights: it needs mass >= alpha_i outside.
 /// Source: Limits of Normalization, Theorem 1 (1); the form for other sums is our own (alpha_i x_i - s =
 /// alpha_i (x_i - xbar) - (mass - alpha_i) xbar, xbar the weighted mean of the set).

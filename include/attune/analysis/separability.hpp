@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   N_s = #{i in I : |alpha_i x_i - s| <= r},   1 - sum xi_i / (r N)  <=  E[N_s] / N  <=  mean exp(-((mu_i - r)_+)^2 / (2 M^2 A_i))
+//   N_s = #{i in I : |alpha_i x_i - s| <= r},  1 - sum xi_i / (r N)  <=  E[N_s] / N  <=
+//       mean exp(-((mu_i - r)_+)^2 / (2 M^2 A_i))
 //
 // How many of the selected keys stay within a ball around what the row selects, and Theorem 2.
 #pragma once
@@ -13,7 +14,8 @@ namespace attune::analysis {
 /// Whether a key on the sphere of radius r counts.
 enum class ball { closed, open };
 
-/// The smallest distance of a key that was not selected: the largest open ball without one. +inf where all are selected.
+/// The smallest distance of a key that was not selected: the largest open ball without one. +inf where all are
+/// selected.
 template <class T>
 T separation_radius(selection<T> const& s) {
   T r = math::infinity<T>();
@@ -55,7 +57,8 @@ struct separability_bounds {
 };
 
 /// Theorem 2 for the weights of the selected keys (in any order), and r > 0. O(N^2).
-/// xi_i^2 = M^2 A_i + (M^2 - delta^2 / 2) (S_i^2 - A_i), sums over the other selected keys (ordered pairs): S = sum alpha, A = sum alpha^2.
+/// xi_i^2 = M^2 A_i + (M^2 - delta^2 / 2) (S_i^2 - A_i), sums over the other selected keys (ordered pairs): S = sum
+/// alpha, A = sum alpha^2.
 /// Upper: X_i = |sum_{j != i} alpha_j x_j| changes by at most 2 M alpha_j with x_j (McDiarmid, lower tail), and
 /// E X >= (E X^2)^(3/2) / (E X^4)^(1/2) = M sqrt(A) / sqrt(1 + 2 B / (d A^2)) =: mu with B = A^2 - sum alpha^4.
 /// Throws attune::error unless r > 0. Needs alpha >= 0.

@@ -3,8 +3,8 @@
 //
 //   |diag(p) - p p^T| / T = lambda / T,   lambda the largest root of  sum p_i^2 / (p_i - lambda) = 1
 //
-// Norms of the Jacobian of softmax from the weights alone: no matrix, no eigenvalue solver, full relative accuracy for rows close
-// to one-hot.
+// Norms of the Jacobian of softmax from the weights alone: no matrix, no eigenvalue solver, full relative accuracy for
+// rows close to one-hot.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,8 @@ struct softmax_sensitivity {
 };
 
 /// p = softmax(l / T). Throws attune::error unless T > 0. O(L) per bit of the result.
-/// Source: Limits of Normalization, Corollary 3; why 1 / (2 T): |J u| = Var_p(u) / T <= (max u - min u)^2 / (4 T) for unit u.
+/// Source: Limits of Normalization, Corollary 3; why 1 / (2 T): |J u| = Var_p(u) / T <= (max u - min u)^2 / (4 T) for
+///         unit u.
 template <numbers R, class T = number_of<R>>
 softmax_sensitivity<T> sensitivity_of_softmax(R const& p, T const& temperature) {
   detail::require_positive("analysis::sensitivity_of_softmax", "temperature", temperature);
@@ -91,8 +92,9 @@ softmax_sensitivity<T> sensitivity_of_softmax(R const& p, T const& temperature) 
           math::smaller(T(T(1) / (four * temperature)), math::sqrt(two))};
 }
 
-/// |p' - p| / |l' - l| of softmax(l / T) is at most this, |l' - l| >= eps: 1 / (2 T), and sqrt 2 / eps as no two weights are further apart.
-/// Throws attune::error unless T, eps > 0. Source: our own, for Figure 4 of Limits of Normalization.
+/// |p' - p| / |l' - l| of softmax(l / T) is at most this, |l' - l| >= eps: 1 / (2 T), and sqrt 2 / eps as no two
+/// weights are further apart. Throws attune::error unless T, eps > 0. Source: our own, for Figure 4 of Limits of
+/// Normalization.
 template <class T>
 T finite_difference_bound(T const& temperature, T const& eps) {
   detail::require_positive("analysis::finite_difference_bound", "temperature", temperature);

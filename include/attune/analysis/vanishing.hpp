@@ -10,16 +10,18 @@
 
 namespace attune::analysis {
 
-/// No weight of a row lies outside [lower, upper]; the sharp pair is attained, by one key at one end of F and all others at the other.
+/// No weight of a row lies outside [lower, upper]; the sharp pair is attained, by one key at one end of F and all
+/// others at the other.
 template <class T>
 struct weight_range {
   T lower, upper;              ///< as printed: C1 / L, C2 / L
   T sharp_lower, sharp_upper;  ///< a / (a + (L - 1) A), A / (A + (L - 1) a)
 };
 
-/// Lemma 1 for alpha = F(l) / sum F(l), F within [least, greatest] on the logits in question. Shapes: scalars, L >= 1 keys.
-/// Not for normalizers of another form: sparsemax of (2, 0, ..., 0) is 1 for every L.
-/// Throws attune::error unless 0 < least <= greatest. Source: Limits of Normalization, Lemma 1; the sharp pair is our own.
+/// Lemma 1 for alpha = F(l) / sum F(l), F within [least, greatest] on the logits in question. Shapes: scalars, L >= 1
+/// keys. Not for normalizers of another form: sparsemax of (2, 0, ..., 0) is 1 for every L.
+/// Throws attune::error unless 0 < least <= greatest. Source: Limits of Normalization, Lemma 1; the sharp pair is our
+/// own.
 template <class T>
 weight_range<T> vanishing_weights(T const& least, T const& greatest, index_t keys) {
   detail::require_positive("analysis::vanishing_weights", "least", least);
@@ -45,7 +47,8 @@ template <class T>
 weight_range<T> vanishing_softmax(T const& delta, T const& temperature, index_t keys) {
   detail::require_positive("analysis::vanishing_softmax", "temperature", temperature);
   if (!(delta >= T(0)))
-    throw error("analysis::vanishing_softmax", "delta", attune::detail::text("the value ", double(delta)), "a number >= 0");
+    throw error("analysis::vanishing_softmax", "delta", attune::detail::text("the value ", double(delta)),
+                "a number >= 0");
   detail::require_count("analysis::vanishing_softmax", "keys", keys, 1, (std::numeric_limits<index_t>::max)());
   T const n = T(double(keys)), others = T(double(keys - 1)), spread = T(2) * delta / temperature;
   T const low = math::exp(T(-spread)), high = math::exp(spread);

@@ -3,8 +3,8 @@
 //
 //   w = weights(normalizer::sparsemax{}, logits),   p = softmax(logits, T)
 //
-// One row of logits through a normalizer policy, every key visible: where the analysis gets its weights from. The policies'
-// own source, in any scalar, dual numbers included.
+// One row of logits through a normalizer policy, every key visible: where the analysis gets its weights from. The
+// policies' own source, in any scalar, dual numbers included.
 #pragma once
 
 #include <utility>

@@ -3,7 +3,8 @@
 //
 //   wishes_of(length_scale::ssmax{1.0}, normalizer::entmax15{}):  length-adaptive?  sparse?  gradient-stable?
 //
-// The three wishes of "Limitations of Normalization" for a normalizer, as numbers, of any length scale with any normalizer.
+// The three wishes of "Limitations of Normalization" for a normalizer, as numbers, of any length scale with any
+// normalizer.
 #pragma once
 
 #include <attune/analysis/jacobian.hpp>
@@ -20,8 +21,9 @@ struct wish_probe {
 
 template <class T>
 struct wishes {
-  T kept_weight;  ///< weight of the leading key at `many` keys over that at `few`: 1 is length-adaptive, few / many is dilution
-  T empty_share;  ///< share of `many` keys of evenly spaced logits in [-size, size] whose weight is exactly 0
+  /// Weight of the leading key at `many` keys over that at `few`: 1 is length-adaptive, few / many is dilution.
+  T kept_weight;
+  T empty_share;      ///< share of `many` keys of evenly spaced logits in [-size, size] whose weight is exactly 0
   T gradient_norm;    ///< largest |dw/ds|_2 over pairs tied at 0 to size among 6 keys: 1/2 for softmax
   T gradient_growth;  ///< the same for scores of size 16 size, over that: 1 is stable
 };

@@ -78,7 +78,8 @@ std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in
   attune::detail::require_distinct("decode", "out", to.out);
   attune::detail::require_distinct("decode", "lse", to.lse.values);
   if (!to.rows.empty() && index_t(to.rows.size()) != l.heads * e.position)
-    throw error("decode", "rows", attune::detail::text(to.rows.size(), " reports"), attune::detail::text(l.heads * e.position));
+    throw error("decode", "rows", attune::detail::text(to.rows.size(), " reports"),
+                attune::detail::text(l.heads * e.position));
   if (!in.tau.is_set()) throw error("decode", "tau", "no value", "a finite number > 0");
   attune::detail::check_parameter("decode", "tau", in.tau, domain::positive, 1, l.heads, e.position);
   attune::detail::check_parameter("decode", "scale", in.scale, domain::real, 1, l.heads, e.position);
@@ -87,7 +88,8 @@ std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in
   for (index_t h = 0; h < l.heads; ++h)
     for (index_t i = 0; i < e.position; ++i)
       all.push_back({h, double(in.sort_q(0, h, i, 0)), in.tau.at(0, h, i), in.q.absent() ? nullptr : in.q.row(0, h, i),
-                     in.q.steps().feature, in.scale.is_set() ? in.scale.at(0, h, i) : 1 / std::sqrt(double(l.key_width))});
+                     in.q.steps().feature,
+                     in.scale.is_set() ? in.scale.at(0, h, i) : 1 / std::sqrt(double(l.key_width))});
   return all;
 }
 
@@ -95,18 +97,20 @@ std::vector<row_query<T>> checked_rows(sorted<T> const& kv, queries<T> const& in
 
 /// Attention of few queries over a sorted cache, reading the keys of a window only.
 /// Windows:    certified, nearest, half, radius (window.hpp).
-/// Promise:    each row's report says how much of its weight is missing at most, and how far `out` is at most from softmax over all
-///             keys in exact arithmetic on the numbers as stored: 2 discarded max|v| + rounding max|v|, in the Euclidean norm.
-/// Errors:     attune::error; an eps below half of a row's rounding is refused with that figure. Nothing is written then.
-/// An empty cache, and a radius that no key lies in, give out = 0, lse = -inf, as rows without a visible key do; the report of the
-/// latter says that all weight is missing.
+/// Promise:    each row's report says how much of its weight is missing at most, and how far `out` is at most from
+///             softmax over all keys in exact arithmetic on the numbers as stored: 2 discarded max|v| + rounding
+///             max|v|, in the Euclidean norm.
+/// Errors:     attune::error; an eps below half of a row's rounding is refused with that figure. Nothing is written
+/// then. An empty cache, and a radius that no key lies in, give out = 0, lse = -inf, as rows without a visible key do;
+/// the report of the latter says that all weight is missing.
 /// Complexity: O(log n + window (1 + D + Dv)) per row; certified: O(log n) nodes and the blocks that it opens.
 /// Memory:     12 to 24 bytes per key read, per thread.
-/// Determinism: bitwise the same for any number of threads. The keys that `certified` reads depend on how the blocks lie, hence
-///             on the history of the cache; a snapshot gives the same bits.
+/// Determinism: bitwise the same for any number of threads. The keys that `certified` reads depend on how the blocks
+///             lie, hence on the history of the cache; a snapshot gives the same bits.
 /// Source:     Scalar Sort, "Binary search at inference" and "Hybrid architecture, inference".
 template <class T, class Arch, class Window>
-void decode(cpu<T, Arch> const& exec, sorted<T> const& kv, queries<T> const& in, Window const& window, decoded<T> const& to) {
+void decode(cpu<T, Arch> const& exec, sorted<T> const& kv, queries<T> const& in, Window const& window,
+            decoded<T> const& to) {
   detail::check_window(window);
   auto const rows = detail::checked_rows(kv, in, to);
   using worker = detail::row_decoder<T, Arch>;

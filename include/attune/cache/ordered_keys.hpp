@@ -3,10 +3,11 @@
 //
 //   k_(0) <= k_(1) <= ... <= k_(n-1)      ties in the order of arrival; insert, erase, lower_bound, select: O(log n)
 //
-// A sorted array moves n / 4 keys per insertion on average, whatever gaps it is given (Scalar Sort names it first among structures
-// with O(log n) insertion). Here the array is cut into blocks of up to 64 keys, the leaves of a B+-tree: a window is a walk along
-// blocks that SIMD scans, and every branch knows of each child how many keys it has, the least and the greatest of them, and a bound
-// of what else was said about them. That is what certifies the tail of an attention row in O(log n) numbers.
+// A sorted array moves n / 4 keys per insertion on average, whatever gaps it is given (Scalar Sort names it first among
+// structures with O(log n) insertion). Here the array is cut into blocks of up to 64 keys, the leaves of a B+-tree: a
+// window is a walk along blocks that SIMD scans, and every branch knows of each child how many keys it has, the least
+// and the greatest of them, and a bound of what else was said about them. That is what certifies the tail of an
+// attention row in O(log n) numbers.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +24,10 @@ namespace attune::cache {
 using token = std::uint32_t;
 
 /// Keys of type T with the tokens that they belong to, sorted.
-/// Facts is whatever answers `arrival(token)`, a number that grows with every insertion, and `bound(token)`, the T >= 0 that was
-/// given with the key: the tree does not keep them.
-/// Complexity: insert, erase, lower_bound, upper_bound and select visit O(log n) nodes; a scan the blocks that it meets.
+/// Facts is whatever answers `arrival(token)`, a number that grows with every insertion, and `bound(token)`, the T >= 0
+/// that was given with the key: the tree does not keep them.
+/// Complexity: insert, erase, lower_bound, upper_bound and select visit O(log n) nodes; a scan the blocks that it
+///             meets.
 /// Memory:     8 + 8 bytes per slot of a block (float: 4 + 4), blocks half to entirely full; copies are deep.
 /// Limits:     2^32 - 2 keys, none of them NaN (for the caller to check).
 template <class T>
@@ -156,8 +158,8 @@ class ordered_keys {
     for (std::uint32_t c = 0; c < b.size; ++c) f(subtree{get(b, c), of.height - 1, b.child[c]});
   }
 
-  /// f(range) for ranges that are together all keys but those of the ranks [lower, upper): whole subtrees, and single keys where a
-  /// block is cut. O(log n) calls.
+  /// f(range) for ranges that are together all keys but those of the ranks [lower, upper): whole subtrees, and single
+  /// keys where a block is cut. O(log n) calls.
   template <class F>
   void outside(index_t lower, index_t upper, F const& f) const {
     if (size_ > 0) outside_below(root(), 0, lower, upper, f);
@@ -181,7 +183,9 @@ class ordered_keys {
   static void columns(branch& b, F const& f) {
     f(b.first), f(b.last), f(b.bound), f(b.child), f(b.keys), f(b.first_id);
   }
-  static range get(branch const& b, std::uint32_t c) { return {b.keys[c], b.first_id[c], b.first[c], b.last[c], b.bound[c]}; }
+  static range get(branch const& b, std::uint32_t c) {
+    return {b.keys[c], b.first_id[c], b.first[c], b.last[c], b.bound[c]};
+  }
   static void put(branch& b, std::uint32_t c, std::uint32_t child, range const& r) {
     b.child[c] = child;
     b.keys[c] = r.keys;
@@ -246,7 +250,7 @@ class ordered_keys {
     return normal({node, at, rank + index_t(at)});
   }
 
-  // ---- insertion: the number of a new right neighbour of `node`, or `nothing` ------------------------------------------
+  // ---- insertion: the number of a new right neighbour of `node`, or `nothing` ---------------------------------------
 
   template <class Facts>
   std::uint32_t insert_below(int height, std::uint32_t node, T key, token id, T bound, Facts const& facts) noexcept {
@@ -349,7 +353,7 @@ class ordered_keys {
       std::memmove(to, from, std::size_t(count) * sizeof(X));
   }
 
-  // ---- erasure -----------------------------------------------------------------------------------------------------------
+  // ---- erasure ------------------------------------------------------------------------------------------------------
 
   template <class Facts>
   void erase_below(int height, std::uint32_t node, T key, token id, Facts const& facts) noexcept {
@@ -410,7 +414,8 @@ class ordered_keys {
       });
     leaf const& l = leaves_[t.node];
     for (std::uint32_t i = 0; i < l.size; ++i)
-      if (index_t const at = rank + index_t(i); at < lower || at >= upper) f(range{1, l.id[i], l.key[i], l.key[i], t.bound});
+      if (index_t const at = rank + index_t(i); at < lower || at >= upper)
+        f(range{1, l.id[i], l.key[i], l.key[i], t.bound});
   }
 
   detail::node_pool<leaf> leaves_;

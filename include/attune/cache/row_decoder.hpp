@@ -23,13 +23,14 @@ namespace attune::cache {
 /// What is known of a decoded row.
 struct row_report {
   index_t insertion = 0;  ///< the number of keys below the query
-  index_t lower = 0;     ///< the window's ranks [lower, upper); certified: from the first key that was scored to the last, with
+  index_t lower =
+      0;  ///< the window's ranks [lower, upper); certified: from the first key that was scored to the last, with
   index_t upper = 0;     ///< blocks between them that may not have been
   index_t scored = 0;    ///< keys whose score was computed
   index_t summed = 0;    ///< keys whose value was read
   double discarded = 0;  ///< the part of the row's weight that is missing, at most
-  /// The same from the counts and the nearest keys of the two ends alone, which is the paper's claim put right: T = e^B (n_L
-  /// e^(-d_L^2 / tau) + n_R e^(-d_R^2 / tau)), B = c |q| max|k|. For fixed windows; certified: as `discarded`.
+  /// The same from the counts and the nearest keys of the two ends alone, which is the paper's claim put right: T = e^B
+  /// (n_L e^(-d_L^2 / tau) + n_R e^(-d_R^2 / tau)), B = c |q| max|k|. For fixed windows; certified: as `discarded`.
   double discarded_by_ends = 0;
   double rounding = 0;      ///< of the result, in units of the largest |v|
   double output_error = 0;  ///< |out - exact| at most, Euclidean norm: (2 discarded + rounding) max|v|
@@ -61,10 +62,10 @@ class row_decoder {
  public:
   explicit row_decoder(sorted<T> const& kv) : kv_(kv), product_(kv.layout().key_width), sum_(kv.layout().value_width) {}
 
-  /// How far rounding can move the result, in units of the largest |v|, whatever the window. With |log w_j - exact| <= 14 u |a_j| for
-  /// the scalar part a_j of the score and (D + 6) u B for the rest, sum_j w_j |a_j| <= ln n + 2 B; then 2.5 u per exponential, and
-  /// 67 u for each of the two sums (blocks of 64 keys, compensated between blocks); twice that for weights, since they are
-  /// normalized; and the rounding to T.
+  /// How far rounding can move the result, in units of the largest |v|, whatever the window. With |log w_j - exact| <=
+  /// 14 u |a_j| for the scalar part a_j of the score and (D + 6) u B for the rest, sum_j w_j |a_j| <= ln n + 2 B; then
+  /// 2.5 u per exponential, and 67 u for each of the two sums (blocks of 64 keys, compensated between blocks); twice
+  /// that for weights, since they are normalized; and the rounding to T.
   double rounding(row_query<T> const& r) {
     bind(r);
     return rounding();
@@ -102,10 +103,13 @@ class row_decoder {
     scale_ = r.scale;
     hybrid_ = r.q != nullptr;
     if (!hybrid_) return;
-    for (index_t d = 0; d < index_t(product_.query().size()); ++d) product_.query()[std::size_t(d)] = double(r.q[d * r.q_step]);
+    for (index_t d = 0; d < index_t(product_.query().size()); ++d)
+      product_.query()[std::size_t(d)] = double(r.q[d * r.q_step]);
     reach_ = std::fabs(scale_) * product_.norm() * (1 + 8 * unit);
   }
-  double rounding() const { return keys_->size() == 0 ? 0 : weight_rounding() + double(std::numeric_limits<T>::epsilon()) / 2; }
+  double rounding() const {
+    return keys_->size() == 0 ? 0 : weight_rounding() + double(std::numeric_limits<T>::epsilon()) / 2;
+  }
   double weight_rounding() const {
     double const n = double(keys_->size()), largest = hybrid_ ? reach(double(keys_->root().bound)) : 0;
     double const width = double(kv_.layout().key_width);
@@ -136,11 +140,12 @@ class row_decoder {
     return at.rank == keys_->size() || lower_is_near(q, key_at(below), key_at(at)) ? key_at(below) : key_at(at);
   }
 
-  // ---- scores of what is read ----------------------------------------------------------------------------------------------
+  // ---- scores of what is read ---------------------------------------------------------------------------------------
 
   ATTUNE_NOINLINE void score(leaf const& l, std::uint32_t first, std::uint32_t last) {
     alignas(64) double s[order::leaf_size];
-    for (index_t i = 0; i < index_t(order::leaf_size); i += lanes) scores_(load_wide<Arch>(l.key + i)).store_aligned(s + i);
+    for (index_t i = 0; i < index_t(order::leaf_size); i += lanes)
+      scores_(load_wide<Arch>(l.key + i)).store_aligned(s + i);
     if (hybrid_) add_products(l, first, last, s);
     std::size_t const begin = std::size_t(count_);
     count_ += index_t(last - first);
@@ -194,7 +199,7 @@ class row_decoder {
     return *std::max_element(lane, lane + lanes);
   }
 
-  // ---- windows of fixed keys -----------------------------------------------------------------------------------------------
+  // ---- windows of fixed keys ----------------------------------------------------------------------------------------
 
   void choose(row_query<T> const& r, nearest const& w, row_report& report) {
     index_t const n = keys_->size(), k = (std::min)(w.k, n);
@@ -246,9 +251,11 @@ class row_decoder {
     if (upper < n) tail_of_ends_ += held_by(farthest + scores_(key_of(upper)), n - upper);
   }
 
-  // ---- certified -----------------------------------------------------------------------------------------------------------
+  // ---- certified ----------------------------------------------------------------------------------------------------
 
-  double bound_of(range const& t) const { return scores_.best_of(double(t.first), double(t.last)) + reach(double(t.bound)); }
+  double bound_of(range const& t) const {
+    return scores_.best_of(double(t.first), double(t.last)) + reach(double(t.bound));
+  }
   /// The weight of `keys` keys with scores up to `bound`, relative to the greatest score so far.
   template <class Count>
   double held_by(double bound, Count keys) const {
@@ -266,7 +273,8 @@ class row_decoder {
     return sum;
   }
 
-  /// Most of eps goes to the blocks that stay closed, the rest to keys that have been scored and turned out to be negligible.
+  /// Most of eps goes to the blocks that stay closed, the rest to keys that have been scored and turned out to be
+  /// negligible.
   ATTUNE_NOINLINE void choose(row_query<T> const&, certified const& w, row_report& report) {
     double const share = 0.75 * w.eps / slack();
     open_.clear();
@@ -303,10 +311,11 @@ class row_decoder {
     negligible_ = (std::max)(0.0, (w.eps / slack() * (1 - 1e-9) * mass_ - tail_) / double(count_));
   }
 
-  /// What rounding may have taken from the bounds of what was not read (16 u |score|, of scores down to -708), and from the weights.
+  /// What rounding may have taken from the bounds of what was not read (16 u |score|, of scores down to -708), and from
+  /// the weights.
   double slack() const { return 1 + 4e-12 + 4 * weight_rounding(); }
 
-  // ---- the sum -------------------------------------------------------------------------------------------------------------
+  // ---- the sum ------------------------------------------------------------------------------------------------------
 
   row_report finish(row_report& report, T* out, index_t step) {
     double dropped = 0;

@@ -16,8 +16,8 @@
 
 namespace attune::cache::detail {
 
-/// Rows of `width` numbers in chunks: growing copies nothing and needs no second half of the memory. A row begins on a cache line
-/// if its width is a multiple of one.
+/// Rows of `width` numbers in chunks: growing copies nothing and needs no second half of the memory. A row begins on a
+/// cache line if its width is a multiple of one.
 template <class T>
 class row_store {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -45,7 +45,8 @@ class row_store {
   /// Room for rows 0 .. count - 1; new ones hold nothing yet.
   void reserve(index_t count) {
     while (capacity() < count) {
-      std::unique_ptr<T[], release> added(static_cast<T*>(::operator new(elements() * sizeof(T), std::align_val_t(64))));
+      std::unique_ptr<T[], release> added(
+          static_cast<T*>(::operator new(elements() * sizeof(T), std::align_val_t(64))));
       chunks_.push_back(std::move(added));
     }
   }

@@ -28,9 +28,9 @@ struct exact_difference {
   }
 };
 
-/// Scores of kernel::scalar_sort relative to that of the nearest key, so that whole digits are left where a query is far from all keys,
-/// and so that tau -> 0 (scores of -inf) and tau -> inf are nothing special. With x ahead of 1 / sqrt(tau) on both factors neither
-/// overflow nor underflow makes a tie of what is none, or a NaN.
+/// Scores of kernel::scalar_sort relative to that of the nearest key, so that whole digits are left where a query is
+/// far from all keys, and so that tau -> 0 (scores of -inf) and tau -> inf are nothing special. With x ahead of 1 /
+/// sqrt(tau) on both factors neither overflow nor underflow makes a tie of what is none, or a NaN.
 /// Numerics: at most 14 u |score| away from the exact one, u = 2^-53, for keys and queries as stored.
 class relative_scores {
  public:
@@ -77,7 +77,8 @@ ATTUNE_INLINE xsimd::batch<double, Arch> load_wide(T const* from) {
     return batch::load_unaligned(from);
   } else {
 #if XSIMD_WITH_AVX512F
-    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && batch::size == 8) return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && batch::size == 8)
+      return _mm512_cvtps_pd(_mm256_loadu_ps(from));
 #endif
 #if XSIMD_WITH_AVX
     if constexpr (std::is_base_of_v<xsimd::avx, Arch> && batch::size == 4) return _mm256_cvtps_pd(_mm_loadu_ps(from));

@@ -2,10 +2,11 @@
 // Copyright (c) 2026 The attune authors
 //
 //   cache::sorted<float> kv({.heads = H, .value_groups = G, .value_width = Dv});
-//   cache::token t = kv.insert(sort_keys, values);      kv.erase(t);      O(log n) per order, O(G Dv) to store the values
+//   cache::token t = kv.insert(sort_keys, values);     kv.erase(t);     O(log n) per order, O(G Dv) to store the values
 //
-// The sorted key-value cache of Scalar Sort: tokens ordered by a number, so that the tokens near a query are found without
-// reading the others. Values are stored once per group, in the order of arrival; each head has an order of its own over them.
+// The sorted key-value cache of Scalar Sort: tokens ordered by a number, so that the tokens near a query are found
+// without reading the others. Values are stored once per group, in the order of arrival; each head has an order of its
+// own over them.
 #pragma once
 
 #include <algorithm>
@@ -28,12 +29,14 @@ namespace attune::cache {
 /// Whose sort keys a cache keeps.
 enum class sort_keys {
   per_head,  ///< H keys per token and H orders: every head selects by its own coordinate
-  /// G keys per token and G orders: the heads of a group select in one coordinate, each with its own query and tau. What is left of
-  /// the paper's "sort head": keys of several heads cannot share one order, for only one of them is sorted in it.
+  /// G keys per token and G orders: the heads of a group select in one coordinate, each with its own query and tau.
+  /// What is left of the paper's "sort head": keys of several heads cannot share one order, for only one of them is
+  /// sorted in it.
   per_group
 };
 
-/// What a token consists of. Head h reads value group h / (heads / value_groups) and vector key h / (heads / key_heads).
+/// What a token consists of. Head h reads value group h / (heads / value_groups) and vector key h / (heads /
+/// key_heads).
 struct sorted_layout {
   index_t heads = 1;
   index_t value_groups = 1;  ///< divides heads
@@ -47,7 +50,8 @@ struct sorted_layout {
 /// Bytes by purpose; `printed` is what the paper counts, elements of T: G n Dv + H n.
 struct sorted_memory {
   std::size_t values, vector_keys, sort_keys;
-  std::size_t orders;        ///< the trees: a second copy of each key, the tokens (a permutation per order), counts and bounds
+  std::size_t
+      orders;  ///< the trees: a second copy of each key, the tokens (a permutation per order), counts and bounds
   std::size_t bookkeeping;   ///< arrival numbers, bounds of vector keys
   std::size_t printed;       ///< G n Dv + H n numbers
   std::size_t permutations;  ///< one 32-bit number per token and order: what the printed formula forgets
@@ -56,8 +60,8 @@ struct sorted_memory {
 
 /// The cache of one sequence (one batch element); T is float or double, as stored.
 /// It is a value: copies are deep and independent.
-/// Errors:      attune::error naming function, argument, value and expectation; the cache is then as it was before the call, also
-///              when memory runs out.
+/// Errors:      attune::error naming function, argument, value and expectation; the cache is then as it was before the
+///              call, also when memory runs out.
 /// Complexity:  insert and erase O(H log n + H log K + G Dv + Hk D); lookups O(log n).
 /// Threads:     any number of readers, or one writer.
 /// Source:      Scalar Sort, "The KV cache is sortable" and "Grouped value attention".
@@ -75,8 +79,9 @@ class sorted {
   index_t size() const { return size_; }
   index_t orders() const { return layout_.order == sort_keys::per_head ? layout_.heads : layout_.value_groups; }
 
-  /// Adds a token: orders() sort keys, value_groups rows of values and key_heads rows of vector keys, each one after the other.
-  /// Sort keys and vector keys must be finite; values may be anything (a row that no window reaches is never read).
+  /// Adds a token: orders() sort keys, value_groups rows of values and key_heads rows of vector keys, each one after
+  /// the other. Sort keys and vector keys must be finite; values may be anything (a row that no window reaches is never
+  /// read).
   token insert(std::span<T const> keys, std::span<T const> values, std::span<T const> vector_keys = {}) {
     check_length("insert", "keys", index_t(keys.size()), orders());
     check_length("insert", "values", index_t(values.size()), values_.width());
@@ -102,7 +107,8 @@ class sorted {
     if (!vector_keys.empty()) std::copy(vector_keys.begin(), vector_keys.end(), vectors_[id]);
     *arrivals_[id] = ++arrived_;
     for (index_t g = 0; g < layout_.value_groups; ++g)
-      value_bounds_[std::size_t(g)] = (std::max)(value_bounds_[std::size_t(g)], norm_bound(value(g, id), layout_.value_width));
+      value_bounds_[std::size_t(g)] =
+          (std::max)(value_bounds_[std::size_t(g)], norm_bound(value(g, id), layout_.value_width));
     for (index_t o = 0; o < orders(); ++o) {
       T const bound = vector_bound(o, id);
       if (bounds_.width() > 0) bounds_[id][o] = bound;
@@ -137,7 +143,7 @@ class sorted {
     *this = std::move(copy);
   }
 
-  // ---- what a token is ------------------------------------------------------------------------------------------------------
+  // ---- what a token is ----------------------------------------------------------------------------------------------
 
   T sort_key(index_t order, token id) const { return keys_[id][order]; }
   T const* value(index_t group, token id) const { return values_[id] + group * layout_.value_width; }
@@ -149,7 +155,7 @@ class sorted {
   index_t group_of(index_t head) const { return head / (layout_.heads / layout_.value_groups); }
   index_t key_head_of(index_t head) const { return head / (layout_.heads / layout_.key_heads); }
 
-  // ---- the order --------------------------------------------------------------------------------------------------------------
+  // ---- the order ----------------------------------------------------------------------------------------------------
 
   order_type const& keys(index_t order) const { return trees_[std::size_t(order)]; }
   /// The number of keys < x.
@@ -170,8 +176,8 @@ class sorted {
              });
   }
 
-  /// At least the Euclidean norm of every value of the group: the largest seen since the cache was last empty. Infinite if a value is
-  /// not finite.
+  /// At least the Euclidean norm of every value of the group: the largest seen since the cache was last empty. Infinite
+  /// if a value is not finite.
   double value_bound(index_t group) const { return value_bounds_[std::size_t(group)]; }
 
   sorted_memory memory() const {
@@ -183,7 +189,8 @@ class sorted {
             .sort_keys = keys_.bytes(),
             .orders = trees,
             .bookkeeping = arrivals_.bytes() + bounds_.bytes(),
-            .printed = (std::size_t(layout_.value_groups * layout_.value_width) + std::size_t(layout_.heads)) * n * sizeof(T),
+            .printed =
+                (std::size_t(layout_.value_groups * layout_.value_width) + std::size_t(layout_.heads)) * n * sizeof(T),
             .permutations = std::size_t(orders()) * n * sizeof(token)};
   }
 
@@ -250,7 +257,8 @@ class sorted {
     if (layout_.key_width == 0) return 0;
     double bound = 0;
     for (index_t h = 0; h < layout_.heads; ++h)
-      if (order_of(h) == order) bound = (std::max)(bound, norm_bound(vector_key(key_head_of(h), id), layout_.key_width));
+      if (order_of(h) == order)
+        bound = (std::max)(bound, norm_bound(vector_key(key_head_of(h), id), layout_.key_width));
     T const rounded = T(bound);
     return double(rounded) < bound ? std::nextafter(rounded, std::numeric_limits<T>::infinity()) : rounded;
   }

@@ -29,8 +29,8 @@ class compensated {
   double sum_ = 0, lost_ = 0;
 };
 
-/// Adds weighted rows, block by block: in doubles within a block, compensated between blocks, so that the rounding of a row does not
-/// grow with its keys.
+/// Adds weighted rows, block by block: in doubles within a block, compensated between blocks, so that the rounding of a
+/// row does not grow with its keys.
 template <class T, class Arch>
 class weighted_sum {
   using batch = xsimd::batch<double, Arch>;

@@ -14,7 +14,8 @@ enum class activation {
   identity,
   sigmoid,
   softplus,
-  linear_clipping,  ///< clamp(x / 10 + 1/2, 0, 1); derivative 1/10 on |x| < 5, else 0 (Affine-Scaled Attention, section 3)
+  /// clamp(x / 10 + 1/2, 0, 1); derivative 1/10 on |x| < 5, else 0 (Affine-Scaled Attention, section 3)
+  linear_clipping,
 };
 
 /// The activation of x, in any scalar; branch-free.

@@ -12,8 +12,9 @@
 
 namespace attune::detail {
 
-/// Whether two elements of a view lie at the same place. Complexity: constant where each axis steps over all of the axes with smaller
-/// steps, as those of any slice of a dense tensor do; else n log n in the number of elements, and as much memory.
+/// Whether two elements of a view lie at the same place. Complexity: constant where each axis steps over all of the
+/// axes with smaller steps, as those of any slice of a dense tensor do; else n log n in the number of elements, and as
+/// much memory.
 ATTUNE_NOINLINE inline bool elements_coincide(shape const& extents, strides const& steps) {
   struct axis {
     index_t extent, step;
@@ -52,8 +53,8 @@ ATTUNE_NOINLINE inline void require_distinct(char const* function, char const* a
                                              strides const& steps) {
   if (elements_coincide(extents, steps))
     throw error(function, argument,
-                text("strides (", steps.batch, ", ", steps.head, ", ", steps.position, ", ", steps.feature, ") for the shape ",
-                     to_string(extents)),
+                text("strides (", steps.batch, ", ", steps.head, ", ", steps.position, ", ", steps.feature,
+                     ") for the shape ", to_string(extents)),
                 "elements that share no memory: rows of an output would overwrite each other");
 }
 template <class T>

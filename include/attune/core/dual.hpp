@@ -3,8 +3,8 @@
 //
 //   f(x + sum_n e_n t_n) = f(x) + f'(x) sum_n e_n t_n
 //
-// Dual numbers with N directions: a policy's own source, run on them, gives its derivatives. T may be any scalar of attune:
-// double, 50 digits, a SIMD batch, or a dual again (second derivatives).
+// Dual numbers with N directions: a policy's own source, run on them, gives its derivatives. T may be any scalar of
+// attune: double, 50 digits, a SIMD batch, or a dual again (second derivatives).
 #pragma once
 
 #include <type_traits>
@@ -15,9 +15,10 @@
 
 namespace attune {
 
-/// How the chain rule multiplies. `guarded`: 0 on either side wins over an infinity on the other: what does not move has derivative exactly
-/// 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not 0 * inf). `plain`: by a product, for
-/// whom it is cheaper to look for NaN afterwards: where there is none, both rules give the same numbers but for the sign of zeros.
+/// How the chain rule multiplies. `guarded`: 0 on either side wins over an infinity on the other: what does not move
+/// has derivative exactly 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not
+/// 0 * inf). `plain`: by a product, for whom it is cheaper to look for NaN afterwards: where there is none, both rules
+/// give the same numbers but for the sign of zeros.
 enum class chain_rule { guarded, plain };
 
 template <class T, int N, chain_rule Rule = chain_rule::guarded>
@@ -233,23 +234,25 @@ struct scalar<dual<T, N, Rule>> {
     if constexpr (requires { scalar<T>::log1p_curvature(z); }) return scalar<T>::log1p_curvature(z);
     T const one(1), limit = T(0.0625);
     T series(0);
-    for (int n = 44; n >= 0; --n) series = lift<T>::constant(double(n + 1)) / lift<T>::constant(double(n + 2)) - z * series;
+    for (int n = 44; n >= 0; --n)
+      series = lift<T>::constant(double(n + 1)) / lift<T>::constant(double(n + 2)) - z * series;
     T const safe = math::select(math::abs(z) < limit, one, z);
     T const direct = (math::log1p(safe) - safe / (one + safe)) / (safe * safe);
     return math::select(math::abs(z) < limit, series, direct);
   }
 };
 
-/// Which numbers of an operator move, by their own numbers: the parameters [first_number, first_number + count), either number n in
-/// direction first + n - first_number (a gradient with respect to every parameter), or each along `along` in direction 0 (a directional
-/// derivative); and tables along `tables_along`.
+/// Which numbers of an operator move, by their own numbers: the parameters [first_number, first_number + count), either
+/// number n in direction first + n - first_number (a gradient with respect to every parameter), or each along `along`
+/// in direction 0 (a directional derivative); and tables along `tables_along`.
 struct parameter_seeds {
   int first_number = 0, count = 0, first = 0;
   parameter const* along = nullptr;     ///< `count` directions; one that is not set stands still
   table const* tables_along = nullptr;  ///< one for each table
 };
 
-/// A parameter in a row of dual numbers. It is known by its number (operators/numbering.hpp), which its copies have too.
+/// A parameter in a row of dual numbers. It is known by its number (operators/numbering.hpp), which its copies have
+/// too.
 template <class T, int N, chain_rule Rule>
 struct lift<dual<T, N, Rule>> {
   lift<T> numbers{};

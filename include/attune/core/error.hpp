@@ -29,7 +29,8 @@ class text_part {
   text_part(double number) : real_(number), kind_(kind::real) {}
   template <std::integral Integer>
   text_part(Integer number)
-      : integer_(static_cast<unsigned long long>(number)), kind_(std::is_unsigned_v<Integer> ? kind::natural : kind::integer) {}
+      : integer_(static_cast<unsigned long long>(number)),
+        kind_(std::is_unsigned_v<Integer> ? kind::natural : kind::integer) {}
 
   void append_to(std::string& text) const {
     if (kind_ == kind::words) {
@@ -60,8 +61,8 @@ ATTUNE_NOINLINE inline std::string joined(std::initializer_list<text_part> parts
   return all;
 }
 
-/// The parts, one after the other: text("shape ", 3) is "shape 3". Texts of errors stand in every operator's code, so what writes
-/// them is compiled once and not where they stand.
+/// The parts, one after the other: text("shape ", 3) is "shape 3". Texts of errors stand in every operator's code, so
+/// what writes them is compiled once and not where they stand.
 template <class... Parts>
 std::string text(Parts const&... parts) {
   return joined({text_part(parts)...});
@@ -73,8 +74,10 @@ std::string text(Parts const&... parts) {
 class error : public std::invalid_argument {
  public:
   /// "attune::<function>: <argument> has <found>; expected <expected>"
-  ATTUNE_NOINLINE error(std::string_view function, std::string_view argument, std::string_view found, std::string_view expected)
-      : std::invalid_argument(detail::text("attune::", function, ": ", argument, " has ", found, "; expected ", expected)) {}
+  ATTUNE_NOINLINE error(std::string_view function, std::string_view argument, std::string_view found,
+                        std::string_view expected)
+      : std::invalid_argument(
+            detail::text("attune::", function, ": ", argument, " has ", found, "; expected ", expected)) {}
 };
 
 }  // namespace attune

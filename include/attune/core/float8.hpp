@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   float8_e4m3fn   1 sign, 4 exponent, 3 fraction bits; largest 448, no infinity        float8_e5m2   1, 5, 2; largest 57344
+//   float8_e4m3fn   1 sign, 4 exponent, 3 fraction bits; largest 448, no infinity   float8_e5m2  1, 5, 2; largest 57344
 //
 // The two formats of 8 bits that caches of keys and values are stored in. Nothing is computed in them.
-// Source: OCP 8-bit Floating Point Specification (OFP8), revision 1.0; conversions without saturation, as PyTorch's and ml_dtypes'.
+// Source: OCP 8-bit Floating Point Specification (OFP8), revision 1.0; conversions without saturation, as PyTorch's and
+//         ml_dtypes'.
 #pragma once
 
 #include <bit>
@@ -22,7 +23,8 @@ constexpr std::uint8_t encode_float8(float x) {
   if (u > 0x7f800000u) return std::uint8_t(sign | Nan);
   constexpr std::uint32_t least = std::uint32_t(128 - Bias) << 23;  // the smallest normal number, 2^(1 - Bias)
   // How many bits of the significand, with its leading one, are rounded away; one more for each binade below `least`.
-  std::uint32_t const lower = u < least ? (least >> 23) - (u >> 23) : 0, shift = (23 - Fraction) + (lower < 8 ? lower : 8);
+  std::uint32_t const lower = u < least ? (least >> 23) - (u >> 23) : 0,
+                      shift = (23 - Fraction) + (lower < 8 ? lower : 8);
   std::uint32_t const exact = u < least ? (u & 0x7fffffu) | (u >> 23 != 0 ? 0x800000u : 0u) : u - (least - 0x800000u);
   std::uint32_t const code = (exact + (1u << (shift - 1)) - 1 + (exact >> shift & 1u)) >> shift;
   return std::uint8_t(sign | (code < Overflow ? code : Overflow));

@@ -3,16 +3,17 @@
 //
 //   lse_i = ln z_i,   z_i = all mass of the row, earned, ground and sink
 //
-// "The LSE" of a kernel is a number without units: base e or 2, with or without the scale, the sink, the ground. Here it
-// has a type: natural log of everything the weights were divided by, at the true logits (scale, length scale and gate
-// included). `lse_convention` says which of these an operator has.
+// "The LSE" of a kernel is a number without units: base e or 2, with or without the scale, the sink, the ground. Here
+// it has a type: natural log of everything the weights were divided by, at the true logits (scale, length scale and
+// gate included). `lse_convention` says which of these an operator has.
 #pragma once
 
 #include <attune/core/tensor.hpp>
 
 namespace attune {
 
-/// A view of natural-log LSE values, (B, H, Lq, 1). Made explicitly, so that a base-2 buffer is never passed by accident.
+/// A view of natural-log LSE values, (B, H, Lq, 1). Made explicitly, so that a base-2 buffer is never passed by
+/// accident.
 template <class T>
 struct natural_lse {
   tensor<T> values;

@@ -87,7 +87,8 @@ struct scalar {
     else
       return (std::numeric_limits<T>::min)();
   }
-  /// The power of two at or below x, a positive normal number: a unit that neither multiplication nor division rounds in.
+  /// The power of two at or below x, a positive normal number: a unit that neither multiplication nor division rounds
+  /// in.
   ATTUNE_HD_UNCHECKED static T binade(T const& x) {
     using std::frexp;
     using std::ldexp;
@@ -97,8 +98,8 @@ struct scalar {
   }
   /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
   ATTUNE_HD static bool any(bool c) { return c; }
-  /// True if the comparison holds everywhere and for certain (an interval may leave it open): for what may then be left out,
-  /// where not leaving it out is right too.
+  /// True if the comparison holds everywhere and for certain (an interval may leave it open): for what may then be left
+  /// out, where not leaving it out is right too.
   ATTUNE_HD static bool all(bool c) { return c; }
   /// Exactly 0 and constant: what annihilates in a derivative.
   ATTUNE_HD static bool vanishes(T const& x) { return x == T(0); }
@@ -312,8 +313,8 @@ template <class T>
 ATTUNE_HD ATTUNE_INLINE T erf(T const& x) {
   return scalar<T>::erf(x);
 }
-/// x^y as the C library defines it: x < 0 wants an integer y (else NaN); pow(x, 0) and pow(1, y) are 1 whatever x and y are. The
-/// derivative by y is x^y log(x): NaN for x < 0, 0 for x = 0.
+/// x^y as the C library defines it: x < 0 wants an integer y (else NaN); pow(x, 0) and pow(1, y) are 1 whatever x and y
+/// are. The derivative by y is x^y log(x): NaN for x < 0, 0 for x = 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T pow(T const& x, T const& y) {
   return scalar<T>::pow(x, y);
@@ -324,8 +325,8 @@ ATTUNE_HD ATTUNE_INLINE T floor(T const& x) {
   return scalar<T>::floor(x);
 }
 
-/// Logits below count as -inf: additive masks of the type's lowest number, and what is added to them. A quarter of that number, so that the
-/// differences of those above do not overflow before they reach it.
+/// Logits below count as -inf: additive masks of the type's lowest number, and what is added to them. A quarter of that
+/// number, so that the differences of those above do not overflow before they reach it.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T lowest_logit() {
   return scalar<T>::lowest() / T(4);

@@ -3,8 +3,9 @@
 //
 //   a_t = rho a_{t-1} + (1 - rho) mean of the new values
 //
-// The running average that Affine-Scaled Attention keeps of alpha while training, as a value: the only state a model with
-// attune's operators carries from step to step, so it can be compared, copied, and written to a checkpoint bit for bit.
+// The running average that Affine-Scaled Attention keeps of alpha while training, as a value: the only state a model
+// with attune's operators carries from step to step, so it can be compared, copied, and written to a checkpoint bit for
+// bit.
 #pragma once
 
 #include <array>
@@ -23,15 +24,17 @@
 
 namespace attune {
 
-/// One running average a, of momentum rho in [0, 1); a_0 = 0 as in the paper where `initial` is not given. The state is per head:
-/// keep a std::vector<moving_average<>>, update each with the values of its head (update first, then use value(): the order
-/// that the paper leaves open), and hand the values to normalizer::affine as per_head(...). Inference uses the frozen value.
-/// `parameter::moving_average` is the same step inside a call, where gradients may pass through it.
+/// One running average a, of momentum rho in [0, 1); a_0 = 0 as in the paper where `initial` is not given. The state is
+/// per head: keep a std::vector<moving_average<>>, update each with the values of its head (update first, then use
+/// value(): the order that the paper leaves open), and hand the values to normalizer::affine as per_head(...).
+/// Inference uses the frozen value. `parameter::moving_average` is the same step inside a call, where gradients may
+/// pass through it.
 template <class T = double>
 class moving_average {
  public:
   constexpr moving_average() = default;
-  constexpr explicit moving_average(T momentum, T initial = T(0)) : momentum_(momentum), initial_(initial), value_(initial) {
+  constexpr explicit moving_average(T momentum, T initial = T(0))
+      : momentum_(momentum), initial_(initial), value_(initial) {
     if (!(momentum >= T(0) && momentum < T(1)))
       throw error("moving_average", "momentum", detail::text("the value ", double(momentum)), "a number in [0, 1)");
     if (!finite(initial))
@@ -59,21 +62,27 @@ class moving_average {
   constexpr T const& initial() const { return initial_; }
   /// Number of steps t.
   constexpr std::int64_t count() const { return count_; }
-  /// (a_t - rho^t a_0) / (1 - rho^t): without the pull of the initial value (ours, as in Adam); the initial value itself at t = 0.
+  /// (a_t - rho^t a_0) / (1 - rho^t): without the pull of the initial value (ours, as in Adam); the initial value
+  /// itself at t = 0.
   T debiased() const {
     if (count_ == 0 || momentum_ == T(0)) return value_;
-    T const log_kept = T(double(count_)) * math::log(momentum_);  // 1 - rho^t by expm1: no cancellation for rho close to 1
+    T const log_kept =
+        T(double(count_)) * math::log(momentum_);  // 1 - rho^t by expm1: no cancellation for rho close to 1
     return (value_ - math::exp(log_kept) * initial_) / -math::expm1(log_kept);
   }
 
   friend bool operator==(moving_average const&, moving_average const&) = default;
 
-  /// Text that from_string reads back bit for bit, whatever the locale: "attune.moving_average 1 <momentum> <initial> <value>
-  /// <count>", numbers in hexadecimal floating point without "0x". The 1 is the version of the format.
-  std::string to_string() const requires std::is_floating_point_v<T> {
+  /// Text that from_string reads back bit for bit, whatever the locale: "attune.moving_average 1 <momentum> <initial>
+  /// <value> <count>", numbers in hexadecimal floating point without "0x". The 1 is the version of the format.
+  std::string to_string() const
+    requires std::is_floating_point_v<T>
+  {
     return detail::text(format, " ", hex(momentum_), " ", hex(initial_), " ", hex(value_), " ", count_);
   }
-  static moving_average from_string(std::string const& text) requires std::is_floating_point_v<T> {
+  static moving_average from_string(std::string const& text)
+    requires std::is_floating_point_v<T>
+  {
     auto const require = [&](bool ok, char const* what) {
       if (!ok)
         throw error("moving_average::from_string", "text", detail::text("the value \"", text, "\""),
@@ -104,7 +113,8 @@ class moving_average {
     for (index_t n = 0; n < count; ++n) {
       T const x = value(n);
       if (!finite(x))
-        throw error("moving_average::update", "values", detail::text("the value ", double(x), " at ", n), "finite numbers");
+        throw error("moving_average::update", "values", detail::text("the value ", double(x), " at ", n),
+                    "finite numbers");
       sum = sum + x;
     }
     value_ = momentum_ * value_ + (T(1) - momentum_) * (sum / T(double(count)));

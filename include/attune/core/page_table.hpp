@@ -3,7 +3,8 @@
 //
 //   keys [n size, (n + 1) size) of sequence b  lie in page  table(b, n)
 //
-// Which pages of a cache hold the keys of a sequence, in their order: sequences of one batch then grow and end independently.
+// Which pages of a cache hold the keys of a sequence, in their order: sequences of one batch then grow and end
+// independently.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,17 @@
 
 namespace attune {
 
-/// A view of page numbers, (batch, pages per sequence), row-major. An entry that is no page (-1, say) stands for keys that no
-/// query sees. The caller keeps the numbers alive.
+/// A view of page numbers, (batch, pages per sequence), row-major. An entry that is no page (-1, say) stands for keys
+/// that no query sees. The caller keeps the numbers alive.
 class page_table {
  public:
   page_table(std::int32_t const* entries, index_t batch, index_t per_sequence)
       : entries_(entries), batch_(batch), per_sequence_(per_sequence) {
     if (batch < 0 || per_sequence < 0 || (entries == nullptr && batch * per_sequence > 0))
-      throw error("page_table", "entries",
-                  detail::text(entries == nullptr ? "a null pointer" : "memory", " for ", batch, " x ", per_sequence, " pages"),
-                  "memory for as many numbers, both >= 0");
+      throw error(
+          "page_table", "entries",
+          detail::text(entries == nullptr ? "a null pointer" : "memory", " for ", batch, " x ", per_sequence, " pages"),
+          "memory for as many numbers, both >= 0");
   }
   /// As many pages for each of `batch` sequences.
   page_table(std::vector<std::int32_t> const& entries, index_t batch)

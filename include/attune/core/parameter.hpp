@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a parameter is one number, a strided view p(batch, head, query) with stride 0 on the axes it does not vary along, or
+//   a parameter is one number, a strided view p(batch, head, query) with stride 0 on the axes it does not vary along,
+//   or
 //   a projection of activations:  p = activation(<weight_h, x_i> + bias_h)
 //
 // Granularity (shared, per head, per query, ...) is a property of the value at run time, not of a type: policies
@@ -20,8 +21,9 @@
 
 namespace attune {
 
-/// How a parameter is learned from activations: value = activation(<weight_h, x_i> + bias_h). Principled Attention, section 4
-/// ("functions of q_i"); Affine-Scaled Attention, equation 7. Without a weight x is the pre-activation itself.
+/// How a parameter is learned from activations: value = activation(<weight_h, x_i> + bias_h). Principled Attention,
+/// section 4 ("functions of q_i"); Affine-Scaled Attention, equation 7. Without a weight x is the pre-activation
+/// itself.
 struct projection {
   stored_view x = {};       ///< (1|B, 1|H, 1|Lq, C)
   stored_view weight = {};  ///< (1, 1|H, 1, C); absent: C = 1 and x is taken as it is
@@ -39,7 +41,8 @@ struct parameter {
   constexpr parameter(double value) : value_(value), kind_(kind::value) {}
 
   /// A view with extents (1 or B, 1 or H, 1 or Lq, 1); axes of extent 1 are broadcast.
-  constexpr parameter(stored_view view) : view_(view), extents_(view.extents()), steps_(view.steps()), kind_(kind::view) {
+  constexpr parameter(stored_view view)
+      : view_(view), extents_(view.extents()), steps_(view.steps()), kind_(kind::view) {
     if (view.extents().feature != 1)
       throw error("parameter", "the view", detail::text("feature extent ", view.extents().feature),
                   "1: one number per (batch, head, query)");
@@ -62,11 +65,11 @@ struct parameter {
       throw error("parameter", "projection.bias", detail::text("shape ", to_string(b)), "(1, 1 or H, 1, 1)");
   }
 
-  /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 - momentum) mean,
-  /// one value per head (or shared). What Affine-Scaled Attention calls alpha_ma while training. `previous` is one number or one
-  /// per head. The CPU executor computes it once per call, the reference wherever a row is bound, B Lq values each time.
-  /// Whether gradients pass through the mean to the values it is taken of is for the caller to say (the paper is
-  /// silent); through `previous` none does.
+  /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 -
+  /// momentum) mean, one value per head (or shared). What Affine-Scaled Attention calls alpha_ma while training.
+  /// `previous` is one number or one per head. The CPU executor computes it once per call, the reference wherever a row
+  /// is bound, B Lq values each time. Whether gradients pass through the mean to the values it is taken of is for the
+  /// caller to say (the paper is silent); through `previous` none does.
   static parameter moving_average(parameter const& of, parameter const& previous, double momentum,
                                   average_gradient gradient = average_gradient::stopped) {
     if (of.kind_ != kind::view && of.kind_ != kind::projected)
@@ -108,8 +111,12 @@ struct parameter {
     if (!is_projected() && !is_average()) return {};
     return {own_view(), weight_.view(extents_.feature, weight_feature_step_), bias_.view(1, 0), activation_};
   }
-  ATTUNE_HD constexpr bool is_projected() const { return kind_ == kind::projected || kind_ == kind::averaged_projection; }
-  ATTUNE_HD constexpr bool is_average() const { return kind_ == kind::averaged_view || kind_ == kind::averaged_projection; }
+  ATTUNE_HD constexpr bool is_projected() const {
+    return kind_ == kind::projected || kind_ == kind::averaged_projection;
+  }
+  ATTUNE_HD constexpr bool is_average() const {
+    return kind_ == kind::averaged_view || kind_ == kind::averaged_projection;
+  }
   /// Of a moving average: how much of it one of the values is, and whether its gradient reaches them.
   ATTUNE_HD constexpr double momentum() const { return momentum_; }
   ATTUNE_HD constexpr bool passes_gradient() const { return passes_gradient_; }
@@ -134,7 +141,8 @@ struct parameter {
       sum = T(view_[at_of(batch, head, query, 0)]);
     else
       for (index_t c = 0; c < extents_.feature; ++c)
-        sum = sum + T(weight_.data[head * weight_.step + c * weight_feature_step_]) * T(view_[at_of(batch, head, query, c)]);
+        sum = sum +
+              T(weight_.data[head * weight_.step + c * weight_feature_step_]) * T(view_[at_of(batch, head, query, c)]);
     return bias_.absent() ? sum : T(sum + T(bias_.of(head)));
   }
 
@@ -165,7 +173,9 @@ struct parameter {
     float const* floats = nullptr;
     constexpr numbers() = default;
     constexpr numbers(stored_view const& x) : doubles(x.doubles()), floats(x.floats()) {}
-    ATTUNE_HD constexpr double operator[](index_t at) const { return doubles != nullptr ? doubles[at] : double(floats[at]); }
+    ATTUNE_HD constexpr double operator[](index_t at) const {
+      return doubles != nullptr ? doubles[at] : double(floats[at]);
+    }
     constexpr stored_view view(shape const& e, strides const& s) const {
       return doubles != nullptr  ? stored_view(tensor<double const>(doubles, e, s))
              : floats != nullptr ? stored_view(tensor<float const>(floats, e, s))
@@ -177,7 +187,8 @@ struct parameter {
     numbers data;
     index_t heads = 0, step = 0;
     constexpr per_head_numbers() = default;
-    constexpr explicit per_head_numbers(stored_view const& x) : data(x), heads(x.extents().head), step(x.steps().head) {}
+    constexpr explicit per_head_numbers(stored_view const& x)
+        : data(x), heads(x.extents().head), step(x.steps().head) {}
     ATTUNE_HD constexpr bool absent() const { return heads == 0; }
     ATTUNE_HD constexpr double of(index_t head) const { return data[head * step]; }
     constexpr stored_view view(index_t features, index_t feature_step) const {
@@ -235,15 +246,16 @@ enum class domain {
   one_to_four,        ///< in [1, 4]
 };
 
-/// How a policy lists one of its parameters: `static constexpr auto parameters() { return std::array{listed("alpha", &P::alpha)}; }`
+/// How a policy lists one of its parameters: `static constexpr auto parameters() { return std::array{listed("alpha",
+/// &P::alpha)}; }`
 template <class Policy>
 struct listed_parameter {
   char const* name;
-  parameter Policy::*member;
+  parameter Policy::* member;
   domain values;
 };
 template <class Policy>
-constexpr listed_parameter<Policy> listed(char const* name, parameter Policy::*member, domain values = domain::real) {
+constexpr listed_parameter<Policy> listed(char const* name, parameter Policy::* member, domain values = domain::real) {
   return {name, member, values};
 }
 
@@ -286,15 +298,16 @@ constexpr char const* words(domain d) {
   return "";
 }
 
-/// Throws unless the parameter fits the problem and every value lies in its domain. Reads each stored value once.
-/// T is what the executor computes in: 1e-50 is no positive float, 1e300 no finite one. Values in the memory of a device are
+/// Throws unless the parameter fits the problem and every value lies in its domain. Reads each stored value once. T is
+/// what the executor computes in: 1e-50 is no positive float, 1e300 no finite one. Values in the memory of a device are
 /// not looked at.
 template <class T = double>
-void check_parameter(char const* function, std::string_view name, parameter const& p, domain d, index_t batch, index_t heads,
-                     index_t queries, memory_kind where = memory_kind::host) {
+void check_parameter(char const* function, std::string_view name, parameter const& p, domain d, index_t batch,
+                     index_t heads, index_t queries, memory_kind where = memory_kind::host) {
   if (!p.is_set()) return;
   shape const e = p.extents();
-  if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) || (e.position != 1 && e.position != queries))
+  if ((e.batch != 1 && e.batch != batch) || (e.head != 1 && e.head != heads) ||
+      (e.position != 1 && e.position != queries))
     throw error(function, text("parameter ", name), text("shape ", to_string(e)),
                 text("(1 or ", batch, ", 1 or ", heads, ", 1 or ", queries, ", 1)"));
   if (where == memory_kind::device && !p.is_number()) return;

@@ -19,11 +19,13 @@ struct row_place {
   index_t batch = 0, head = 0, query = 0, queries = 1;
 };
 
-/// Reads the numbers of a policy for all lanes of a row. Specialised beside each scalar kind that has several lanes, and for
-/// dual numbers, where it also knows which of them move.
+/// Reads the numbers of a policy for all lanes of a row. Specialised beside each scalar kind that has several lanes,
+/// and for dual numbers, where it also knows which of them move.
 template <class T>
 struct lift {
-  ATTUNE_HD T value(parameter const& p, row_place const& at) const { return p.template value<T>(at.batch, at.head, at.query); }
+  ATTUNE_HD T value(parameter const& p, row_place const& at) const {
+    return p.template value<T>(at.batch, at.head, at.query);
+  }
   ATTUNE_HD T entry(table const& x, index_t b, index_t h, index_t i, index_t d) const { return T(x(b, h, i, d)); }
   ATTUNE_HD static T constant(double x) { return T(x); }
 };

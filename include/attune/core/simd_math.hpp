@@ -40,8 +40,9 @@ struct constants<float> {
   static constexpr float anchor = 0x1.8p23f, log2e = 0x1.715476p0f, ln2_hi = 0x1.62e4p-1f, ln2_lo = 0x1.7f7d1cp-20f;
   static constexpr float exp_overflow = 89.0f, exp_zero = -104.0f, expm1_floor = -20.0f, lift = 0x1p24f;
   static constexpr std::array<float, 5> q{0.5f, 0x1.5554b6p-3f, 0x1.5555bap-5f, 0x1.1223a8p-7f, 0x1.6c5574p-10f};
-  static constexpr std::array<float, 9> l{-0x1.ffffd2p-2f, 0x1.554ddp-2f,   -0x1.ff23e6p-3f, 0x1.934b54p-3f, -0x1.3a436p-3f,
-                                          0x1.b4ae2p-4f,   -0x1.d6b0f4p-5f, 0x1.4918ap-6f,   -0x1.af4c72p-9f};
+  static constexpr std::array<float, 9> l{-0x1.ffffd2p-2f, 0x1.554ddp-2f,  -0x1.ff23e6p-3f,
+                                          0x1.934b54p-3f,  -0x1.3a436p-3f, 0x1.b4ae2p-4f,
+                                          -0x1.d6b0f4p-5f, 0x1.4918ap-6f,  -0x1.af4c72p-9f};
   static constexpr std::array<float, 3> p{0x1.55557ap-1f, 0x1.995eccp-2f, 0x1.31e132p-2f};
 };
 
@@ -62,10 +63,11 @@ struct constants<double> {
                                             0x1.289786998b6b7p-22,
                                             0x1.ae490275873bcp-26};
   static constexpr std::array<double, 22> l{
-      -0x1.ffffffffffffdp-2,  0x1.55555555552bcp-2,  -0x1.ffffffffe6b9ep-3, 0x1.99999995ab55ep-3,  -0x1.555554f69888ap-3,
-      0x1.2492433319f10p-3,   -0x1.ffff78ad71064p-4, 0x1.c717fdd1a5a35p-4,  -0x1.997cf6f2e4611p-4, 0x1.73cd30de0b908p-4,
-      -0x1.5315e7eecb725p-4,  0x1.33d204318c5f1p-4,  -0x1.116db69b09ed2p-4, 0x1.ceb2d10a4becdp-5,  -0x1.681eaae13b10ap-5,
-      0x1.efdd3cde317a2p-6,   -0x1.21e2faf1cc016p-6, 0x1.138787184859fp-7,  -0x1.946691122de1ap-9, 0x1.aab29b807768ap-11,
+      -0x1.ffffffffffffdp-2,  0x1.55555555552bcp-2, -0x1.ffffffffe6b9ep-3, 0x1.99999995ab55ep-3,
+      -0x1.555554f69888ap-3,  0x1.2492433319f10p-3, -0x1.ffff78ad71064p-4, 0x1.c717fdd1a5a35p-4,
+      -0x1.997cf6f2e4611p-4,  0x1.73cd30de0b908p-4, -0x1.5315e7eecb725p-4, 0x1.33d204318c5f1p-4,
+      -0x1.116db69b09ed2p-4,  0x1.ceb2d10a4becdp-5, -0x1.681eaae13b10ap-5, 0x1.efdd3cde317a2p-6,
+      -0x1.21e2faf1cc016p-6,  0x1.138787184859fp-7, -0x1.946691122de1ap-9, 0x1.aab29b807768ap-11,
       -0x1.1e879bf783a12p-13, 0x1.6e8f215bb035bp-17};
   static constexpr std::array<double, 7> p{0x1.5555555555592p-1, 0x1.999999997feadp-2, 0x1.24924941e4524p-2,
                                            0x1.c71c52133419bp-3, 0x1.74663d0023b97p-3, 0x1.39a1e93d4b015p-3,
@@ -124,7 +126,8 @@ ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, s
 template <class Arch>
 struct wide_math;
 template <class F, class Each, class T, class Arch, class... More>
-xsimd::batch<T, Arch> computed_in_double(F const& f, Each const& each, xsimd::batch<T, Arch> const& x, More const&... more);
+xsimd::batch<T, Arch> computed_in_double(F const& f, Each const& each, xsimd::batch<T, Arch> const& x,
+                                         More const&... more);
 template <class Each, class T, class Arch, class... More>
 xsimd::batch<T, Arch> lane_by_lane(Each const& each, xsimd::batch<T, Arch> const& x, More const&... more);
 
@@ -132,7 +135,8 @@ xsimd::batch<T, Arch> lane_by_lane(Each const& each, xsimd::batch<T, Arch> const
 
 namespace attune {
 
-/// Every function takes all lanes through one straight line of code; NaN goes in and comes out. Greatest errors found, in
+/// Every function takes all lanes through one straight line of code; NaN goes in and comes out. Greatest errors found,
+/// in
 /// ulp: every number of the range in float, 2 * 10^7 random ones in double; the range of expm1 above 0.34 stands alone.
 ///                      exp_nonpositive   exp   expm1 below, above   log   log1p   log1p_unit
 ///   with FMA                0.92         0.93     1.46    1.62      0.84   0.85      1.40
@@ -164,7 +168,8 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch binade(batch const& x) { return from_bits(to_bits(x) & to_bits(infinity())); }
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
-  /// factor * tangent, 0 where either is 0 (`chained` of core/dual.hpp). AVX-512 compares under a mask and multiplies under a
+  /// factor * tangent, 0 where either is 0 (`chained` of core/dual.hpp). AVX-512 compares under a mask and multiplies
+  /// under a
   /// mask: three instructions instead of five.
   ATTUNE_INLINE static batch chained(batch const& factor, batch const& tangent) {
 #if XSIMD_WITH_AVX512F
@@ -184,8 +189,10 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   ATTUNE_INLINE static batch zero_if_finite(batch const& x) {
 #if ATTUNE_FINITE_MATH_
-    // From the bits of infinity on, adding what they lack of the highest bit sets that bit. One place lower it is the number 2.
-    constexpr typename bits::value_type infinity = std::bit_cast<typename bits::value_type>(std::numeric_limits<T>::infinity());
+    // From the bits of infinity on, adding what they lack of the highest bit sets that bit. One place lower it is the
+    // number 2.
+    constexpr typename bits::value_type infinity =
+        std::bit_cast<typename bits::value_type>(std::numeric_limits<T>::infinity());
     constexpr typename bits::value_type top = ~(~typename bits::value_type(0) >> 1);
     return from_bits((((to_bits(x) & bits(~top)) + bits(top - infinity)) & bits(top)) >> 1);
 #else
@@ -214,20 +221,16 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   // Computed in double for either format (core/simd_in_double.hpp).
   static batch sin(batch const& x) {
-    return simd::computed_in_double(
-        simd::wide_math<Arch>::sin, [](T a) { return std::sin(a); }, x);
+    return simd::computed_in_double(simd::wide_math<Arch>::sin, [](T a) { return std::sin(a); }, x);
   }
   static batch cos(batch const& x) {
-    return simd::computed_in_double(
-        simd::wide_math<Arch>::cos, [](T a) { return std::cos(a); }, x);
+    return simd::computed_in_double(simd::wide_math<Arch>::cos, [](T a) { return std::cos(a); }, x);
   }
   static batch acos(batch const& x) {
-    return simd::computed_in_double(
-        simd::wide_math<Arch>::acos, [](T a) { return std::acos(a); }, x);
+    return simd::computed_in_double(simd::wide_math<Arch>::acos, [](T a) { return std::acos(a); }, x);
   }
   static batch erf(batch const& x) {
-    return simd::computed_in_double(
-        simd::wide_math<Arch>::erf, [](T a) { return std::erf(a); }, x);
+    return simd::computed_in_double(simd::wide_math<Arch>::erf, [](T a) { return std::erf(a); }, x);
   }
   static batch pow(batch const& x, batch const& y) {
     auto const each = [](T a, T b) { return std::pow(a, b); };
@@ -238,9 +241,9 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   ATTUNE_INLINE static batch two_over_sqrt_pi() { return batch(scalar<T>::two_over_sqrt_pi()); }
 
-  /// 13 operations in float, 18 in double; throughput is the limit, so Horner's rule beats Estrin's.
-  /// 0 below log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal:
-  /// a subnormal weight costs 44 ns instead of 0.4 in each multiplication with a value vector (Sapphire Rapids), which
+  /// 13 operations in float, 18 in double; throughput is the limit, so Horner's rule beats Estrin's. 0 below
+  /// log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal: a
+  /// subnormal weight costs 44 ns instead of 0.4 in each multiplication with a value vector (Sapphire Rapids), which
   /// also rules out VSCALEF. The clamp keeps NaN and turns -inf into a number whose 2^(n-1) is 0.
   ATTUNE_INLINE static batch exp_nonpositive(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
@@ -249,8 +252,8 @@ struct scalar<xsimd::batch<T, Arch>> {
     return twice_exp(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
   }
 
-  /// 2^(n-1) in two factors, for neither end of the range fits in one: finite up to the largest number (xsimd::exp gives
-  /// up at 88.38 instead of 88.72 in float), gradual underflow.
+  /// 2^(n-1) in two factors, for neither end of the range fits in one: finite up to the largest number (xsimd::exp
+  /// gives up at 88.38 instead of 88.72 in float), gradual underflow.
   ATTUNE_INLINE static batch exp(batch const& x0) {
     constexpr T offset = k_::anchor + T(2 * k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::exp_zero)), batch(k_::exp_overflow));
@@ -260,8 +263,8 @@ struct scalar<xsimd::batch<T, Arch>> {
     return as_computed(twice_exp(remainder(x, r - batch(offset))) * power_of_two(half)) * power_of_two(k - half);
   }
 
-  /// 2^n (f + f^2 Q) + (2^n - 1), halved up to the last step because 2^n overflows before e^x does. f^2 Q joins the
-  /// sum last: rounding f + f^2 Q first would cost 0.4 ulp more between 0.35 and 1.04. Subnormal x may lose their last bit.
+  /// 2^n (f + f^2 Q) + (2^n - 1), halved up to the last step because 2^n overflows before e^x does. f^2 Q joins the sum
+  /// last: rounding f + f^2 Q first would cost 0.4 ulp more between 0.35 and 1.04. Subnormal x may lose their last bit.
   ATTUNE_INLINE static batch expm1(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::expm1_floor)), batch(k_::exp_overflow));
@@ -284,13 +287,15 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
 
   /// x + (x L) x rather than x + x^2 L: x^2 could be subnormal, hence slow.
-  ATTUNE_INLINE static batch log1p_unit(batch const& x) { return simd::multiply_add(x * simd::polynomial(x, k_::l), x, x); }
+  ATTUNE_INLINE static batch log1p_unit(batch const& x) {
+    return simd::multiply_add(x * simd::polynomial(x, k_::l), x, x);
+  }
 
  private:
   using k_ = simd::constants<T>;
   using bits = xsimd::batch<std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>, Arch>;
-  static constexpr bool x86_ =
-      std::is_base_of_v<xsimd::sse2, Arch> || std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch>;
+  static constexpr bool x86_ = std::is_base_of_v<xsimd::sse2, Arch> || std::is_base_of_v<xsimd::avx, Arch> ||
+                               std::is_base_of_v<xsimd::avx512f, Arch>;
 
   ATTUNE_INLINE static bits to_bits(batch const& x) { return simd::bits_as<typename bits::value_type>(x); }
   ATTUNE_INLINE static batch from_bits(bits const& x) { return simd::bits_as<T>(x); }
@@ -317,8 +322,8 @@ struct scalar<xsimd::batch<T, Arch>> {
     batch const x = xsimd::select(subnormal, x0 * batch(k_::lift), x0);
     bits const u = to_bits(x) - to_bits(root_half) + to_bits(one);
     batch const biased = from_bits((u >> k_::mantissa_bits) | to_bits(batch(k_::anchor)));
-    batch const e = as_computed(
-        biased - xsimd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)), batch(k_::anchor + T(k_::bias))));
+    batch const e = as_computed(biased - xsimd::select(subnormal, batch(k_::anchor + T(k_::bias + k_::lift_bits)),
+                                                       batch(k_::anchor + T(k_::bias))));
     bits const mantissa((typename bits::value_type(1) << k_::mantissa_bits) - 1);
     batch const f = from_bits((u & mantissa) + to_bits(root_half)) - one;
     batch const s = quotient(f, f + batch(T(2))), z = s * s, half_square = f * f * batch(T(0.5));

@@ -12,7 +12,8 @@
 
 namespace attune::detail {
 
-/// std::stable_sort of a vector. That one calls a function of libstdc++ 12 which newer clangs report as deprecated, in the user's build.
+/// std::stable_sort of a vector. That one calls a function of libstdc++ 12 which newer clangs report as deprecated, in
+/// the user's build.
 template <class E, class Before>
 void sort_stably(std::vector<E>& x, Before const& before) {
   std::vector<std::size_t> order(x.size());

@@ -3,8 +3,8 @@
 //
 //   bfloat16   1 sign, 8 exponent, 7 fraction bits        float16   1, 5, 10
 //
-// Types that tensors are stored in and nothing is computed in: every operation happens in float. The bits are those of every
-// other library's bf16 and fp16, so that a view of a foreign buffer needs no copy, only a reinterpret_cast.
+// Types that tensors are stored in and nothing is computed in: every operation happens in float. The bits are those of
+// every other library's bf16 and fp16, so that a view of a foreign buffer needs no copy, only a reinterpret_cast.
 #pragma once
 
 #include <bit>
@@ -119,7 +119,8 @@ ATTUNE_INLINE auto widen_some(S const* from) {
 #if defined(__F16C__)
     if constexpr (N == 8)
       return std::bit_cast<floats>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
-    if constexpr (N == 4) return std::bit_cast<floats>(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from))));
+    if constexpr (N == 4)
+      return std::bit_cast<floats>(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from))));
 #endif
     floats to;
     for (int l = 0; l < N; ++l) to[l] = float(from[l]);

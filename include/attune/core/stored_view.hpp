@@ -3,8 +3,8 @@
 //
 //   x(b, h, i, d) as a double, from float or double storage; axes of extent 1 are broadcast
 //
-// How policies hold numbers that live elsewhere: one type for both storages, so that policies are no templates, and plain
-// pointers, so that it is the same object on a device.
+// How policies hold numbers that live elsewhere: one type for both storages, so that policies are no templates, and
+// plain pointers, so that it is the same object on a device.
 #pragma once
 
 #include <attune/config.hpp>
@@ -20,7 +20,9 @@ class stored_view {
   constexpr stored_view(tensor<double> x) : stored_view(tensor<double const>(x)) {}
   constexpr stored_view(tensor<float> x) : stored_view(tensor<float const>(x)) {}
 
-  ATTUNE_HD constexpr bool absent() const { return doubles_ == nullptr && floats_ == nullptr && extents_ == shape{0, 0, 0, 0}; }
+  ATTUNE_HD constexpr bool absent() const {
+    return doubles_ == nullptr && floats_ == nullptr && extents_ == shape{0, 0, 0, 0};
+  }
   ATTUNE_HD constexpr shape const& extents() const { return extents_; }
   /// Distances between neighbours; 0 along axes of extent 1.
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }

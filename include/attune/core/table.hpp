@@ -43,15 +43,16 @@ enum class table_width {
   query_row,  ///< the same, and a single row
 };
 
-/// How a policy lists one of its tables: `static constexpr auto tables() { return std::array{listed("metric", &P::metric)}; }`
+/// How a policy lists one of its tables: `static constexpr auto tables() { return std::array{listed("metric",
+/// &P::metric)}; }`
 template <class Policy>
 struct listed_table {
   char const* name;
-  table Policy::*member;
+  table Policy::* member;
   table_width width;
 };
 template <class Policy>
-constexpr listed_table<Policy> listed(char const* name, table Policy::*member, table_width width) {
+constexpr listed_table<Policy> listed(char const* name, table Policy::* member, table_width width) {
   return {name, member, width};
 }
 
@@ -75,8 +76,8 @@ inline void check_table(char const* function, std::string_view name, table const
       for (index_t i = 0; i < e.position; ++i)
         for (index_t d = 0; d < e.feature; ++d)
           if (double const v = x(b, h, i, d); !(v - v == 0))
-            throw error(function, text("table ", name), text("the value ", v, " at (", b, ", ", h, ", ", i, ", ", d, ")"),
-                        "finite numbers");
+            throw error(function, text("table ", name),
+                        text("the value ", v, " at (", b, ", ", h, ", ", i, ", ", d, ")"), "finite numbers");
 }
 
 }  // namespace detail

@@ -44,7 +44,8 @@ ATTUNE_NOINLINE inline std::string to_string(shape const& s) {
 
 namespace detail {
 [[noreturn]] ATTUNE_NOINLINE inline void refuse_extents(shape const& extents) {
-  throw error("tensor", "shape", text("the value ", to_string(extents)), "extents >= 0 for (batch, head, position, feature)");
+  throw error("tensor", "shape", text("the value ", to_string(extents)),
+              "extents >= 0 for (batch, head, position, feature)");
 }
 [[noreturn]] ATTUNE_NOINLINE inline void refuse_size(shape const& extents) {
   throw error("tensor", "shape", text("the value ", to_string(extents)),
@@ -77,30 +78,35 @@ class tensor {
   /// Dense, row-major data at `data`.
   constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(detail::countable(extents))) {}
 
-  constexpr tensor(E* data, shape const& extents, strides const& steps) : data_(data), shape_(extents), strides_(steps) {
+  constexpr tensor(E* data, shape const& extents, strides const& steps)
+      : data_(data), shape_(extents), strides_(steps) {
     detail::countable(extents);
     if (data == nullptr && extents.size() > 0) detail::refuse_null(extents);
   }
 
   /// A whole vector, dense. Throws attune::error unless the vector has exactly as many elements as the shape.
-  constexpr tensor(std::vector<value_type>& data, shape const& extents) requires(!std::is_const_v<E>)
+  constexpr tensor(std::vector<value_type>& data, shape const& extents)
+    requires(!std::is_const_v<E>)
       : tensor(checked(data.data(), data.size(), extents), extents) {}
-  constexpr tensor(std::vector<value_type> const& data, shape const& extents) requires(std::is_const_v<E>)
+  constexpr tensor(std::vector<value_type> const& data, shape const& extents)
+    requires(std::is_const_v<E>)
       : tensor(checked(data.data(), data.size(), extents), extents) {}
 
   constexpr tensor(std::vector<value_type> const&&, shape const&) = delete;  // it would dangle
 
   template <class Mutable>
-    requires(std::is_const_v<E>&& std::is_same_v<Mutable, value_type>)
-  constexpr tensor(tensor<Mutable> const& other) : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
+    requires(std::is_const_v<E> && std::is_same_v<Mutable, value_type>)
+  constexpr tensor(tensor<Mutable> const& other)
+      : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
 
   /// Tensors never convert their elements: this one only says so in words.
   template <class Other>
     requires(!std::is_same_v<std::remove_const_t<Other>, value_type>)
   constexpr tensor(tensor<Other> const&) {
-    static_assert(std::is_same_v<std::remove_const_t<Other>, value_type>,
-                  "attune: a tensor has another element type than the executor computes in: cpu<float>{} takes float tensors, "
-                  "cpu<double>{} double ones");
+    static_assert(
+        std::is_same_v<std::remove_const_t<Other>, value_type>,
+        "attune: a tensor has another element type than the executor computes in: cpu<float>{} takes float tensors, "
+        "cpu<double>{} double ones");
   }
 
   ATTUNE_HD constexpr E* data() const { return data_; }
@@ -145,8 +151,8 @@ template <class T>
 inline constexpr T zero = T(0);
 }  // namespace detail
 
-/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. The ground value "nothing", on every executor,
-/// those included that compute in the memory of a device.
+/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. The ground value "nothing", on
+/// every executor, those included that compute in the memory of a device.
 template <class T>
 tensor<T const> zeros(index_t width) {
   return {&detail::zero<T>, shape{1, 1, 1, width}, strides{}};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The only place that includes xsimd, and the only one that knows which of its versions does what. attune works with 8.1 to 14.
+// The only place that includes xsimd, and the only one that knows which of its versions does what. attune works with
+// 8.1 to 14.
 //
 //   what                        8.1 to 10           11, 12              13                  14
 //   cast of bits                to a batch type     to a number type    to a number type    to a number type
@@ -85,15 +86,14 @@ bool machine_has() {
 #endif
 }
 
-/// A comparison gives a mask register with one bit per lane (AVX-512), not a vector. Asked for by what it converts to: the type of a
-/// register as a template argument would warn.
+/// A comparison gives a mask register with one bit per lane (AVX-512), not a vector. Asked for by what it converts to:
+/// the type of a register as a template argument would warn.
 template <class T, class Arch>
-inline constexpr bool compares_into_bits = requires(xsimd::batch_bool<T, Arch> const& c) {
-  static_cast<unsigned short>(c.data);
-};
+inline constexpr bool compares_into_bits =
+    requires(xsimd::batch_bool<T, Arch> const& c) { static_cast<unsigned short>(c.data); };
 
-/// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it. For arithmetic whose point is what
-/// rounding does; -fassociative-math would simplify it away.
+/// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it. For arithmetic whose
+/// point is what rounding does; -fassociative-math would simplify it away.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> as_computed(xsimd::batch<T, Arch> x) {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__)) && !XSIMD_WITH_EMULATED
@@ -118,8 +118,9 @@ ATTUNE_INLINE B shuffled(B const& a, B const& b) {
   ((to[n++] = from[Lanes]), ...);
   return B::load_aligned(to);
 #else
-  return B(__builtin_shufflevector(a.data, b.data,
-                                   Lanes...));  // the compiler's own: libraries of vectors disagree about what theirs take
+  return B(
+      __builtin_shufflevector(a.data, b.data,
+                              Lanes...));  // the compiler's own: libraries of vectors disagree about what theirs take
 #endif
 }
 
@@ -132,14 +133,15 @@ inline constexpr bool has_doubles =
     true;
 #endif
 
-/// The largest integer not above x, by an instruction; only where there is one (xsimd's own arithmetic for it does not survive
-/// -fassociative-math).
+/// The largest integer not above x, by an instruction; only where there is one (xsimd's own arithmetic for it does not
+/// survive -fassociative-math).
 template <class Arch>
 inline constexpr bool has_floor =
 #if XSIMD_WITH_NEON64
     std::is_base_of_v<xsimd::neon64, Arch>;
 #elif XSIMD_WITH_SSE2
-    std::is_base_of_v<xsimd::sse4_1, Arch> || std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch>;
+    std::is_base_of_v<xsimd::sse4_1, Arch> || std::is_base_of_v<xsimd::avx, Arch> ||
+    std::is_base_of_v<xsimd::avx512f, Arch>;
 #else
         false;
 #endif
@@ -148,8 +150,9 @@ inline constexpr bool has_floor =
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) {
 #if XSIMD_WITH_NEON64
-  if constexpr (std::is_base_of_v<xsimd::neon64,
-                                  Arch>) {  // xsimd's multiplies by an estimate of 1 / sqrt(x), which is NaN at infinity
+  if constexpr (std::is_base_of_v<
+                    xsimd::neon64,
+                    Arch>) {  // xsimd's multiplies by an estimate of 1 / sqrt(x), which is NaN at infinity
     if constexpr (std::is_same_v<T, float>)
       return vsqrtq_f32(x.data);
     else
@@ -166,7 +169,8 @@ ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) 
     return xsimd::sqrt(x);
 }
 
-/// a / b, correctly rounded but for 32-bit ARM, which has no instruction. xsimd's quotient of floats on ARM multiplies by an estimate.
+/// a / b, correctly rounded but for 32-bit ARM, which has no instruction. xsimd's quotient of floats on ARM multiplies
+/// by an estimate.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> quotient(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b) {
 #if XSIMD_WITH_NEON64

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   {.parameters = {{"gamma", 1.0}}, .tables = {{"metric", dM}}}      the direction in which the numbers of an operator move
+//   {.parameters = {{"gamma", 1.0}}, .tables = {{"metric", dM}}}
+//       the direction in which the numbers of an operator move
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace attune {
 
-/// The direction in which the parameters and tables of a call move, by name or path as in dense_gradients; what is not listed
-/// stands still. A direction has the granularity of its parameter, or is one number.
+/// The direction in which the parameters and tables of a call move, by name or path as in dense_gradients; what is not
+/// listed stands still. A direction has the granularity of its parameter, or is one number.
 struct policy_direction {
   struct of_parameter {
     std::string name;

@@ -3,8 +3,8 @@
 //
 //   frozen(op).op   the operator with every computed parameter replaced by its values
 //
-// A projected parameter costs C multiplications wherever a row is bound, a moving average all values that it averages. Fused
-// executors bind a row more than once, so they compute such values once per call.
+// A projected parameter costs C multiplications wherever a row is bound, a moving average all values that it averages.
+// Fused executors bind a row more than once, so they compute such values once per call.
 #pragma once
 
 #include <vector>
@@ -37,7 +37,8 @@ template <class Op>
 class frozen {
  public:
   ATTUNE_NOINLINE explicit frozen(Op const& original) : op(original) {
-    for (operator_parameter const& p : listed_parameters(op)) values_.freeze(const_cast<parameter&>(*p.at));  // of our own copy
+    for (operator_parameter const& p : listed_parameters(op))
+      values_.freeze(const_cast<parameter&>(*p.at));  // of our own copy
     number(op);
   }
   frozen(frozen const&) = delete;

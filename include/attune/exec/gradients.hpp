@@ -32,7 +32,8 @@ struct gradient_array {
 
   index_t at(index_t b, index_t h, index_t i, index_t d) const {
     shape const& e = extents;
-    return (((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position + (e.position == 1 ? 0 : i)) * e.feature +
+    return (((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position + (e.position == 1 ? 0 : i)) *
+               e.feature +
            (e.feature == 1 ? 0 : d);
   }
   T& operator()(index_t b, index_t h, index_t i, index_t d) { return values[std::size_t(at(b, h, i, d))]; }
@@ -64,9 +65,9 @@ class dense_gradients {
   gradient_array<T>& of(field f) { return fields[std::size_t(f)]; }
   gradient_array<T> const& of(field f) const { return fields[std::size_t(f)]; }
 
-  /// The gradient of a parameter by its name, "gamma", or its path, "normalizer.gamma". A name that several policies have stands
-  /// for one parameter that all of them read: the gradients add. Throws attune::error if there is none, or if the
-  /// granularities differ.
+  /// The gradient of a parameter by its name, "gamma", or its path, "normalizer.gamma". A name that several policies
+  /// have stands for one parameter that all of them read: the gradients add. Throws attune::error if there is none, or
+  /// if the granularities differ.
   gradient_array<T> parameter(std::string const& name) const { return summed("parameter", parameters, name); }
   /// The same for a table.
   gradient_array<T> table(std::string const& name) const { return summed("table", tables, name); }
@@ -156,8 +157,8 @@ dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, den
   return to;
 }
 
-/// The gradients of a projected parameter by its sources. The slope of its activation comes in double where T is float: in what the CPU's
-/// executor and Thrust's compute the value in.
+/// The gradients of a projected parameter by its sources. The slope of its activation comes in double where T is float:
+/// in what the CPU's executor and Thrust's compute the value in.
 template <class T>
 ATTUNE_NOINLINE void pull_projection(parameter const& p, parameter_gradient<T>& g) {
   using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
@@ -170,7 +171,8 @@ ATTUNE_NOINLINE void pull_projection(parameter const& p, parameter_gradient<T>& 
   auto const pull = [&](T const& by, index_t b, index_t h, index_t i) {
     T slope(1);
     if (p.is_projected())
-      slope = T(activate(from.activation, dual<wide, 1>::variable(p.template pre_activation<wide>(b, h, i), 0)).tangent[0]);
+      slope =
+          T(activate(from.activation, dual<wide, 1>::variable(p.template pre_activation<wide>(b, h, i), 0)).tangent[0]);
     T const by_pre = by * slope;
     T* const by_x = g.x.values.data() + g.x.at(b, h, i, 0);
     if (from.weight.absent()) {
@@ -190,7 +192,8 @@ ATTUNE_NOINLINE void pull_projection(parameter const& p, parameter_gradient<T>& 
   index_t const batch = average ? x.batch : e.batch, positions = average ? x.position : e.position;
   for (index_t h = 0; h < e.head; ++h)
     for (index_t b = 0; b < batch; ++b)
-      for (index_t i = 0; i < positions; ++i) pull(average ? T(g.values(0, h, 0, 0) * share) : g.values(b, h, i, 0), b, h, i);
+      for (index_t i = 0; i < positions; ++i)
+        pull(average ? T(g.values(0, h, 0, 0) * share) : g.values(b, h, i, 0), b, h, i);
 }
 /// Those of all parameters of an operator.
 template <class T>
@@ -198,7 +201,8 @@ ATTUNE_NOINLINE void pull_projections(std::span<operator_parameter const> parame
   for (std::size_t n = 0; n < parameters.size(); ++n) pull_projection(*parameters[n].at, to.parameters[n]);
 }
 
-/// Throws unless what is given (not absent: a tensor without elements is given, and wrong) of the cotangents is shaped like the outputs.
+/// Throws unless what is given (not absent: a tensor without elements is given, and wrong) of the cotangents is shaped
+/// like the outputs.
 template <class Op, class View>
 void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
   auto const check = [&](char const* name, View const& x, shape const& expected) {

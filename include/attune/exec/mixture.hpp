@@ -18,7 +18,8 @@ template <class... Ops, class View>
 problem_shape checked_problem(char const* function, mixture_operator<Ops...> const& mixed,
                               inputs<mixture_operator<Ops...>, View> const& in, shape const& out,
                               memory_kind where = memory_kind::host) {
-  if (mixed.heads != out.head) throw error(function, "which", text(mixed.heads, " entries"), text(out.head, ", one per head"));
+  if (mixed.heads != out.head)
+    throw error(function, "which", text(mixed.heads, " entries"), text(out.head, ", one per head"));
   problem_shape p;
   for_each_operator(mixed, [&](auto const& op, index_t) {
     p = checked_problem(function, op, narrowed<std::remove_cvref_t<decltype(op)>>(in), out, where);
@@ -26,12 +27,13 @@ problem_shape checked_problem(char const* function, mixture_operator<Ops...> con
   return p;
 }
 
-/// The gradients of all operators, each made by of_operator(op, its inputs, its extents, its cotangents, its number) for its own
-/// heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+/// The gradients of all operators, each made by of_operator(op, its inputs, its extents, its cotangents, its number)
+/// for its own heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
 template <class T, class... Ops, class View, class OfOperator>
-dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed, inputs<mixture_operator<Ops...>, View> const& in,
-                                        cotangents<mixture_operator<Ops...>, View> const& d, OfOperator const& of_operator,
-                                        memory_kind where = memory_kind::host) {
+dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed,
+                                        inputs<mixture_operator<Ops...>, View> const& in,
+                                        cotangents<mixture_operator<Ops...>, View> const& d,
+                                        OfOperator const& of_operator, memory_kind where = memory_kind::host) {
   shape const extents = output_shape(in);
   checked_problem("vjp", mixed, in, extents, where);
   dense_gradients<T> to;

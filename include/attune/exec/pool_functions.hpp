@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   use_pool(&theirs)        theirs: own_pool() of another library of the process; this library's calls then run on its threads
+//   use_pool(&theirs)  theirs: own_pool() of another library of the process; this library's calls then run on its
+//                            threads
 //
-// Every shared library that hides its symbols has a pool of attune's threads of its own, and two pools that work at once want twice as
-// many threads as there are processors. One library can hand its pool to the others: two functions of C, which libraries of different
-// compilers, flags and versions of attune understand.
+// Every shared library that hides its symbols has a pool of attune's threads of its own, and two pools that work at
+// once want twice as many threads as there are processors. One library can hand its pool to the others: two functions
+// of C, which libraries of different compilers, flags and versions of attune understand.
 #pragma once
 
 #include <atomic>
@@ -27,14 +28,17 @@ namespace detail {
 inline constinit std::atomic<pool_functions const*> lent_pool = nullptr;
 }
 
-/// From now on the calls of this library on `cpu{}` and `cpu{n}` run on that pool; on its own again after use_pool(nullptr).
-/// Results have the same bits.
-/// pool: own_pool() of another library, passed on as a pointer. It, and the library that it came from, must outlive the calls.
+/// From now on the calls of this library on `cpu{}` and `cpu{n}` run on that pool; on its own again after
+/// use_pool(nullptr). Results have the same bits.
+/// pool: own_pool() of another library, passed on as a pointer. It, and the library that it came from, must outlive the
+/// calls.
 /// Threads: may be called at any time; calls that have begun end where they began.
 /// Errors: throws attune::error on a version that is not 1, and on functions that are missing.
 inline void use_pool(pool_functions const* pool) {
-  if (pool && pool->version != 1) throw error("use_pool", "pool->version", detail::text("the value ", pool->version), "1");
-  if (pool && !(pool->concurrency && pool->run)) throw error("use_pool", "pool", "a function that is missing", "two functions");
+  if (pool && pool->version != 1)
+    throw error("use_pool", "pool->version", detail::text("the value ", pool->version), "1");
+  if (pool && !(pool->concurrency && pool->run))
+    throw error("use_pool", "pool", "a function that is missing", "two functions");
   detail::lent_pool.store(pool, std::memory_order_release);
 }
 

@@ -3,8 +3,8 @@
 //
 //   problem_shape const p = detail::checked_problem("forward", op, in, out.extents())
 //
-// The extents of a call, checked once for every executor: each argument against the ones it must agree with, each failure
-// naming argument, value and expectation.
+// The extents of a call, checked once for every executor: each argument against the ones it must agree with, each
+// failure naming argument, value and expectation.
 #pragma once
 
 #include <algorithm>
@@ -31,27 +31,31 @@ ATTUNE_NOINLINE inline void require_extent(char const* function, char const* arg
 ATTUNE_NOINLINE inline void require_group(char const* function, char const* argument, index_t got, index_t heads) {
   if (heads == 0) return;  // nothing will be read
   if (got < 1 || heads % got != 0)
-    throw error(function, argument, text("head extent ", got), text("a divisor of ", heads, ", the number of query heads"));
+    throw error(function, argument, text("head extent ", got),
+                text("a divisor of ", heads, ", the number of query heads"));
 }
-ATTUNE_NOINLINE inline void require_at_least_one(char const* function, char const* argument, char const* axis, index_t got) {
+ATTUNE_NOINLINE inline void require_at_least_one(char const* function, char const* argument, char const* axis,
+                                                 index_t got) {
   if (got < 1) throw error(function, argument, text(axis, " extent ", got), "at least 1");
 }
 /// Throws unless the extents are those expected; `because` says what they are.
-ATTUNE_NOINLINE inline void require_shape(char const* function, char const* argument, shape const& got, shape const& expected,
-                                          std::string_view because) {
-  if (!(got == expected)) throw error(function, argument, text("shape ", to_string(got)), text(to_string(expected), because));
+ATTUNE_NOINLINE inline void require_shape(char const* function, char const* argument, shape const& got,
+                                          shape const& expected, std::string_view because) {
+  if (!(got == expected))
+    throw error(function, argument, text("shape ", to_string(got)), text(to_string(expected), because));
 }
 /// Throws unless the features are those expected, and every other extent is either that or 1: shared.
-ATTUNE_NOINLINE inline void require_shared(char const* function, char const* argument, shape const& got, shape const& expected,
-                                           std::string_view because = "") {
+ATTUNE_NOINLINE inline void require_shared(char const* function, char const* argument, shape const& got,
+                                           shape const& expected, std::string_view because = "") {
   auto const fits = [](index_t x, index_t all) { return x == 1 || x == all; };
   if (!fits(got.batch, expected.batch) || !fits(got.head, expected.head) || !fits(got.position, expected.position) ||
       got.feature != expected.feature)
     throw error(function, argument, text("shape ", to_string(got)),
-                text("(1 or ", expected.batch, ", 1 or ", expected.head, ", 1 or ", expected.position, ", ", expected.feature,
-                     ")", because));
+                text("(1 or ", expected.batch, ", 1 or ", expected.head, ", 1 or ", expected.position, ", ",
+                     expected.feature, ")", because));
 }
-ATTUNE_NOINLINE inline void require_queries(char const* function, char const* name, shape const& e, problem_shape const& p) {
+ATTUNE_NOINLINE inline void require_queries(char const* function, char const* name, shape const& e,
+                                            problem_shape const& p) {
   require_extent(function, name, "batch", e.batch, p.batch, "the batch of out");
   require_extent(function, name, "head", e.head, p.heads, "the heads of out");
   require_extent(function, name, "position", e.position, p.queries, "the queries of out");
@@ -65,7 +69,8 @@ ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name,
   require_extent(function, name, "feature", e.feature, width, because);
 }
 
-/// Checks the extents of an input, `v` of v, and learns from them. `source`: the input whose features it has as many of.
+/// Checks the extents of an input, `v` of v, and learns from them. `source`: the input whose features it has as many
+/// of.
 ATTUNE_NOINLINE inline void check_field(char const* function, field f, field source, shape const& e, shape const& v,
                                         problem_shape& p) {
   char const* const name = name_of(f);
@@ -75,7 +80,8 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, field sou
     case input_side::query:
       if (f == field::output_gate) {
         p.learn(f, source, e);
-        return require_shared(function, name, e, p.rows(e.feature == 1 ? 1 : p.value_width), ", the last the width of v or 1");
+        return require_shared(function, name, e, p.rows(e.feature == 1 ? 1 : p.value_width),
+                              ", the last the width of v or 1");
       }
       require_queries(function, name, e, p);
       if (one)
@@ -99,7 +105,8 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, field sou
 }
 
 /// The name of a table of the operator; throws if its policy does not list it.
-ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<operator_table const> tables, table const& x) {
+ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<operator_table const> tables,
+                                               table const& x) {
   for (operator_table const& listed : tables)
     if (listed.at == &x) return text("table ", listed.name);
   throw error(function, "a table of a contraction", "no entry in the policy's tables()",
@@ -108,11 +115,12 @@ ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<o
 /// Throws unless a table has as many rows or columns as a contraction has terms.
 ATTUNE_NOINLINE inline void require_terms(char const* function, std::string const& name, char const* axis, index_t got,
                                           index_t terms) {
-  if (got != terms) throw error(function, name, text(got, " ", axis), text(terms, ", as many as the contraction has terms"));
+  if (got != terms)
+    throw error(function, name, text(got, " ", axis), text(terms, ", as many as the contraction has terms"));
 }
 
-/// What a contraction asks of its inputs and of the tables of the policy that named it: features, columns or rows for its terms, and a row for
-/// every distance.
+/// What a contraction asks of its inputs and of the tables of the policy that named it: features, columns or rows for
+/// its terms, and a row for every distance.
 template <class Contraction, class Owner>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
                        problem_shape const& p) {
@@ -173,11 +181,13 @@ ATTUNE_NOINLINE void check_listed(char const* function, std::span<operator_param
       throw error(function, text("parameter ", x.name), "one value per query",
                   "values shared by queries: a value gate acts on keys, for all queries alike");
   }
-  for (operator_table const& x : tables) check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
+  for (operator_table const& x : tables)
+    check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
 }
 
-/// Throws if masses that are held relative to a running maximum do not scale with it: earned(a, m) must be e^-m times what it is at 0, or
-/// rows come out wrong as soon as their maximum rises. Looked at for one row and two references; reads no device's memory.
+/// Throws if masses that are held relative to a running maximum do not scale with it: earned(a, m) must be e^-m times
+/// what it is at 0, or rows come out wrong as soon as their maximum rises. Looked at for one row and two references;
+/// reads no device's memory.
 template <class Op>
 void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_shape const& p, memory_kind where) {
   using normalizer = typename Op::normalizer_policy;
@@ -213,8 +223,8 @@ constexpr field features_of(field f) {
   return source;
 }
 
-/// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents. `where`:
-/// what lies in the memory of a device is checked by its shape alone.
+/// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents.
+/// `where`: what lies in the memory of a device is checked by its shape alone.
 template <class Op, class View>
 problem_shape checked_problem(char const* function, Op const& op, inputs<Op, View> const& in, shape const& out,
                               memory_kind where = memory_kind::host) {
@@ -231,13 +241,15 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   require_extent(function, "out", "feature", out.feature, v.feature, "the width of v");
   p.value_heads = v.head;
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F) && F != field::v) check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
+    if constexpr (Op::uses(F) && F != field::v)
+      check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
   });
   p.offset = in.offset.value_or(p.keys - p.queries);
   // Positions stay exact as doubles, and their sums stay integers; half of all where index_t has 32 bits.
   constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
   if (p.offset > farthest || p.offset < -farthest)
-    throw error(function, "offset", text("the value ", p.offset), text("a number in [", -farthest, ", ", farthest, "]"));
+    throw error(function, "offset", text("the value ", p.offset),
+                text("a number in [", -farthest, ", ", farthest, "]"));
   auto const tables = listed_tables(op);
   check_listed<typename element_of<View>::type>(function, listed_parameters(op), tables, p, where);
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
@@ -260,15 +272,17 @@ constexpr bool tells_queries(input_side side) {
 template <class Op, class View>
 shape output_shape(inputs<Op, View> const& in) {
   constexpr bool told = tells_queries<Op>(input_side::query) || tells_queries<Op>(input_side::pair);
-  static_assert(told,
-                "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call "
-                "forward() with an output .out instead");
+  static_assert(
+      told,
+      "attune: no input of this operator tells the number of queries: its kernel works from positions alone. Call "
+      "forward() with an output .out instead");
   shape s{0, 0, 0, 0};
   constexpr bool by_query = tells_queries<Op>(input_side::query);
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == (by_query ? input_side::query : input_side::pair)) {
       shape const e = member<F>(in).extents();
-      if (s == shape{0, 0, 0, 0} || !by_query)  // the first with queries; of pairs, which may be shared, the largest extents
+      if (s == shape{0, 0, 0, 0} ||
+          !by_query)  // the first with queries; of pairs, which may be shared, the largest extents
         s = {(std::max)(s.batch, e.batch), (std::max)(s.head, e.head), (std::max)(s.position, e.position), 0};
     }
   });

@@ -30,7 +30,9 @@ struct problem_shape {
 
   /// The head of a tensor with `group_heads` heads that query head h reads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
-  ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const { return {b, h, i, i + offset, queries, keys}; }
+  ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const {
+    return {b, h, i, i + offset, queries, keys};
+  }
 
   /// What has a row for every query: everything but keys.
   ATTUNE_HD constexpr shape rows(index_t features) const { return {batch, heads, queries, features}; }
@@ -106,7 +108,9 @@ tensor<E> spread_over(tensor<E> const& x, shape const& all) {
 }
 template <class View>
   requires requires(View const& x, shape const& all) { x.spread_over(all); }
-View spread_over(View const& x, shape const& all) { return x.spread_over(all); }
+View spread_over(View const& x, shape const& all) {
+  return x.spread_over(all);
+}
 
 /// Where v0 of a row starts.
 template <class View>
@@ -123,7 +127,9 @@ ATTUNE_HD row<T> row_facts(problem_shape const& p, row_place const& place, T con
   return {place, position, visible, log_visible, inverse_sqrt_width, no_shift, keys, numbers};
 }
 /// 1 / sqrt(D), rounded once from double.
-ATTUNE_HD inline double inverse_sqrt_width(problem_shape const& p) { return p.width > 0 ? 1 / math::sqrt(double(p.width)) : 0; }
+ATTUNE_HD inline double inverse_sqrt_width(problem_shape const& p) {
+  return p.width > 0 ? 1 / math::sqrt(double(p.width)) : 0;
+}
 
 /// The row that a value gate binds to: it acts for all queries alike, so what only one of them has is NaN.
 template <class T>
@@ -135,7 +141,8 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
 
 /// The scalar facts of a row of k visible keys that policies bind to.
 template <class T>
-ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) {
+ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i,
+                              lift<T> const& numbers = {}) {
   return detail::row_facts<T>(p, {b, h, i, p.queries}, T(double(i + p.offset)), T(double(k)),
                               k > 0 ? math::log(T(double(k))) : T(0),
                               p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0), numbers);

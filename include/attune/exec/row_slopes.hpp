@@ -5,8 +5,8 @@
 //
 // With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
 // S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
-// The rules of fused executors, for rows and for pairs; which keys a row sees, and where results go, is left to them. The dense reference
-// has its own, on purpose.
+// The rules of fused executors, for rows and for pairs; which keys a row sees, and where results go, is left to them.
+// The dense reference has its own, on purpose.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -31,8 +31,8 @@ struct mass_pair {
   struct pulled {
     T weight, by_logit;
   };
-  /// by_e = h_j factor + by_earned. Direction 0 of D is the logit a, the `Count` from `First` on are the normalizer's: move(s, gradient) takes
-  /// what they get of the pair.
+  /// by_e = h_j factor + by_earned. Direction 0 of D is the logit a, the `Count` from `First` on are the normalizer's:
+  /// move(s, gradient) takes what they get of the pair.
   template <class Op, class D, int First, int Count, chain_rule Rule, class Bound, class Move>
   ATTUNE_HD ATTUNE_INLINE pulled pull(Bound const& normalizer, T const& a, T const& reference, T const& by_e,
                                       [[maybe_unused]] Move const& move) const {
@@ -56,8 +56,9 @@ struct mass_pair {
   }
 };
 
-/// Family masses: key j moves L by  h_j de_j factor + by[0] de_j / earned_unit + by[1] dg_j / ground_unit,  and everything else by
-/// by[k]. Units, so that neither 1/E nor 1/E^2 is ever formed.
+/// Family masses: key j moves L by  h_j de_j factor + by[0] de_j / earned_unit + by[1] dg_j / ground_unit,
+///     and everything
+/// else by by[k]. Units, so that neither 1/E nor 1/E^2 is ever formed.
 template <class T, int N>
 struct mass_slopes {
   finished_row<dual<T, N>> done;
@@ -69,15 +70,15 @@ struct mass_slopes {
 
 /// Directions 0 and 1 of the duals are E and G, the others are the caller's; `logit_shift` is what the lse moves with.
 template <class Op, class Bound, class T, int N>
-ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& reference, T const& earned, T const& ground,
-                                             dual<T, N> const& visible, dual<T, N> const& logit_shift,
+ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& reference, T const& earned,
+                                             T const& ground, dual<T, N> const& visible, dual<T, N> const& logit_shift,
                                              row_gains<T> const& gains) {
   using D = dual<T, N>;
   constexpr normalizer_traits is = Op::normalizer_is;
   T const one(1), zero(0);
   mass_slopes<T, N> s;
-  // Any unit will do, but one that rounds would leave a rest where gains cancel (a single key that shares uniformly), and one
-  // below the normal numbers would overflow where it divides.
+  // Any unit will do, but one that rounds would leave a rest where gains cancel (a single key that shares uniformly),
+  // and one below the normal numbers would overflow where it divides.
   T const least = scalar<T>::least();
   s.earned_unit = scalar<T>::binade(math::select(earned < least, one, earned));
   s.ground_unit = scalar<T>::binade(math::select(ground < least, one, ground));
@@ -99,8 +100,9 @@ ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& r
 }
 
 /// Family adjusted, w_j = p_j f_j with p_j = e_j / E and f_j = (a_j - low) / (high - low): the weight of a key, and
-/// da_j = p_j h_j f' + p_j (h_j f_j - sum p h f) + p_j dlse, without what goes through the ends. The first term is apart: where logits
-/// lie close to each other and f' is large it is to meet what goes through the ends, which may cancel it, before the others.
+/// da_j = p_j h_j f' + p_j (h_j f_j - sum p h f) + p_j dlse, without what goes through the ends. The first term is
+/// apart: where logits lie close to each other and f' is large it is to meet what goes through the ends, which may
+/// cancel it, before the others.
 template <class T>
 struct adjusted_pair {
   T inverse_earned, inverse, low, mean, by_lse, value_factor;
@@ -120,12 +122,13 @@ struct adjusted_slopes {
   T by[N];
 };
 
-/// Directions 0 and 1 of the duals are the lowest and the highest logit, the next `Shifts` (0 or 1) the row constant, the
-/// others are the caller's.
+/// Directions 0 and 1 of the duals are the lowest and the highest logit, the next `Shifts` (0 or 1) the row constant,
+/// the others are the caller's.
 /// value_sum = sum e_j h_j, second_sum = sum e_j (a_j - reference) h_j.
 template <bool Detached, int N, int Shifts, class Bound, class T>
 ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& reference, T const& earned,
-                                                   T const& lowest, T const& value_sum, T const& second_sum, T const& by_lse) {
+                                                   T const& lowest, T const& value_sum, T const& second_sum,
+                                                   T const& by_lse) {
   using D = dual<T, N>;
   T const zero(0), one(1);
   auto const dead = earned == zero;
@@ -134,12 +137,14 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   T const inverse = math::select(range == zero, zero, T(one / range));
   T const inverse_earned = math::select(dead, zero, T(one / earned));
   auto const alive = [&](T const& x) { return math::select(dead, zero, x); };
-  // The places of the highest logit seen from low and from high; 1 and -1 are exact, so that a row of one key has sums of h and -h.
+  // The places of the highest logit seen from low and from high; 1 and -1 are exact, so that a row of one key has sums
+  // of h and -h.
   auto const place = [&](T const& distance, T const& exactly) {
     T const of_end = math::select(range == zero, zero, exactly);
     return math::select(distance == exactly * range, of_end, T(distance * inverse));
   };
-  T const above = alive(T((second_sum * inverse + place(reference - low, one) * value_sum) * inverse_earned));  // sum p h f
+  T const above =
+      alive(T((second_sum * inverse + place(reference - low, one) * value_sum) * inverse_earned));  // sum p h f
   T const below = alive(T((second_sum * inverse + place(reference - high, T(-one)) * value_sum) * inverse_earned));
   T const by_low = below * inverse, by_high = -(above * inverse);
   adjusted_slopes<T, N> s{{inverse_earned, inverse, alive(low), above, by_lse, T(inverse * inverse_earned)}, {}};
@@ -162,8 +167,9 @@ ATTUNE_HD row<D> standing(row<T> const& r, T const& logit_shift) {
   return s;
 }
 
-/// Family candidates. With y = -dp/dlevel at the level that keeps sum p constant, dL = sum dp_j (h_j - sum y h / sum y) / sum p. A selection
-/// only chooses keys: there y = p, and what p lags behind its own derivative, p - p', goes through the reference.
+/// Family candidates. With y = -dp/dlevel at the level that keeps sum p constant, dL = sum dp_j (h_j - sum y h / sum y)
+/// / sum p. A selection only chooses keys: there y = p, and what p lags behind its own derivative, p - p', goes through
+/// the reference.
 template <class T>
 struct candidate_slopes {
   T mean, inverse_sum, through_reference;

@@ -3,8 +3,8 @@
 //
 //   w_j = e(a_j) factor + share      w_j = e^(a_j - m) (a_j - low) factor      w_j = weight(level, a_j) factor
 //
-// The weight of a key from its logit and from what a forward pass saved of its row (exec/saved.hpp): one rule per family, for the
-// executors that look at the rows a second time.
+// The weight of a key from its logit and from what a forward pass saved of its row (exec/saved.hpp): one rule per
+// family, for the executors that look at the rows a second time.
 #pragma once
 
 #include <attune/operators/row_state.hpp>
@@ -34,8 +34,8 @@ ATTUNE_HD row_weights<V> weights_of_row(Rows const& rows, Bound const& normalize
     w.factor = done.value_factor;
     w.low = done.low;
   } else {
-    auto const done =
-        finish_masses<typename Op::normalizer_policy>(normalizer, w.reference, saved(rows.earned), saved(rows.ground), visible);
+    auto const done = finish_masses<typename Op::normalizer_policy>(normalizer, w.reference, saved(rows.earned),
+                                                                    saved(rows.ground), visible);
     w.factor = done.value_factor;
     w.share = done.share;
     if constexpr (Op::has_ground_weight) w.ground = done.ground_weight;

@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(exec, op, in, out)
 //
-// What a forward pass leaves of each row for the backward pass: a few numbers and, where a row is a sum of masses, its value
-// sum. Linear in Lq, never Lq x Lk.
+// What a forward pass leaves of each row for the backward pass: a few numbers and, where a row is a sum of masses, its
+// value sum. Linear in Lq, never Lq x Lk.
 #pragma once
 
 #include <type_traits>
@@ -29,7 +29,8 @@ struct row_thresholds {
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 };
 
-/// The saved rows of an operator: the states of all keys (exec/states.hpp; merged from parts they serve as well), or thresholds.
+/// The saved rows of an operator: the states of all keys (exec/states.hpp; merged from parts they serve as well), or
+/// thresholds.
 template <class T, class Op>
 using saved_rows = std::conditional_t<Op::has_threshold, row_thresholds<T>, states_of<T, Op>>;
 

@@ -49,7 +49,9 @@ struct row_states {
   /// The same with values that stay where they are, to be changed there; numbers go back by `store_numbers`.
   row_state<T, std::span<T>> in_place(index_t n) {
     auto const u = std::size_t(n), width = std::size_t(extents.value_width);
-    auto const rows = [&](std::vector<T>& x) { return x.empty() ? std::span<T>() : std::span<T>(x).subspan(u * width, width); };
+    auto const rows = [&](std::vector<T>& x) {
+      return x.empty() ? std::span<T>() : std::span<T>(x).subspan(u * width, width);
+    };
     return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
   }
   template <class Values>
@@ -70,8 +72,8 @@ struct row_states {
   }
 };
 
-/// States of (B, H, Lq) rows with a candidate set: for each row the logits above its threshold, their keys and values. Bounded
-/// by the largest support of a part, not O(1).
+/// States of (B, H, Lq) rows with a candidate set: for each row the logits above its threshold, their keys and values.
+/// Bounded by the largest support of a part, not O(1).
 template <class T, class Normalizer>
 struct candidate_states {
   struct candidate {
@@ -124,16 +126,17 @@ struct candidate_states {
   void prune(std::size_t n) {
     if (rows[n].empty() || !(poisons[n] == T(0))) return;
     candidate_threshold<T> const at = level(n);
-    std::erase_if(rows[n],
-                  [&](candidate const& c) { return normalizers[n].weight(at, c.logit, key<T>{T(double(c.key))}) == T(0); });
+    std::erase_if(rows[n], [&](candidate const& c) {
+      return normalizers[n].weight(at, c.logit, key<T>{T(double(c.key))}) == T(0);
+    });
   }
 };
 
 /// The states of an operator's rows.
 template <class T, class Op>
-using states_of =
-    std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_states<T, typename Op::normalizer_policy>,
-                       row_states<T, typename Op::normalizer_policy>>;
+using states_of = std::conditional_t<Op::normalizer_is.family == row_family::candidates,
+                                     candidate_states<T, typename Op::normalizer_policy>,
+                                     row_states<T, typename Op::normalizer_policy>>;
 
 namespace detail {
 
@@ -230,8 +233,8 @@ ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[mayb
 template <class T, class Op, class Bound>
 ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[maybe_unused]] Bound const& f,
                                  [[maybe_unused]] T const& ground_weight, [[maybe_unused]] T const& lse,
-                                 [[maybe_unused]] T const& threshold, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
-                                 [[maybe_unused]] index_t i) {
+                                 [[maybe_unused]] T const& threshold, [[maybe_unused]] index_t b,
+                                 [[maybe_unused]] index_t h, [[maybe_unused]] index_t i) {
   if constexpr (Op::has_lse)
     if (!to.lse.values.absent()) to.lse.values(b, h, i, 0) = lse + f.logit_shift;
   if constexpr (Op::has_ground_weight)
@@ -240,8 +243,8 @@ ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[ma
     if (!to.threshold.absent()) to.threshold(b, h, i, 0) = threshold;
 }
 
-/// Divides states, those of the operator's normalizer or of any that keeps the same sums, and writes the outputs; everything has
-/// been checked.
+/// Divides states, those of the operator's normalizer or of any that keeps the same sums, and writes the outputs;
+/// everything has been checked.
 template <class T, class Op, class View, class States>
 void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
                  outputs<Op, T> const& to) {
@@ -259,8 +262,8 @@ void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& 
 
 }  // namespace detail
 
-/// Divides the merged states of all keys and writes the outputs. `in` are the inputs of the whole problem: v0, the output gate
-/// and the number of visible keys come from there, the sink's mass enters here, once.
+/// Divides the merged states of all keys and writes the outputs. `in` are the inputs of the whole problem: v0, the
+/// output gate and the number of visible keys come from there, the sink's mass enters here, once.
 template <class T, class Op, class View>
 void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& states, outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());

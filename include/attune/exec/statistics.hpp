@@ -3,8 +3,8 @@
 //
 //   s = statistics(exec, op, in, rows, {.columns = true, .above = 0.1}):   what rows and keys of attention look like
 //
-// Numbers per row and per key, linear in Lq and Lk: plain arrays that can be sent as they are. Those of disjoint sets of keys
-// merge into those of all.
+// Numbers per row and per key, linear in Lq and Lk: plain arrays that can be sent as they are. Those of disjoint sets
+// of keys merge into those of all.
 #pragma once
 
 #include <cmath>
@@ -27,13 +27,14 @@ struct statistics_request {
   friend bool operator==(statistics_request const&, statistics_request const&) = default;
 };
 
-/// Statistics of (B, H, Lq) rows of logits a and weights w, and of (B, H, Lk) columns of weights. A row is its visible keys:
-/// what the mask hides is in nothing. `at(b, h, i)` is the place of a row, `at_key(b, h, j)` that of a key.
+/// Statistics of (B, H, Lq) rows of logits a and weights w, and of (B, H, Lk) columns of weights. A row is its visible
+/// keys: what the mask hides is in nothing. `at(b, h, i)` is the place of a row, `at_key(b, h, j)` that of a key.
 ///
-/// A key of logit -inf counts in nothing but the weights (0, or its uniform share). A row in which no key counts, empty or
-/// all -inf, has logits -inf, mass and entropy 0, and the ground weight of the contract (docs/contracts.md). NaN says that a
-/// logit or weight is NaN, or that there is no such number: the entropy of weights of which any is negative. The highest logit
-/// of a row with a logit of NaN is NaN. A row of NaN makes NaN the columns of the keys that it sees, and no others.
+/// A key of logit -inf counts in nothing but the weights (0, or its uniform share). A row in which no key counts, empty
+/// or all -inf, has logits -inf, mass and entropy 0, and the ground weight of the contract (docs/contracts.md). NaN
+/// says that a logit or weight is NaN, or that there is no such number: the entropy of weights of which any is
+/// negative. The highest logit of a row with a logit of NaN is NaN. A row of NaN makes NaN the columns of the keys that
+/// it sees, and no others.
 template <class T>
 struct row_statistics {
   problem_shape extents;
@@ -54,8 +55,9 @@ struct row_statistics {
   row_statistics(problem_shape const& p, statistics_request const& r)
       : extents(p), request(r), highest_logit(std::size_t(p.batch * p.heads * p.queries), T(-math::infinity<T>())),
         mean_logit(highest_logit), scored(highest_logit.size(), 0), highest_weight(highest_logit),
-        mass(highest_logit.size(), T(0)), first_key(mass), ground_weight(mass), entropy(r.entropy ? mass.size() : 0, T(0)),
-        above(r.above ? mass.size() : 0, 0), columns(r.columns ? std::size_t(p.batch * p.heads * p.keys) : 0, T(0)) {}
+        mass(highest_logit.size(), T(0)), first_key(mass), ground_weight(mass),
+        entropy(r.entropy ? mass.size() : 0, T(0)), above(r.above ? mass.size() : 0, 0),
+        columns(r.columns ? std::size_t(p.batch * p.heads * p.keys) : 0, T(0)) {}
 
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
   index_t at_key(index_t b, index_t h, index_t j) const { return (b * extents.heads + h) * extents.keys + j; }
@@ -66,7 +68,8 @@ struct row_statistics {
     T const sum = mass[std::size_t(row)], h = entropy[std::size_t(row)];
     return sum == T(0) && h == T(0) ? T(0) : T(h / sum + math::log(sum));
   }
-  /// e to the entropy of w / sum w: as many keys sharing the row's mass equally have that entropy. 0 in a row without mass.
+  /// e to the entropy of w / sum w: as many keys sharing the row's mass equally have that entropy. 0 in a row without
+  /// mass.
   T effective_keys(index_t row) const {
     T const h = normalized_entropy(row);
     return mass[std::size_t(row)] == T(0) ? T(h * T(0)) : math::exp(h);
@@ -94,7 +97,8 @@ inline void check_request(char const* function, statistics_request const& r) {
 /// The extents of a fused call, once everything fits.
 template <class T, class Op>
 problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
-                                 statistics_request const& request, key_interval keys, memory_kind where = memory_kind::host) {
+                                 statistics_request const& request, key_interval keys,
+                                 memory_kind where = memory_kind::host) {
   problem_shape const p = checked_problem("statistics", op, in, output_shape(in), where);
   require_interval("statistics", keys, p);
   check_request("statistics", request);
@@ -107,8 +111,8 @@ problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const
 
 }  // namespace detail
 
-/// The statistics of both sets of keys, which must not share a key; each found with the rows of all keys. The ground weight, a
-/// property of the whole row, is that of the first. Associative and commutative up to rounding.
+/// The statistics of both sets of keys, which must not share a key; each found with the rows of all keys. The ground
+/// weight, a property of the whole row, is that of the first. Associative and commutative up to rounding.
 /// Throws attune::error unless both belong to calls of the same extents and request.
 template <class T>
 row_statistics<T> merge(row_statistics<T> a, row_statistics<T> const& b) {
@@ -125,8 +129,8 @@ row_statistics<T> merge(row_statistics<T> a, row_statistics<T> const& b) {
     a.highest_weight[n] = detail::larger_or_nan(a.highest_weight[n], b.highest_weight[n]);
     if (b.scored[n] == 0) continue;
     T const all = T(double(a.scored[n] + b.scored[n])), share = T(double(b.scored[n])) / all;
-    a.mean_logit[n] =
-        a.scored[n] == 0 ? b.mean_logit[n] : T(a.mean_logit[n] * (T(double(a.scored[n])) / all) + b.mean_logit[n] * share);
+    a.mean_logit[n] = a.scored[n] == 0 ? b.mean_logit[n]
+                                       : T(a.mean_logit[n] * (T(double(a.scored[n])) / all) + b.mean_logit[n] * share);
   }
   add(a.scored, b.scored);
   add(a.mass, b.mass);
@@ -145,8 +149,8 @@ struct head_statistics {
   T entropy = T(0), normalized_entropy = T(0), effective_keys = T(0), above = T(0);
 };
 
-/// Statistics of each of the H heads: means over all batches and queries in which any key counts (`scored` > 0). Empty rows are
-/// left out, rows of NaN are not.
+/// Statistics of each of the H heads: means over all batches and queries in which any key counts (`scored` > 0). Empty
+/// rows are left out, rows of NaN are not.
 template <class T>
 std::vector<head_statistics<T>> head_means(row_statistics<T> const& s) {
   using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;  // a sum of a million rows

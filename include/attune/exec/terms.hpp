@@ -3,8 +3,8 @@
 //
 //   contracted<C, S>(...)    sum_d term(x_d, y_d, z_d, i + offset - j) of one pair, in scalar S
 //
-// Contractions as their terms say, one pair at a time: how the Thrust executor computes all of them, and how the CPU computes those for
-// which it has no faster code.
+// Contractions as their terms say, one pair at a time: how the Thrust executor computes all of them, and how the CPU
+// computes those for which it has no faster code.
 #pragma once
 
 #include <type_traits>
@@ -22,8 +22,9 @@ using contraction::table_place;
 template <class Operand>
 inline constexpr bool has_features = Operand::side == operand_side::query || Operand::side == operand_side::key;
 template <class C>
-using widest_operand = std::conditional_t<has_features<typename C::x>, typename C::x,
-                                          std::conditional_t<has_features<typename C::y>, typename C::y, typename C::z>>;
+using widest_operand =
+    std::conditional_t<has_features<typename C::x>, typename C::x,
+                       std::conditional_t<has_features<typename C::y>, typename C::y, typename C::z>>;
 
 /// The number of terms of a contraction that reads tensors.
 template <class C>
@@ -47,8 +48,8 @@ ATTUNE_HD index_t term_count(problem_shape const& p, [[maybe_unused]] Owner cons
     return x::table_of::of(owner).columns();
 }
 
-/// The features of one row of a tensor from `first` on, their address found once: found in each copy of an unrolled loop it would be
-/// most of what a program is compiled into.
+/// The features of one row of a tensor from `first` on, their address found once: found in each copy of an unrolled
+/// loop it would be most of what a program is compiled into.
 template <class E>
 class features {
  public:
@@ -80,7 +81,8 @@ ATTUNE_HD constexpr index_t table_column(index_t d) {
   return Operand::place == table_place::row ? 0 : d;
 }
 
-/// One operand of a pair: a function of the feature, counted from `first`. `owner`: the policy that names the contraction.
+/// One operand of a pair: a function of the feature, counted from `first`. `owner`: the policy that names the
+/// contraction.
 template <class Operand, class S, class In, class Owner>
 ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] problem_shape const& p,
                           [[maybe_unused]] Owner const& owner, [[maybe_unused]] pair_place const& at) {
@@ -118,7 +120,8 @@ ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner,
 template <class C, int N, class S, class In, class Owner>
 ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
   return
-      [x = detail::operand_at<typename C::x, S>(in, p, owner, at), y = detail::operand_at<typename C::y, S>(in, p, owner, at),
+      [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
+       y = detail::operand_at<typename C::y, S>(in, p, owner, at),
        z = detail::operand_at<typename C::z, S>(in, p, owner, at), n = S(double(at.i + p.offset - at.j))](index_t d) {
         using D = dual<S, 1>;
         D of[3] = {x(d), y(d), z(d)};

@@ -3,8 +3,8 @@
 //
 //   place.keep_off(caller, waker)  ...  place.anywhere()        where a thread wakes, and where it may run
 //
-// Linux puts a thread that wakes on the processor of its waker if no other counts as idle, and on virtual machines one that sleeps
-// does not count: the thread then waits for milliseconds, while the other processor does nothing.
+// Linux puts a thread that wakes on the processor of its waker if no other counts as idle, and on virtual machines one
+// that sleeps does not count: the thread then waits for milliseconds, while the other processor does nothing.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,9 @@ inline int this_processor() {
 #endif
 }
 
-/// How many processors there are for a thread that is started now: those of the machine, or as many as a set of processors (taskset,
-/// cpuset) leaves to the calling thread or to the process's first one. A quota of time (cgroup cpu.max) is not seen.
+/// How many processors there are for a thread that is started now: those of the machine, or as many as a set of
+/// processors (taskset, cpuset) leaves to the calling thread or to the process's first one. A quota of time (cgroup
+/// cpu.max) is not seen.
 inline int allowed_processors() {
   int const all = (std::max)(1, int(std::thread::hardware_concurrency()));
 #if defined(__linux__)
@@ -44,8 +45,8 @@ inline int allowed_processors() {
   return all;
 }
 
-/// Where a thread that is asleep will wake. Does nothing on systems other than Linux, with more than 1024 processors, and for a thread
-/// that is allowed no processor but those named.
+/// Where a thread that is asleep will wake. Does nothing on systems other than Linux, with more than 1024 processors,
+/// and for a thread that is allowed no processor but those named.
 class thread_placement {
  public:
 #if defined(__linux__)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   cpu{}  =  cpu<>{thread_pool{}}:  threads that wait between calls, so that a call costs microseconds and not the start of threads
+//   cpu{}  =  cpu<>{thread_pool{}}:  threads that wait between calls, so that a call costs microseconds and not the
+//                                    start of threads
 //
-// One pool per process. A call puts itself on a list and begins to work; helpers that wake in time take its other workers; what
-// no helper has taken when the caller is done, the caller takes back. So nobody ever waits for a thread that has not begun, be it
-// because it wakes slowly, serves another call or could not be started.
+// One pool per process. A call puts itself on a list and begins to work; helpers that wake in time take its other
+// workers; what no helper has taken when the caller is done, the caller takes back. So nobody ever waits for a thread
+// that has not begun, be it because it wakes slowly, serves another call or could not be started.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +42,8 @@ inline long this_process() {
 /// The state behind thread_pool.
 class pool_state {
  public:
-  /// Never destroyed, so that destructors of the user's static objects may still call: by then the threads have been joined
-  /// and calls run serially.
+  /// Never destroyed, so that destructors of the user's static objects may still call: by then the threads have been
+  /// joined and calls run serially.
   static pool_state& instance() {
     static pool_state& pool = *new pool_state;
     static closes_at_exit const closes{pool};
@@ -107,8 +108,9 @@ class pool_state {
     ~closes_at_exit() { pool.close(); }
   };
 
-  /// How many helpers a call gets, started where they are missing. Calls at the same time share the processors, so that callers
-  /// and helpers together are no more than there are; a call that asks for more threads than processors gets them if it is alone.
+  /// How many helpers a call gets, started where they are missing. Calls at the same time share the processors, so that
+  /// callers and helpers together are no more than there are; a call that asks for more threads than processors gets
+  /// them if it is alone.
   int hire(int workers) {
     if (closed_) return 0;
     int const free = (std::max)(workers, hardware()) - callers_ - hired_;
@@ -132,8 +134,8 @@ class pool_state {
   }
   /// Each thread at work can have a processor of its own.
   bool one_each() const { return callers_ + hired_ <= hardware(); }
-  /// A helper that sleeps, for the calling thread to wake; none if there is none, or those who watch or are about to wake are enough.
-  /// Whoever is awake looks for jobs before it sleeps, so that no job is overlooked.
+  /// A helper that sleeps, for the calling thread to wake; none if there is none, or those who watch or are about to
+  /// wake are enough. Whoever is awake looks for jobs before it sleeps, so that no job is overlooked.
   helper* called() {
     helper* const h = offered_ > watching_ + coming_ ? idle_ : nullptr;
     if (h) {
@@ -176,7 +178,8 @@ class pool_state {
     std::unique_lock lock(guard_);
     for (;;) {
       // Those who work and those who watch are never more than there are processors.
-      if (!closed_ && !waiting_ && (std::max)(callers_, 1) + hired_ + watching_ < (std::min)(hardware(), place.processors()))
+      if (!closed_ && !waiting_ &&
+          (std::max)(callers_, 1) + hired_ + watching_ < (std::min)(hardware(), place.processors()))
         watch(lock);
       while (!closed_ && !waiting_) {
         place.anywhere();
@@ -198,7 +201,8 @@ class pool_state {
       j.body(worker);
       lock.lock();
       --hired_;
-      if (--j.running == 0) j.done.notify_one();  // under the lock: without it the caller might return, and the job be gone
+      if (--j.running == 0)
+        j.done.notify_one();  // under the lock: without it the caller might return, and the job be gone
     }
   }
   /// Calls often come in a row.
@@ -244,7 +248,8 @@ class pool_state {
   int callers_ = 0;             ///< threads inside run()
   int hired_ = 0;               ///< workers of helpers, running or waiting for one
   bool closed_ = false;
-  /// Workers of waiting calls that no helper has begun. Read by those who watch: on a line that nothing else is written to.
+  /// Workers of waiting calls that no helper has begun. Read by those who watch: on a line that nothing else is written
+  /// to.
   alignas(64) std::atomic<int> offered_ = 0;
 };
 
@@ -261,11 +266,11 @@ struct own_threads {
 
 }  // namespace detail
 
-/// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between calls except
-/// for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from several threads at once share
-/// the processors: they run side by side, later ones with the helpers that are left, or none. A call from inside a task runs
-/// serially, as does one while static objects are destroyed, or in a child process made by fork. After use_pool the threads are
-/// another library's.
+/// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between
+/// calls except for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from
+/// several threads at once share the processors: they run side by side, later ones with the helpers that are left, or
+/// none. A call from inside a task runs serially, as does one while static objects are destroyed, or in a child process
+/// made by fork. After use_pool the threads are another library's.
 struct thread_pool {
   int concurrency() const {
     pool_functions const* const lent = borrowed();
@@ -273,8 +278,7 @@ struct thread_pool {
   }
   void run(int workers, worker_body const& body) const {
     if (pool_functions const* const lent = borrowed())
-      lent->run(
-          workers, [](void const* of, int worker) { (*static_cast<worker_body const*>(of))(worker); }, &body);
+      lent->run(workers, [](void const* of, int worker) { (*static_cast<worker_body const*>(of))(worker); }, &body);
     else
       detail::own_threads::run(workers, body);
   }

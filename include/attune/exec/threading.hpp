@@ -3,9 +3,9 @@
 //
 //   cpu{4}      cpu<>{serial{}}      cpu<>{my_threads}
 //
-// Whose threads run the tasks of a call. A call hands `run(n, body)` n identical workers; each takes tasks from one counter until
-// none is left. Which worker runs which task has no influence on any result, so that executors need not be fair, or parallel
-// at all.
+// Whose threads run the tasks of a call. A call hands `run(n, body)` n identical workers; each takes tasks from one
+// counter until none is left. Which worker runs which task has no influence on any result, so that executors need not
+// be fair, or parallel at all.
 #pragma once
 
 #include <concepts>
@@ -14,14 +14,16 @@
 
 namespace attune {
 
-/// What the workers of a call do: body(w) takes tasks until none is left. A reference of two pointers: copy it, but not beyond the
-/// `run` that was given it. It never throws: exceptions of tasks travel beside it, to the caller of forward or vjp.
+/// What the workers of a call do: body(w) takes tasks until none is left. A reference of two pointers: copy it, but not
+/// beyond the `run` that was given it. It never throws: exceptions of tasks travel beside it, to the caller of forward
+/// or vjp.
 class worker_body {
  public:
   template <class F>
     requires(!std::same_as<F, worker_body> && std::invocable<F const&, int>)
   worker_body(F const& f)  // implicit: run(2, lambda)
-      : of_(std::addressof(f)), call_([](void const* of, int worker) noexcept { (*static_cast<F const*>(of))(worker); }) {}
+      : of_(std::addressof(f)),
+        call_([](void const* of, int worker) noexcept { (*static_cast<F const*>(of))(worker); }) {}
   void operator()(int worker) const noexcept { call_(of_, worker); }
 
  private:
@@ -35,9 +37,7 @@ concept has_concurrency = requires(E& e) {
   { e.concurrency() } -> std::convertible_to<int>;
 };
 template <class E>
-concept runs_workers = requires(E& e, worker_body const& body) {
-  e.run(2, body);
-};
+concept runs_workers = requires(E& e, worker_body const& body) { e.run(2, body); };
 
 /// A tag: any object of the type is as good as another.
 template <class E>
@@ -59,12 +59,15 @@ class worker_scope {
 
 /// Whose threads run tasks. `thread_pool` (what cpu{} uses), `serial`, `openmp`, or a type of your own:
 ///
-///   int  concurrency()                        how many workers may run at once; asked by calls that name no number of threads
-///   void run(int workers, worker_body body)   calls body(w) once for every w in [0, workers), on threads of its choice, in any
-///                                             order or at the same time, and returns when all of them have returned
+///   int concurrency()
+///       how many workers may run at once; asked by calls that name no number of threads
+///   void run(int workers, worker_body body)
+///       calls body(w) once for every w in [0, workers), on threads of its choice, in any order or at the same time,
+///       and returns when all of them have returned
 ///
-/// Both are called from the thread that calls forward or vjp, from several at once if the user does so, never from inside a task.
-/// `run` may throw (no memory, no thread) only when nothing it started still runs. A worker that it leaves out costs speed alone.
+/// Both are called from the thread that calls forward or vjp, from several at once if the user does so, never from
+/// inside a task. `run` may throw (no memory, no thread) only when nothing it started still runs. A worker that it
+/// leaves out costs speed alone.
 template <class E>
 concept thread_executor = detail::has_concurrency<E> && detail::runs_workers<E>;
 
@@ -83,17 +86,19 @@ class thread_executor_ref {
     requires(std::is_class_v<std::remove_cvref_t<E>> && !std::same_as<std::remove_cvref_t<E>, thread_executor_ref>)
   constexpr thread_executor_ref(E&& executor) : calls_(&calls_of<std::remove_reference_t<E>>) {  // implicit: is one
     using type = std::remove_reference_t<E>;
-    static_assert(detail::has_concurrency<type>,
-                  "attune: a thread executor says how many workers may run at once: int concurrency() (docs/threading.md)");
     static_assert(
-        detail::runs_workers<type>,
-        "attune: a thread executor runs workers: void run(int workers, worker_body body), which calls body(w) for every w "
-        "in [0, workers) and returns when all have returned (docs/threading.md)");
-    static_assert(
-        std::is_lvalue_reference_v<E> || detail::stateless<type>,
-        "attune: a thread executor that has a state is kept by reference and must outlive the calls: give it a name first, "
-        "my_threads t; cpu<>{t} (docs/threading.md)");
-    if constexpr (!detail::stateless<type>) executor_ = const_cast<void*>(static_cast<void const*>(std::addressof(executor)));
+        detail::has_concurrency<type>,
+        "attune: a thread executor says how many workers may run at once: int concurrency() (docs/threading.md)");
+    static_assert(detail::runs_workers<type>,
+                  "attune: a thread executor runs workers: void run(int workers, worker_body body), which calls "
+                  "body(w) for every w "
+                  "in [0, workers) and returns when all have returned (docs/threading.md)");
+    static_assert(std::is_lvalue_reference_v<E> || detail::stateless<type>,
+                  "attune: a thread executor that has a state is kept by reference and must outlive the calls: give it "
+                  "a name first, "
+                  "my_threads t; cpu<>{t} (docs/threading.md)");
+    if constexpr (!detail::stateless<type>)
+      executor_ = const_cast<void*>(static_cast<void const*>(std::addressof(executor)));
   }
   int concurrency() const { return calls_->concurrency(executor_); }
   void run(int workers, worker_body const& body) const { calls_->run(executor_, workers, body); }
@@ -122,7 +127,8 @@ class thread_executor_ref {
       return 1;
   }
   template <class E>
-  static void run_on([[maybe_unused]] void* executor, [[maybe_unused]] int workers, [[maybe_unused]] worker_body const& body) {
+  static void run_on([[maybe_unused]] void* executor, [[maybe_unused]] int workers,
+                     [[maybe_unused]] worker_body const& body) {
     if constexpr (detail::runs_workers<E>) with<E>(executor, [&](auto& e) { e.run(workers, body); });
   }
   template <class E>

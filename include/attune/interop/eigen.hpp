@@ -26,7 +26,8 @@ tensor<E> eigen_view(E* data, Matrix const& x, index_t heads) {
 
 }  // namespace detail
 
-/// A writable view. The matrix must outlive it and keep its size. Throws attune::error unless the columns divide into heads.
+/// A writable view. The matrix must outlive it and keep its size. Throws attune::error unless the columns divide into
+/// heads.
 template <class Derived>
 auto view(Eigen::PlainObjectBase<Derived>& x, index_t heads = 1) {
   return detail::eigen_view(x.data(), x.derived(), heads);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   io::array x = io::read_npy("q.npy");   x.type, x.extents, x.bytes     tensor(io::numbers<float>(x), io::tensor_shape(x))
+//   io::array x = io::read_npy("q.npy");  x.type, x.extents, x.bytes
+//       tensor(io::numbers<float>(x), io::tensor_shape(x))
 //
-// What a file holds: elements of a type known at run time, in C order, under extents of any rank. It becomes numbers of the
-// caller's type and one of attune's shapes of four axes by the two rules below.
+// What a file holds: elements of a type known at run time, in C order, under extents of any rank. It becomes numbers of
+// the caller's type and one of attune's shapes of four axes by the two rules below.
 #pragma once
 
 #include <bit>
@@ -28,8 +29,8 @@ namespace attune::io {
 
 static_assert(std::endian::native == std::endian::little, "attune/io copies little-endian numbers as they are");
 
-/// Types of elements that files may hold. Tensors are made of those of floating point, which come first; masks, lengths and document ids of
-/// the others.
+/// Types of elements that files may hold. Tensors are made of those of floating point, which come first; masks, lengths
+/// and document ids of the others.
 enum class element_type {
   float64,
   float32,
@@ -49,8 +50,8 @@ enum class element_type {
 };
 
 namespace detail {
-/// What is known of a type: its names here, in NumPy's files, where words without a type stand for what NumPy does not have, and in those of
-/// safetensors.
+/// What is known of a type: its names here, in NumPy's files, where words without a type stand for what NumPy does not
+/// have, and in those of safetensors.
 struct element_facts {
   char const* name;
   std::size_t size;
@@ -210,8 +211,8 @@ void for_each_as(array const& x, Visit const& visit) {
   }
 }
 
-/// A double in float, so that rounding that to fewer bits rounds the double once: towards 0, with the last bit set where
-/// anything was lost.
+/// A double in float, so that rounding that to fewer bits rounds the double once: towards 0, with the last bit set
+/// where anything was lost.
 inline float to_odd(double x) {
   float f = float(x);
   if (double(f) == x || x != x) return f;
@@ -235,8 +236,9 @@ template <class T>
 std::vector<T> numbers(array const& x) {
   if (!is_floating(x.type))
     throw error("io::numbers", x.name, detail::text("elements of type ", name_of(x.type)),
-                x.type == element_type::uint16 ? "floating-point numbers; if the words are bfloat16, say so where they are read"
-                                               : "floating-point numbers");
+                x.type == element_type::uint16
+                    ? "floating-point numbers; if the words are bfloat16, say so where they are read"
+                    : "floating-point numbers");
   std::vector<T> to;
   to.reserve(std::size_t(x.size()));
   detail::with_type(x.type, [&]<class E>(E) {
@@ -250,7 +252,8 @@ std::vector<T> numbers(array const& x) {
   return to;
 }
 
-/// The elements of an array of integers or booleans. Throws attune::error for other arrays, and for a uint64 beyond 2^63 - 1.
+/// The elements of an array of integers or booleans. Throws attune::error for other arrays, and for a uint64 beyond
+/// 2^63 - 1.
 inline std::vector<index_t> integers(array const& x) {
   if (is_floating(x.type))
     throw error("io::integers", x.name, detail::text("elements of type ", name_of(x.type)), "integers or booleans");
@@ -275,7 +278,8 @@ array make_array(std::span<T const> values, std::vector<index_t> extents, elemen
   index_t count = 1;
   for (index_t e : extents) count *= e;
   if (count != index_t(values.size()))
-    throw error("io::make_array", "extents", "the value " + to_string(extents), detail::text(values.size(), " elements"));
+    throw error("io::make_array", "extents", "the value " + to_string(extents),
+                detail::text(values.size(), " elements"));
   array x{type, std::move(extents), std::vector<unsigned char>(values.size() * size_of(type)), "the array"};
   detail::with_type(type, [&]<class S>(S) {
     for (std::size_t n = 0; n < values.size(); ++n) {
@@ -297,8 +301,8 @@ inline shape tensor_shape(array const& x) {
   return {axes[0], axes[1], axes[2], axes[3]};
 }
 
-/// One number per row or position (an lse, a parameter, sort keys): the axes are (batch, head, position), leading ones may be
-/// missing, and a fourth one may be there if it is 1.
+/// One number per row or position (an lse, a parameter, sort keys): the axes are (batch, head, position), leading ones
+/// may be missing, and a fourth one may be there if it is 1.
 inline shape row_shape(array const& x) {
   if (x.extents.size() > 4 || (x.extents.size() == 4 && x.extents[3] != 1))
     throw error("io::row_shape", x.name, "shape " + to_string(x.extents),

@@ -25,11 +25,13 @@ namespace attune::io {
 class byte_source {
  public:
   /// Opens a regular file. Throws attune::error if it cannot be opened.
-  byte_source(char const* function, std::filesystem::path const& file) : function_(function), name_("file " + file.string()) {
+  byte_source(char const* function, std::filesystem::path const& file)
+      : function_(function), name_("file " + file.string()) {
     std::error_code problem;
     bool const regular = std::filesystem::is_regular_file(file, problem);
     if (!regular)
-      fail("", std::filesystem::exists(file, problem) ? "another kind than a regular file" : "no such path", "a readable file");
+      fail("", std::filesystem::exists(file, problem) ? "another kind than a regular file" : "no such path",
+           "a readable file");
     size_ = std::filesystem::file_size(file, problem);
     if (problem) fail("", "no size: " + problem.message(), "a readable file");
     stream_.open(file, std::ios::binary);
@@ -44,7 +46,8 @@ class byte_source {
   /// Whom errors name.
   char const* function() const { return function_; }
 
-  /// Bytes [from, from + count). Throws attune::error, before it allocates, if there are not as many; `part` says what they are.
+  /// Bytes [from, from + count). Throws attune::error, before it allocates, if there are not as many; `part` says what
+  /// they are.
   std::vector<unsigned char> read(std::uint64_t from, std::uint64_t count, std::string const& part) {
     if (from > size_ || count > size_ - from)
       fail(part, "its end at byte " + std::to_string(size_),
@@ -57,7 +60,8 @@ class byte_source {
     }
     stream_.clear();
     stream_.seekg(std::streamoff(from));
-    if (!stream_.read(reinterpret_cast<char*>(to.data()), std::streamsize(count))) fail(part, "a read error", "readable bytes");
+    if (!stream_.read(reinterpret_cast<char*>(to.data()), std::streamsize(count)))
+      fail(part, "a read error", "readable bytes");
     return to;
   }
 
@@ -89,10 +93,10 @@ void append_little_endian(std::vector<unsigned char>& to, std::uint64_t x) {
   for (std::size_t n = 0; n < Count; ++n) to.push_back(static_cast<unsigned char>(x >> (8 * n)));
 }
 
-/// How many elements these extents have, after checking that all of attune can multiply them: the product must fit even where
-/// an extent of 0 makes it 0, and then be no larger than 2^32.
-inline std::uint64_t checked_count(byte_source const& from, std::string const& part, std::vector<index_t> const& extents,
-                                   std::size_t element_size) {
+/// How many elements these extents have, after checking that all of attune can multiply them: the product must fit even
+/// where an extent of 0 makes it 0, and then be no larger than 2^32.
+inline std::uint64_t checked_count(byte_source const& from, std::string const& part,
+                                   std::vector<index_t> const& extents, std::size_t element_size) {
   constexpr std::uint64_t largest = std::uint64_t((std::numeric_limits<index_t>::max)());
   constexpr std::size_t most_axes = 32;
   std::uint64_t product = 1;
@@ -114,7 +118,8 @@ inline void write_file(char const* function, std::filesystem::path const& file,
                        std::vector<std::span<unsigned char const>> const& parts) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   if (!out)
-    throw error(function, "file " + file.string(), std::string("a problem: ") + std::strerror(errno), "a writable file");
+    throw error(function, "file " + file.string(), std::string("a problem: ") + std::strerror(errno),
+                "a writable file");
   for (auto const& part : parts) out.write(reinterpret_cast<char const*>(part.data()), std::streamsize(part.size()));
   out.close();
   if (!out) throw error(function, "file " + file.string(), "a write error", "room for what is written");

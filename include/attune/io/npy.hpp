@@ -3,8 +3,8 @@
 //
 //   "\x93NUMPY" version header-length {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } data
 //
-// NumPy's files, versions 1 to 3: one array of float64, float32, float16, booleans or integers. Fortran order is turned into
-// C order. bfloat16 and float8, which NumPy does not have, are stored as words: the caller says what they are.
+// NumPy's files, versions 1 to 3: one array of float64, float32, float16, booleans or integers. Fortran order is turned
+// into C order. bfloat16 and float8, which NumPy does not have, are stored as words: the caller says what they are.
 // Source: numpy.lib.format.
 #pragma once
 
@@ -22,8 +22,8 @@
 namespace attune::io {
 
 struct npy_options {
-  /// What words of no type (unsigned integers, or raw '|V2' and '|V1' as ml_dtypes writes bfloat16 and float8) are, if their size is that
-  /// of this type: float16, bfloat16, float8_e4m3fn or float8_e5m2. Without it they stay integers.
+  /// What words of no type (unsigned integers, or raw '|V2' and '|V1' as ml_dtypes writes bfloat16 and float8) are, if
+  /// their size is that of this type: float16, bfloat16, float8_e4m3fn or float8_e5m2. Without it they stay integers.
   std::optional<element_type> words = std::nullopt;
 };
 
@@ -47,7 +47,10 @@ class npy_dictionary {
     while (!next_is('}')) {
       std::string const key = string();
       take(':');
-      bool* seen = key == "descr" ? &has_type : key == "fortran_order" ? &has_order : key == "shape" ? &has_shape : nullptr;
+      bool* seen = key == "descr"           ? &has_type
+                   : key == "fortran_order" ? &has_order
+                   : key == "shape"         ? &has_shape
+                                            : nullptr;
       if (seen == nullptr) fail("the key " + printable(key), "'descr', 'fortran_order' and 'shape'");
       if (*seen) fail("the key " + printable(key) + " twice", "it once");
       *seen = true;
@@ -71,16 +74,20 @@ class npy_dictionary {
   }
 
  private:
-  [[noreturn]] void fail(std::string const& found, std::string const& expected) const { from_.fail("header", found, expected); }
+  [[noreturn]] void fail(std::string const& found, std::string const& expected) const {
+    from_.fail("header", found, expected);
+  }
   void blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
   bool next_is(char c) {
     blanks();
     return at_ < text_.size() && text_[at_] == c;
   }
   void take(char c) {
-    if (!next_is(c)) fail(printable(text_.substr(at_)) + " at byte " + std::to_string(at_), printable(std::string(1, c)));
+    if (!next_is(c))
+      fail(printable(text_.substr(at_)) + " at byte " + std::to_string(at_), printable(std::string(1, c)));
     ++at_;
   }
   std::string string() {
@@ -102,7 +109,8 @@ class npy_dictionary {
     from_.fail("header field 'fortran_order'", printable(text_.substr(at_)), "True or False");
   }
   element_type type(npy_options const& options) {
-    if (!next_is('\'') && !next_is('"')) from_.fail("header field 'descr'", "a structured type", "one number per element");
+    if (!next_is('\'') && !next_is('"'))
+      from_.fail("header field 'descr'", "a structured type", "one number per element");
     std::string const d = string();
     char const order = !d.empty() && std::strchr("<>=|", d[0]) != nullptr ? d[0] : '=';
     std::string const kind = d == "?" ? "b1" : d.substr(!d.empty() && d[0] == order ? 1 : 0);
@@ -183,19 +191,22 @@ inline array parse_npy(byte_source& from, npy_options const& options) {
                 "float16, bfloat16, float8_e4m3fn or float8_e5m2");
   auto const start = from.read(0, 8, "magic number");
   if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
-    from.fail("magic number", printable({reinterpret_cast<char const*>(start.data()), 6}), "'\\x93NUMPY' of an .npy file");
+    from.fail("magic number", printable({reinterpret_cast<char const*>(start.data()), 6}),
+              "'\\x93NUMPY' of an .npy file");
   int const version = start[6];
   if (version < 1 || version > 3) from.fail("version", std::to_string(version), "1 to 3");
   std::size_t const length_bytes = version == 1 ? 2 : 4;
   auto const length_field = from.read(8, length_bytes, "header length");
-  std::uint64_t const length = version == 1 ? little_endian<2>(length_field.data()) : little_endian<4>(length_field.data());
+  std::uint64_t const length =
+      version == 1 ? little_endian<2>(length_field.data()) : little_endian<4>(length_field.data());
   constexpr std::uint64_t longest = 65536;
   if (length > longest) from.fail("header length", std::to_string(length), "at most 65536");
   std::uint64_t const data_begin = 8 + length_bytes + length;
   auto const raw = from.read(8 + length_bytes, length, "header");
   npy_header h = npy_dictionary(from, std::string(raw.begin(), raw.end())).parse(options);
 
-  std::uint64_t const expected = checked_count(from, "header field 'shape'", h.extents, size_of(h.type)) * size_of(h.type);
+  std::uint64_t const expected =
+      checked_count(from, "header field 'shape'", h.extents, size_of(h.type)) * size_of(h.type);
   std::uint64_t const found = from.size() - data_begin;
   if (found != expected)
     from.fail("data", std::to_string(found) + " bytes",
@@ -229,7 +240,8 @@ inline array read_npy(std::span<unsigned char const> bytes, std::string const& n
   return detail::parse_npy(from, options);
 }
 
-/// Writes a file, version 1.0, C order; bfloat16 and float8 as unsigned integers, which read_npy with `words` turns back.
+/// Writes a file, version 1.0, C order; bfloat16 and float8 as unsigned integers, which read_npy with `words` turns
+/// back.
 inline void write_npy(std::filesystem::path const& file, array const& x) {
   std::string const start = detail::npy_start(x);
   detail::write_file("io::write_npy", file, {detail::bytes_of(start), x.bytes});

@@ -3,9 +3,10 @@
 //
 //   io::npz_file file("x.npz");   file.names() = {"q", "k", "v"},   io::array q = file.read("q")
 //
-// NumPy's archives: a zip file (io/zip.hpp) with one .npy file per name. Members that are stored (numpy.savez) need nothing; deflated ones
-// (numpy.savez_compressed) a function that inflates, as zlib_inflate of io/zlib.hpp. Members compressed otherwise can be named, not read.
-// Every size is checked against the file before memory is taken; checksums are verified.
+// NumPy's archives: a zip file (io/zip.hpp) with one .npy file per name. Members that are stored (numpy.savez) need
+// nothing; deflated ones (numpy.savez_compressed) a function that inflates, as zlib_inflate of io/zlib.hpp. Members
+// compressed otherwise can be named, not read. Every size is checked against the file before memory is taken; checksums
+// are verified.
 #pragma once
 
 #include <filesystem>
@@ -37,7 +38,8 @@ class npz_file {
       if (name.ends_with(".npy")) all.push_back(name.substr(0, name.size() - 4));
     return all;
   }
-  /// The array of that name, with or without ".npy". Throws attune::error that names the file, the member and what is wrong.
+  /// The array of that name, with or without ".npy". Throws attune::error that names the file, the member and what is
+  /// wrong.
   array read(std::string const& name, npy_options const& options = {}) {
     std::string const part = "member " + detail::printable(name);
     auto found = directory_.members.find(name + ".npy");

@@ -3,11 +3,12 @@
 //
 //   header-length {"q": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, ...} data
 //
-// Files of safetensors: tensors by name, bfloat16 and float8 among them. The header is checked whole and before any tensor is read: offsets
-// cover the data once and leave nothing out, sizes fit the shapes. What the format's own reader (0.8) takes is read, what it refuses is
-// refused, with two exceptions: a type that is not known, or extents that attune cannot hold, cost only their own tensor; and a tensor
-// described by a list instead of an object is refused. Of a name that comes twice the last one counts, as there.
-// Needs nlohmann-json (Debian, Ubuntu: nlohmann-json3-dev). Source: github.com/huggingface/safetensors, README, "Format".
+// Files of safetensors: tensors by name, bfloat16 and float8 among them. The header is checked whole and before any
+// tensor is read: offsets cover the data once and leave nothing out, sizes fit the shapes. What the format's own reader
+// (0.8) takes is read, what it refuses is refused, with two exceptions: a type that is not known, or extents that
+// attune cannot hold, cost only their own tensor; and a tensor described by a list instead of an object is refused. Of
+// a name that comes twice the last one counts, as there. Needs nlohmann-json (Debian, Ubuntu: nlohmann-json3-dev).
+// Source: github.com/huggingface/safetensors, README, "Format".
 #pragma once
 
 #include <algorithm>
@@ -39,8 +40,8 @@ struct safetensors_entry {
 inline unsigned safetensors_bits(std::string const& type) {
   for (element_facts const& e : elements)
     if (type == e.safetensors) return unsigned(8 * e.size);
-  static std::map<std::string, unsigned> const others{{"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F8_E8M0", 8},
-                                                      {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"C64", 64}};
+  static std::map<std::string, unsigned> const others{
+      {"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"C64", 64}};
   auto const found = others.find(type);
   return found == others.end() ? 0 : found->second;
 }
@@ -52,7 +53,8 @@ class safetensors_header {
   std::map<std::string, std::string> metadata;
 
   safetensors_header(byte_source const& from, std::vector<unsigned char> const& json) : from_(from) {
-    if (auto const nul = std::find(json.begin(), json.end(), 0); nul != json.end())  // nlohmann's parser takes it for the end
+    if (auto const nul = std::find(json.begin(), json.end(), 0);
+        nul != json.end())  // nlohmann's parser takes it for the end
       from_.fail("header", "a byte 0 at byte " + std::to_string(nul - json.begin()), "a JSON object in UTF-8");
     if (json.size() >= 3 && json[0] == 0xef && json[1] == 0xbb && json[2] == 0xbf)
       from_.fail("header", "a byte order mark", "a JSON object in UTF-8");
@@ -76,7 +78,9 @@ class safetensors_header {
   }
   bool boolean(bool) { return stray("true or false"); }
   bool number_integer(nlohmann::json::number_integer_t x) { return stray(std::to_string(x)); }
-  bool number_float(nlohmann::json::number_float_t, std::string const& text) { return stray("the number " + printable(text)); }
+  bool number_float(nlohmann::json::number_float_t, std::string const& text) {
+    return stray("the number " + printable(text));
+  }
   bool binary(nlohmann::json::binary_t&) { return stray("binary data"); }
   bool number_unsigned(nlohmann::json::number_unsigned_t x) {
     if (ignored() || !in_list_) return stray(std::to_string(x));
@@ -112,14 +116,16 @@ class safetensors_header {
   }
   bool start_array(std::size_t) {
     if (opens_ignored()) return true;
-    if (depth_ != 2 || in_list_ || in_metadata_ || (field_ != "shape" && field_ != "data_offsets")) return stray("a list");
+    if (depth_ != 2 || in_list_ || in_metadata_ || (field_ != "shape" && field_ != "data_offsets"))
+      return stray("a list");
     in_list_ = true;
     offsets_ = 0;
     return true;
   }
   bool end_array() {
     if (closes_ignored()) return true;
-    if (field_ == "data_offsets" && offsets_ != 2) from_.fail(where(), std::to_string(offsets_) + " numbers", "[begin, end]");
+    if (field_ == "data_offsets" && offsets_ != 2)
+      from_.fail(where(), std::to_string(offsets_) + " numbers", "[begin, end]");
     in_list_ = false;
     return true;
   }
@@ -128,7 +134,8 @@ class safetensors_header {
     if (depth_ == 1) {
       name_ = name;
       in_metadata_ = name == "__metadata__";
-      if (in_metadata_ && std::exchange(has_metadata_, true)) from_.fail("header", "the name '__metadata__' twice", "it once");
+      if (in_metadata_ && std::exchange(has_metadata_, true))
+        from_.fail("header", "the name '__metadata__' twice", "it once");
       entry_ = in_metadata_ ? nullptr : &(entries[name] = {});
       field_.clear();
       return true;
@@ -147,7 +154,8 @@ class safetensors_header {
   }
   bool parse_error(std::size_t at, std::string const&, nlohmann::json::exception const& what) {
     std::string const why = what.what();  // "[json.exception.parse_error.101] parse error at ...: ..."
-    from_.fail("header", "no valid JSON at byte " + std::to_string(at) + " (" + printable(why.substr(why.find("] ") + 2)) + ")",
+    from_.fail("header",
+               "no valid JSON at byte " + std::to_string(at) + " (" + printable(why.substr(why.find("] ") + 2)) + ")",
                "a JSON object in UTF-8");
   }
 
@@ -177,9 +185,9 @@ class safetensors_header {
       return true;
     }
     from_.fail(where(), found,
-               depth_ == 0         ? "a JSON object"
-               : depth_ == 1       ? (in_metadata_ ? "an object of strings" : "an object with dtype, shape and data_offsets")
-               : in_metadata_      ? "strings"
+               depth_ == 0    ? "a JSON object"
+               : depth_ == 1  ? (in_metadata_ ? "an object of strings" : "an object with dtype, shape and data_offsets")
+               : in_metadata_ ? "strings"
                : field_ == "dtype" ? "the name of a type"
                : field_ == "shape" ? "a list of extents >= 0"
                                    : "[begin, end]");
@@ -197,7 +205,8 @@ class safetensors_header {
 class safetensors_file {
  public:
   /// Reads the header. Throws attune::error that names the file, the tensor and the field.
-  explicit safetensors_file(std::filesystem::path const& file) : safetensors_file(byte_source("io::safetensors_file", file)) {}
+  explicit safetensors_file(std::filesystem::path const& file)
+      : safetensors_file(byte_source("io::safetensors_file", file)) {}
   /// The same from memory, which must outlive this object.
   safetensors_file(std::span<unsigned char const> bytes, std::string const& name)
       : safetensors_file(byte_source("io::safetensors_file", name, bytes)) {}
@@ -305,8 +314,9 @@ inline void write_safetensors(std::filesystem::path const& file, std::map<std::s
   for (auto const& [name, x] : tensors) {
     if (name == "__metadata__")
       throw error("io::write_safetensors", "the name " + name, "a meaning of its own", "another name");
-    header[name] = {
-        {"dtype", detail::facts_of(x.type).safetensors}, {"shape", x.extents}, {"data_offsets", {at, at + x.bytes.size()}}};
+    header[name] = {{"dtype", detail::facts_of(x.type).safetensors},
+                    {"shape", x.extents},
+                    {"data_offsets", {at, at + x.bytes.size()}}};
     at += x.bytes.size();
   }
   std::string json;

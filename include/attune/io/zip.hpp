@@ -3,9 +3,9 @@
 //
 //   io::detail::zip_directory(from).members   where the files inside a zip file lie, by name
 //
-// Every archive that Python's zipfile opens: with a comment or other bytes behind the end, with a program in front, streamed, with numbers of
-// 64 bits (zip64) wherever its writer put them. What is wrong with one member costs only that member. Nothing is believed before it is
-// compared with the size of the file.
+// Every archive that Python's zipfile opens: with a comment or other bytes behind the end, with a program in front,
+// streamed, with numbers of 64 bits (zip64) wherever its writer put them. What is wrong with one member costs only that
+// member. Nothing is believed before it is compared with the size of the file.
 // Source: PKWARE's APPNOTE.TXT 6.3, sections 4.3 and 4.5.
 #pragma once
 
@@ -64,8 +64,8 @@ class zip_directory {
     from_.fail(part, found, expected);
   }
 
-  /// The record at the end, and that of zip64, which counts wherever there is one. The directory ends where the records begin: if it should
-  /// lie elsewhere, all places are off by as much, because something was put in front.
+  /// The record at the end, and that of zip64, which counts wherever there is one. The directory ends where the records
+  /// begin: if it should lie elsewhere, all places are off by as much, because something was put in front.
   void find_end() {
     constexpr std::uint64_t record = 22, comment = 65535;
     if (from_.size() < record) fail("", text(from_.size(), " bytes"), "at least 22, those of a zip file");
@@ -94,7 +94,8 @@ class zip_directory {
       }
     }
     if (size_ > end)
-      fail("end of directory", text("a directory of ", size_, " bytes"), text("at most ", end, ", those in front of it"));
+      fail("end of directory", text("a directory of ", size_, " bytes"),
+           text("at most ", end, ", those in front of it"));
     shift_ = end - size_ - begin_;  // modulo 2^64: what was cut off in front is added back
     begin_ = end - size_;
   }
@@ -119,7 +120,8 @@ class zip_directory {
     if (std::memcmp(e, "PK\1\2", 4) != 0) fail("directory", "an entry without a signature", "'PK\\x01\\x02'");
     std::uint64_t const name_size = little_endian<2>(e + 28), extra = little_endian<2>(e + 30),
                         comment = little_endian<2>(e + 32);
-    if (all.size() - at - 46 < name_size + extra + comment) fail("directory", "an entry cut short", "its name and its extras");
+    if (all.size() - at - 46 < name_size + extra + comment)
+      fail("directory", "an entry cut short", "its name and its extras");
     std::string const name(e + 46, e + 46 + name_size);
     zip_member m;
     m.encrypted = (little_endian<2>(e + 8) & 1) != 0;
@@ -160,7 +162,8 @@ class zip_directory {
   std::uint64_t size_ = 0, begin_ = 0, zip64_ = 0, shift_ = 0;
 };
 
-/// The bytes of a member. Throws attune::error, before it takes memory, for what attune cannot read or what does not fit the file.
+/// The bytes of a member. Throws attune::error, before it takes memory, for what attune cannot read or what does not
+/// fit the file.
 inline std::vector<unsigned char> read_member(byte_source& from, std::string const& name, zip_member const& m,
                                               std::string const& part, inflate_function inflate) {
   if (m.encrypted) from.fail(part, "encrypted data", "plain data");

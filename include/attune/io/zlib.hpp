@@ -3,7 +3,8 @@
 //
 //   io::npz_file file("x.npz", io::zlib_inflate);   link with -lz (Debian, Ubuntu: zlib1g-dev)
 //
-// Compressed members of .npz files. A header of its own, so that nobody else needs zlib; empty where zlib is not installed.
+// Compressed members of .npz files. A header of its own, so that nobody else needs zlib; empty where zlib is not
+// installed.
 #pragma once
 
 #if __has_include(<zlib.h>)

@@ -3,9 +3,10 @@
 //
 //   op = attention(kernel, length_scale, gate, normalizer, mask)      in any order, told apart by their roles
 //
-// The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> value gate, value sum ->
-// ground value -> output gate. Only the kernel is required; the defaults are no length scale, no gates, softmax, every key
-// visible.
+// The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> value gate
+//                             -> value sum -> ground value -> output gate
+// Only the kernel is required; the defaults are no length scale, no gates, softmax, every
+// key visible.
 #pragma once
 
 #include <attune/core/lse.hpp>
@@ -23,7 +24,8 @@
 namespace attune {
 
 /// An operator bound to a row: what pointwise code runs on.
-/// `Family`: in a row of masses, a reference that is at least the lowest logit gives those below no mass; the other families are told here.
+/// `Family`: in a row of masses, a reference that is at least the lowest logit gives those below no mass; the other
+/// families are told here.
 template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, row_family Family,
           class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T>
 struct bound_attention {
@@ -36,7 +38,9 @@ struct bound_attention {
   T logit_shift;  ///< row constant c: the true logit is logit() + c
 
   /// The score from the values of the operator's contractions.
-  ATTUNE_HD ATTUNE_INLINE T score(T const* x, key<T> const& k) const { return kernel::evaluation<Kernel>::score(kernel, x, k); }
+  ATTUNE_HD ATTUNE_INLINE T score(T const* x, key<T> const& k) const {
+    return kernel::evaluation<Kernel>::score(kernel, x, k);
+  }
 
   /// The logit a' = a - c from the score and the values of the contractions.
   ATTUNE_HD ATTUNE_INLINE T logit_of_score(T const& s, [[maybe_unused]] T const* x) const {
@@ -142,21 +146,24 @@ constexpr auto attention(P... policies) {
     using detail::count_role;
     constexpr int kernels = count_role<policy_role::kernel, P...>, maps = count_role<policy_role::score_map, P...>;
     constexpr int normalizers = count_role<policy_role::normalizer, P...>, gates = count_role<policy_role::gate, P...>;
-    constexpr int length_scales = count_role<policy_role::length_scale, P...>, masks = count_role<policy_role::mask, P...>;
+    constexpr int length_scales = count_role<policy_role::length_scale, P...>,
+                  masks = count_role<policy_role::mask, P...>;
     constexpr int value_gates = count_role<policy_role::value_gate, P...>;
     constexpr int output_gates = count_role<policy_role::output_gate, P...>;
     static_assert(kernels != 0, "attune: attention() needs a KernelPolicy, e.g. attune::kernel::dot_product{}");
-    static_assert(kernels <= 1,
-                  "attune: attention() takes one KernelPolicy, two were given: add them, e.g. dot_product{} + alibi{slope}");
-    static_assert(maps == 0, "attune: a score map is applied to the kernel, not given beside it: dot_product{} | softcap{30}");
+    static_assert(
+        kernels <= 1,
+        "attune: attention() takes one KernelPolicy, two were given: add them, e.g. dot_product{} + alibi{slope}");
+    static_assert(maps == 0,
+                  "attune: a score map is applied to the kernel, not given beside it: dot_product{} | softcap{30}");
     static_assert(normalizers <= 1, "attune: attention() takes one NormalizerPolicy, two were given");
     static_assert(gates <= 1, "attune: attention() takes one score gate, two were given");
     static_assert(value_gates <= 1, "attune: attention() takes one value gate, two were given");
     static_assert(output_gates <= 1, "attune: attention() takes one output gate, two were given");
     static_assert(length_scales <= 1, "attune: attention() takes one LengthScalePolicy, two were given");
     static_assert(masks <= 1, "attune: attention() takes one mask, two were given: combine them with & or |");
-    if constexpr (kernels == 1 && maps == 0 && normalizers <= 1 && gates <= 1 && value_gates <= 1 && output_gates <= 1 &&
-                  length_scales <= 1 && masks <= 1) {
+    if constexpr (kernels == 1 && maps == 0 && normalizers <= 1 && gates <= 1 && value_gates <= 1 &&
+                  output_gates <= 1 && length_scales <= 1 && masks <= 1) {
       auto const k = detail::pick<policy_role::kernel>(0, policies...);
       auto const l = detail::pick<policy_role::length_scale>(length_scale::none{}, policies...);
       auto const g = detail::pick<policy_role::gate>(gate::none{}, policies...);
@@ -175,8 +182,8 @@ constexpr auto attention(P... policies) {
 
 /// What the LSE of an operator contains.
 template <class K, class L, class G, class N, class V, class O, class M>
-requires attention_operator<K, L, G, N, V, O, M>::has_lse constexpr lse_convention lse_convention_of(
-    attention_operator<K, L, G, N, V, O, M> const&) {
+  requires attention_operator<K, L, G, N, V, O, M>::has_lse
+constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, V, O, M> const&) {
   return {.scale = true,
           .length_scale = !std::is_same_v<L, length_scale::none>,
           .gate = !std::is_same_v<G, gate::none>,

@@ -3,8 +3,8 @@
 //
 //   forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// The inputs and outputs of an operator, derived from its policies: leaving out a field it needs and giving one it has no
-// use for are both compile errors that name the field. The set of names is closed.
+// The inputs and outputs of an operator, derived from its policies: leaving out a field it needs and giving one it has
+// no use for are both compile errors that name the field. The set of names is closed.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,9 @@ namespace detail {
 template <class...>
 inline constexpr bool never = false;
 
-// Of each field two things. no_NAME stands where an operator has no use for it: anything put there is an error in words. omitted_NAME is
-// the initialiser of one that was left out: fine where the operator has no use for it, else an error in words.
+// Of each field two things. no_NAME stands where an operator has no use for it: anything put there is an error in
+// words. omitted_NAME is the initialiser of one that was left out: fine where the operator has no use for it, else an
+// error in words.
 #define ATTUNE_ROW(name, side, heads, features, extents, superfluous, missing)                        \
   struct no_##name {                                                                                  \
     constexpr no_##name() = default;                                                                  \
@@ -45,22 +46,25 @@ struct no_lse {
   constexpr no_lse() = default;
   template <class T>
   constexpr no_lse(T const&) {
-    static_assert(never<T>, "attune: output .lse does not exist: the weights of this normalizer are not divided by a sum");
+    static_assert(never<T>,
+                  "attune: output .lse does not exist: the weights of this normalizer are not divided by a sum");
   }
 };
 struct no_threshold {
   constexpr no_threshold() = default;
   template <class T>
   constexpr no_threshold(T const&) {
-    static_assert(never<T>, "attune: output .threshold does not exist: the normalizer of this operator has no candidate set");
+    static_assert(never<T>,
+                  "attune: output .threshold does not exist: the normalizer of this operator has no candidate set");
   }
 };
 struct no_ground_weight {
   constexpr no_ground_weight() = default;
   template <class T>
   constexpr no_ground_weight(T const&) {
-    static_assert(never<T>,
-                  "attune: output .ground_weight does not exist: the normalizer of this operator has no ground and no sink");
+    static_assert(
+        never<T>,
+        "attune: output .ground_weight does not exist: the normalizer of this operator has no ground and no sink");
   }
 };
 
@@ -77,7 +81,8 @@ constexpr View missing_out() {
 }  // namespace detail
 
 /// The inputs of an operator, in this order; View is the executor's read-only view.
-///   q (B, H, Lq, D)  k (B, Hk, Lk, D)  v (B, Hv, Lk, Dv)      Hk and Hv divide H, independently: head h reads h Hk / H and h Hv / H
+///   q (B, H, Lq, D)  k (B, Hk, Lk, D)  v (B, Hv, Lk, Dv)
+///       Hk and Hv divide H, independently: head h reads h Hk / H and h Hv / H
 ///   gate_q (B, H, Lq, Dg)  gate_k (B, H', Lk, Dg)             unscaled; every H' divides H, each for itself
 ///   scores, gates, bias (1|B, 1|H, 1|Lq, Lk)                  slots of invisible keys are never read into a result
 ///   sort_q (B, H, Lq, 1)  sort_k (B, H', Lk, 1)               one number per position
@@ -108,7 +113,8 @@ ATTUNE_HD constexpr auto& member(Inputs& in) {
   static_assert(detail::never<Inputs>, "attune: there is no such field");
 }
 
-/// Inputs made by code that does not know the operator: make.template operator()<F>() is the view of each field it uses.
+/// Inputs made by code that does not know the operator: make.template operator()<F>() is the view of each field it
+/// uses.
 template <class Op, class View, class Make>
 inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = std::nullopt) {
   [[maybe_unused]] auto const part = [&]<field F>() {
@@ -118,21 +124,22 @@ inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = s
       return std::remove_cvref_t<decltype(member<F>(std::declval<inputs<Op, View>&>()))>{};
   };
   return [&]<int... F>(std::integer_sequence<int, F...>) {
-    return inputs<Op, View>{part.template operator()<static_cast<field>(F)>()..., offset};
-  }
-  (std::make_integer_sequence<int, int(field_count)>{});
+    return inputs<Op, View> { part.template operator()<static_cast<field>(F)>()..., offset };
+  }(std::make_integer_sequence<int, int(field_count)>{});
 }
 
 /// The outputs of an operator. `out` is required; the others are written if given.
 ///   out (B, H, Lq, Dv)   lse (B, H, Lq, 1), natural log, see core/lse.hpp   ground_weight (B, H, Lq, 1)
-///   threshold (B, H, Lq, 1): of a normalizer with a candidate set, in the units that it documents; NaN where no key has weight
+///   threshold (B, H, Lq, 1): of a normalizer with a candidate set, in the units that it documents; NaN where no key
+///   has weight
 /// T is what `out` is stored in; numbers per row are stored in what is computed in.
 template <class Op, class T>
 struct outputs {
   using number = arithmetic_t<T>;
   tensor<T> out = detail::missing_out<Op, tensor<T>>();
   [[no_unique_address]] std::conditional_t<Op::has_lse, natural_lse<number>, detail::no_lse> lse = {};
-  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<number>, detail::no_ground_weight> ground_weight = {};
+  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<number>, detail::no_ground_weight>
+      ground_weight = {};
   [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
 };
 

@@ -3,8 +3,9 @@
 //
 //   for (operator_parameter const& p : listed_parameters(op)) ... *p.at, p.path() ...
 //
-// The parameters and tables of all policies of an operator, parts of composites included, in the order of the pipeline. One list per
-// operator type, of values that do not name it: what is done with them is compiled once, not once per policy.
+// The parameters and tables of all policies of an operator, parts of composites included, in the order of the pipeline.
+// One list per operator type, of values that do not name it: what is done with them is compiled once, not once per
+// policy.
 #pragma once
 
 #include <array>
@@ -75,29 +76,26 @@ class listing {
     std::size_t parameter = 0, table = 0;
     for_each_policy(op, std::string(), [&]<class P>(P const& policy, std::string const& path) {
       std::apply(
-          [&](auto const&... x) {
-            ((parameters[parameter++] = {&(policy.*x.member), x.name, x.values, path}), ...);
-          },
+          [&](auto const&... x) { ((parameters[parameter++] = {&(policy.*x.member), x.name, x.values, path}), ...); },
           parameters_of<P>());
-      std::apply(
-          [&](auto const&... x) {
-            ((tables[table++] = {&(policy.*x.member), x.name, x.width, path}), ...);
-          },
-          tables_of<P>());
+      std::apply([&](auto const&... x) { ((tables[table++] = {&(policy.*x.member), x.name, x.width, path}), ...); },
+                 tables_of<P>());
     });
   }
   std::array<operator_parameter, std::size_t(parameter_count<Op>)> parameters;
   std::array<operator_table, std::size_t(table_count<Op>)> tables;
 };
 
-/// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a dot.
+/// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a
+/// dot.
 inline bool is_called(std::string const& path, std::string const& name) {
   return path.ends_with(name) && (path.size() == name.size() || path[path.size() - name.size() - 1] == '.');
 }
 
 }  // namespace detail
 
-/// The parameters of an operator, and its tables, as a std::array. They lie in the operator, which must outlive the list.
+/// The parameters of an operator, and its tables, as a std::array. They lie in the operator, which must outlive the
+/// list.
 template <class Op>
 auto listed_parameters(Op const& op) {
   return detail::listing<Op>(op).parameters;

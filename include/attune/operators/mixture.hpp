@@ -3,8 +3,8 @@
 //
 //   op = mixture(which, first, second)      head h runs the operator number which[h]
 //
-// Heads of one call that run different operators: the hybrid architecture of Scalar Sort, a few global heads among windowed
-// ones, one entmax head. A composite with forward on every executor and
+// Heads of one call that run different operators: the hybrid architecture of Scalar Sort, a few global heads among
+// windowed ones, one entmax head. A composite with forward on every executor and
 // gradients in the reference.
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace attune {
 
-/// Several operators and which of them each head runs. Inputs are those of all of them; tensors and per-head parameters have
-/// all H heads, of which an operator reads its own. Outputs: lse only if all have it; ground_weight and threshold if any has
-/// it (0 and NaN in the heads of the others).
+/// Several operators and which of them each head runs. Inputs are those of all of them; tensors and per-head parameters
+/// have all H heads, of which an operator reads its own. Outputs: lse only if all have it; ground_weight and threshold
+/// if any has it (0 and NaN in the heads of the others).
 template <class... Ops>
 struct mixture_operator {
   static_assert(sizeof...(Ops) >= 1, "attune: mixture() needs at least one operator");
@@ -74,8 +74,9 @@ cotangents<Op, View> narrowed(cotangents<Mixture, View> const& d) {
 /// Calls visit(operator, number) for each operator of a mixture.
 template <class... Ops, class Visit>
 void for_each_operator(mixture_operator<Ops...> const& mixed, Visit const& visit) {
-  [&]<std::size_t... N>(std::index_sequence<N...>) { (..., visit(std::get<N>(mixed.operators), index_t(N))); }
-  (std::index_sequence_for<Ops...>{});
+  [&]<std::size_t... N>(std::index_sequence<N...>) {
+    (..., visit(std::get<N>(mixed.operators), index_t(N)));
+  }(std::index_sequence_for<Ops...>{});
 }
 
 }  // namespace detail

@@ -3,7 +3,8 @@
 //
 //   number(op)      parameters and tables get the numbers 0, 1, ... in the order of the pipeline
 //
-// The numbers by which gradients know what moves. A copy of a parameter has its number: wherever `bind` reads it from, its gradient is there.
+// The numbers by which gradients know what moves. A copy of a parameter has its number: wherever `bind` reads it from,
+// its gradient is there.
 #pragma once
 
 #include <tuple>
@@ -28,7 +29,8 @@ inline constexpr bool is_mapped = false;
 template <class K, class M>
 inline constexpr bool is_mapped<kernel::mapped<K, M>> = true;
 
-/// Calls visit(policy, path) for a policy, or for the parts of a composite from left to right: "kernel.0.", "kernel.1.", "kernel.map.".
+/// Calls visit(policy, path) for a policy, or for the parts of a composite from left to right: "kernel.0.",
+/// "kernel.1.", "kernel.map.".
 template <class P, class Path, class Visit>
 constexpr void for_each_part(P& policy, Path const& path, Visit const& visit) {
   using kind = std::remove_const_t<P>;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Each system of the papers as a named composition; the mask comes last and may be left out. An ablation of a paper is a swapped
-// policy. What replaces the score, the weights, or stands around softmax: presets/{scores,weights,factors}.hpp.
+// Each system of the papers as a named composition; the mask comes last and may be left out. An ablation of a paper is
+// a swapped policy. What replaces the score, the weights, or stands around softmax:
+// presets/{scores,weights,factors}.hpp.
 #pragma once
 
 #include <cmath>
@@ -47,8 +48,8 @@ constexpr auto ssmax_attention(length_scale::ssmax factor, Mask m = {}) {
   return attention(kernel::dot_product{}, factor, normalizer::softmax{}, m);
 }
 
-/// The parameters of Principled Attention, each shared, per head or per query. -inf switches a component off: beta the gate,
-/// alpha the margin amplification, gamma the ground.
+/// The parameters of Principled Attention, each shared, per head or per query. -inf switches a component off: beta the
+/// gate, alpha the margin amplification, gamma the ground.
 struct principled_parameters {
   parameter alpha = 0, beta = 0, gamma = 0;
 };
@@ -57,8 +58,8 @@ struct principled_parameters {
 /// e^a / sum e^max(gamma, a), the missing mass buys v0. gamma is one parameter of two policies.
 template <class Mask = mask::none>
 constexpr auto principled_attention(principled_parameters const& p, Mask m = {}) {
-  return attention(kernel::dot_product{}, length_scale::margin{.alpha = p.alpha, .gamma = p.gamma}, gate::softplus{p.beta},
-                   normalizer::grounded{p.gamma}, m);
+  return attention(kernel::dot_product{}, length_scale::margin{.alpha = p.alpha, .gamma = p.gamma},
+                   gate::softplus{p.beta}, normalizer::grounded{p.gamma}, m);
 }
 
 /// What bounds a softmax_equivalent holds for.
@@ -69,12 +70,12 @@ struct softmax_equivalent_bounds {
   double max_keys = 131072;  ///< K <= max_keys
 };
 
-/// Finite parameters at which Principled Attention is softmax attention within epsilon, on bounded scores: the start of a
-/// training run, and the constructive form of the limit.
-/// Why it holds: gamma below every logit makes w0 = 0 exactly and the weights softmax(a). Up to a row constant a differs from s by
-/// kappa s - b with |kappa s| <= kappa S and 0 <= b <= B = softplus(beta) softplus(G): a spread of at most 2 kappa S + B, and
-/// softmax moves by at most a quarter of the spread of its logits. Each part gets epsilon; the lse moves by no more than
-/// kappa (S + |gamma|) + B.
+/// Finite parameters at which Principled Attention is softmax attention within epsilon, on bounded scores: the start of
+/// a training run, and the constructive form of the limit.
+/// Why it holds: gamma below every logit makes w0 = 0 exactly and the weights softmax(a). Up to a row constant a
+/// differs from s by kappa s - b with |kappa s| <= kappa S and 0 <= b <= B = softplus(beta) softplus(G): a spread of at
+/// most 2 kappa S + B, and softmax moves by at most a quarter of the spread of its logits. Each part gets epsilon; the
+/// lse moves by no more than kappa (S + |gamma|) + B.
 inline principled_parameters softmax_equivalent(softmax_equivalent_bounds const& within) {
   auto const require = [](bool ok, char const* name, double value, char const* expected) {
     if (!ok) throw error("softmax_equivalent", name, detail::text("the value ", value), expected);
@@ -82,7 +83,8 @@ inline principled_parameters softmax_equivalent(softmax_equivalent_bounds const&
   require(within.epsilon > 0 && within.epsilon <= 1, "epsilon", within.epsilon, "a number in (0, 1]");
   require(within.score_bound >= 0 && std::isfinite(within.score_bound), "score_bound", within.score_bound,
           "a finite number >= 0");
-  require(within.gate_bound >= 0 && std::isfinite(within.gate_bound), "gate_bound", within.gate_bound, "a finite number >= 0");
+  require(within.gate_bound >= 0 && std::isfinite(within.gate_bound), "gate_bound", within.gate_bound,
+          "a finite number >= 0");
   require(within.max_keys >= 1 && std::isfinite(within.max_keys), "max_keys", within.max_keys, "a finite number >= 1");
   auto const softplus_inverse = [](double y) { return y + std::log(-std::expm1(-y)); };
   double const gamma = -(within.score_bound + 2);  // b <= epsilon <= 1 keeps every logit above it

@@ -3,9 +3,9 @@
 //
 //   state = (m, earned, ground, acc):  earned = sum e(a_j) e^-m,  ground = sum g(a_j) e^-m,  acc = sum e(a_j) e^-m v_j
 //
-// What streaming keeps of a row: a commutative monoid under `merge`, up to rounding, with the empty state as unit. Split-KV
-// decode, threads, ring attention and an MPI reduction are all this merge. A sink's constant mass is not in the state: it
-// enters once, in `finish`.
+// What streaming keeps of a row: a commutative monoid under `merge`, up to rounding, with the empty state as unit.
+// Split-KV decode, threads, ring attention and an MPI reduction are all this merge. A sink's constant mass is not in
+// the state: it enters once, in `finish`.
 #pragma once
 
 #include <limits>
@@ -32,26 +32,26 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
     return unseen_reference<T>();
 }
 
-/// What a row is divided by, x, and 0 where it is below the normal numbers: its inverse might overflow, and the row counts as
-/// one that has nothing to be divided by. Masses relative to a maximum never are that small; those of `mass_reference::none` and
-/// the distance of two logits may be.
+/// What a row is divided by, x, and 0 where it is below the normal numbers: its inverse might overflow, and the row
+/// counts as one that has nothing to be divided by. Masses relative to a maximum never are that small; those of
+/// `mass_reference::none` and the distance of two logits may be.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T as_divisor(T const& x) {
   return math::select(math::abs(x) < scalar<T>::least(), T(0), x);
 }
 
-/// What `finish` makes of the masses: out = acc * value_factor + values * share + ground_weight * v0, where `values` is the
-/// plain sum of all visible values.
+/// What `finish` makes of the masses: out = acc * value_factor + values * share + ground_weight * v0, where `values` is
+/// the plain sum of all visible values.
 template <class T>
 struct finished_row {
   T value_factor, ground_weight, lse, share;
 };
 
-/// Divides a row's masses; degenerate rows by the contract (docs/contracts.md). `visible` is K, over all parts of the row.
-/// lse is that of the shifted logits: the row constant is still to be added.
+/// Divides a row's masses; degenerate rows by the contract (docs/contracts.md). `visible` is K, over all parts of the
+/// row. lse is that of the shifted logits: the row constant is still to be added.
 template <class Normalizer, class Bound, class T>
-ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer, T const& m, T const& earned, T const& ground,
-                                        T const& visible) {
+ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer, T const& m, T const& earned,
+                                        T const& ground, T const& visible) {
   constexpr normalizer_traits is = Normalizer::traits;
   T const zero(0), one(1);
   finished_row<T> f{one, ground, zero, zero};
@@ -68,8 +68,8 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     T const z = as_divisor(T(earned + unearned));
     auto const dead = z == zero;  // no mass: no key, every logit -inf, or masses that underflow
     f.value_factor = math::select(dead, zero, detail::quotient(one, z));
-    f.ground_weight =
-        math::select(dead, zero, detail::quotient(unearned, z));  // a division: all of the mass is a weight of exactly 1
+    f.ground_weight = math::select(
+        dead, zero, detail::quotient(unearned, z));  // a division: all of the mass is a weight of exactly 1
     if constexpr (is.constant_mass) f.ground_weight = math::select(dead, one, f.ground_weight);
     if constexpr (is.ground_mass) f.ground_weight = math::select(visible == zero, one, f.ground_weight);
     f.lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));
@@ -104,25 +104,28 @@ struct finished_candidates {
   T value_factor, threshold;
 };
 
-/// Family candidates: divides by the sum of weights. `poison` is the sum of candidate_poison; a row without any weight has
-/// weights of 0 and no threshold (NaN).
+/// Family candidates: divides by the sum of weights. `poison` is the sum of candidate_poison; a row without any weight
+/// has weights of 0 and no threshold (NaN).
 template <class Bound, class T>
-ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, candidate_threshold<T> const& at, T const& sum,
-                                                   T const& poison) {
+ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, candidate_threshold<T> const& at,
+                                                   T const& sum, T const& poison) {
   T const zero(0), one(1), none = math::infinity<T>() - math::infinity<T>();
   T const z = sum + poison;
   auto const dead = z == zero;
-  return {math::select(dead, zero, detail::quotient(one, z)), math::select(dead, none, T(normalizer.reported(at) + poison))};
+  return {math::select(dead, zero, detail::quotient(one, z)),
+          math::select(dead, none, T(normalizer.reported(at) + poison))};
 }
 
-/// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract wants; else 0.
+/// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract
+/// wants; else 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T candidate_poison(T const& a) {
   return math::select(a == -math::infinity<T>(), T(0), math::zero_if_finite(a));
 }
 
-/// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none. `Values` is a
-/// vector, or anything of fixed size that has its indices, size, range and constructor from (count, value).
+/// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none.
+/// `Values` is a vector, or anything of fixed size that has its indices, size, range and constructor from (count,
+/// value).
 template <class T, class Values = std::vector<T>>
 struct row_state {
   T reference, earned, ground, lowest;
@@ -133,14 +136,19 @@ struct row_state {
   ATTUNE_UNCHECKED template <class Normalizer, class Bound>
   ATTUNE_HD static row_state empty(Bound const& normalizer, index_t width) {
     std::size_t const n = std::size_t(width);
-    row_state s{
-        unseen_reference<T>(), T(0), T(0), math::infinity<T>(), Values(n, T(0)), Values(has_second<Normalizer> ? n : 0, T(0))};
+    row_state s{unseen_reference<T>(),
+                T(0),
+                T(0),
+                math::infinity<T>(),
+                Values(n, T(0)),
+                Values(has_second<Normalizer> ? n : 0, T(0))};
     if constexpr (Normalizer::traits.family == row_family::masses)
       s.reference = initial_reference<Normalizer, Bound, T>(normalizer);
     return s;
   }
   template <class Normalizer>
-  static constexpr bool has_second = Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::adjusted;
+  static constexpr bool has_second =
+      Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::adjusted;
 
   /// Expresses all masses relative to a higher reference.
   ATTUNE_UNCHECKED template <class Normalizer>
@@ -201,8 +209,8 @@ struct finished_numbers {
   T ground_weight, lse;
 };
 
-/// Divides the state of all keys of a row: acc becomes the output before v0 and output gate. `normalizer` is bound to the row,
-/// `visible` is K; lse is that of the shifted logits.
+/// Divides the state of all keys of a row: acc becomes the output before v0 and output gate. `normalizer` is bound to
+/// the row, `visible` is K; lse is that of the shifted logits.
 ATTUNE_UNCHECKED template <class Normalizer, class Bound, class T, class Values>
 ATTUNE_HD finished_numbers<T> finish_state(row_state<T, Values>& s, Bound const& normalizer,
                                            [[maybe_unused]] T const& visible) {

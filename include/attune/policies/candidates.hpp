@@ -3,18 +3,18 @@
 //
 //   find level with   sum_j expq(a_j - max a - level) = 1,      expq(x) = [1 + (alpha - 1) x]_+^(1 / (alpha - 1))
 //
-// What the normalizers with a candidate set share: the threshold search. Sparsemax (alpha = 2), entmax and softmax (alpha = 1)
-// are one family, the deformed exponentials; in units of the logits nothing cancels as alpha -> 1 (the printed
-// [(alpha-1) a - tau]_+ does).
+// What the normalizers with a candidate set share: the threshold search. Sparsemax (alpha = 2), entmax and softmax
+// (alpha = 1) are one family, the deformed exponentials; in units of the logits nothing cancels as alpha -> 1 (the
+// printed [(alpha-1) a - tau]_+ does).
 //
-// A column is what a normalizer may ask of the logits of a row (or of the rows in the lanes of a batch; -inf where a lane
-// does not see a key):
+// A column is what a normalizer may ask of the logits of a row (or of the rows in the lanes of a batch; -inf where a
+// lane does not see a key):
 //   index_t size()            logits at hand
 //   T logit(n), position(n)   logit and key position
 //   T highest()               the largest logit, -inf if there is none
 //   void keep(f)              drops entries n with f(logit) <= 0 in every lane: they cannot be of interest any more
-//   void largest(k, cut, last)   the k-th largest logit and the position of the last key = cut that belongs to the k largest,
-//                                ties going to lower positions; cut = -inf where there are no k
+//   void largest(k, cut, last)   the k-th largest logit and the position of the last key = cut that belongs to the k
+//                                largest, ties going to lower positions; cut = -inf where there are no k
 #pragma once
 
 #include <algorithm>
@@ -135,8 +135,9 @@ struct square_exponential {
   }
 };
 
-/// Any alpha; k = alpha - 1, 0 included. For small k the level is counted from the maximum, lead = 1, so that k -> 0 is the
-/// exponential; else from where the maximum has no weight, lead = 0, so that small weights of many keys keep their digits.
+/// Any alpha; k = alpha - 1, 0 included. For small k the level is counted from the maximum, lead = 1, so that k -> 0 is
+/// the exponential; else from where the maximum has no weight, lead = 0, so that small weights of many keys keep their
+/// digits.
 struct deformed_exponential {
   template <class T>
   ATTUNE_HD T lead(T const& k) const {
@@ -151,8 +152,8 @@ struct deformed_exponential {
     T const safe = math::select(inside, y, one);
     T power = zero;
     if (scalar<T>::any(below_half))
-      power =
-          math::select(below_half, math::log1p_rate(k, math::select(inside, math::select(below_half, x, zero), zero)), zero);
+      power = math::select(below_half,
+                           math::log1p_rate(k, math::select(inside, math::select(below_half, x, zero), zero)), zero);
     if (scalar<T>::any(k >= half))
       power = math::select(below_half, power, T(math::log(safe) / math::select(below_half, one, k)));
     T const p = math::select(inside, math::exp_nonpositive(power), zero);
@@ -182,8 +183,9 @@ ATTUNE_HD T rounding_of_sums(index_t n) {
   return lift<T>::constant(double(2 * n + 16)) * scalar<T>::epsilon();
 }
 
-/// A level left of the root and near it, by Newton's iteration on (sum p)^k - 1, which is convex: it stays on the left and is close to
-/// linear. Plain sums do, for a third of the work of those that have to be exact. Drops keys that are out for good.
+/// A level left of the root and near it, by Newton's iteration on (sum p)^k - 1, which is convex: it stays on the left
+/// and is close to linear. Plain sums do, for a third of the work of those that have to be exact. Drops keys that are
+/// out for good.
 template <class Exponential, class T, class Column>
 ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column& column, T level) {
   T const zero(0), one(1), least = one - rounding_of_sums<T>(column.size());
@@ -205,10 +207,11 @@ ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column&
   return level;
 }
 
-/// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. From the left
-/// the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key leaves the support, and a
-/// step can be tiny far from the root: there a tiny step is believed only if the sum changes sign right behind it, and progress
-/// that is too slow is replaced by bisection. The sum is compensated: its error does not grow with n. Rows with a NaN or infinite logit come out with any level.
+/// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. From
+/// the left the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key leaves the
+/// support, and a step can be tiny far from the root: there a tiny step is believed only if the sum changes sign right
+/// behind it, and progress that is too slow is replaced by bisection. The sum is compensated: its error does not grow
+/// with n. Rows with a NaN or infinite logit come out with any level.
 template <class Exponential, class T, class Column>
 ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, T const& k, Column& column) {
   T const zero(0), one(1), two(2), off = -math::infinity<T>();
@@ -253,8 +256,8 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
     auto const steep = k > one;
     if (scalar<T>::any(steep)) {
       auto const tiny = math::abs(step) <= tolerance;
-      T const probe =
-          math::smaller(high, math::larger(low, T(level + math::select(below, T(two * tolerance), T(-two * tolerance)))));
+      T const probe = math::smaller(
+          high, math::larger(low, T(level + math::select(below, T(two * tolerance), T(-two * tolerance)))));
       T const careful = math::select(tiny, math::select(probed > zero, middle, probe),
                                      math::select(math::abs(f) > last_f / two, middle, next));
       probed = math::select(tiny, T(one - probed), zero);
@@ -263,7 +266,8 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
     }
     T const width = high - low, moved = math::abs(T(next - level));
     level = math::select(moving > zero, next, level);
-    moving = math::select(math::select(steep, width, moved) > math::select(steep, T(two * tolerance), tolerance), moving, zero);
+    moving = math::select(math::select(steep, width, moved) > math::select(steep, T(two * tolerance), tolerance),
+                          moving, zero);
     if (orders == 0 && !scalar<T>::any(moving > zero)) break;
     if (first) low = math::select(steep, low, level);
     if (first || iteration == 3) column.keep([&](T const& a) { return T(lead + k * ((a - m) - low)); });

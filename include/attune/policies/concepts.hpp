@@ -42,8 +42,9 @@ enum class row_family {
 enum class threshold_rule {
   undeclared,  ///< every other family
   sum,         ///< the level is where the weights sum to a constant: it moves with every key that has weight
-  selection,  ///< the level only chooses keys: weights depend on the logits relative to `reference`, the highest one, and what they sum to
-              ///< is divided out
+  /// The level only chooses keys: weights depend on the logits relative to `reference`, the highest one, and what they
+  /// sum to is divided out.
+  selection,
 };
 
 /// What a normalizer declares. The default is that of plain softmax.
@@ -55,8 +56,9 @@ struct normalizer_traits {
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
   bool ground_value = false;   ///< ground and constant mass buy the value v0 (an input); else they buy nothing
   bool weight_factor = false;  ///< offers weight_factor(): what every earned weight of the row is multiplied with
-  bool uniform_share = false;  ///< offers uniform_share(earned, visible): what is added to the weight of every visible key
-  bool detached_ends = false;  ///< family adjusted: no gradient through the extreme logits
+  bool uniform_share =
+      false;  ///< offers uniform_share(earned, visible): what is added to the weight of every visible key
+  bool detached_ends = false;                             ///< family adjusted: no gradient through the extreme logits
   threshold_rule threshold = threshold_rule::undeclared;  ///< family candidates: to be declared
 };
 
@@ -66,8 +68,9 @@ struct adjustment {
   T low, high;
 };
 
-/// Family candidates: what the logits of a row decide. `reference` is their maximum and `level` the threshold above it, in units
-/// of the logits; `cut` and `last` keep a sorted prefix: keys of logit > cut, and those = cut up to position `last`.
+/// Family candidates: what the logits of a row decide. `reference` is their maximum and `level` the threshold above it,
+/// in units of the logits; `cut` and `last` keep a sorted prefix: keys of logit > cut, and those = cut up to position
+/// `last`.
 template <class T>
 struct candidate_threshold {
   T reference, level, cut, last;
@@ -86,28 +89,21 @@ concept DeclaresRole = requires {
   { P::role } -> std::convertible_to<policy_role>;
 };
 template <class P, policy_role R>
-concept HasRole = DeclaresRole<P> &&(P::role == R);
+concept HasRole = DeclaresRole<P> && (P::role == R);
 
 template <class P>
 concept TriviallyCopyable = std::is_trivially_copyable_v<P>;
 
 template <class P>
-concept ListsParameters = std::is_empty_v<P> || requires {
-  P::parameters();
-};
+concept ListsParameters = std::is_empty_v<P> || requires { P::parameters(); };
 
 template <class P>
-concept BindsARow = requires(P const& p, row<double> const& r) {
-  p.bind(r);
-};
+concept BindsARow = requires(P const& p, row<double> const& r) { p.bind(r); };
 template <class P>
 using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> const&>()));
 
 template <class P>
-concept NamesContraction = requires {
-  typename P::contraction;
-}
-&&contraction::is_known<typename P::contraction>;
+concept NamesContraction = requires { typename P::contraction; } && contraction::is_known<typename P::contraction>;
 
 /// What an elementwise contraction asks of its F; true for every other contraction.
 template <class C>
@@ -132,12 +128,11 @@ concept OffersTerm = std::is_same_v<C, contraction::none> || requires(double x) 
 template <class P, class Operand>
 inline constexpr bool OffersTable = true;
 template <class P, class Table, contraction::table_place Place>
-inline constexpr bool OffersTable<P, contraction::table_operand<Table, Place>> = requires(P const& p) {
-  Table::of(p);
-};
+inline constexpr bool OffersTable<P, contraction::table_operand<Table, Place>> = requires(P const& p) { Table::of(p); };
 template <class P, class C>
-concept OffersTables = std::is_same_v<C, contraction::none> ||
-    (OffersTable<P, typename C::x>&& OffersTable<P, typename C::y>&& OffersTable<P, typename C::z>);
+concept OffersTables =
+    std::is_same_v<C, contraction::none> ||
+    (OffersTable<P, typename C::x> && OffersTable<P, typename C::y> && OffersTable<P, typename C::z>);
 
 /// What contraction::gathered asks of the policy that names it; true for every other contraction.
 template <class P, class C>
@@ -157,7 +152,8 @@ concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) {
   { b.score(k) } -> std::convertible_to<double>;
 };
 template <class P>
-concept Scores = (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P> : ScoresWithContraction<P>);
+concept Scores =
+    (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P> : ScoresWithContraction<P>);
 
 template <class P>
 concept Maps = requires(bound_t<P> const& b, double s) {
@@ -228,63 +224,64 @@ concept MapsGate = requires(bound_t<P> const& b, double x) {
 
 /// A reference below which no mass of the row may be held: needed as soon as some mass belongs to no key's logit.
 template <class P>
-inline constexpr bool needs_lowest_reference = P::traits.reference == mass_reference::running_maximum &&
-                                               (P::traits.ground_mass || P::traits.constant_mass);
+inline constexpr bool needs_lowest_reference =
+    P::traits.reference == mass_reference::running_maximum && (P::traits.ground_mass || P::traits.constant_mass);
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 
 /// How a score comes from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy it too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-    (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
+                       (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
 
 /// A pointwise map of the score: a cap.
 template <class P>
-concept ScoreMap = HasRole<P, policy_role::score_map> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && Maps<P>;
+concept ScoreMap =
+    HasRole<P, policy_role::score_map> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && Maps<P>;
 
 /// How scores scale with the number of visible keys: an affine map of scores, bound to the row.
 template <class P>
-concept LengthScalePolicy = HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> &&
-    BindsARow<P> && DeclaresLengthScaleTraits<P> && Scales<P> &&(P::traits.row_constant == OffersRowConstant<P>);
+concept LengthScalePolicy =
+    HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
+    DeclaresLengthScaleTraits<P> && Scales<P> && (P::traits.row_constant == OffersRowConstant<P>);
 
 /// What suppresses a score: subtracts in log space, from a second contraction.
 template <class P>
 concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-    NamesContraction<P> &&(std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
+                     NamesContraction<P> && (std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
 
 /// What multiplies values before they are summed, or the output after: a pointwise map of an input.
 template <class P>
-concept FactorPolicy =
-    (HasRole<P, policy_role::value_gate> ||
-     HasRole<P, policy_role::output_gate>)&&TriviallyCopyable<P>&& ListsParameters<P>&& BindsARow<P>&& MapsGate<P>;
+concept FactorPolicy = (HasRole<P, policy_role::value_gate> || HasRole<P, policy_role::output_gate>) &&
+                       TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && MapsGate<P>;
 
 /// Masses that are not divided by their sum cannot be held relative to a maximum, and a constant one has no share.
 template <class P>
-inline constexpr bool consistent_masses = P::traits.divided_by == divisor::sum ||
-                                          (P::traits.reference == mass_reference::none && !P::traits.constant_mass);
+inline constexpr bool consistent_masses =
+    P::traits.divided_by == divisor::sum || (P::traits.reference == mass_reference::none && !P::traits.constant_mass);
 /// The other families have no masses of their own to declare.
 template <class P>
-inline constexpr bool consistent_family = P::traits.family == row_family::masses ||
-                                          (P::traits.divided_by == divisor::sum &&
-                                           P::traits.reference == mass_reference::running_maximum && !P::traits.ground_mass &&
-                                           !P::traits.constant_mass && !P::traits.ground_value && !P::traits.weight_factor &&
-                                           !P::traits.uniform_share);
+inline constexpr bool consistent_family =
+    P::traits.family == row_family::masses ||
+    (P::traits.divided_by == divisor::sum && P::traits.reference == mass_reference::running_maximum &&
+     !P::traits.ground_mass && !P::traits.constant_mass && !P::traits.ground_value && !P::traits.weight_factor &&
+     !P::traits.uniform_share);
 
 /// The hooks of a normalizer are those of its family, and exactly the declared ones.
 template <class P>
-concept CompleteMasses = Earns<P> && consistent_masses<P> &&
-    (P::traits.ground_mass == OffersGround<P>)&&(P::traits.constant_mass == OffersConstant<P>)&&(
-        P::traits.weight_factor == OffersWeightFactor<P>)&&(P::traits.uniform_share ==
-                                                            OffersUniformShare<P>)&&(needs_lowest_reference<P> ==
-                                                                                     OffersLowestReference<P>);
+concept CompleteMasses =
+    Earns<P> && consistent_masses<P> && (P::traits.ground_mass == OffersGround<P>) &&
+    (P::traits.constant_mass == OffersConstant<P>) && (P::traits.weight_factor == OffersWeightFactor<P>) &&
+    (P::traits.uniform_share == OffersUniformShare<P>) && (needs_lowest_reference<P> == OffersLowestReference<P>);
 
 /// How the logits of a row become weights.
 template <class P>
-concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-    DeclaresNormalizerTraits<P> &&
-    ((P::traits.family == row_family::masses && CompleteMasses<P>) ||
-     (P::traits.family == row_family::adjusted && Adjusts<P>) ||
-     (P::traits.family == row_family::candidates && P::traits.threshold != threshold_rule::undeclared && WeighsCandidates<P>));
+concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> &&
+                           BindsARow<P> && DeclaresNormalizerTraits<P> &&
+                           ((P::traits.family == row_family::masses && CompleteMasses<P>) ||
+                            (P::traits.family == row_family::adjusted && Adjusts<P>) ||
+                            (P::traits.family == row_family::candidates &&
+                             P::traits.threshold != threshold_rule::undeclared && WeighsCandidates<P>));
 
 // ---- parameters of a policy ----------------------------------------------------------------------------------------
 

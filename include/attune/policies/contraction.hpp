@@ -3,10 +3,11 @@
 //
 //   x_ij = sum_d term(x_d, y_d, z_d, i + offset - j)
 //
-// A contraction is what an executor computes from tensors: up to three operands and one term. An operand is an input of the query, of the
-// key or of the pair, or a table of the policy that names the contraction. The term gives the value; on dual numbers it gives the
-// derivatives. A policy turns the value into a score or a gate; nothing else about tensors reaches a policy.
-// A new contraction is a struct like those below, in this file or in yours. Executors have faster code for products and distances.
+// A contraction is what an executor computes from tensors: up to three operands and one term. An operand is an input of
+// the query, of the key or of the pair, or a table of the policy that names the contraction. The term gives the value;
+// on dual numbers it gives the derivatives. A policy turns the value into a score or a gate; nothing else about tensors
+// reaches a policy. A new contraction is a struct like those below, in this file or in yours. Executors have faster
+// code for products and distances.
 #pragma once
 
 #include <type_traits>
@@ -34,10 +35,11 @@ struct no_operand {
 };
 template <operand_side Side, field F>
 struct input_operand {
-  static_assert(side_of(F) == (Side == operand_side::query ? input_side::query
-                               : Side == operand_side::key ? input_side::key
-                                                           : input_side::pair),
-                "attune: this input is of another side: of_query, of_key or of_pair as <attune/policies/fields.hpp> says");
+  static_assert(
+      side_of(F) == (Side == operand_side::query ? input_side::query
+                     : Side == operand_side::key ? input_side::key
+                                                 : input_side::pair),
+      "attune: this input is of another side: of_query, of_key or of_pair as <attune/policies/fields.hpp> says");
   static_assert(F != field::v && F != field::value_gate && F != field::output_gate,
                 "attune: values and their gates are no operands of a contraction: scores do not depend on them");
   static constexpr operand_side side = Side;
@@ -68,7 +70,9 @@ namespace tables {
 #define ATTUNE_TABLE(name)                              \
   template <class P>                                    \
     requires requires(P const& policy) { policy.name; } \
-  ATTUNE_HD static table const& of(P const& policy) { return policy.name; }
+  ATTUNE_HD static table const& of(P const& policy) {   \
+    return policy.name;                                 \
+  }
 struct metric {
   ATTUNE_TABLE(metric)
 };
@@ -86,7 +90,8 @@ struct frequency {
 };
 /// Row floor(R / 2) belongs to distance 0.
 struct relative {
-  static constexpr bool rises = true;  ///< row() rises with the distance: a call looks at the nearest and the farthest alone
+  static constexpr bool rises =
+      true;  ///< row() rises with the distance: a call looks at the nearest and the farthest alone
   ATTUNE_TABLE(relative)
   template <class P>
   ATTUNE_HD static index_t row(P const& p, index_t distance) {
@@ -117,16 +122,17 @@ template <class Table, table_place A, table_place B>
 inline constexpr bool share_table<table_operand<Table, A>, table_operand<Table, B>> = true;
 }  // namespace detail
 
-/// The operands of a contraction: what each is derived from. There are as many terms as the inputs of queries and keys have features, which
-/// must agree; one where there are none of them. Tables by_term have a row for each term instead, and stand with other tables alone.
+/// The operands of a contraction: what each is derived from. There are as many terms as the inputs of queries and keys
+/// have features, which must agree; one where there are none of them. Tables by_term have a row for each term instead,
+/// and stand with other tables alone.
 template <class X, class Y = no_operand, class Z = no_operand>
 struct sum_of {
   static_assert(X::side != operand_side::none && (Y::side != operand_side::none || Z::side == operand_side::none),
                 "attune: contraction::sum_of<X, Y, Z>: an operand stands behind one that is none");
-  static_assert(
-      (detail::in_table<X> && detail::in_table<Y> && detail::in_table<Z>) ||
-          (!detail::in_rows<X> && !detail::in_rows<Y> && !detail::in_rows<Z>),
-      "attune: contraction::by_term stands with other tables alone; beside inputs a table is by_feature or by_distance");
+  static_assert((detail::in_table<X> && detail::in_table<Y> && detail::in_table<Z>) ||
+                    (!detail::in_rows<X> && !detail::in_rows<Y> && !detail::in_rows<Z>),
+                "attune: contraction::by_term stands with other tables alone; beside inputs a table is by_feature or "
+                "by_distance");
   static_assert(!detail::share_table<X, Y> && !detail::share_table<X, Z> && !detail::share_table<Y, Z>,
                 "attune: a contraction reads a table in one operand");
   using x = X;
@@ -176,7 +182,8 @@ struct product : sum_of<X, Y, Z>, Left {
     return Left::left(x, z) * y;
   }
 };
-/// A sum over the features of q and k whose term reads neither a table nor the distance: executors keep such sums in registers.
+/// A sum over the features of q and k whose term reads neither a table nor the distance: executors keep such sums in
+/// registers.
 struct feature_sum : sum_of<of_query<field::q>, of_key<field::k>> {};
 /// One number, read as it is.
 template <class X>
@@ -210,7 +217,8 @@ struct metric_distance : sum_of<of_query<field::q>, of_key<field::k>, by_feature
     return m * (q - k) * (q - k);
   }
 };
-/// sum_d F::pair(q_id, k_jd) for a stateless F with `template <class T> static T pair(T const& q, T const& k)`: any sum over features
+/// sum_d F::pair(q_id, k_jd) for a stateless F with `template <class T> static T pair(T const& q, T const& k)`: any sum
+/// over features
 template <class F>
 struct elementwise : feature_sum {
   template <class S>
@@ -221,7 +229,8 @@ struct elementwise : feature_sum {
 /// <q_i + b, k_j>,   table `bias` (1|B, 1|H, 1, D)
 struct biased_dot : product<shifted_left, of_query<field::q>, of_key<field::k>, by_feature<tables::bias>> {};
 /// <q_i + b, r_n>, n = i + offset - j + floor(R / 2),   tables `bias` (1|B, 1|H, 1, D) and `relative` (1|B, 1|H, R, D)
-struct relative_dot : product<shifted_left, of_query<field::q>, by_distance<tables::relative>, by_feature<tables::bias>> {};
+struct relative_dot
+    : product<shifted_left, of_query<field::q>, by_distance<tables::relative>, by_feature<tables::bias>> {};
 /// <gate_q_i, gate_k_j>
 struct gate_dot : product<plain_left, of_query<field::gate_q>, of_key<field::gate_k>> {};
 /// <position_q_i, position_k_j>
@@ -243,7 +252,8 @@ struct spatial_distance : sum_of<of_query<field::center>, of_key<field::place>, 
 };
 /// table `values` (1|B, 1|H, R, 1) at row `index(i + offset - j)` of the policy
 struct gathered : plain<by_distance<tables::values>> {};
-/// sum_r a_r cos(w_r (i + offset - j)) + b_r sin(w_r (i + offset - j)),   tables `cosine`, `sine`, `frequency` (1|B, 1|H, R, 1)
+/// sum_r a_r cos(w_r (i + offset - j)) + b_r sin(w_r (i + offset - j)),
+///     tables `cosine`, `sine`, `frequency` (1|B, 1|H, R, 1)
 struct fourier : sum_of<by_term<tables::cosine>, by_term<tables::sine>, by_term<tables::frequency>> {
   template <class S>
   ATTUNE_HD static S term(S const& a, S const& b, S const& w, S const& n) {
@@ -279,34 +289,26 @@ inline constexpr bool is_linear =
 
 /// left(x, z) y with a left side that executors know, x of the query, z none or by_feature.
 template <class C>
-concept Product = requires {
-  typename C::product_type;
-}
-&&detail::is_linear<typename C::left_type>&& detail::keeps_term<C, typename C::product_type>&& C::x::side ==
-        operand_side::query &&
-    (C::z::side == operand_side::none || requires { requires C::z::place == table_place::column; });
+concept Product = requires { typename C::product_type; } && detail::is_linear<typename C::left_type> &&
+                  detail::keeps_term<C, typename C::product_type> && C::x::side == operand_side::query &&
+                  (C::z::side == operand_side::none || requires { requires C::z::place == table_place::column; });
 /// A product with numbers of the keys.
 template <class C>
 concept KeyProduct = Product<C> && C::y::side == operand_side::key;
 /// A product with numbers of the distance.
 template <class C>
-concept DistanceProduct = Product<C> && requires {
-  requires C::y::place == table_place::of_distance;
-};
+concept DistanceProduct = Product<C> && requires { requires C::y::place == table_place::of_distance; };
 /// A product of the query as it is with numbers of the keys.
 template <class C>
 concept PlainProduct = KeyProduct<C> && std::is_same_v<typename C::left_type, plain_left>;
 /// A number that is read as it is.
 template <class C>
-concept Plain = requires {
-  typename C::plain_type;
-}
-&&detail::keeps_term<C, typename C::plain_type>;
+concept Plain = requires { typename C::plain_type; } && detail::keeps_term<C, typename C::plain_type>;
 
 /// A contraction that is the same for all pairs of one distance.
 template <class C>
 inline constexpr bool of_distance_alone =
-    detail::in_table<typename C::x>&& detail::in_table<typename C::y>&& detail::in_table<typename C::z>;
+    detail::in_table<typename C::x> && detail::in_table<typename C::y> && detail::in_table<typename C::z>;
 
 /// Operand number N.
 template <class C, int N>

@@ -3,8 +3,8 @@
 //
 //   detail::complete<P>()    true, or a compile error that names the role and the exact signature wanted
 //
-// The words behind the concepts. A failed constraint alone is silent on nvcc and a page long elsewhere; these texts are what a
-// user reads, so all of them stand here, basic ones first, and nothing after a failure is instantiated.
+// The words behind the concepts. A failed constraint alone is silent on nvcc and a page long elsewhere; these texts are
+// what a user reads, so all of them stand here, basic ones first, and nothing after a failure is instantiated.
 #pragma once
 
 #include <attune/policies/concepts.hpp>
@@ -14,33 +14,39 @@ namespace attune::detail {
 /// Says in words what a policy lacks. True if it is complete; every message stands here, basic ones first.
 template <class P>
 constexpr bool complete() {
-  static_assert(DeclaresRole<P>,
-                "attune: a policy has no role. Write in it: static constexpr auto role = attune::policy_role::normalizer; (or "
-                "kernel, gate, length_scale, mask). See docs/policies.md");
+  static_assert(
+      DeclaresRole<P>,
+      "attune: a policy has no role. Write in it: static constexpr auto role = attune::policy_role::normalizer; (or "
+      "kernel, gate, length_scale, mask). See docs/policies.md");
   if constexpr (DeclaresRole<P>) {
     static_assert(
         TriviallyCopyable<P>,
         "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See docs/policies.md");
     if constexpr (P::role == policy_role::mask) {
-      static_assert(DeclaresMaskForm<P>,
-                    "attune: MaskPolicy: declare its form: static constexpr auto form = attune::mask_form::interval; (or "
-                    "intervals, predicate). See docs/policies.md#masks");
+      static_assert(
+          DeclaresMaskForm<P>,
+          "attune: MaskPolicy: declare its form: static constexpr auto form = attune::mask_form::interval; (or "
+          "intervals, predicate). See docs/policies.md#masks");
       if constexpr (DeclaresMaskForm<P>) {
-        static_assert(P::form != mask_form::interval || OffersKeys<P>,
-                      "attune: MaskPolicy of form interval: write key_interval keys(attune::mask_row const& row) const. See "
-                      "docs/policies.md#masks");
+        static_assert(
+            P::form != mask_form::interval || OffersKeys<P>,
+            "attune: MaskPolicy of form interval: write key_interval keys(attune::mask_row const& row) const. See "
+            "docs/policies.md#masks");
         static_assert(P::form != mask_form::intervals || OffersNext<P>,
                       "attune: MaskPolicy of form intervals: write key_interval next(attune::mask_row const& row, "
                       "attune::index_t from) const. See docs/policies.md#masks");
-        static_assert(P::form != mask_form::predicate || OffersVisible<P>,
-                      "attune: MaskPolicy of form predicate: write bool visible(attune::mask_row const& row, attune::index_t "
-                      "key) const. See docs/policies.md#masks");
-        static_assert(!OffersCheck<P> || ChecksShape<P>,
-                      "attune: MaskPolicy: check() is there but not declared: static constexpr bool checks_shape = true; See "
-                      "docs/policies.md#masks");
-        static_assert(!ChecksShape<P> || OffersCheck<P>,
-                      "attune: MaskPolicy: checks_shape is declared but there is no void check(attune::mask_shape const& "
-                      "shape) const. See docs/policies.md#masks");
+        static_assert(
+            P::form != mask_form::predicate || OffersVisible<P>,
+            "attune: MaskPolicy of form predicate: write bool visible(attune::mask_row const& row, attune::index_t "
+            "key) const. See docs/policies.md#masks");
+        static_assert(
+            !OffersCheck<P> || ChecksShape<P>,
+            "attune: MaskPolicy: check() is there but not declared: static constexpr bool checks_shape = true; See "
+            "docs/policies.md#masks");
+        static_assert(
+            !ChecksShape<P> || OffersCheck<P>,
+            "attune: MaskPolicy: checks_shape is declared but there is no void check(attune::mask_shape const& "
+            "shape) const. See docs/policies.md#masks");
         return MaskPolicy<P>;
       }
       return false;
@@ -48,73 +54,85 @@ constexpr bool complete() {
       static_assert(
           ListsParameters<P>,
           "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
-          "std::array{attune::listed(\"alpha\", &my_policy::alpha)}; } (std::tuple<>{} if it has none). See docs/policies.md");
+          "std::array{attune::listed(\"alpha\", &my_policy::alpha)}; } (std::tuple<>{} if it has none). See "
+          "docs/policies.md");
       if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
         static_assert(
             std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +
                                                   (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table),
-            "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, or "
+            "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, "
+            "or "
             "nothing checks its shape and values (large constants belong behind a pointer). See docs/policies.md");
-      static_assert(BindsARow<P>,
-                    "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
-                    "See docs/policies.md");
+      static_assert(
+          BindsARow<P>,
+          "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
+          "See docs/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
         if constexpr (P::role == policy_role::kernel) {
           if constexpr (!kernel::is_composite<P>) {
-            static_assert(NamesContraction<P>,
-                          "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
-                          "given_scores). See docs/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(OffersPair<typename P::contraction>,
-                            "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
-                            "const& k), free of if and ?: on its arguments. See docs/policies.md#kernels");
+            static_assert(
+                NamesContraction<P>,
+                "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
+                "given_scores). See docs/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  OffersTerm<typename P::contraction>,
-                  "attune: the contraction of this policy has no term: template <class S> static S term(S const& x, S const& "
-                  "y, S const& z, S const& distance). See docs/policies.md#kernels");
+                  OffersPair<typename P::contraction>,
+                  "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
+                  "const& k), free of if and ?: on its arguments. See docs/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(OffersTerm<typename P::contraction>,
+                            "attune: the contraction of this policy has no term: template <class S> static S term(S "
+                            "const& x, S const& "
+                            "y, S const& z, S const& distance). See docs/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
                   OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction>,
                   "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
                   "names that docs/policies.md#kernels lists");
             if constexpr (NamesContraction<P>)
-              static_assert(OffersRows<P, typename P::contraction>,
-                            "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
-                            "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
-                            "positions before "
-                            "the query. See docs/policies.md#kernels");
+              static_assert(
+                  OffersRows<P, typename P::contraction>,
+                  "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
+                  "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
+                  "positions before "
+                  "the query. See docs/policies.md#kernels");
             if constexpr (NamesContraction<P>)
-              static_assert(Scores<P>,
-                            "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
-                            "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
-                            "const). See docs/policies.md#kernels");
+              static_assert(
+                  Scores<P>,
+                  "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
+                  "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
+                  "const). See docs/policies.md#kernels");
           }
           return KernelPolicy<P>;
         } else if constexpr (P::role == policy_role::length_scale) {
           static_assert(DeclaresLengthScaleTraits<P>,
                         "attune: LengthScalePolicy: declare static constexpr attune::length_scale_traits traits{}; See "
                         "docs/policies.md#length-scales");
-          static_assert(Scales<P>,
-                        "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See "
-                        "docs/policies.md#length-scales");
+          static_assert(
+              Scales<P>,
+              "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See "
+              "docs/policies.md#length-scales");
           if constexpr (DeclaresLengthScaleTraits<P>) {
-            static_assert(!P::traits.row_constant || OffersRowConstant<P>,
-                          "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() "
-                          "const. See docs/policies.md#length-scales");
-            static_assert(P::traits.row_constant || !OffersRowConstant<P>,
-                          "attune: LengthScalePolicy: the bound object has row_constant() but traits do not declare it: "
-                          "traits{.row_constant = true}. See docs/policies.md#length-scales");
+            static_assert(
+                !P::traits.row_constant || OffersRowConstant<P>,
+                "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() "
+                "const. See docs/policies.md#length-scales");
+            static_assert(
+                P::traits.row_constant || !OffersRowConstant<P>,
+                "attune: LengthScalePolicy: the bound object has row_constant() but traits do not declare it: "
+                "traits{.row_constant = true}. See docs/policies.md#length-scales");
           }
           return LengthScalePolicy<P>;
         } else if constexpr (P::role == policy_role::gate) {
-          static_assert(NamesContraction<P>,
-                        "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
-                        "given_gates). See docs/policies.md#gates");
+          static_assert(
+              NamesContraction<P>,
+              "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
+              "given_gates). See docs/policies.md#gates");
           if constexpr (NamesContraction<P>)
-            static_assert(std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
-                          "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& "
-                          "contraction) const. See docs/policies.md#gates");
+            static_assert(
+                std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
+                "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& "
+                "contraction) const. See docs/policies.md#gates");
           return GatePolicy<P>;
         } else if constexpr (P::role == policy_role::normalizer) {
           static_assert(DeclaresNormalizerTraits<P>,
@@ -123,7 +141,8 @@ constexpr bool complete() {
           if constexpr (DeclaresNormalizerTraits<P>) {
             static_assert(
                 P::traits.family != row_family::masses || consistent_masses<P>,
-                "attune: NormalizerPolicy: masses that are divided by nothing or by the count are held as they are, and a "
+                "attune: NormalizerPolicy: masses that are divided by nothing or by the count are held as they are, "
+                "and a "
                 "constant mass would have no share: declare .reference = attune::mass_reference::none and no constant "
                 "mass. See docs/policies.md#normalizers");
             static_assert(
@@ -131,20 +150,22 @@ constexpr bool complete() {
                 "attune: NormalizerPolicy of family adjusted or candidates: its traits declare the family and nothing "
                 "about masses. See docs/policies.md#normalizers");
             if constexpr (P::traits.family == row_family::masses) {
-              static_assert(Earns<P>,
-                            "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "
-                            "reference) const. See docs/policies.md#normalizers");
+              static_assert(
+                  Earns<P>,
+                  "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "
+                  "reference) const. See docs/policies.md#normalizers");
               if constexpr (DeclaresNormalizerTraits<P>) {
-                static_assert(
-                    !P::traits.ground_mass || OffersGround<P>,
-                    "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T ground(T const& "
-                    "logit, T const& reference) const. See docs/policies.md#normalizers");
+                static_assert(!P::traits.ground_mass || OffersGround<P>,
+                              "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T "
+                              "ground(T const& "
+                              "logit, T const& reference) const. See docs/policies.md#normalizers");
                 static_assert(P::traits.ground_mass || !OffersGround<P>,
                               "attune: NormalizerPolicy: the bound object has ground() but traits do not declare it: "
                               "traits{.ground_mass = true}. See docs/policies.md#normalizers");
-                static_assert(!P::traits.constant_mass || OffersConstant<P>,
-                              "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T "
-                              "const& reference) const. See docs/policies.md#normalizers");
+                static_assert(
+                    !P::traits.constant_mass || OffersConstant<P>,
+                    "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T "
+                    "const& reference) const. See docs/policies.md#normalizers");
                 static_assert(P::traits.constant_mass || !OffersConstant<P>,
                               "attune: NormalizerPolicy: the bound object has constant() but traits do not declare it: "
                               "traits{.constant_mass = true}. See docs/policies.md#normalizers");
@@ -156,20 +177,21 @@ constexpr bool complete() {
                     needs_lowest_reference<P> || !OffersLowestReference<P>,
                     "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared "
                     "that would use it. See docs/policies.md#normalizers");
-                static_assert(
-                    !P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass,
-                    "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass that could buy "
-                    "it. See docs/policies.md#normalizers");
+                static_assert(!P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass,
+                              "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass "
+                              "that could buy "
+                              "it. See docs/policies.md#normalizers");
               }
               if constexpr (DeclaresNormalizerTraits<P>) {
                 static_assert(
                     P::traits.weight_factor == OffersWeightFactor<P>,
                     "attune: NormalizerPolicy: traits{.weight_factor = true} and T weight_factor() const of the bound "
                     "object belong together: one is there without the other. See docs/policies.md#normalizers");
-                static_assert(P::traits.uniform_share == OffersUniformShare<P>,
-                              "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "
-                              "const& visible) const of the bound object belong together: one is there without the other. See "
-                              "docs/policies.md#normalizers");
+                static_assert(
+                    P::traits.uniform_share == OffersUniformShare<P>,
+                    "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "
+                    "const& visible) const of the bound object belong together: one is there without the other. See "
+                    "docs/policies.md#normalizers");
               }
             } else if constexpr (P::traits.family == row_family::adjusted) {
               static_assert(Adjusts<P>,
@@ -179,9 +201,11 @@ constexpr bool complete() {
             } else {
               static_assert(
                   P::traits.threshold != threshold_rule::undeclared,
-                  "attune: NormalizerPolicy of family candidates: say how the threshold comes about, for the gradient follows "
+                  "attune: NormalizerPolicy of family candidates: say how the threshold comes about, for the gradient "
+                  "follows "
                   "from it. "
-                  "Add to traits .threshold = attune::threshold_rule::sum if the level is where the weights sum to a constant, "
+                  "Add to traits .threshold = attune::threshold_rule::sum if the level is where the weights sum to a "
+                  "constant, "
                   "attune::threshold_rule::selection if it only chooses keys. See docs/policies.md#normalizers");
               static_assert(
                   WeighsCandidates<P>,
@@ -193,9 +217,10 @@ constexpr bool complete() {
           }
           return NormalizerPolicy<P>;
         } else if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) {
-          static_assert(MapsGate<P>,
-                        "attune: a value gate or output gate: bind(row) must return an object with T factor(T const& x) const. "
-                        "See docs/policies.md#gates");
+          static_assert(
+              MapsGate<P>,
+              "attune: a value gate or output gate: bind(row) must return an object with T factor(T const& x) const. "
+              "See docs/policies.md#gates");
           return FactorPolicy<P>;
         } else {
           static_assert(ScoreMap<P>,

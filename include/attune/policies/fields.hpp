@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   ATTUNE_FIELDS(ROW)      calls ROW(name, side, heads, features, extents, superfluous, missing) for every input that an operator can have
+//   ATTUNE_FIELDS(ROW)  calls ROW(name, side, heads, features, extents, superfluous, missing) for every input that an
+//                       operator can have
 //
-// The one table of input tensors. The enumeration, the members of `inputs`, what is said about a missing or a superfluous one, the extents
-// that a call checks, gradients, mixtures and random problems follow from it. A new input is a row here, and a line in README's table.
+// The one table of input tensors. The enumeration, the members of `inputs`, what is said about a missing or a
+// superfluous one, the extents that a call checks, gradients, mixtures and random problems follow from it. A new input
+// is a row here, and a line in README's table.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,8 @@
 namespace attune {
 
 //   name         of the member of `inputs`, of the field, and in error texts
-//   side         what its positions are: query (B, H, Lq, .), key (B, own heads, Lk, .), pair (1|B, 1|H, 1|Lq, Lk), ground (1|B, 1|H, 1|Lq, .)
+//   side         what its positions are: query (B, H, Lq, .), key (B, own heads, Lk, .), pair (1|B, 1|H, 1|Lq, Lk),
+//                ground (1|B, 1|H, 1|Lq, .)
 //   heads        how many heads it has: the member of problem_shape
 //   features     how many features it has: the member of problem_shape, or 1
 //   extents      for error texts

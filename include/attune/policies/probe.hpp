@@ -3,9 +3,10 @@
 //
 //   if (a > T(0)) ...     must not compile, on any instruction set
 //
-// Pointwise code runs on SIMD batches, where a comparison has one answer per lane. On most instruction sets a branch on it
-// does not compile; on AVX-512 a mask register is an integer, converts to bool, and the branch would silently take one side for
-// all lanes. So every hook of every policy is instantiated once, never run, with a scalar whose comparisons convert to nothing.
+// Pointwise code runs on SIMD batches, where a comparison has one answer per lane. On most instruction sets a branch on
+// it does not compile; on AVX-512 a mask register is an integer, converts to bool, and the branch would silently take
+// one side for all lanes. So every hook of every policy is instantiated once, never run, with a scalar whose
+// comparisons convert to nothing.
 #pragma once
 
 #include <attune/policies/concepts.hpp>

@@ -3,8 +3,8 @@
 //
 //   strength(beta) = min(softplus(beta), 2^96)
 //
-// How a gate or a length scale turns a parameter of any sign into a strength. It saturates, so that products with numbers of
-// moderate size stay finite in single precision and infinity minus infinity cannot arise.
+// How a gate or a length scale turns a parameter of any sign into a strength. It saturates, so that products with
+// numbers of moderate size stay finite in single precision and infinity minus infinity cannot arise.
 #pragma once
 
 #include <attune/core/math.hpp>

@@ -3,8 +3,9 @@
 //
 //   sum_s e^(l_s - |x - x_s| / tau) row_s  =  e^(l - |x - a| / tau) sums        for every x beyond all x_s
 //
-// Sums of masses on one side of a line are known up to one number, their anchor: a source among them, or another whose mass is
-// largest. Sets that lie one beyond the other add: a monoid, whose product a scan takes one source or many at a time.
+// Sums of masses on one side of a line are known up to one number, their anchor: a source among them, or another whose
+// mass is largest. Sets that lie one beyond the other add: a monoid, whose product a scan takes one source or many at a
+// time.
 #pragma once
 
 #include <attune/operators/row_state.hpp>

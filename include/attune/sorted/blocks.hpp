@@ -3,8 +3,9 @@
 //
 //   sum_j w_ij v_j  =  what is known of all keys before a block of positions  +  the visible pairs of the block
 //
-// A staircase walked once, in the order of positions: what comes before a block is in running sums that a query reads in the time of
-// few rows (by cells of the line, cells.hpp, or by waves, waves.hpp), and in the block itself pairs are met in tiles.
+// A staircase walked once, in the order of positions: what comes before a block is in running sums that a query reads
+// in the time of few rows (by cells of the line, cells.hpp, or by waves, waves.hpp), and in the block itself pairs are
+// met in tiles.
 #pragma once
 
 #include <array>
@@ -37,7 +38,8 @@ class pair_tiles {
   pair_tiles(Weigh const& weigh, pair_numbers<numbers> const& of, index_t most_keys, index_t width)
       : weigh_(weigh), of_(of), values_(most_keys, width), row_step_(values_.count() * values_.columns),
         rows_(queries * row_step_),
-        weights_(most_keys * queries + product_rows<Arch>) {  // products read whole tiles of rows, beyond a narrow one too
+        weights_(most_keys * queries +
+                 product_rows<Arch>) {  // products read whole tiles of rows, beyond a narrow one too
     for (auto& x : key_) x.resize(std::size_t(most_keys));
   }
   panels<Arch>& values() { return values_; }
@@ -64,7 +66,8 @@ class pair_tiles {
     known_ = {};
     std::fill(mass_, mass_ + queries, 0.0);
   }
-  /// Its rows begin, here, as row t = sum over s in [0, n) of weights[s][t] known_s. That is summed together with its pairs.
+  /// Its rows begin, here, as row t = sum over s in [0, n) of weights[s][t] known_s. That is summed together with its
+  /// pairs.
   void begin_rows(double const* weights, panels<Arch> const& known, index_t n) {
     begin_rows();
     known_ = {weights, &known, n};
@@ -150,14 +153,16 @@ inline index_t block_size(index_t keys) {
   return size;
 }
 
-/// Walks the keys [from, to) of a staircase in blocks, and the queries that see no more, from number r on; returns the number of the next.
-/// Stairs: `seen` and query(r), as a staircase. load(first, last) puts the keys [first, last) into the tiles; before(ids, r, first)
-/// begins the rows of a tile, queries r, r + 1, ... of the staircase, with what they get from the keys before `first`; done(count, r, first)
-/// ends the tile, whose queries see count[t] keys from `first` on; absorb(first, last) makes the keys of the block ones of an earlier block.
-/// Queries that see no key are met in the first block; without a key there is none, and they are met together before it.
+/// Walks the keys [from, to) of a staircase in blocks, and the queries that see no more, from number r on; returns the
+/// number of the next.
+/// Stairs: `seen` and query(r), as a staircase. load(first, last) puts the keys [first, last) into the tiles;
+/// before(ids, r, first) begins the rows of a tile, queries r, r + 1, ... of the staircase, with what they get from the
+/// keys before `first`; done(count, r, first) ends the tile, whose queries see count[t] keys from `first` on;
+/// absorb(first, last) makes the keys of the block ones of an earlier block. Queries that see no key are met in the
+/// first block; without a key there is none, and they are met together before it.
 template <class Stairs, class Tiles, class Load, class Before, class Done, class Absorb>
-index_t walk_blocks(Stairs const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles, Load const& load,
-                    Before const& before, Done const& done, Absorb const& absorb) {
+index_t walk_blocks(Stairs const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles,
+                    Load const& load, Before const& before, Done const& done, Absorb const& absorb) {
   index_t const rows = index_t(stairs.seen.size());
   std::vector<index_t> ids, count;
   for (index_t first = from; first < to || first == 0; first += size) {

@@ -3,9 +3,9 @@
 //
 //   sum over the keys left of a cell + sum over the keys right of it + the pairs of the cell
 //
-// The line cut into cells of as many keys each. Where a kernel is a product on each side of a query, what all cells on one side give is one
-// row per cell, known for the keys of all earlier blocks by a running sum over cells; keys of the query's own cell are met in
-// pairs. With blocks and cells of n^(1/3) keys the whole is O(n^(4/3)) rows.
+// The line cut into cells of as many keys each. Where a kernel is a product on each side of a query, what all cells on
+// one side give is one row per cell, known for the keys of all earlier blocks by a running sum over cells; keys of the
+// query's own cell are met in pairs. With blocks and cells of n^(1/3) keys the whole is O(n^(4/3)) rows.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@
 
 namespace attune::sorted::detail {
 
-/// A number of a key, query or cell among those of one staircase, in half the memory: worth_cells sees to it that keys fit.
+/// A number of a key, query or cell among those of one staircase, in half the memory: worth_cells sees to it that keys
+/// fit.
 using number = std::int32_t;
 
 /// The cells of a staircase's keys, and where its queries lie among them.
@@ -76,7 +77,8 @@ class line_cells {
     return m;
   }
 
-  /// A query belongs to the last cell that begins at or before it: cells before hold no key behind it, cells behind none before it.
+  /// A query belongs to the last cell that begins at or before it: cells before hold no key behind it, cells behind
+  /// none before it.
   void locate(staircase const& stairs, line<double> const& on) {
     constexpr index_t many = 16;  // binary searches side by side: none waits for another's loads
     index_t const rows = index_t(stairs.seen.size()), cells = count();
@@ -100,8 +102,8 @@ class line_cells {
 /// Blocks whose queries meet their own cells at once: about as many queries of a cell as a tile has.
 inline constexpr index_t blocks_of_part = 64;
 
-/// Whether a staircase is long enough for blocks and cells, and has the queries that make them worth it; and short enough, so that
-/// n^(4/3) is less than what levels of rectangles take.
+/// Whether a staircase is long enough for blocks and cells, and has the queries that make them worth it; and short
+/// enough, so that n^(4/3) is less than what levels of rectangles take.
 inline bool worth_cells(staircase const& stairs) {
   index_t const keys = stairs.seen.back();
   return keys >= 512 && keys <= (index_t{1} << 22) && index_t(stairs.seen.size()) >= keys / 8;
@@ -152,7 +154,8 @@ struct panel_sum {
       at[v] = simd::multiply_add(typename tile::batch(factor), tile::batch::load_aligned(row + v * tile::lanes), at[v]);
   }
   ATTUNE_INLINE void add(double factor, panel_sum const& other) {
-    for (int v = 0; v < tile::vectors; ++v) at[v] = simd::multiply_add(typename tile::batch(factor), other.at[v], at[v]);
+    for (int v = 0; v < tile::vectors; ++v)
+      at[v] = simd::multiply_add(typename tile::batch(factor), other.at[v], at[v]);
   }
   ATTUNE_INLINE void give(double* to) const {
     for (int v = 0; v < tile::vectors; ++v)
@@ -160,8 +163,8 @@ struct panel_sum {
   }
 };
 
-/// The keys of a block by cell, and what is to be done with them along the line: take(n) for key n, then give(c) for every cell between
-/// it and the next; from the right, cells before it.
+/// The keys of a block by cell, and what is to be done with them along the line: take(n) for key n, then give(c) for
+/// every cell between it and the next; from the right, cells before it.
 struct block_keys {
   std::span<index_t const> number, cell;  ///< in the block; on the line
 
@@ -181,18 +184,18 @@ struct block_keys {
   }
 };
 
-/// Walks a staircase by blocks and cells. Weigh: the weight of a pair, by the numbers `of` of its positions. Far: what is known of earlier
-/// blocks,
-///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase;
-///   add_to(row, mass, earlier, i, c): what query i of cell c gets from the keys of other cells, and a row of earlier sums.
+/// Walks a staircase by blocks and cells. Weigh: the weight of a pair, by the numbers `of` of its positions. Far: what
+/// is known of earlier blocks,
+///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase; add_to(row,
+///   mass, earlier, i, c): what query i of cell c gets from the keys of other cells, and a row of earlier sums.
 ///
-/// A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the others, block by block.
-/// What the first leaves for the second stays in cache.
+/// A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the
+/// others, block by block. What the first leaves for the second stays in cache.
 template <template <class> class Far, class Weigh, class Arch, class T>
 class cell_walk {
  public:
-  cell_walk(staircase const& stairs, line<double> const& on, pair_numbers<Weigh::numbers> const& of, tensor<T const> const& v,
-            index_t b, index_t h)
+  cell_walk(staircase const& stairs, line<double> const& on, pair_numbers<Weigh::numbers> const& of,
+            tensor<T const> const& v, index_t b, index_t h)
       : stairs_(stairs), v_(v), b_(b), h_(h), width_(v.extents().feature), keys_(stairs.seen.back()),
         rows_(index_t(stairs.seen.size())), cells_(stairs, on, block_size(keys_)), keys_of_(cells_.keys()),
         queries_of_(cells_.queries()), next_(queries_of_.begin.begin(), queries_of_.begin.end() - 1),

@@ -17,9 +17,9 @@
 
 namespace attune::sorted {
 
-/// Random Fourier features: e^(-d^2 / tau) is the mean of cos(w d) over frequencies w of N(0, 2 / tau); `features` of them, a cosine and
-/// a sine each. Error of the kernel about 1 / sqrt(features) whatever the distance: far keys, whose weight is nothing, get weights of that size
-/// and of either sign.
+/// Random Fourier features: e^(-d^2 / tau) is the mean of cos(w d) over frequencies w of N(0, 2 / tau); `features` of
+/// them, a cosine and a sine each. Error of the kernel about 1 / sqrt(features) whatever the distance: far keys, whose
+/// weight is nothing, get weights of that size and of either sign.
 /// Source: Rahimi and Recht 2007; Scalar Sort, "Training complexity": kernel feature approximations.
 struct fourier_features {
   parameter tau = 1;
@@ -27,8 +27,8 @@ struct fourier_features {
   std::uint64_t seed = 1;
 };
 
-/// Nystroem: the kernel's projection on its values at `landmarks` places, quantiles of the keys. Error small where landmarks lie closer
-/// than sqrt(tau), of the size of the kernel where they do not.
+/// Nystroem: the kernel's projection on its values at `landmarks` places, quantiles of the keys. Error small where
+/// landmarks lie closer than sqrt(tau), of the size of the kernel where they do not.
 /// Source: Scalar Sort, "Training complexity": Nystroem-style approximations (Skyformer has them for vectors).
 struct nystroem {
   parameter tau = 1;
@@ -54,7 +54,8 @@ class uniform_stream {
 
 class fourier_map {
  public:
-  fourier_map(fourier_features const& op, double tau, std::span<double const>) : factor_(1 / std::sqrt(double(op.features))) {
+  fourier_map(fourier_features const& op, double tau, std::span<double const>)
+      : factor_(1 / std::sqrt(double(op.features))) {
     uniform_stream draw(op.seed);
     for (index_t m = 0; m < op.features; ++m) {  // Box and Muller
       double const radius = std::sqrt(-2 * std::log(draw.next())), angle = 2 * std::numbers::pi * draw.next();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   out_i = sum_j w_ij v_j,   w_ij = e^(-(q_i - k_j)^2 / tau) / z_i        in O(n log n) for a given tolerance, with a certificate
+//   out_i = sum_j w_ij v_j,  w_ij = e^(-(q_i - k_j)^2 / tau) / z_i
+//       in O(n log n) for a given tolerance, with a certificate
 //
-// No finite set of sums over keys serves every query (the kernel is strictly positive definite), so this is an approximation, and says how
-// good: a 1-D fast Gauss transform. Keys in runs of about sqrt(tau) / 2 are summed once to moments, runs of queries collect the moments of
-// the cells in their window; a run with few queries, or far from all keys, meets the keys of its window one by one.
+// No finite set of sums over keys serves every query (the kernel is strictly positive definite), so this is an
+// approximation, and says how
+// good: a 1-D fast Gauss transform. Keys in runs of about sqrt(tau) / 2 are summed once to moments, runs of queries
+// collect the moments of the cells in their window; a run with few queries, or far from all keys, meets the keys of its
+// window one by one.
 #pragma once
 
 #include <vector>
@@ -30,10 +33,10 @@ class gaussian_rectangle {
  public:
   /// value(j): the row (v_j, 1).
   template <class Value>
-  gaussian_rectangle(std::span<index_t const> queries, std::span<index_t const> keys, line<W> const& on, W tau, W tolerance,
-                     index_t width, series<Arch>& sums, Value const& value)
-      : query_(queries), key_(keys), features_(width + 1), inverse_unit_(1 / std::sqrt(tau)), kernel_{tau}, series_(sums),
-        values_(index_t(keys.size()), width + 1) {
+  gaussian_rectangle(std::span<index_t const> queries, std::span<index_t const> keys, line<W> const& on, W tau,
+                     W tolerance, index_t width, series<Arch>& sums, Value const& value)
+      : query_(queries), key_(keys), features_(width + 1), inverse_unit_(1 / std::sqrt(tau)), kernel_{tau},
+        series_(sums), values_(index_t(keys.size()), width + 1) {
     for (index_t const i : queries) q_.push_back(on.q[std::size_t(i)]);
     for (index_t const j : keys) {
       W const* const row = value(j);
@@ -70,10 +73,12 @@ class gaussian_rectangle {
       for (index_t r = box.first; r < box.last; ++r) {
         W const q = q_[std::size_t(r)];
         W farthest = 0, most = unseen_reference<W>(), mass = 0;
-        for (index_t j = box.lo; j < box.hi; ++j) most = (std::max)(most, kernel_.score(q - k_[std::size_t(j)], no_key));
+        for (index_t j = box.lo; j < box.hi; ++j)
+          most = (std::max)(most, kernel_.score(q - k_[std::size_t(j)], no_key));
         std::fill(one[0], one[0] + one.step(), W(0));
         for (index_t j = box.lo; j < box.hi; ++j) {
-          W const s = kernel_.score(q - k_[std::size_t(j)], no_key), w = normalizer::softmax::bound<W>{}.earned(s, most);
+          W const s = kernel_.score(q - k_[std::size_t(j)], no_key),
+                  w = normalizer::softmax::bound<W>{}.earned(s, most);
           farthest = (std::max)(farthest, -s);
           mass += w;
           add(one[0], values_[j], w, one.step());
@@ -88,8 +93,8 @@ class gaussian_rectangle {
     return worst;
   }
 
-  /// Adds the gradients of sum_i <pull_i, sum_j e^(-(y_i - u_j)^2 - lse_i) (v_j, 1)>, exact for what forward() computes; dq and dk in
-  /// units of 2 / sqrt(tau).
+  /// Adds the gradients of sum_i <pull_i, sum_j e^(-(y_i - u_j)^2 - lse_i) (v_j, 1)>, exact for what forward()
+  /// computes; dq and dk in units of 2 / sqrt(tau).
   void backward(rows<W> const& pulls, std::vector<W> const& lse, std::vector<W>& dq, std::vector<W>& dk, rows<W>& dv) {
     std::vector<W> along(k_.size(), W(0));  // dk and dv in sorted order
     rows<W> values(index_t(k_.size()), features_);
@@ -165,7 +170,8 @@ class gaussian_rectangle {
     }
     series_.end();
   }
-  /// use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes. The features of the sum lie series::targets apart.
+  /// use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes. The features of the sum lie series::targets
+  /// apart.
   template <class Weigh, class Use>
   void evaluate(int count, index_t first, index_t last, Weigh const& weigh, Use const& use) {
     constexpr index_t many = series<Arch>::targets;
@@ -186,8 +192,8 @@ class gaussian_rectangle {
   }
 
   /// dq of a box, and what it gives to cells: collected_(box, m) = sum_i y_i^m e^(-lse_i) pull_i.
-  void expanded_queries(gaussian_box const& box, index_t b, rows<W> const& pulls, std::vector<W> const& lse, std::vector<W>& dq,
-                        rows<W>& collected) {
+  void expanded_queries(gaussian_box const& box, index_t b, rows<W> const& pulls, std::vector<W> const& lse,
+                        std::vector<W>& dq, rows<W>& collected) {
     auto const weight = [&](index_t r) { return std::exp(-lse[std::size_t(query_[std::size_t(r)])]); };
     collect_cells(box);
     evaluate(
@@ -202,7 +208,8 @@ class gaussian_rectangle {
     for (index_t r = box.first; r < box.last; ++r)
       std::copy_n(pulls[query_[std::size_t(r)]], of_box.step(), of_box[r - box.first]);
     series_.gather(
-        box.order, of_box[0], of_box.step(), 0, box.last - box.first, false, [&](index_t s) { return weight(box.first + s); },
+        box.order, of_box[0], of_box.step(), 0, box.last - box.first, false,
+        [&](index_t s) { return weight(box.first + s); },
         [&](index_t s) { return place(q_, box.first + s, box.center); });
     for (int m = 0; m < box.order; ++m)
       for (index_t f = 0; f < features_; ++f) collected[b * plan_.most_terms + m][f] = series_.term(m, f);
@@ -279,8 +286,9 @@ class gaussian_head {
 
  public:
   gaussian_head(gaussian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), b_(b), h_(h), op_(op), tau_(op.tau.template value<W>(b, h, 0)), on_(in, e, b, h), sums_(e.queries, e.width),
-        series_(e.width + 1), value_(in, e, b, h), near_(in, e, b, h, tau_), lse_(std::size_t(e.queries)) {}
+      : e_(e), b_(b), h_(h), op_(op), tau_(op.tau.template value<W>(b, h, 0)), on_(in, e, b, h),
+        sums_(e.queries, e.width), series_(e.width + 1), value_(in, e, b, h), near_(in, e, b, h, tau_),
+        lse_(std::size_t(e.queries)) {}
 
   /// The share that a row lacks is at most the largest of its rectangles'.
   gaussian_certificate forward() {
@@ -300,8 +308,8 @@ class gaussian_head {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return sums_.finish(i); });
   }
 
-  /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a = -(y - u)^2.
-  /// Returns the gradient by tau.
+  /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a =
+  /// -(y - u)^2. Returns the gradient by tau.
   W backward(cotangents<T> const& by, gradients<T> const& d) {
     for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
     make_pulls(e_, b_, h_, by, lse_, sums_.sums());
@@ -316,8 +324,8 @@ class gaussian_head {
         [](index_t, index_t, index_t) {});
     W const unit = 2 / std::sqrt(tau_);
     near_.backward(pulls, lse_, unit, dq, dk, dv);
-    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together; the series
-    // keep that within the tolerance, and so is the gradient by tau.
+    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together; the
+    // series keep that within the tolerance, and so is the gradient by tau.
     W by_tau = 0;
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
     for (index_t i = 0; i < e_.queries; ++i) by_tau -= (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];
@@ -330,11 +338,13 @@ class gaussian_head {
   gaussian_rectangle<Arch> rectangle(std::span<index_t const> queries, std::span<index_t const> keys) {
     return {queries, keys, on_, tau_, op_.tolerance, e_.width, series_, [&](index_t j) { return value_(j); }};
   }
-  /// Rounding of what near_ sums, and of joining the parts of a row, as hybrid_head::rounding, without vectors, in double.
+  /// Rounding of what near_ sums, and of joining the parts of a row, as hybrid_head::rounding, without vectors, in
+  /// double.
   W near_rounding() {
     W deepest = 0;
     for (index_t i = 0; i < e_.queries; ++i)
-      if (W const mass = sums_[i][e_.width]; mass > 0) deepest = (std::max)(deepest, -(sums_.reference(i) + std::log(mass)));
+      if (W const mass = sums_[i][e_.width]; mass > 0)
+        deepest = (std::max)(deepest, -(sums_.reference(i) + std::log(mass)));
     return 0x1p-53 * (16 * (deepest + std::log(W(e_.keys) + 1)) + 2.2 * W(near_type::most_keys) + 400);
   }
 
@@ -350,10 +360,11 @@ class gaussian_head {
   std::vector<W> lse_;
 };
 
-/// A head whose visible pairs are one staircase, by waves and straight to the outputs; nothing if waves do not serve it.
+/// A head whose visible pairs are one staircase, by waves and straight to the outputs; nothing if waves do not serve
+/// it.
 template <class T, class Arch>
-std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<T> const& in, extents const& e, index_t b,
-                                                     index_t h, results<T> const& to) {
+std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<T> const& in, extents const& e,
+                                                     index_t b, index_t h, results<T> const& to) {
   std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
   if (counts.empty()) return std::nullopt;
   line<double> const on(in, e, b, h);
@@ -384,8 +395,8 @@ std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<
 }  // namespace detail
 
 /// Writes out, and lse if it is there. Returns the worst row's certificate.
-/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one per query, a tolerance
-///         outside [1e-12, 1); nothing is written then.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one
+///         per query, a tolerance outside [1e-12, 1); nothing is written then.
 template <class T, class Arch = xsimd::default_arch>
 gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::forward(gaussian)", in);
@@ -402,9 +413,9 @@ gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T>
   });
 }
 
-/// The gradients of <by.out, out> + <by.lse, lse>, exact for approximate weights whose rows differ from the exact ones by at most
-/// certificate.output() in sum. Runs a forward pass of its own, by series: nothing has to be saved. (A forward() that went by waves has other
-/// weights, within both certificates.)
+/// The gradients of <by.out, out> + <by.lse, lse>, exact for approximate weights whose rows differ from the exact ones
+/// by at most certificate.output() in sum. Runs a forward pass of its own, by series: nothing has to be saved. (A
+/// forward() that went by waves has other weights, within both certificates.)
 template <class T, class Arch = xsimd::default_arch>
 gaussian_certificate vjp(gaussian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d,
                          workers const& who = {}) {

@@ -3,10 +3,10 @@
 //
 //   e^(-(y - u)^2) = sum_m y^m sum_a (-1)^m / m! h_(a+m)(-d) t^a / a!        h_n(x) = H_n(x) e^(-x^2)
 //
-// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau) measured from two centres that lie d = (cell - box) / sqrt(tau) apart.
-// How a 1-D fast Gauss transform goes about queries and keys that all see each other: runs of neighbouring queries (boxes) and of
-// neighbouring keys (cells), the window of cells that can matter to each box, and how many terms of the series it needs, all with a bound
-// on what is left out, relative to each row's own mass.
+// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau) measured from two centres that lie d = (cell - box) /
+// sqrt(tau) apart. How a 1-D fast Gauss transform goes about queries and keys that all see each other: runs of
+// neighbouring queries (boxes) and of neighbouring keys (cells), the window of cells that can matter to each box, and
+// how many terms of the series it needs, all with a bound on what is left out, relative to each row's own mass.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ namespace attune::sorted {
 
 namespace detail {
 
-/// Runs of boxes and cells lie within this many sqrt(tau): narrower ones are more and need fewer terms; around one half it hardly matters.
+/// Runs of boxes and cells lie within this many sqrt(tau): narrower ones are more and need fewer terms; around one half
+/// it hardly matters.
 inline constexpr double run_width = 0.5;
 
 /// A run of keys [first, last) in sorted order.
@@ -30,8 +31,8 @@ struct gaussian_cell {
   index_t first, last;
   double center;
 };
-/// A run of queries [first, last), its window of keys [lo, hi), and the same window as whole cells. order: terms of the series; 0: pair
-/// by pair.
+/// A run of queries [first, last), its window of keys [lo, hi), and the same window as whole cells. order: terms of the
+/// series; 0: pair by pair.
 struct gaussian_box {
   index_t first, last, lo, hi, first_cell, last_cell;
   int order;
@@ -56,7 +57,8 @@ class series_bounds {
   series_bounds() {
     double const r = run_width / 2 * std::sqrt(2.0);
     auto const term = [&](int a, int m) {  // (r^a / a!) (r^m / m!) sqrt((a + m)!)
-      return std::exp((a + m) * std::log(r) - std::lgamma(a + 1.0) - std::lgamma(m + 1.0) + std::lgamma(a + m + 1.0) / 2);
+      return std::exp((a + m) * std::log(r) - std::lgamma(a + 1.0) - std::lgamma(m + 1.0) +
+                      std::lgamma(a + m + 1.0) / 2);
     };
     for (int p = 0; p <= most_terms; ++p) {
       // Terms of t from p on (Lagrange), then terms of y from p on of what is left.
@@ -68,7 +70,8 @@ class series_bounds {
       taken_[p] = cramer * taken;
     }
   }
-  /// Of one key at a distance whose e^(-d^2/2) is 1: what p terms miss of e^(-(y - u)^2), and the sum of their absolute values.
+  /// Of one key at a distance whose e^(-d^2/2) is 1: what p terms miss of e^(-(y - u)^2), and the sum of their absolute
+  /// values.
   double left_out(int p) const { return left_out_[p]; }
   double taken(int p) const { return taken_[p]; }
 
@@ -87,7 +90,8 @@ void for_each_run(std::span<double const> x, double unit, Ends const& ends, Use 
   }
 }
 
-/// Plans queries and keys that see each other: `q` and `k` ascending, `share` what windows and series may leave out of a row, half each.
+/// Plans queries and keys that see each other: `q` and `k` ascending, `share` what windows and series may leave out of
+/// a row, half each.
 inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double const> k, double tau, double share) {
   static series_bounds const bounds;
   gaussian_plan plan;
@@ -111,7 +115,8 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
   std::vector<double> away_of;
   for (double const x : q) away_of.push_back(nearest(x));
   auto const count_below = [&](double x, bool closed) {
-    return index_t((closed ? std::upper_bound(k.begin(), k.end(), x) : std::lower_bound(k.begin(), k.end(), x)) - k.begin());
+    return index_t((closed ? std::upper_bound(k.begin(), k.end(), x) : std::lower_bound(k.begin(), k.end(), x)) -
+                   k.begin());
   };
   double const n = double(k.size());
   // A query far from every key has a box of its own: its window is narrow, and would be as wide as its neighbours'.

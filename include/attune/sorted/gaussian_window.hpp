@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   keys with (q - k)^2 / tau > d^2 + log n - log eps  have less than the share eps of a row's mass,  d = nearest distance / sqrt(tau)
+//   keys with (q - k)^2 / tau > d^2 + log n - log eps  have less than the share eps of a row's mass,
+//       d = nearest distance / sqrt(tau)
 //
 // Windows on a line of keys, and what is proved about the rest.
 #pragma once
@@ -14,17 +15,20 @@
 
 namespace attune::sorted {
 
-/// What an approximate call has left out of any row at most, as a share of the row's mass, and what that makes of the outputs.
+/// What an approximate call has left out of any row at most, as a share of the row's mass, and what that makes of the
+/// outputs.
 struct gaussian_certificate {
   double discarded =
       0;  ///< keys outside the windows: (n_L e^(-d_L^2/tau) + n_R e^(-d_R^2/tau)) / Z, counts and nearest distances
   double truncated = 0;  ///< terms of the series, or waves, after the last one taken
   double rounded = 0;    ///< first-order bound on the rounding of the sums
   index_t boxes = 0,
-          expanded = 0;  ///< runs or tiles of queries, and how many of them took series or waves instead of single pairs
+          expanded =
+              0;  ///< runs or tiles of queries, and how many of them took series or waves instead of single pairs
 
   double share() const { return discarded + truncated + rounded; }
-  /// |out - exact| <= output() max|v|, before rounding to the tensor's type: weights move by 2 share / (1 - share) in sum at most.
+  /// |out - exact| <= output() max|v|, before rounding to the tensor's type: weights move by 2 share / (1 - share) in
+  /// sum at most.
   double output() const { return 2 * lse(); }
   /// |lse - exact| <= lse(), before rounding to the tensor's type. Infinite where nothing is promised.
   double lse() const { return share() < 1 ? share() / (1 - share()) : std::numeric_limits<double>::infinity(); }
@@ -39,15 +43,16 @@ struct gaussian_certificate {
 
 namespace detail {
 
-/// Beyond so many sqrt(tau) from a query n keys have at most the share e^log_share of the mass of the nearest one, `away` sqrt(tau)
-/// off; and a little for the rounding of this very number.
+/// Beyond so many sqrt(tau) from a query n keys have at most the share e^log_share of the mass of the nearest one,
+/// `away` sqrt(tau) off; and a little for the rounding of this very number.
 ATTUNE_HD inline double window_reach(double away, double n, double log_share) {
   return math::sqrt(away * away + math::log(n) - log_share) * (1 + 1e-12);
 }
 
-/// Bound on the mass of the sorted keys k[0 .. n) outside [lo, hi) for a query at q, relative to e^log_unit: counts and nearest keys.
-ATTUNE_HD inline double mass_outside(kernel::scalar_sort::bound<double> const& kernel, double q, double const* k, index_t n,
-                                     index_t lo, index_t hi, double log_unit) {
+/// Bound on the mass of the sorted keys k[0 .. n) outside [lo, hi) for a query at q, relative to e^log_unit: counts and
+/// nearest keys.
+ATTUNE_HD inline double mass_outside(kernel::scalar_sort::bound<double> const& kernel, double q, double const* k,
+                                     index_t n, index_t lo, index_t hi, double log_unit) {
   key<double> const any{0.0};
   double mass = 0;
   if (lo > 0) mass += double(lo) * math::exp(kernel.score(q - k[lo - 1], any) - log_unit);
@@ -55,8 +60,8 @@ ATTUNE_HD inline double mass_outside(kernel::scalar_sort::bound<double> const& k
   return mass;
 }
 
-/// How far rounding moves the sums of `count` single pairs, as a share of the row's mass, to first order: a score of size |s| is
-/// known to 3 units of its last place; `farthest` is the largest.
+/// How far rounding moves the sums of `count` single pairs, as a share of the row's mass, to first order: a score of
+/// size |s| is known to 3 units of its last place; `farthest` is the largest.
 ATTUNE_HD inline double rounding_of_pairs(index_t count, double farthest) {
   return 0x1p-53 * (double(count) + 64 + 6 * farthest);
 }

@@ -3,8 +3,9 @@
 //
 //   out_i = softmax_j(c <q_i, k_j> - (sort_q_i - sort_k_j)^2 / tau_i) v      over visible keys, by windows in key order
 //
-// Scores with a dot product do not factorise along the line, but keys far away on it still cannot matter: with |c <q, k>| <= B and a row
-// of mass Z, the n keys beyond distance d hold at most n e^(B - d^2/tau) of it. What is left is computed by the fused CPU executor.
+// Scores with a dot product do not factorise along the line, but keys far away on it still cannot matter: with |c <q,
+// k>| <= B and a row of mass Z, the n keys beyond distance d hold at most n e^(B - d^2/tau) of it. What is left is
+// computed by the fused CPU executor.
 #pragma once
 
 #include <attune/sorted/key_order.hpp>
@@ -12,17 +13,19 @@
 
 namespace attune::sorted {
 
-/// Softmax attention with kernel::dot_product + kernel::scalar_sort, or with the latter alone where no vectors are given; forward and
-/// gradients, float and double.
-/// tolerance: what windows may leave out of any row, as a share of its mass. What they left out at most comes back, with the rounding.
+/// Softmax attention with kernel::dot_product + kernel::scalar_sort, or with the latter alone where no vectors are
+/// given; forward and gradients, float and double.
+/// tolerance: what windows may leave out of any row, as a share of its mass. What they left out at most comes back,
+/// with the rounding.
 /// tau, scale: shared, per head or per query; scale is 1 / sqrt(D) where it was not set.
-/// sees: full, causal, windows, documents. A key that a query does not see is never read into it; a visible one beyond its window
-///   neither, whatever it holds.
-/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: nothing is left out. Vectors that are not finite leave nothing out of the
-///   rows they touch, which are NaN then, as everywhere.
-/// Cost: O(n log n) to sort, and per row its window times (D + Dv), in each of O(log n) rectangles of visible pairs; with short windows
-///   near_keys / 2 keys besides that are near by position. At worst (tau -> inf) that of the dense operator and of copying its
-///   inputs O(log n) times. Memory: 8 (Dv + 2) bytes per query, 30 bytes per query and key in each of the O(log n) levels.
+/// sees: full, causal, windows, documents. A key that a query does not see is never read into it; a visible one beyond
+///   its window neither, whatever it holds.
+/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: nothing is left out. Vectors that are not finite leave
+///   nothing out of the rows they touch, which are NaN then, as everywhere.
+/// Cost: O(n log n) to sort, and per row its window times (D + Dv), in each of O(log n) rectangles of visible pairs;
+///   with short windows near_keys / 2 keys besides that are near by position. At worst (tau -> inf) that of the dense
+///   operator and of copying its inputs O(log n) times. Memory: 8 (Dv + 2) bytes per query, 30 bytes per query and key
+///   in each of the O(log n) levels.
 /// Determinism: bitwise the same for any number of threads.
 /// Source: Scalar Sort, "Hybrid", with the bound of docs/sorted.md in the place of the paper's radius.
 struct hybrid {
@@ -32,8 +35,9 @@ struct hybrid {
   parameter scale{};
 };
 
-/// The paper's truncated windows: the `keys` nearest in rank, half of them on each side. Under other visibilities than full as many of
-/// each rectangle of visible pairs. Nothing is promised; the certificate says what was left out at most.
+/// The paper's truncated windows: the `keys` nearest in rank, half of them on each side. Under other visibilities than
+/// full as many of each rectangle of visible pairs. Nothing is promised; the certificate says what was left out at
+/// most.
 /// Source: Scalar Sort, "Training complexity": truncated local windows in key order.
 struct truncated {
   parameter tau = 1;
@@ -42,7 +46,8 @@ struct truncated {
   parameter scale{};
 };
 
-/// The paper's radius sqrt(-tau log eps), for single weights before normalization: it bounds no error, and may hold no key at all.
+/// The paper's radius sqrt(-tau log eps), for single weights before normalization: it bounds no error, and may hold no
+/// key at all.
 /// Source: Scalar Sort, "Training complexity": radius-limited attention.
 struct limited_radius {
   parameter tau = 1;
@@ -51,7 +56,8 @@ struct limited_radius {
   parameter scale{};
 };
 
-/// Vectors and a sink are optional. The sink is a token that every query sees, at sort key sink_k, with a zero vector key and the value
+/// Vectors and a sink are optional. The sink is a token that every query sees, at sort key sink_k, with a zero vector
+/// key and the value
 /// sink_v: "a learned scalar sink token". It is appended here, since no search finds it by itself.
 template <class T>
 struct hybrid_arrays {
@@ -90,7 +96,8 @@ struct hybrid_certificate {
 
 namespace detail {
 
-/// Keys that are this near by position are met without a look at where they lie: shorter rectangles cost more than they save.
+/// Keys that are this near by position are met without a look at where they lie: shorter rectangles cost more than they
+/// save.
 inline constexpr index_t near_keys = 256;
 
 /// An operator as the head runs it.
@@ -126,10 +133,12 @@ class hybrid_head {
   static constexpr W unit = std::numeric_limits<T>::epsilon() / 2;
 
  public:
-  hybrid_head(windowed_call const& op, hybrid_arrays<T> const& in, extents const& e, index_t b, index_t h, workers const& who)
+  hybrid_head(windowed_call const& op, hybrid_arrays<T> const& in, extents const& e, index_t b, index_t h,
+              workers const& who)
       : e_(e), b_(b), h_(h), in_(in), on_(arrays<T>{in.sort_q, in.sort_k, in.v}, e, b, h),
         seen_(op.sees.intervals(e.queries, e.keys)), sums_(e.queries, e.width), rule_(op.rule),
-        bounds_(e.queries, op.rule.tolerance), scored_(std::size_t(e.queries), 0.0), key_norm_(std::size_t(e.keys), 0.0) {
+        bounds_(e.queries, op.rule.tolerance), scored_(std::size_t(e.queries), 0.0),
+        key_norm_(std::size_t(e.keys), 0.0) {
     exec_.threads = who.threads;
     exec_.executor = who.executor;
     head_ = {tensors::of_head(in.sort_q, b, h),
@@ -164,9 +173,11 @@ class hybrid_head {
     for (index_t i = 0; i < e_.queries; ++i) {
       hybrid_certificate row;
       W const rounded = rounding(i, scored_[std::size_t(i)]), lost = bounds_.lost(i);
-      // Of what was lost, in terms of the mass that was summed, or of what the row has at least whatever the rounding of sums.
+      // Of what was lost, in terms of the mass that was summed, or of what the row has at least whatever the rounding
+      // of sums.
       if (lost > -math::infinity<W>())
-        row.discarded = (std::min)(1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost)), std::exp(lost - bounds_.found(i)));
+        row.discarded =
+            (std::min)(1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost)), std::exp(lost - bounds_.found(i)));
       row.rounded = sums_[i][e_.width] == 0 ? 0 : rounded;
       row.visible = seen_[std::size_t(i)].size();
       row.scored = index_t(scored_[std::size_t(i)]);
@@ -188,7 +199,8 @@ class hybrid_head {
   }
 
   /// After forward(): every part from the merged states.
-  void backward(cotangents<T> const& by, hybrid_gradients<T> const& d, row_parameters& by_row, sink_parameters& by_sink) {
+  void backward(cotangents<T> const& by, hybrid_gradients<T> const& d, row_parameters& by_row,
+                sink_parameters& by_sink) {
     index_t const width = Scores::has_vectors ? in_.q.extents().feature : 0;
     std::vector<W> dsq(std::size_t(e_.queries), W(0)), dsk(std::size_t(e_.keys), W(0));
     rows<W> dq(e_.queries, width), dk(e_.keys, width), dv(e_.keys, e_.width);
@@ -307,9 +319,10 @@ class hybrid_head {
     }
     return product - a - 1e-13 * (a + size);
   }
-  /// How far the executor's rounding moves out, in units of max|v|; half of that is what it does to lse. With a_j the scalar part of a
-  /// score, B the most of the other part and u the unit roundoff of T: a logit relative to the greatest one is off by
-  /// u ((D + 5) B + 7 a_j + a_max), and sum_j w_j a_j <= B - lse + ln n; 4 u per exponential, n u per sum.
+  /// How far the executor's rounding moves out, in units of max|v|; half of that is what it does to lse. With a_j the
+  /// scalar part of a score, B the most of the other part and u the unit roundoff of T: a logit relative to the
+  /// greatest one is off by u ((D + 5) B + 7 a_j + a_max), and sum_j w_j a_j <= B - lse + ln n; 4 u per exponential, n
+  /// u per sum.
   W rounding(index_t i, W n) {
     W const lse = log_mass(i), product = bounds_.product(i, longest_),
             width = Scores::has_vectors ? W(in_.q.extents().feature) : 0;
@@ -318,7 +331,7 @@ class hybrid_head {
     return unit * (2 * ((width + 5) * product + 8 * drop + 4) + 2.2 * n + 140);
   }
 
-  // ---- the sink ------------------------------------------------------------------------------------------------------------
+  // ---- the sink -----------------------------------------------------------------------------------------------------
 
   W sink_value(index_t d) const { return in_.sink_v.absent() ? W(0) : W(in_.sink_v(0, sink_head(in_.sink_v), 0, d)); }
   W to_sink(index_t i) const { return on_.q[std::size_t(i)] - W(in_.sink_k(0, sink_head(in_.sink_k), 0, 0)); }
@@ -412,8 +425,8 @@ extents tasks_of(extents e, hybrid_arrays<T> const& in) {
 }
 
 template <class T, class Arch, class F>
-void with_head(windowed_call const& op, hybrid_arrays<T> const& in, extents const& e, index_t b, index_t h, workers const& who,
-               F const& f) {
+void with_head(windowed_call const& op, hybrid_arrays<T> const& in, extents const& e, index_t b, index_t h,
+               workers const& who, F const& f) {
   if (in.q.absent()) {
     hybrid_head<T, Arch, scalar_scores> head(op, in, e, b, h, who);
     f(head);
@@ -425,12 +438,14 @@ void with_head(windowed_call const& op, hybrid_arrays<T> const& in, extents cons
 
 /// Sums numbers per (batch, head, query) to the granularity of `to`.
 template <class T>
-void write_shared(extents const& e, std::vector<double> const& rows, index_t queries, index_t features, tensor<T> const& to) {
+void write_shared(extents const& e, std::vector<double> const& rows, index_t queries, index_t features,
+                  tensor<T> const& to) {
   if (to.absent()) return;
   shape const x = to.extents();
   std::vector<double> sums(std::size_t(x.size()), 0.0);
   auto const at = [&](index_t b, index_t h, index_t i, index_t f) {
-    return ((((x.batch == 1 ? 0 : b) * x.head + (x.head == 1 ? 0 : h)) * x.position + (x.position == 1 ? 0 : i)) * x.feature) +
+    return ((((x.batch == 1 ? 0 : b) * x.head + (x.head == 1 ? 0 : h)) * x.position + (x.position == 1 ? 0 : i)) *
+            x.feature) +
            f;
   };
   std::size_t n = 0;
@@ -459,10 +474,11 @@ void require_granularity(char const* function, char const* argument, tensor<T> c
 }  // namespace detail
 
 /// Writes out, and lse and discarded if they are there. Returns the worst row's certificate.
-/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive, documents whose ids do
-///         not ascend, a tolerance outside [1e-12, 1); nothing is written then.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive,
+///         documents whose ids do not ascend, a tolerance outside [1e-12, 1); nothing is written then.
 template <class T, class Arch = xsimd::default_arch, detail::windowed Op>
-hybrid_certificate forward(Op const& op, hybrid_arrays<T> const& in, hybrid_results<T> const& to, workers const& who = {}) {
+hybrid_certificate forward(Op const& op, hybrid_arrays<T> const& in, hybrid_results<T> const& to,
+                           workers const& who = {}) {
   detail::windowed_call const call = detail::call_of(op);
   detail::extents const e = detail::checked_hybrid("sorted::forward(hybrid)", call, in);
   detail::check_results("sorted::forward(hybrid)", e, results<T>{to.out, to.lse});
@@ -477,8 +493,8 @@ hybrid_certificate forward(Op const& op, hybrid_arrays<T> const& in, hybrid_resu
   });
 }
 
-/// The gradients of <by.out, out> + <by.lse, lse>, exact for the approximate weights up to rounding. Runs the forward pass again:
-/// nothing has to be saved.
+/// The gradients of <by.out, out> + <by.lse, lse>, exact for the approximate weights up to rounding. Runs the forward
+/// pass again: nothing has to be saved.
 template <class T, class Arch = xsimd::default_arch, detail::windowed Op>
 hybrid_certificate vjp(Op const& op, hybrid_arrays<T> const& in, cotangents<T> const& by, hybrid_gradients<T> const& d,
                        workers const& who = {}) {
@@ -505,14 +521,15 @@ hybrid_certificate vjp(Op const& op, hybrid_arrays<T> const& in, cotangents<T> c
   detail::row_parameters by_row{zero, zero};
   detail::sink_parameters by_sink{std::vector<double>(std::size_t(heads), 0.0),
                                   std::vector<double>(std::size_t(heads * e.width), 0.0)};
-  auto const worst = detail::report_of_heads<hybrid_certificate>(who, detail::tasks_of(e, in), [&](index_t b, index_t h) {
-    hybrid_certificate certificate;
-    detail::with_head<T, Arch>(call, in, e, b, h, who, [&](auto& head) {
-      certificate = head.forward();
-      head.backward(by, d, by_row, by_sink);
-    });
-    return certificate;
-  });
+  auto const worst =
+      detail::report_of_heads<hybrid_certificate>(who, detail::tasks_of(e, in), [&](index_t b, index_t h) {
+        hybrid_certificate certificate;
+        detail::with_head<T, Arch>(call, in, e, b, h, who, [&](auto& head) {
+          certificate = head.forward();
+          head.backward(by, d, by_row, by_sink);
+        });
+        return certificate;
+      });
   detail::write_shared(e, by_row.tau, e.queries, 1, d.tau);
   detail::write_shared(e, by_row.scale, e.queries, 1, d.scale);
   detail::write_shared(e, by_sink.key, 1, 1, d.sink_k);

@@ -3,9 +3,9 @@
 //
 //   a row = its keys near by position  +  of each rectangle of visible pairs, the keys near in the sort coordinate
 //
-// How a head is cut into calls of the fused CPU executor, none of which meets a key that provably cannot matter: rectangles of
-// order.hpp become dense problems in key order whose masks are windows. States of parts merge as those of any split do; of the
-// backward pass each part starts from the merged states, and gradients add.
+// How a head is cut into calls of the fused CPU executor, none of which meets a key that provably cannot matter:
+// rectangles of order.hpp become dense problems in key order whose masks are windows. States of parts merge as those of
+// any split do; of the backward pass each part starts from the merged states, and gradients add.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,8 @@
 
 namespace attune::sorted::detail {
 
-/// The operators that parts of a head are. is_divided: rows are divided by their mass; where they are not, the mass is one more feature.
+/// The operators that parts of a head are. is_divided: rows are divided by their mass; where they are not, the mass is
+/// one more feature.
 struct scalar_scores {
   static constexpr bool is_divided = true;
   static constexpr bool has_vectors = false;
@@ -134,7 +135,9 @@ class part_problem {
       at += width;
     }
   }
-  static tensor<W const> view(std::vector<W> const& x, index_t rows, index_t width) { return {x.data(), {1, 1, rows, width}}; }
+  static tensor<W const> view(std::vector<W> const& x, index_t rows, index_t width) {
+    return {x.data(), {1, 1, rows, width}};
+  }
   index_t value_width() const { return value_width_; }
 
  private:
@@ -155,7 +158,8 @@ class part_problem {
   std::vector<double> tau_, scale_;
 };
 
-/// What for_each_visible leaves beside its rectangles: up to two short stretches of keys per query, in the order of positions.
+/// What for_each_visible leaves beside its rectangles: up to two short stretches of keys per query, in the order of
+/// positions.
 class near_stretches {
  public:
   explicit near_stretches(index_t queries) {
@@ -192,8 +196,8 @@ class near_stretches {
   std::vector<key_interval> of_row_[2];
 };
 
-/// Bounds by which keys are left out of the rows of one head, in logs: mass that a row has at least, mass that it lost at most.
-/// |c <q, k>| <= reach_i |k| by Cauchy and Schwarz; a norm that is not finite leaves nothing out.
+/// Bounds by which keys are left out of the rows of one head, in logs: mass that a row has at least, mass that it lost
+/// at most. |c <q, k>| <= reach_i |k| by Cauchy and Schwarz; a norm that is not finite leaves nothing out.
 class row_bounds {
   static constexpr double none = -std::numeric_limits<double>::infinity();
 
@@ -206,7 +210,8 @@ class row_bounds {
   double lost(index_t i) const { return lost_[std::size_t(i)]; }
   /// The row has at least e^log_mass.
   void find(index_t i, double log_mass) { found_[std::size_t(i)] = (std::max)(found_[std::size_t(i)], log_mass); }
-  /// Of keys whose norms are at most `longest`, those farther away than this hold at most tolerance / visible of the row each.
+  /// Of keys whose norms are at most `longest`, those farther away than this hold at most tolerance / visible of the
+  /// row each.
   double radius(index_t i, double tau, double longest, double visible) const {
     double const room = product(i, longest) - found_[std::size_t(i)] + std::log(visible) - std::log(tolerance_);
     return std::sqrt(tau * (std::max)(room, 0.0)) * (1 + 1e-9);
@@ -235,8 +240,8 @@ inline double norm_of(double const* x, index_t width) {
   return std::sqrt(sum) * (1 + double(width + 8) * std::numeric_limits<double>::epsilon());
 }
 
-/// How far a query looks: as far as `tolerance` demands, or `keys` neighbours in key order, or the distance at which a weight before
-/// normalization is `eps`. What the last two leave out is bounded too, but by nothing they promise.
+/// How far a query looks: as far as `tolerance` demands, or `keys` neighbours in key order, or the distance at which a
+/// weight before normalization is `eps`. What the last two leave out is bounded too, but by nothing they promise.
 enum class window_kind { certified, neighbours, radius };
 struct window_rule {
   window_kind kind = window_kind::certified;
@@ -244,13 +249,14 @@ struct window_rule {
   index_t keys = 64;
 };
 
-/// Of a rectangle, keys and queries in key order: the window of each query, and of both what is left once queries without a key and
-/// keys without a query are gone. score_at(i, j): the score of a pair, or less. O(queries (log keys + D)).
+/// Of a rectangle, keys and queries in key order: the window of each query, and of both what is left once queries
+/// without a key and keys without a query are gone. score_at(i, j): the score of a pair, or less. O(queries (log keys +
+/// D)).
 template <class Score>
-key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<index_t const> keys, line<double> const& on,
-                                  std::vector<double> const& tau, std::vector<double> const& key_norm,
-                                  std::vector<key_interval> const& seen, window_rule const& rule, row_bounds& bounds,
-                                  Score const& score_at) {
+key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<index_t const> keys,
+                                  line<double> const& on, std::vector<double> const& tau,
+                                  std::vector<double> const& key_norm, std::vector<key_interval> const& seen,
+                                  window_rule const& rule, row_bounds& bounds, Score const& score_at) {
   std::vector<double> k;
   double longest = 0;
   for (index_t const j : keys) {
@@ -267,8 +273,9 @@ key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<in
     index_t const at = std::lower_bound(k.begin(), k.end(), q) - k.begin();
     index_t const nearest = at == n || (at > 0 && q - k[std::size_t(at - 1)] < k[std::size_t(at)] - q) ? at - 1 : at;
     bounds.find(i, score_at(i, keys[std::size_t(nearest)]));
-    double const radius = rule.kind == window_kind::radius ? std::sqrt(-t * std::log(rule.eps))
-                                                           : bounds.radius(i, t, longest, double(seen[std::size_t(i)].size()));
+    double const radius = rule.kind == window_kind::radius
+                              ? std::sqrt(-t * std::log(rule.eps))
+                              : bounds.radius(i, t, longest, double(seen[std::size_t(i)].size()));
     key_interval w{0, n};
     if (rule.kind == window_kind::neighbours)
       w = {(std::max)(at - rule.keys / 2, index_t(0)), (std::min)(at - rule.keys / 2 + rule.keys, n)};

@@ -3,8 +3,8 @@
 //
 //   out_i = sum_j w_ij v_j,   w_ij = e^(-|q_i - k_j| / tau) / z_i        in O(n log n)
 //
-// On each side of a query the kernel is a product, e^(-(q - k)/tau) = e^(-(q - p)/tau) e^(-(p - k)/tau): one scan along the sorted keys
-// from the left and one from the right carry all sums, and every factor on the way is at most 1.
+// On each side of a query the kernel is a product, e^(-(q - k)/tau) = e^(-(q - p)/tau) e^(-(p - k)/tau): one scan along
+// the sorted keys from the left and one from the right carry all sums, and every factor on the way is at most 1.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,8 @@ namespace attune::sorted {
 
 namespace detail {
 
-/// Sums of masses and values relative to the mass of one key, the anchor, as they are seen from anywhere beyond the last key absorbed.
+/// Sums of masses and values relative to the mass of one key, the anchor, as they are seen from anywhere beyond the
+/// last key absorbed.
 template <class W>
 class laplacian_scan {
  public:
@@ -95,15 +96,16 @@ class laplacian_head {
         [&](staircase const& stairs) {
           return cells.walk(stairs, [&](index_t i, auto const* row, auto mass) { sums_.add_from_zero(i, row, mass); });
         });
-    if constexpr (fused) near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
+    if constexpr (fused)
+      near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
   }
   /// After forward().
   void write(results<T> const& to) {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return sums_.finish(i); });
   }
 
-  /// After forward(): da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i, as products of rows (do, -R) and (v, 1).
-  /// Towards queries the sources are keys of logit 0, towards keys they are queries of logit -lse.
+  /// After forward(): da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i, as products of rows (do, -R) and
+  /// (v, 1). Towards queries the sources are keys of logit 0, towards keys they are queries of logit -lse.
   /// Returns the gradient by tau.
   W backward(cotangents<T> const& by, gradients<T> const& d) {
     index_t const step = sums_.step();
@@ -162,7 +164,8 @@ class laplacian_head {
           }
         });
     if constexpr (fused) near_.backward(pulls, lse_, W(1) / tau_, dq, dk, dv);
-    // Scores do not change when scalars and tau grow by one factor, nor when all scalars move together: tau ds/dtau = -(q - k) ds/dq.
+    // Scores do not change when scalars and tau grow by one factor, nor when all scalars move together: tau ds/dtau =
+    // -(q - k) ds/dq.
     W by_tau(0);
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
     for (index_t i = 0; i < e_.queries; ++i) by_tau = by_tau - (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];
@@ -173,7 +176,8 @@ class laplacian_head {
 
  private:
   /// What queries give to the values of keys that lie where they do: summed once per place, for all keys may be equal.
-  void at_equal_scalars(std::span<index_t const> queries, std::span<index_t const> keys, rows<W> const& pulls, rows<W>& dv) {
+  void at_equal_scalars(std::span<index_t const> queries, std::span<index_t const> keys, rows<W> const& pulls,
+                        rows<W>& dv) {
     index_t const step = pulls.step();
     normalizer::softmax::bound<W> const softmax{};
     std::size_t i = 0, j = 0;
@@ -209,7 +213,8 @@ class laplacian_head {
 
 /// A head whose visible pairs are one staircase, straight to the outputs; or false.
 template <class T, class Arch>
-bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h, results<T> const& to) {
+bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h,
+                      results<T> const& to) {
   std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
   if (counts.empty()) return false;
   line<wide<T>> const on(in, e, b, h);
@@ -223,8 +228,8 @@ bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e
 }  // namespace detail
 
 /// Writes out, and lse if it is there.
-/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one per query; nothing is
-///         written then.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one
+///         per query; nothing is written then.
 template <class T, class Arch = xsimd::default_arch>
 void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::forward(laplacian)", in);
@@ -240,9 +245,11 @@ void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, wor
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
-/// tau: by homogeneity of the scores from the other two, so that its rounding is theirs times the range of scalars over tau.
+/// tau: by homogeneity of the scores from the other two, so that its rounding is theirs times the range of scalars over
+/// tau.
 template <class T, class Arch = xsimd::default_arch>
-void vjp(laplacian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d, workers const& who = {}) {
+void vjp(laplacian const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d,
+         workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::vjp(laplacian)", in);
   op.sees.check("sorted::vjp(laplacian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::vjp(laplacian)", e, op.tau);

@@ -3,8 +3,8 @@
 //
 //   e^(-|q - k| / tau) = min(a b, 1 / (a b)),   a = e^(-(q - c) / tau),  b = e^((k - c) / tau)
 //
-// On a line of few hundred tau every weight is a product of two numbers that fit a double, whatever lies between: no anchors, and no
-// exponential per pair.
+// On a line of few hundred tau every weight is a product of two numbers that fit a double, whatever lies between: no
+// anchors, and no exponential per pair.
 #pragma once
 
 #include <algorithm>
@@ -95,13 +95,14 @@ class laplacian_cells {
   }
 
  private:
-  /// Computes the numbers of the head, once. False if the line is too long for them, or values are so large or so small that sums of
-  /// values times such numbers overflow, or lose what counts.
+  /// Computes the numbers of the head, once. False if the line is too long for them, or values are so large or so small
+  /// that sums of values times such numbers overflow, or lose what counts.
   bool fits() {
     if (fits_) return *fits_;
     auto const [least_q, most_q] = std::minmax_element(on_.q.begin(), on_.q.end());
     auto const [least_k, most_k] = std::minmax_element(on_.k.begin(), on_.k.end());
-    double const least = (std::min)(*least_q, *least_k), most = (std::max)(*most_q, *most_k), value = largest_value(v_, b_, h_);
+    double const least = (std::min)(*least_q, *least_k), most = (std::max)(*most_q, *most_k),
+                 value = largest_value(v_, b_, h_);
     fits_ = (most - least) / tau_ <= longest && (value == 0 || (value >= 1e-150 && value <= 1e230));
     if (*fits_) {
       double const center = least + (most - least) / 2;

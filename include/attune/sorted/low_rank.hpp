@@ -3,8 +3,9 @@
 //
 //   out_i = <phi(q_i), sum_j phi(k_j) v_j> / <phi(q_i), sum_j phi(k_j)>        in O(n r (Dv + r))
 //
-// Attention by features of the kernel. Approximations without a certificate: nothing bounds what they do to a row, and a mass may even be
-// negative. docs/sorted.md has their measured error beside that of the certified forms, which cost no more.
+// Attention by features of the kernel. Approximations without a certificate: nothing bounds what they do to a row, and
+// a mass may even be negative. docs/sorted.md has their measured error beside that of the certified forms, which cost
+// no more.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +20,21 @@ namespace attune::sorted {
 
 /// What a call can say about itself.
 struct low_rank_report {
-  index_t rows_without_mass = 0;  ///< rows whose mass is not positive: no weights exist; out = 0, lse = -inf, gradients 0
+  index_t rows_without_mass =
+      0;  ///< rows whose mass is not positive: no weights exist; out = 0, lse = -inf, gradients 0
   void include(low_rank_report const& other) { rows_without_mass += other.rows_without_mass; }
 };
 
 namespace detail {
 
-inline auto map_of(fourier_features const& op, double tau, std::span<double const> k) { return fourier_map(op, tau, k); }
+inline auto map_of(fourier_features const& op, double tau, std::span<double const> k) {
+  return fourier_map(op, tau, k);
+}
 inline auto map_of(nystroem const& op, double tau, std::span<double const> k) { return nystroem_map(op, tau, k); }
 inline index_t rank_of(fourier_features const& op) { return op.features; }
 inline index_t rank_of(nystroem const& op) { return op.landmarks; }
 template <class Op>
-concept feature_operator = requires(Op const& op) {
-  rank_of(op);
-};
+concept feature_operator = requires(Op const& op) { rank_of(op); };
 
 template <class T, class Op>
 class low_rank_head {
@@ -69,8 +71,8 @@ class low_rank_head {
   void write(results<T> const& to) const {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return lse_[std::size_t(i)]; });
   }
-  /// After forward(): the exact gradients of what it computes, landmarks and frequencies held still but for their scale in tau.
-  /// Returns the gradient by tau where features only know x / sqrt(tau).
+  /// After forward(): the exact gradients of what it computes, landmarks and frequencies held still but for their scale
+  /// in tau. Returns the gradient by tau where features only know x / sqrt(tau).
   W backward(cotangents<T> const& by, gradients<T> const& d) {
     make_pulls(e_, b_, h_, by, lse_, sums_);
     rows<W> const& pulls = sums_;
@@ -127,15 +129,16 @@ extents checked_features(char const* function, Op const& op, arrays<T> const& in
   extents const e = checked(function, in);
   check_bandwidth<T>(function, e, op.tau);
   if (rank_of(op) < 1)
-    throw error(function, "the number of features or landmarks", attune::detail::text("the value ", rank_of(op)), "at least 1");
+    throw error(function, "the number of features or landmarks", attune::detail::text("the value ", rank_of(op)),
+                "at least 1");
   return e;
 }
 
 }  // namespace detail
 
 /// Full visibility. Writes out, and lse if it is there.
-/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one per query; nothing is
-///         written then.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, tau that is not positive or one
+///         per query; nothing is written then.
 template <class T, detail::feature_operator Op>
 low_rank_report forward(Op const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   char const* const name = "sorted::forward(features)";
@@ -149,8 +152,8 @@ low_rank_report forward(Op const& op, arrays<T> const& in, results<T> const& to,
   });
 }
 
-/// The gradients of <by.out, out> + <by.lse, lse> by what the approximation computes. Nystroem has none by tau: its landmarks are keys,
-/// and are held still.
+/// The gradients of <by.out, out> + <by.lse, lse> by what the approximation computes. Nystroem has none by tau: its
+/// landmarks are keys, and are held still.
 template <class T, detail::feature_operator Op>
 low_rank_report vjp(Op const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d,
                     workers const& who = {}) {

@@ -62,10 +62,11 @@ class mass_rows {
   rows<W> sums_;
 };
 
-/// After finish(): rows (do, -R) of da_ij = w_ij <(do_i, -R_i), (v_j, 1)>, R_i = <do_i, out_i> - dlse_i, in place of the outputs. A row
-/// without mass pulls nothing.
+/// After finish(): rows (do, -R) of da_ij = w_ij <(do_i, -R_i), (v_j, 1)>, R_i = <do_i, out_i> - dlse_i, in place of
+/// the outputs. A row without mass pulls nothing.
 template <class T, class W>
-void make_pulls(extents const& e, index_t b, index_t h, cotangents<T> const& by, std::vector<W> const& lse, rows<W>& sums) {
+void make_pulls(extents const& e, index_t b, index_t h, cotangents<T> const& by, std::vector<W> const& lse,
+                rows<W>& sums) {
   rows<W> buffer(1, e.width + 1);
   for (index_t i = 0; i < e.queries; ++i) {
     load(buffer[0], by.out, b, h, i, W(0));

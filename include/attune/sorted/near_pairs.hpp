@@ -3,8 +3,8 @@
 //
 //   sums over the few keys that a query has beside its rectangles, by position
 //
-// A scan pays off for rectangles of some hundred rows. What is smaller the fused CPU executor does faster pair by pair, in double
-// as the scans are; sums in other types, which only check the others, meet their pairs one at a time.
+// A scan pays off for rectangles of some hundred rows. What is smaller the fused CPU executor does faster pair by pair,
+// in double as the scans are; sums in other types, which only check the others, meet their pairs one at a time.
 #pragma once
 
 #include <vector>
@@ -50,8 +50,8 @@ class near_pairs {
       }
     });
   }
-  /// Adds to the gradients of <pulls_i, sum_j w_ij (v_j, 1)> by scalars, in units of `unit`, and values; w = e^(score - reference), or
-  /// max(q - k, 0).
+  /// Adds to the gradients of <pulls_i, sum_j w_ij (v_j, 1)> by scalars, in units of `unit`, and values; w = e^(score -
+  /// reference), or max(q - k, 0).
   void backward(rows<double> const& pulls, std::vector<double> const& reference, double unit, std::vector<double>& dq,
                 std::vector<double>& dk, rows<double>& dv) {
     std::vector<double> out, mass;
@@ -65,14 +65,16 @@ class near_pairs {
         index_t const i = part.queries[r];
         out.insert(out.end(), pulls[i], pulls[i] + problem.value_width());
         mass.push_back(pulls[i][width_]);
-        saved.earned[r] = 1;  // with a value sum of 0 and the mass's pull for that of lse, each pair has the slope wanted here
+        saved.earned[r] =
+            1;  // with a value sum of 0 and the mass's pull for that of lse, each pair has the slope wanted here
         saved.reference[r] = Scores::is_divided ? reference[std::size_t(i)] : 0;
       }
       attune::cotangents<typename problem_type::op_type, tensor<double const>> by;
       by.out = problem_type::view(out, n, problem.value_width());
       if constexpr (Scores::is_divided) by.lse = problem_type::view(mass, n, 1);
       auto const g = vjp(exec_, problem.op(), problem.in(), saved, by);
-      for (index_t r = 0; r < n; ++r) dq[std::size_t(part.queries[std::size_t(r)])] += g.of(field::sort_q)(0, 0, r, 0) / unit;
+      for (index_t r = 0; r < n; ++r)
+        dq[std::size_t(part.queries[std::size_t(r)])] += g.of(field::sort_q)(0, 0, r, 0) / unit;
       for (index_t r = 0; r < index_t(part.keys.size()); ++r) {
         index_t const j = part.keys[std::size_t(r)];
         dk[std::size_t(j)] += g.of(field::sort_k)(0, 0, r, 0) / unit;

@@ -3,10 +3,11 @@
 //
 //   visible pairs (i, j)  =  a union of rectangles  {queries} x {keys}, both sorted by their scalar,  and short rows
 //
-// Sums over sorted keys want sets in which every query sees every key. With full visibility that is one set. A causal mask is a staircase
-// and falls into O(log n) levels of blocks: the number of keys that a query sees is a binary number, and each of its bits is one block of
-// keys, seen by a run of queries. Windows and documents are pairs of staircases. Sorting is merge sort along the same levels. (Or a staircase
-// is walked in blocks of positions, blocks.hpp: more additions than levels have, but in order.)
+// Sums over sorted keys want sets in which every query sees every key. With full visibility that is one set. A causal
+// mask is a staircase and falls into O(log n) levels of blocks: the number of keys that a query sees is a binary
+// number, and each of its bits is one block of keys, seen by a run of queries. Windows and documents are pairs of
+// staircases. Sorting is merge sort along the same levels. (Or a staircase is walked in blocks of positions,
+// blocks.hpp: more additions than levels have, but in order.)
 #pragma once
 
 #include <algorithm>
@@ -44,8 +45,9 @@ class sorted_runs {
     }
     pairs_.clear();
     for (index_t n = first; n < last; ++n) pairs_.push_back({(*values_)[std::size_t(n)], n});
-    std::sort(pairs_.begin(), pairs_.end(),
-              [](pair const& a, pair const& b) { return a.value < b.value || (a.value == b.value && a.index < b.index); });
+    std::sort(pairs_.begin(), pairs_.end(), [](pair const& a, pair const& b) {
+      return a.value < b.value || (a.value == b.value && a.index < b.index);
+    });
     for (index_t n = first; n < last; ++n) order_[std::size_t(n)] = pairs_[std::size_t(n - first)].index;
   }
   void merge(index_t first, index_t middle, index_t last) {
@@ -102,7 +104,8 @@ struct staircase {
   }
 };
 
-/// Meets the pairs of a staircase in rectangles, by levels of blocks whose lengths double from `shortest`, and short rows.
+/// Meets the pairs of a staircase in rectangles, by levels of blocks whose lengths double from `shortest`, and short
+/// rows.
 template <class W, class Rectangle, class Row>
 void climb_levels(staircase const& stairs, index_t shortest, sorted_runs<W>& by_query, sorted_runs<W>& by_key,
                   Rectangle const& rectangle, Row const& row) {
@@ -138,8 +141,8 @@ void climb_levels(staircase const& stairs, index_t shortest, sorted_runs<W>& by_
   }
 }
 
-/// Calls rectangle(queries, keys) for the keys that all queries of a staircase see, if they are `shortest` or more, and stairs(rest) for what
-/// is left if it is not empty.
+/// Calls rectangle(queries, keys) for the keys that all queries of a staircase see, if they are `shortest` or more, and
+/// stairs(rest) for what is left if it is not empty.
 template <class W, class Rectangle, class Stairs>
 void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& by_query, sorted_runs<W>& by_key,
                      Rectangle const& rectangle, Stairs const& stairs) {
@@ -160,8 +163,8 @@ void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& b
   stairs(left);
 }
 
-/// Visible pairs as staircases. Queries whose intervals share a place fall into two, of the keys behind it and of those before it; a key
-/// is in two such runs of queries at most, so that the cost is that of causal visibility.
+/// Visible pairs as staircases. Queries whose intervals share a place fall into two, of the keys behind it and of those
+/// before it; a key is in two such runs of queries at most, so that the cost is that of causal visibility.
 template <class Use>
 void for_each_staircase(visibility const& sees, index_t queries, index_t keys, Use const& use) {
   std::vector<key_interval> const seen = sees.intervals(queries, keys);
@@ -179,29 +182,33 @@ void for_each_staircase(visibility const& sees, index_t queries, index_t keys, U
     for (index_t r = i; r < end; ++r) steps.push_back(seen[std::size_t(r)].last - place);
     use(staircase{steps, {i, false}, {place, false}});
     steps.clear();
-    for (index_t r = end; r-- > i && seen[std::size_t(i)].first < place;) steps.push_back(place - seen[std::size_t(r)].first);
+    for (index_t r = end; r-- > i && seen[std::size_t(i)].first < place;)
+      steps.push_back(place - seen[std::size_t(r)].first);
     if (!steps.empty()) use(staircase{steps, {end, true}, {place, true}});
     i = end;
   }
 }
 
-/// The one staircase that all visible pairs are, from its first key on; no counts if there are more, or if its queries all see many keys.
+/// The one staircase that all visible pairs are, from its first key on; no counts if there are more, or if its queries
+/// all see many keys.
 inline std::vector<index_t> lone_staircase(visibility const& sees, index_t queries, index_t keys, index_t many) {
   std::vector<index_t> counts;
   for (key_interval const& seen : sees.intervals(queries, keys)) {
     if (!seen.empty() && seen.first != 0) return {};
     counts.push_back(seen.size());
   }
-  return counts.empty() || counts.front() >= many || !std::is_sorted(counts.begin(), counts.end()) ? std::vector<index_t>{}
-                                                                                                   : counts;
+  return counts.empty() || counts.front() >= many || !std::is_sorted(counts.begin(), counts.end())
+             ? std::vector<index_t>{}
+             : counts;
 }
 
-/// Calls rectangle(queries, keys) with index lists sorted by value, both not empty, and row(i, first, last) for queries that see the
-/// fewer than `shortest` keys [first, last) besides, at most two such stretches each. Every visible pair is met once, in an order that
-/// depends on the extents and the visibility alone. What takes(staircase) is true for is left out: whoever says so has met its pairs.
+/// Calls rectangle(queries, keys) with index lists sorted by value, both not empty, and row(i, first, last) for queries
+/// that see the fewer than `shortest` keys [first, last) besides, at most two such stretches each. Every visible pair
+/// is met once, in an order that depends on the extents and the visibility alone. What takes(staircase) is true for is
+/// left out: whoever says so has met its pairs.
 template <class W, class Rectangle, class Row, class Takes>
-void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle, Row const& row,
-                      Takes const& takes) {
+void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle,
+                      Row const& row, Takes const& takes) {
   sorted_runs<W> by_query(on.q), by_key(on.k);
   for_each_staircase(sees, index_t(on.q.size()), index_t(on.k.size()), [&](staircase const& whole) {
     split_staircase(whole, shortest, by_query, by_key, rectangle, [&](staircase const& stairs) {
@@ -210,7 +217,8 @@ void for_each_visible(visibility const& sees, line<W> const& on, index_t shortes
   });
 }
 template <class W, class Rectangle, class Row>
-void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle, Row const& row) {
+void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle,
+                      Row const& row) {
   for_each_visible(sees, on, shortest, rectangle, row, [](staircase const&) { return false; });
 }
 
@@ -234,7 +242,8 @@ void ascend(std::span<index_t const> targets, std::vector<W> const& at, std::spa
   }
 }
 
-/// From the right: visit(t) for every target in descending order, each after absorb(s) for the sources strictly behind it.
+/// From the right: visit(t) for every target in descending order, each after absorb(s) for the sources strictly behind
+///                 it.
 template <class W, class Absorb, class Visit>
 void descend(std::span<index_t const> targets, std::vector<W> const& at, std::span<index_t const> sources,
              std::vector<W> const& from, Absorb const& absorb, Visit const& visit) {

@@ -3,8 +3,8 @@
 //
 //   row_r += sum_s a[s][r] values_s          r of a tile, s of a block
 //
-// Values of a block of keys in panels as wide as the registers of a tile, and the products that sum them: lanes are features, so that
-// the sums of a query end where its row lies.
+// Values of a block of keys in panels as wide as the registers of a tile, and the products that sum them: lanes are
+// features, so that the sums of a query end where its row lies.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 
 namespace attune::sorted::detail {
 
-/// Rows that a product sums at a time. Tiles of queries are made of as many, or of half: those of exec_cpu::tiling need not be.
+/// Rows that a product sums at a time. Tiles of queries are made of as many, or of half: those of exec_cpu::tiling need
+/// not be.
 template <class Arch>
 inline constexpr int product_rows = exec_cpu::registers<Arch> == 32 ? 8 : 4;
 
@@ -70,7 +71,8 @@ class panels {
     for (index_t c = 0; c < columns; ++c) to[c] = double(from[c]);
   }
 
-  index_t width_, panel_step_;  ///< a few lines more than its rows: panels of one row shall not fall into one set of a cache
+  index_t width_,
+      panel_step_;  ///< a few lines more than its rows: panels of one row shall not fall into one set of a cache
   alignas(64) double zero_[columns] = {};
   exec_cpu::aligned_buffer<double> data_;
 };
@@ -87,7 +89,8 @@ struct panel_product {
 template <class Arch, int Rows, class B, int Vectors, class... More>
 ATTUNE_INLINE void sum_products(B (&acc)[Rows][Vectors], index_t first, More const&... x) {
   exec_cpu::clear(acc);
-  (..., exec_cpu::multiply<double, Arch, Rows, Vectors>(acc, x.a + first * x.row_step, x.row_step, x.step, x.panel, x.n));
+  (...,
+   exec_cpu::multiply<double, Arch, Rows, Vectors>(acc, x.a + first * x.row_step, x.row_step, x.step, x.panel, x.n));
 }
 
 /// Rows [first, first + Rows) of add_products.
@@ -120,7 +123,8 @@ ATTUNE_NOINLINE void put_rows_of_products(panel_product const& x, panel_product 
     for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(out + r * to_step + v * tile::lanes);
 }
 
-/// Calls part(first, count) with std::integral_constant<int, count> for tiles of rows, the last of them half a tile if that does.
+/// Calls part(first, count) with std::integral_constant<int, count> for tiles of rows, the last of them half a tile if
+/// that does.
 template <class Arch, class Part>
 void in_tiles_of_rows(index_t rows, Part const& part) {
   constexpr int whole = product_rows<Arch>, few = 4;
@@ -139,7 +143,8 @@ void add_products(panel_product const& x, index_t rows, double* panel) {
 /// to[r * to_step] = row r of x + y, for r in [0, rows); x.a, y.a and `to` have whole tiles of rows.
 template <class Arch>
 void put_products(panel_product const& x, panel_product const& y, index_t rows, double* to, index_t to_step) {
-  in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { put_rows_of_products<Arch, some()>(x, y, first, to, to_step); });
+  in_tiles_of_rows<Arch>(
+      rows, [&](index_t first, auto some) { put_rows_of_products<Arch, some()>(x, y, first, to, to_step); });
 }
 
 }  // namespace attune::sorted::detail

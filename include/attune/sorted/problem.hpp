@@ -3,8 +3,8 @@
 //
 //   sort_q (B, H, Lq, 1)   sort_k (B, H', Lk, 1)   v (B, Hv, Lk, Dv)   ->   out (B, H, Lq, Dv)
 //
-// What the operators on a line of keys take and give, and what they refuse. H' and Hv divide H: grouped keys, and the grouped values
-// of Scalar Sort, where every head has an order of its own over the values that its group shares.
+// What the operators on a line of keys take and give, and what they refuse. H' and Hv divide H: grouped keys, and the
+// grouped values of Scalar Sort, where every head has an order of its own over the values that its group shares.
 #pragma once
 
 #include <limits>
@@ -34,7 +34,8 @@ template <class T>
 struct cotangents {
   tensor<T const> out{}, lse{};
 };
-/// Gradients are written, not added. What is absent is not written. tau has one number per head, or one for all: (1, H or 1, 1, 1).
+/// Gradients are written, not added. What is absent is not written. tau has one number per head, or one for all: (1, H
+/// or 1, 1, 1).
 template <class T>
 struct gradients {
   tensor<T> sort_q{}, sort_k{}, v{}, tau{};
@@ -60,7 +61,8 @@ struct extents {
 
 /// Of what is written, no elements may share memory either.
 template <class E>
-void require_shape(char const* function, char const* argument, tensor<E> const& x, shape const& expected, bool optional) {
+void require_shape(char const* function, char const* argument, tensor<E> const& x, shape const& expected,
+                   bool optional) {
   if (optional && x.absent()) return;
   if (!(x.extents() == expected))
     throw error(function, argument, attune::detail::text("shape ", to_string(x.extents())),
@@ -76,10 +78,10 @@ void require_finite(char const* function, char const* argument, tensor<T const> 
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)
         if (T const value = x(b, h, i, 0); !(value - value == T(0)))
-          throw error(
-              function, argument,
-              attune::detail::text("the value ", double(value), " at (batch, head, position) = (", b, ", ", h, ", ", i, ")"),
-              "finite numbers: they are sorted");
+          throw error(function, argument,
+                      attune::detail::text("the value ", double(value), " at (batch, head, position) = (", b, ", ", h,
+                                           ", ", i, ")"),
+                      "finite numbers: they are sorted");
 }
 
 /// Numbers in the memory of a device are not looked at.
@@ -94,7 +96,8 @@ extents checked(char const* function, arrays<T> const& in, memory_kind where = m
     throw error(function, "sort_k", attune::detail::text(e.key_heads, " heads"),
                 attune::detail::text("a divisor of ", e.heads));
   if (e.value_heads < 1 || e.heads % e.value_heads != 0)
-    throw error(function, "v", attune::detail::text(e.value_heads, " heads"), attune::detail::text("a divisor of ", e.heads));
+    throw error(function, "v", attune::detail::text(e.value_heads, " heads"),
+                attune::detail::text("a divisor of ", e.heads));
   if (where == memory_kind::device) return e;
   require_finite(function, "sort_q", in.sort_q);
   require_finite(function, "sort_k", in.sort_k);
@@ -116,9 +119,11 @@ void check_gradients(char const* function, extents const& e, cotangents<T> const
   if (!d.tau.absent() && d.tau.extents().head == 1) require_shape(function, "d.tau", d.tau, {1, 1, 1, 1}, true);
 }
 
-/// The largest |x| among the finite numbers of a head; looked for in doubles alone: floats are far from the ends of a double.
+/// The largest |x| among the finite numbers of a head; looked for in doubles alone: floats are far from the ends of a
+/// double.
 template <class T>
-double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h) {
+double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]] index_t b,
+                     [[maybe_unused]] index_t h) {
   double most = 0;
   if constexpr (std::is_same_v<T, double>)
     for (index_t j = 0; j < x.extents().position; ++j) {
@@ -132,11 +137,13 @@ double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]]
 
 /// A bandwidth per head at most: queries that share no bandwidth share no scan and no expansion.
 template <class T>
-void check_bandwidth(char const* function, extents const& e, parameter const& tau, memory_kind where = memory_kind::host) {
+void check_bandwidth(char const* function, extents const& e, parameter const& tau,
+                     memory_kind where = memory_kind::host) {
   if (tau.extents().position != 1)
-    throw error(function, "tau", "one value per query",
-                "one value, or one per head: sums over sorted keys serve queries of one bandwidth; for one per query take the "
-                "certified window or the dense operator");
+    throw error(
+        function, "tau", "one value per query",
+        "one value, or one per head: sums over sorted keys serve queries of one bandwidth; for one per query take the "
+        "certified window or the dense operator");
   attune::detail::check_parameter<wide<T>>(function, "tau", tau, domain::positive, e.batch, e.heads, e.queries, where);
 }
 

@@ -27,8 +27,8 @@ struct ranked {
   }
 };
 
-/// Sorts by (digits, place in the list); `next` is scratch. Digits that are the same everywhere cost nothing: doubles that were floats take
-/// four passes of six.
+/// Sorts by (digits, place in the list); `next` is scratch. Digits that are the same everywhere cost nothing: doubles
+/// that were floats take four passes of six.
 inline void radix_sort(std::vector<ranked>& list, std::vector<ranked>& next) {
   constexpr int bits = 11;
   constexpr std::uint64_t mask = (1 << bits) - 1;

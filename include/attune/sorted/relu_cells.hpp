@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sum over keys of earlier blocks left of a cell:  M + (q - p) S,   S = sum v,  M = sum (p - k) v,  p where the cell begins
+//   sum over keys of earlier blocks left of a cell:  M + (q - p) S,  S = sum v,  M = sum (p - k) v,
+//       p where the cell begins
 //
 // Moments of each cell are about its own edge: nothing cancels, wherever on the line it lies.
 #pragma once

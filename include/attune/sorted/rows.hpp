@@ -3,8 +3,8 @@
 //
 //   y = a y + b x      <x, y>      rows whose length is a multiple of 8
 //
-// A matrix of rows for sums over keys, and the few loops on them. The length is rounded up and the loops are in blocks of 8, so that a
-// compiler has a trip count to vectorise with at -O2 already.
+// A matrix of rows for sums over keys, and the few loops on them. The length is rounded up and the loops are in blocks
+// of 8, so that a compiler has a trip count to vectorise with at -O2 already.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +67,8 @@ class rows {
 /// The features of one position, and one number after them.
 template <class W, class T>
 inline void load(W* ATTUNE_RESTRICT to, tensor<T> const& from, index_t b, index_t h, index_t i, W const& last) {
-  index_t const width = from.extents().feature, step = from.steps().feature, whole = step == 1 ? width / block * block : 0;
+  index_t const width = from.extents().feature, step = from.steps().feature,
+                whole = step == 1 ? width / block * block : 0;
   T const* ATTUNE_RESTRICT const x = from.row(b, h, i);
   for (index_t d = 0; d < whole; d += block)
     for (index_t e = 0; e < block; ++e) to[d + e] = W(x[d + e]);
@@ -76,7 +77,8 @@ inline void load(W* ATTUNE_RESTRICT to, tensor<T> const& from, index_t b, index_
 }
 /// The features of a row times a factor, back into a tensor.
 template <class T, class W>
-inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const* ATTUNE_RESTRICT from, W const& factor = W(1)) {
+inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const* ATTUNE_RESTRICT from,
+                  W const& factor = W(1)) {
   index_t const width = to.extents().feature, step = to.steps().feature, whole = step == 1 ? width / block * block : 0;
   T* ATTUNE_RESTRICT const x = to.row(b, h, i);
   for (index_t d = 0; d < whole; d += block)
@@ -100,7 +102,8 @@ void store_head(results<T> const& to, index_t b, index_t h, index_t queries, Row
   }
 }
 
-/// The values of a head as rows (v, 1), one at a time or, for neighbours that are met again and again, the last few kept.
+/// The values of a head as rows (v, 1), one at a time or, for neighbours that are met again and again, the last few
+/// kept.
 template <class T, class W>
 class value_rows {
  public:
@@ -129,7 +132,8 @@ class value_rows {
   std::vector<index_t> key_;
 };
 
-/// Writes what head h gives to its queries, adds what it gives to keys and values that heads may share. `factor` is of dq and dk.
+/// Writes what head h gives to its queries, adds what it gives to keys and values that heads may share. `factor` is of
+/// dq and dk.
 template <class T, class W>
 void add_to_gradients(extents const& e, index_t b, index_t h, std::vector<W> const& dq, std::vector<W> const& dk,
                       rows<W> const& dv, W const& factor, gradients<T> const& d) {
@@ -137,7 +141,8 @@ void add_to_gradients(extents const& e, index_t b, index_t h, std::vector<W> con
   if (!d.sort_q.absent())
     for (index_t i = 0; i < e.queries; ++i) d.sort_q(b, h, i, 0) = T(dq[std::size_t(i)] * factor);
   if (!d.sort_k.absent())
-    for (index_t j = 0; j < e.keys; ++j) d.sort_k(b, g, j, 0) = T(W(d.sort_k(b, g, j, 0)) + dk[std::size_t(j)] * factor);
+    for (index_t j = 0; j < e.keys; ++j)
+      d.sort_k(b, g, j, 0) = T(W(d.sort_k(b, g, j, 0)) + dk[std::size_t(j)] * factor);
   if (!d.v.absent())
     for (index_t j = 0; j < e.keys; ++j)
       for (index_t f = 0; f < e.width; ++f) d.v(b, vh, j, f) = T(W(d.v(b, vh, j, f)) + dv[j][f]);

@@ -3,8 +3,8 @@
 //
 //   terms_m = sum_s x_s^m row_s          out_t = sum_m weight_tm terms_m
 //
-// The products of a fast transform, by the register-blocked products of the CPU executor: from many rows to a few terms, from terms to
-// terms, and back.
+// The products of a fast transform, by the register-blocked products of the CPU executor: from many rows to a few
+// terms, from terms to terms, and back.
 #pragma once
 
 #include <algorithm>
@@ -22,16 +22,18 @@ template <class Arch>
 class series {
   using tile = exec_cpu::tiling<double, Arch>;
   static constexpr index_t sources = 64;  ///< rows at a time: their weights stay in L1
-  static constexpr index_t tiles = (most_terms + 1 + tile::queries - 1) / tile::queries, row_step = tiles * tile::queries;
+  static constexpr index_t tiles = (most_terms + 1 + tile::queries - 1) / tile::queries,
+                           row_step = tiles * tile::queries;
 
  public:
   static constexpr index_t targets = tile::queries;  ///< of one evaluation
 
   explicit series(index_t width)
-      : width_(width), parts_(tiles * width * tile::queries), terms_(width * row_step), powers_(sources * tile::queries),
-        weights_((most_terms + 1) * tile::queries), out_(width * tile::queries) {}
+      : width_(width), parts_(tiles * width * tile::queries), terms_(width * row_step),
+        powers_(sources * tile::queries), weights_((most_terms + 1) * tile::queries), out_(width * tile::queries) {}
 
-  /// terms_m = sum_s start(s) ratio(s)^m row_s for s in [first, last), over m! if asked; rows `step` numbers apart, row_0 at `rows`.
+  /// terms_m = sum_s start(s) ratio(s)^m row_s for s in [first, last), over m! if asked; rows `step` numbers apart,
+  /// row_0 at `rows`.
   template <class Start, class Ratio>
   void gather(int count, double const* rows, index_t step, index_t first, index_t last, bool over_factorials,
               Start const& start, Ratio const& ratio) {
@@ -87,7 +89,8 @@ class series {
     for (index_t t = 0; t < used_; ++t) {
       for (index_t c = 0; c < tile::queries; ++c)
         for (index_t s = 0; s < n; ++s) powers_.data()[s * tile::queries + c] = weight(s, t * tile::queries + c);
-      exec_cpu::accumulate<double, Arch>(parts_.data() + t * width_ * tile::queries, rows, step, powers_.data(), n, width_);
+      exec_cpu::accumulate<double, Arch>(parts_.data() + t * width_ * tile::queries, rows, step, powers_.data(), n,
+                                         width_);
     }
   }
 

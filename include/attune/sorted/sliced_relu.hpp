@@ -3,9 +3,9 @@
 //
 //   out_i = sum_j max(q_i - k_j, 0) v_j,   over K or over sum_j max(q_i - k_j, 0)        in O(n log n)
 //
-// Left of a query the kernel is a polynomial: with M = sum (p - k) v and S = sum v over the keys before p, the sum at q > p is
-// M + (q - p) S. (That, not a finite support, is what makes it exact: max(q - k, 0) has no end on the left.) The moments are taken about
-// the place where the scan stands, never about 0: q S - sum k v would cancel.
+// Left of a query the kernel is a polynomial: with M = sum (p - k) v and S = sum v over the keys before p, the sum at q
+// > p is M + (q - p) S. (That, not a finite support, is what makes it exact: max(q - k, 0) has no end on the left.) The
+// moments are taken about the place where the scan stands, never about 0: q S - sum k v would cancel.
 #pragma once
 
 #include <vector>
@@ -55,7 +55,8 @@ class sliced_relu_head {
  public:
   sliced_relu_head(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
       : e_(e), in_(in), b_(b), h_(h), op_(op), on_(in, e, b, h), scan_(e.width + 1), sums_(e.queries, e.width + 1),
-        buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1), seen_(op.sees.intervals(e.queries, e.keys)) {}
+        buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1),
+        seen_(op.sees.intervals(e.queries, e.keys)) {}
 
   /// A scan per rectangle, or a staircase by cells.
   void forward() {
@@ -65,7 +66,8 @@ class sliced_relu_head {
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           scan_.restart();
           ascend(
-              queries, on_.q, keys, on_.k, before<W>, [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
+              queries, on_.q, keys, on_.k, before<W>,
+              [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
               [&](index_t i) { scan_.add_distances(sums_[i], on_.q[std::size_t(i)]); });
         },
         [&](index_t i, index_t first, index_t last) {
@@ -81,14 +83,16 @@ class sliced_relu_head {
           });
         });
     if constexpr (fused)
-      near_.forward([&](index_t i, W const&, W const* row) { attune::sorted::detail::add(sums_[i], row, W(1), sums_.step()); });
+      near_.forward(
+          [&](index_t i, W const&, W const* row) { attune::sorted::detail::add(sums_[i], row, W(1), sums_.step()); });
   }
   /// After forward().
   void write(results<T> const& to) {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return finish(i).lse; });
   }
 
-  /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1); R = 0 unless divided by the sum.
+  /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1); R = 0 unless
+  /// divided by the sum.
   void backward(cotangents<T> const& by, gradients<T> const& d) {
     index_t const step = sums_.step();
     std::vector<W> lse;
@@ -116,7 +120,8 @@ class sliced_relu_head {
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           scan_.restart();
           ascend(
-              queries, on_.q, keys, on_.k, before<W>, [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
+              queries, on_.q, keys, on_.k, before<W>,
+              [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
               [&](index_t i) { dq[std::size_t(i)] = dq[std::size_t(i)] + dot(pulls[i], scan_.sum(), step); });
           scan_.restart();
           descend(
@@ -179,7 +184,8 @@ bool forward_by_cells(sliced_relu const& op, arrays<T> const& in, extents const&
 }  // namespace detail
 
 /// Writes out, and lse if it is there.
-/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, an lse that does not exist; nothing is written then.
+/// Errors: throws attune::error on shapes that do not fit, scalars that are not finite, an lse that does not exist;
+///         nothing is written then.
 template <class T, class Arch = xsimd::default_arch>
 void forward(sliced_relu const& op, arrays<T> const& in, results<T> const& to, workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::forward(sliced_relu)", in);
@@ -196,7 +202,8 @@ void forward(sliced_relu const& op, arrays<T> const& in, results<T> const& to, w
 
 /// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
 template <class T, class Arch = xsimd::default_arch>
-void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d, workers const& who = {}) {
+void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gradients<T> const& d,
+         workers const& who = {}) {
   detail::extents const e = detail::checked("sorted::vjp(sliced_relu)", in);
   op.sees.check("sorted::vjp(sliced_relu)", e.queries, e.keys);
   detail::check_gradients("sorted::vjp(sliced_relu)", e, by, d);

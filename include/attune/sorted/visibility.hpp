@@ -3,8 +3,8 @@
 //
 //   key j if  i + offset - before <= j <= i + offset + after  and both are in one document        offset = Lk - Lq
 //
-// Which keys a query sees, by their positions: one interval per query whose ends never move back as i grows. That is what lets visible
-// pairs fall into few rectangles (order.hpp), whatever the scalars are.
+// Which keys a query sees, by their positions: one interval per query whose ends never move back as i grows. That is
+// what lets visible pairs fall into few rectangles (order.hpp), whatever the scalars are.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@
 
 namespace attune::sorted {
 
-/// Rules that intersect. Documents are given as one id per position, ascending (packed sequences), and must outlive the value.
+/// Rules that intersect. Documents are given as one id per position, ascending (packed sequences), and must outlive the
+/// value.
 class visibility {
   static constexpr index_t unlimited = (std::numeric_limits<index_t>::max)();
 
@@ -27,7 +28,9 @@ class visibility {
 
   constexpr visibility() = default;
   /// The `width` most recent keys, the query's own position included: mask::causal_window.
-  static constexpr visibility causal_window(index_t width) { return {checked("causal_window", "width", width, 1) - 1, 0}; }
+  static constexpr visibility causal_window(index_t width) {
+    return {checked("causal_window", "width", width, 1) - 1, 0};
+  }
   /// Keys at a distance of at most `radius` on both sides: mask::window.
   static constexpr visibility window(index_t radius) {
     checked("window", "radius", radius, 0);
@@ -45,7 +48,8 @@ class visibility {
   constexpr bool sees_all() const { return before_ == unlimited && after_ == unlimited && !documents_; }
   friend constexpr bool operator==(visibility const& a, visibility const& b) {
     return a.before_ == b.before_ && a.after_ == b.after_ && a.documents_ == b.documents_ &&
-           std::equal(a.query_document_.begin(), a.query_document_.end(), b.query_document_.begin(), b.query_document_.end()) &&
+           std::equal(a.query_document_.begin(), a.query_document_.end(), b.query_document_.begin(),
+                      b.query_document_.end()) &&
            std::equal(a.key_document_.begin(), a.key_document_.end(), b.key_document_.begin(), b.key_document_.end());
   }
 
@@ -89,16 +93,17 @@ class visibility {
   constexpr visibility(index_t before, index_t after) : before_(before), after_(after) {}
   static constexpr index_t checked(char const* rule, char const* argument, index_t value, index_t least) {
     if (value < least)
-      throw error(attune::detail::text("sorted::visibility::", rule), argument, attune::detail::text("the value ", value),
-                  attune::detail::text("at least ", least));
+      throw error(attune::detail::text("sorted::visibility::", rule), argument,
+                  attune::detail::text("the value ", value), attune::detail::text("at least ", least));
     return value;
   }
   static void check_ids(char const* function, char const* argument, std::span<index_t const> ids, index_t count) {
     if (index_t(ids.size()) != count)
       throw error(function, argument, attune::detail::text(ids.size(), " ids"), attune::detail::text(count));
     if (auto const at = std::is_sorted_until(ids.begin(), ids.end()); at != ids.end())
-      throw error(function, argument, attune::detail::text("id ", *at, " after ", *(at - 1), " at position ", at - ids.begin()),
-                  "ids that ascend: the keys that a query sees are one interval here (mask::documents takes any order)");
+      throw error(
+          function, argument, attune::detail::text("id ", *at, " after ", *(at - 1), " at position ", at - ids.begin()),
+          "ids that ascend: the keys that a query sees are one interval here (mask::documents takes any order)");
   }
 
   index_t before_ = unlimited, after_ = unlimited;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   e^(-(y - u)^2)  =  sum_m c_m cos(m h (y - u))  -  images,     c_m = h / sqrt(pi) e^(-h^2 m^2 / 4), half of it for m = 0
+//   e^(-(y - u)^2)  =  sum_m c_m cos(m h (y - u))  -  images,
+//       c_m = h / sqrt(pi) e^(-h^2 m^2 / 4), half of it for m = 0
 //
-// A Gaussian on a bounded line is a sum of few waves (Poisson's formula; the images are Gaussians 2 pi / h away). How many waves
-// depends on the length of the line and on what a row's mass forgives: where queries are many and their rows heavy, few waves do. So
-// the line is cut into boxes of queries, each with the keys that can matter to it and with waves of its own.
+// A Gaussian on a bounded line is a sum of few waves (Poisson's formula; the images are Gaussians 2 pi / h away). How
+// many waves depends on the length of the line and on what a row's mass forgives: where queries are many and their rows
+// heavy, few waves do. So the line is cut into boxes of queries, each with the keys that can matter to it and with
+// waves of its own.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +57,8 @@ struct wave_plan {
   }
 };
 
-/// Queries in cells [first, last) of the line, and the keys in [first_key, last_key): all that are no farther than `near` from one of
-/// them.
+/// Queries in cells [first, last) of the line, and the keys in [first_key, last_key): all that are no farther than
+/// `near` from one of them.
 struct wave_box {
   index_t first, last, first_key, last_key;
   double within;
@@ -67,7 +69,8 @@ struct wave_box {
 class wave_boxes {
  public:
   static constexpr index_t most_cells = 64;
-  static constexpr double longest = 1e4;  ///< a line, in units of sqrt(tau): cells of a longer one would take too many waves
+  static constexpr double longest =
+      1e4;  ///< a line, in units of sqrt(tau): cells of a longer one would take too many waves
   /// Rows that have a smaller share of their keys' masses than this are not planned for.
   static constexpr double least_share = 2e-4;
 
@@ -111,8 +114,8 @@ class wave_boxes {
     for (std::size_t c = 1; c < before.size(); ++c) before[c] += before[c - 1];
     return before;
   }
-  /// The share of all keys' masses that a row has at either end of a cell, the lesser of the two; half of it, since rows of few keys
-  /// have more or less than that.
+  /// The share of all keys' masses that a row has at either end of a cell, the lesser of the two; half of it, since
+  /// rows of few keys have more or less than that.
   void find_shares() {
     std::vector<double> at_end;
     for (index_t end = 0; end <= cells_; ++end) {
@@ -131,24 +134,32 @@ class wave_boxes {
     wave_box box;
     double reach, missing, work;
   };
-  index_t queries(index_t first, index_t last) const { return queries_[std::size_t(last)] - queries_[std::size_t(first)]; }
+  index_t queries(index_t first, index_t last) const {
+    return queries_[std::size_t(last)] - queries_[std::size_t(first)];
+  }
   /// Of the queries of cells [first, last), whose rows have at least `share` of all keys' masses.
   estimate estimate_of(index_t first, index_t last, double share) const {
-    // In rows: what a query costs besides, mostly its pairs in its block, and a key, mostly its way into the block; and a block has
-    // a tile of queries, however few.
+    // In rows: what a query costs besides, mostly its pairs in its block, and a key, mostly its way into the block; and
+    // a block has a tile of queries, however few.
     constexpr double by_query = 24, by_key = 30, least_queries = 0.12;
-    double const by_row = by_waves * tolerance_ * share, within = std::sqrt(-std::log(by_distance * tolerance_ * share));
+    double const by_row = by_waves * tolerance_ * share,
+                 within = std::sqrt(-std::log(by_distance * tolerance_ * share));
     index_t const beyond = index_t((std::min)(std::ceil(within / width_), double(cells_)));
-    estimate e{
-        {first, last, (std::max<index_t>)(0, first - beyond), (std::min)(cells_, last + beyond), within * (1 - 1e-9), {}},
-        0,
-        0,
-        0};
+    estimate e{{first,
+                last,
+                (std::max<index_t>)(0, first - beyond),
+                (std::min)(cells_, last + beyond),
+                within * (1 - 1e-9),
+                {}},
+               0,
+               0,
+               0};
     double const keys = double(keys_[std::size_t(e.box.last_key)] - keys_[std::size_t(e.box.first_key)]);
     e.reach = double((std::max)(last - e.box.first_key, e.box.last_key - first)) * width_ * (1 + 1e-9);
     e.missing = (std::min)(by_row * double(keys_.back()) / (std::max)(keys, 1.0), by_waves * tolerance_);
     double const rows = 2 * wave_plan::enough(e.reach, e.missing) + 1;
-    e.work = (rows + by_query) * (std::max)(double(queries(first, last)), least_queries * keys) + (rows + by_key) * keys;
+    e.work =
+        (rows + by_query) * (std::max)(double(queries(first, last)), least_queries * keys) + (rows + by_key) * keys;
     return e;
   }
 
@@ -165,7 +176,8 @@ class wave_boxes {
       double share = 1;
       for (index_t first = last; first-- > 0;) {
         if (queries(first, first + 1) > 0) share = (std::min)(share, share_[std::size_t(first)]);
-        double const work = of[std::size_t(first)].work + (queries(first, last) > 0 ? estimate_of(first, last, share).work : 0);
+        double const work =
+            of[std::size_t(first)].work + (queries(first, last) > 0 ? estimate_of(first, last, share).work : 0);
         if (work < least.work) least = {first, share, work};
       }
     }

@@ -3,9 +3,9 @@
 //
 //   cos(m h (y - u)) = cos(m h y) cos(m h u) + sin(m h y) sin(m h u)
 //
-// A Gaussian on a box of the line is a sum of few waves (wave_plan.hpp), and a wave of a difference is a product of waves: what all
-// keys of earlier blocks give to a query is one table of 2 M + 1 rows. No windows, no expansions to move: products of matrices alone,
-// in the order of positions.
+// A Gaussian on a box of the line is a sum of few waves (wave_plan.hpp), and a wave of a difference is a product of
+// waves: what all keys of earlier blocks give to a query is one table of 2 M + 1 rows. No windows, no expansions to
+// move: products of matrices alone, in the order of positions.
 #pragma once
 
 #include <algorithm>
@@ -82,8 +82,9 @@ class wave_table {
     tiles.begin_rows(of_queries_.data(), table_, plan_.rows());
     for (index_t t = 0; t < count; ++t) tiles.mass(t) = mass[t];
   }
-  /// Rounding of what `count` keys give to a row, relative to a mass of 1: a phase is known to 10 units of its last place for each
-  /// turn that made it, on both sides; a place on a line of `range` to 2 units; blocks of keys, and waves, are summed one after another.
+  /// Rounding of what `count` keys give to a row, relative to a mass of 1: a phase is known to 10 units of its last
+  /// place for each turn that made it, on both sides; a place on a line of `range` to 2 units; blocks of keys, and
+  /// waves, are summed one after another.
   double rounding(index_t count, double range) const {
     double const by_places = 4 * range, by_phases = 30.0 * plan_.waves + 16,
                  by_sums = double(most_keys_ + count / most_keys_ + rows_);
@@ -167,8 +168,8 @@ struct lone_row {
   index_t met = 0;  ///< keys
   gaussian_certificate left_out;
 
-  lone_row(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau, double tolerance,
-           index_t i, index_t count, double* row)
+  lone_row(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau,
+           double tolerance, index_t i, index_t count, double* row)
       : reference(unseen_reference<double>()), mass(0) {
     std::fill_n(row, e.width, 0.0);
     // In units of sqrt(tau): squares of what is left neither overflow nor lose digits where the row has mass.
@@ -206,8 +207,8 @@ struct box_stairs {
 /// One for each box; every query is in one of them.
 inline std::vector<box_stairs> stairs_of_boxes(staircase const& all, wave_boxes const& line) {
   std::vector<box_stairs> of(line.boxes().size());
-  // By cell: the box of its queries, and the boxes that want its keys. Those need not be neighbours: one whose rows are heavy looks less
-  // far than the boxes on either side of it.
+  // By cell: the box of its queries, and the boxes that want its keys. Those need not be neighbours: one whose rows are
+  // heavy looks less far than the boxes on either side of it.
   std::vector<std::size_t> home(std::size_t(line.cells()));
   std::vector<std::vector<box_stairs*>> takers(home.size());
   for (std::size_t b = 0; b < of.size(); ++b) {
@@ -230,8 +231,9 @@ inline std::vector<box_stairs> stairs_of_boxes(staircase const& all, wave_boxes 
   return of;
 }
 
-/// A staircase by waves. finish(i, row, mass): the sums of query i, relative to e^0; late(i): it wants more than waves can
-/// promise. Returns the work, in rows of tables read or added to; or 0, having finished some or none of the queries, if waves do not
+/// A staircase by waves. finish(i, row, mass): the sums of query i, relative to e^0; late(i): it wants more than waves
+/// can promise. Returns the work, in rows of tables read or added to; or 0, having finished some or none of the
+/// queries, if waves do not
 /// serve: too long a line, too few pairs, values that are not finite, or whose sum may not be.
 template <class T, class Arch, class Finish, class Late>
 double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau,

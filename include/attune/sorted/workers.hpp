@@ -21,8 +21,8 @@ struct workers {
 
 namespace detail {
 
-/// Calls f(batch, head) for every head, heads that share keys or values one after the other on one thread: their gradients are
-/// added in the same order whatever the number of threads.
+/// Calls f(batch, head) for every head, heads that share keys or values one after the other on one thread: their
+/// gradients are added in the same order whatever the number of threads.
 template <class F>
 void for_each_head(workers const& who, extents const& e, F const& f) {
   index_t const groups = e.groups(), each = e.heads / groups;
@@ -33,7 +33,8 @@ void for_each_head(workers const& who, extents const& e, F const& f) {
   });
 }
 
-/// The same where f(batch, head) returns what the head left out: all of these together (`include`), in the order of the heads.
+/// The same where f(batch, head) returns what the head left out: all of these together (`include`), in the order of the
+/// heads.
 template <class Report, class F>
 Report report_of_heads(workers const& who, extents const& e, F const& f) {
   std::vector<Report> of_heads(std::size_t(e.batch * e.heads));

@@ -21,7 +21,8 @@ class candidate {
   explicit candidate(tensor<E> const& out) : storage_(storage_of<E>()), extents_(out.extents()), out_(read(out)) {}
 
   /// The same, read into doubles elsewhere; `stored` is the format that the kernel wrote.
-  candidate(tensor<double const> const& out, storage stored) : storage_(stored), extents_(out.extents()), out_(read(out)) {}
+  candidate(tensor<double const> const& out, storage stored)
+      : storage_(stored), extents_(out.extents()), out_(read(out)) {}
 
   /// (B, H, Lq, 1). The unit is in the type: testing::verdict finds a base-2 lse that was passed as a natural one.
   template <class E>
@@ -46,7 +47,8 @@ class candidate {
   tensor<E> const& of_rows(char const* name, tensor<E> const& x) const {
     shape const wanted{extents_.batch, extents_.head, extents_.position, 1};
     if (!(x.extents() == wanted))
-      throw error("testing::candidate", name, "shape " + to_string(x.extents()), to_string(wanted) + ": one number per row");
+      throw error("testing::candidate", name, "shape " + to_string(x.extents()),
+                  to_string(wanted) + ": one number per row");
     return x;
   }
   template <class E>
@@ -57,7 +59,8 @@ class candidate {
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t h = 0; h < e.head; ++h)
         for (index_t i = 0; i < e.position; ++i)
-          for (index_t d = 0; d < e.feature; ++d) all.push_back(double(arithmetic_t<std::remove_const_t<E>>(x(b, h, i, d))));
+          for (index_t d = 0; d < e.feature; ++d)
+            all.push_back(double(arithmetic_t<std::remove_const_t<E>>(x(b, h, i, d))));
     return all;
   }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   altered_rows(op, inputs, shape).evaluate<T>(defect, b, h, i)        the row as a kernel with that defect computes it
+//   altered_rows(op, inputs, shape).evaluate<T>(defect, b, h, i)       the row as a kernel with that defect computes it
 //
-// The mistakes that attention kernels are known to make, each as a change of one step of the pipeline, for any operator.
+// The mistakes that attention kernels are known to make, each as a change of one step of the pipeline, for any
+// operator.
 #pragma once
 
 #include <algorithm>
@@ -149,7 +150,9 @@ class altered_rows {
   using normalizer = typename Op::normalizer_policy;
 
  public:
-  altered_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p) : op_(op), in_(in), p_(p) { interleave(); }
+  altered_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p) : op_(op), in_(in), p_(p) {
+    interleave();
+  }
   altered_rows(altered_rows const&) = delete;  // views point into it
 
   /// Whether a defect can be told from none in this problem at all.
@@ -200,8 +203,8 @@ class altered_rows {
     count(d, b, h, i, r);
     auto const f = op_.bind(r);
     bool const swapped = d == defect::heads_interleaved && interleaved_;
-    attune::detail::reference_contraction<T, Op, view> const contract{op_, swapped ? other_ : in_, swapped ? other_p_ : p_,
-                                                                      numbers};
+    attune::detail::reference_contraction<T, Op, view> const contract{op_, swapped ? other_ : in_,
+                                                                      swapped ? other_p_ : p_, numbers};
     T raw_largest = -math::infinity<T>();
     std::vector<T> raw;
     for (index_t j : seen.keys) {
@@ -255,7 +258,8 @@ class altered_rows {
         auto const at = attune::detail::broadcast(in_.v0, b, h, i);
         for (index_t c = 0; c < p_.value_width; ++c)
           to.out[std::size_t(c)] =
-              to.out[std::size_t(c)] + done.ground_weight * attune::detail::read<T>(in_.v0, at.batch, at.head, at.position, c);
+              to.out[std::size_t(c)] +
+              done.ground_weight * attune::detail::read<T>(in_.v0, at.batch, at.head, at.position, c);
       }
     if constexpr (Op::has_output_gate)
       if (d != defect::output_gate_ignored)
@@ -280,7 +284,8 @@ class altered_rows {
     index_t const later = d == defect::first_key_beyond ? -1 : d == defect::first_key_missing ? 1 : 0;
     index_t from = 0;
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last)) {
-      for (index_t j = (std::max)(from, k.first + later); j < (std::min)(p_.keys, k.last + longer); ++j) keys.push_back(j);
+      for (index_t j = (std::max)(from, k.first + later); j < (std::min)(p_.keys, k.last + longer); ++j)
+        keys.push_back(j);
       from = keys.empty() ? 0 : keys.back() + 1;
     }
     if (d == defect::marked_keys_missing) std::erase_if(keys, [&](index_t j) { return marked_[std::size_t(j)]; });

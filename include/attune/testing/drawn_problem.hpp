@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   drawn_problem<Op> p({.heads = 2, .queries = 5, .keys = 7, .width = 4}, random);   forward(exec, op, p.inputs<View>())
+//   drawn_problem<Op> p({.heads = 2, .queries = 5, .keys = 7, .width = 4}, random);
+//       forward(exec, op, p.inputs<View>())
 //
-// A small random problem for any operator: numbers for whatever inputs it uses, and cotangents for its outputs. Every number is
-// a float, so that all executors read the same ones; equal seeds give equal problems on every machine.
+// A small random problem for any operator: numbers for whatever inputs it uses, and cotangents for its outputs. Every
+// number is a float, so that all executors read the same ones; equal seeds give equal problems on every machine.
 #pragma once
 
 #include <array>
@@ -25,7 +26,8 @@ namespace attune::testing {
 struct problem_extents {
   index_t batch = 1, heads = 2, queries = 5, keys = 7, width = 4;
   index_t value_width = 0, gate_width = 0, position_width = 0, axes = 2;
-  index_t key_heads = 1, value_heads = 1;  ///< divisors of `heads`: of everything that has a row per key; of v and its gate
+  index_t key_heads = 1,
+          value_heads = 1;  ///< divisors of `heads`: of everything that has a row per key; of v and its gate
   std::optional<index_t> offset = std::nullopt;
 };
 
@@ -61,8 +63,8 @@ inline shape extents_of(field f, problem_extents const& e) {
   return {};
 }
 
-/// What a standard normal number becomes as an entry of an input. The default keeps it, except for `bias`, which may hold
-/// probabilities, and `spread`, which is divided by: these lie in (1/2, 2).
+/// What a standard normal number becomes as an entry of an input. The default keeps it, except for `bias`, which may
+/// hold probabilities, and `spread`, which is divided by: these lie in (1/2, 2).
 using draw_rule = std::function<double(field, double)>;
 
 namespace detail {
@@ -152,9 +154,8 @@ class drawn_problem {
         return type{};
     };
     return [&]<int... F>(std::integer_sequence<int, F...>) {
-      return all{take.template operator()<static_cast<field>(F)>()..., offset_};
-    }
-    (std::make_integer_sequence<int, int(field_count)>{});
+      return all { take.template operator()<static_cast<field>(F)>()..., offset_ };
+    }(std::make_integer_sequence<int, int(field_count)>{});
   }
   template <class View>
   attune::cotangents<Op, View> cotangents() const {

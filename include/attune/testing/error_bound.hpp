@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   bound = error_bound(op, inputs, precision)        |computed - exact| <= bound.out(b, h, i, d)   for every correct kernel
+//   bound = error_bound(op, inputs, precision)   |computed - exact| <= bound.out(b, h, i, d)   for every correct kernel
 //
 // A-priori error bounds of any operator, a user's policies included, from its own source:
 //   delta_j    error of logit j: contractions, length scale and gate run on `rounded` (testing/rounded.hpp)
-//   de_j, dg_j what that does to the masses earned and left: the policy evaluated at a_j +- delta_j, so that a kink within reach and
-//              an error that is not small count in full; and the rounding of the policy itself, on `rounded` again
-//   out_d      sum_j |d out_d / d e_j| |de_j| + ... :  A v_jd + (dA/dE) S_d + ... : what a key's error does after the row has been
-//              divided by its masses (for softmax w_j |v_jd - out_d|, nothing for a row that sees one key)
+//   de_j, dg_j what that does to the masses earned and left: the policy evaluated at a_j +- delta_j, so that a kink
+//              within reach and an error that is not small count in full; and the rounding of the policy itself, on
+//              `rounded` again
+//   out_d      sum_j |d out_d / d e_j| |de_j| + ... :  A v_jd + (dA/dE) S_d + ... : what a key's error does after the
+//              row has been divided by its masses (for softmax w_j |v_jd - out_d|, nothing for a row that sees one key)
 //   sums       n(K) eps (A sum e|v| + |dA/dE E S| + ...): a sum of K terms, in whatever order, n(K) = K
 //   weights    probabilities rounded before they meet the values: unit A sum e|v|;   storage: unit |out|
-// Self-adjusted rows and candidate sets: the error of each weight, times |v_jd|. A weight of a candidate set is evaluated at
-// a_j +- (delta_j + the largest delta of the support): no derivative, which is infinite at the edge of entmax beyond alpha = 2.
+// Self-adjusted rows and candidate sets: the error of each weight, times |v_jd|. A weight of a candidate set is
+// evaluated at a_j +- (delta_j + the largest delta of the support): no derivative, which is infinite at the edge of
+// entmax beyond alpha = 2.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +34,8 @@ namespace attune::testing {
 /// What one number of a result may be off by, and the number itself in double.
 struct bounded_number {
   double value = 0;
-  double bound = 0;    ///< every correct kernel is within it
-  double drift = 0;    ///< the part that may have one sign throughout, with sums taken as random walks: no storage in it
+  double bound = 0;  ///< every correct kernel is within it
+  double drift = 0;  ///< the part that may have one sign throughout, with sums taken as random walks: no storage in it
   double scatter = 0;  ///< standard deviation of what rounding to storage formats adds, independently per element
 };
 
@@ -52,7 +54,9 @@ struct row_error {
 };
 inline double magnitude(double x) { return std::isfinite(x) ? std::fabs(x) : 0; }
 /// 0 times anything is 0: what does not move has no error.
-inline double weighed(double factor, double change) { return factor == 0 || change == 0 ? 0 : std::fabs(factor * change); }
+inline double weighed(double factor, double change) {
+  return factor == 0 || change == 0 ? 0 : std::fabs(factor * change);
+}
 /// What a relative error of first order becomes when it is not small.
 inline double grown(double relative) {
   double const x = std::fmin(relative, 50);
@@ -97,19 +101,20 @@ class row_bounds {
   }
 
  private:
-  // ---- the parts of a row ------------------------------------------------------------------------------------------------
+  // ---- the parts of a row -------------------------------------------------------------------------------------------
   template <class Bound>
   void read_logits(Bound const& f) {
     seen_ = {};
     delta_.clear();
     lift<rounded> const numbers{};
     attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
-    attune::detail::for_each_visible(contract, f, b_, h_, i_, {0, p_.keys}, [&](index_t j, rounded const& s, rounded const& a) {
-      seen_.keys.push_back(j);
-      seen_.scores.push_back(s.value);
-      seen_.logits.push_back(a.value);
-      delta_.push_back(eps_ * a.total());
-    });
+    attune::detail::for_each_visible(contract, f, b_, h_, i_, {0, p_.keys},
+                                     [&](index_t j, rounded const& s, rounded const& a) {
+                                       seen_.keys.push_back(j);
+                                       seen_.scores.push_back(s.value);
+                                       seen_.logits.push_back(a.value);
+                                       delta_.push_back(eps_ * a.total());
+                                     });
   }
   /// v behind its gate, and the error that the gate makes; values outside every support are not read.
   template <class Bound>
@@ -122,7 +127,8 @@ class row_bounds {
       for (index_t d = 0; d < p_.value_width; ++d) {
         rounded const v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, d);
         values_.push_back(v.value);
-        if constexpr (Op::has_value_gate) value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)));
+        if constexpr (Op::has_value_gate)
+          value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)));
       }
   }
   double value(std::size_t n, std::size_t d) const { return values_[n * std::size_t(p_.value_width) + d]; }
@@ -144,7 +150,7 @@ class row_bounds {
     to.walk += eps_ * std::fmin(n, 4 * std::sqrt(n)) * s;
   }
 
-  // ---- families ----------------------------------------------------------------------------------------------------------
+  // ---- families -----------------------------------------------------------------------------------------------------
   template <class Bound, class Loose>
   void masses(Bound const& f, Loose const& loose, double visible) {
     std::size_t const n_keys = seen_.keys.size(), width = std::size_t(p_.value_width);
@@ -183,8 +189,8 @@ class row_bounds {
         if (x > 0) c.up_g = g(a + x) - g(a), c.down_g = g(a - x) - g(a);
       }
       if (is.divided_by == divisor::sum)
-        relative += weighed(1 / (E + G == 0 ? 1 : E + G),
-                            std::fmax(std::fabs(c.up_e) + std::fabs(c.up_g), std::fabs(c.down_e) + std::fabs(c.down_g)));
+        relative += weighed(1 / (E + G == 0 ? 1 : E + G), std::fmax(std::fabs(c.up_e) + std::fabs(c.up_g),
+                                                                    std::fabs(c.down_e) + std::fabs(c.down_g)));
       changes.push_back(c);
     }
     double const beyond = grown(relative);
@@ -216,7 +222,8 @@ class row_bounds {
       auto const moved = [&](int k) {  // S is A sum e v: the derivative of A relative to A
         double sum = A == 0 || by.value_factor.tangent[k] == 0 ? 0 : by.value_factor.tangent[k] / A * S;
         if constexpr (is.uniform_share) sum += by.share.tangent[k] == 0 ? 0 : by.share.tangent[k] * P;
-        if constexpr (Op::uses(field::v0)) sum += by.ground_weight.tangent[k] == 0 ? 0 : by.ground_weight.tangent[k] * v0;
+        if constexpr (Op::uses(field::v0))
+          sum += by.ground_weight.tangent[k] == 0 ? 0 : by.ground_weight.tangent[k] * v0;
         return sum;
       };
       double const by_e = moved(0), by_g = moved(1);
@@ -231,8 +238,7 @@ class row_bounds {
     }
     if constexpr (Op::has_lse) {
       auto const lse = [&](row_error& to, D const& x, rounded const& own) {
-        add_keys(
-            to, [&](std::size_t) { return x.tangent[0] / earned_unit; }, x.tangent[1] / ground_unit);
+        add_keys(to, [&](std::size_t) { return x.tangent[0] / earned_unit; }, x.tangent[1] / ground_unit);
         add_sum(to, by_sums(x.tangent[0], x.tangent[1]));
         to.add(eps_ * own.total());
       };
@@ -335,7 +341,7 @@ class row_bounds {
     }
   }
 
-  // ---- storage -----------------------------------------------------------------------------------------------------------
+  // ---- storage ------------------------------------------------------------------------------------------------------
   template <class Loose, class Bound>
   void finish(Loose const& loose, [[maybe_unused]] Bound const& f, error_bounds& to) {
     number_format const out_format = format_of(how_.out), weights = format_of(how_.weights),
@@ -390,10 +396,12 @@ class row_bounds {
                                   : bounded_number{value, 0, 0, 0};
     };
     if constexpr (Op::has_lse) {
-      double const lse = weighed_.lse == -math::infinity<double>() ? weighed_.lse : weighed_.lse + loose.logit_shift.value;
+      double const lse =
+          weighed_.lse == -math::infinity<double>() ? weighed_.lse : weighed_.lse + loose.logit_shift.value;
       to.lse.push_back(number_of_row(lse, lse_error_));
     }
-    if constexpr (Op::has_ground_weight) to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
+    if constexpr (Op::has_ground_weight)
+      to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
   }
   double plain_size(std::size_t d) const {
     double sum = 0;
@@ -421,10 +429,12 @@ class row_bounds {
 }  // namespace detail
 
 /// Bounds of every element of out, lse and ground weight, and their values in double.
-/// Promise:    first-order worst case, continued where errors are not small: a kernel that evaluates the formulas of the policies in
-///             the formats of `how`, sums in any order and from exact inputs, keeps within `bound`. Tests measure the share used.
-/// No promise: kernels that rewrite a formula into a worse conditioned one (|q|^2 - 2 qk + |k|^2 for a distance), that round inputs
-///             or logits to formats below `how.arithmetic`, or that add the keys of a row one by one while rescaling at each.
+/// Promise:    first-order worst case, continued where errors are not small: a kernel that evaluates the formulas of
+///             the policies in the formats of `how`, sums in any order and from exact inputs, keeps within `bound`.
+///             Tests measure the share used.
+/// No promise: kernels that rewrite a formula into a worse conditioned one (|q|^2 - 2 qk + |k|^2 for a distance), that
+///             round inputs or logits to formats below `how.arithmetic`, or that add the keys of a row one by one while
+///             rescaling at each.
 /// Errors:     attune::error names argument, value and expectation.
 /// Complexity: about ten times that of reference<double>, memory O(B H Lq Dv).
 template <class Op>

@@ -5,9 +5,10 @@
 //   std::cout << report;
 //   return report.passed() ? 0 : 1;
 //
-// Does an operator compute what its policies say, on every executor and by every call? The reference in 50 digits runs the same source,
-// and the operator's own error bound says how far a correct call may be from it.
-// Needs attune::reference (Eigen, Boost) and attune::attune (xsimd). Thrust: hand its executors over, as the last arguments.
+// Does an operator compute what its policies say, on every executor and by every call? The reference in 50 digits runs
+// the same source, and the operator's own error bound says how far a correct call may be from it.
+// Needs attune::reference (Eigen, Boost) and attune::attune (xsimd). Thrust: hand its executors over, as the last
+// arguments.
 #pragma once
 
 #include <cmath>
@@ -80,7 +81,8 @@ struct owned_outputs {
   }
 };
 
-/// What a call may be off by without being wrong: this many roundings of the largest number of its kind, where no bound is known.
+/// What a call may be off by without being wrong: this many roundings of the largest number of its kind, where no bound
+/// is known.
 constexpr double roundings = 0x1p8;
 
 /// Everything known of one problem.
@@ -146,7 +148,8 @@ class forward_truth {
     all("entropy", got.entropy, statistics_.entropy);
     all("columns", got.columns, statistics_.columns);
     for (std::size_t n = 0; n < got.scored.size(); ++n)
-      note(double(got.scored[n]), digits50(double(statistics_.scored[n])), 0.5, [&] { return "scored " + std::to_string(n); });
+      note(double(got.scored[n]), digits50(double(statistics_.scored[n])), 0.5,
+           [&] { return "scored " + std::to_string(n); });
   }
 
  private:
@@ -167,8 +170,8 @@ std::string why_not_decoded() {
 
 /// Every call that this executor has.
 template <class Op, class Exec>
-void check_executor(forward_report& to, std::string const& name, Exec const& exec, Op const& op, drawn_problem<Op> const& p,
-                    forward_truth<Op> const& truth) {
+void check_executor(forward_report& to, std::string const& name, Exec const& exec, Op const& op,
+                    drawn_problem<Op> const& p, forward_truth<Op> const& truth) {
   using T = typename Exec::value_type;
   using view = typename Exec::view;
   problem_shape const& extents = truth.extents();
@@ -225,12 +228,16 @@ std::string name_of_executor(Exec const&) {
 
 }  // namespace detail
 
-/// Checks what an operator computes on a random problem of these extents, by every call of every executor, against the reference in 50
-/// digits: cpu<float>, cpu<double> and `others`, for example thrust_on<float>(thrust::host), each whose memory is the host's.
+/// Checks what an operator computes on a random problem of these extents, by every call of every executor, against the
+/// reference in 50
+/// digits: cpu<float>, cpu<double> and `others`, for example thrust_on<float>(thrust::host), each whose memory is the
+/// host's.
 ///   forward, forward_and_save    out, lse and ground weight within the operator's error_bound in the executor's type
-///   decode, split and merge      within twice the bound: partial sums are rescaled when they merge. Three parts of unequal size
+///   decode, split and merge      within twice the bound: partial sums are rescaled when they merge. Three parts of
+///                                unequal size
 ///   thresholds, statistics       to 2^8 roundings of the largest number of their kind
-/// The report names what it left out. What parameters and tables hold stays as it is: their granularity must fit the extents.
+/// The report names what it left out. What parameters and tables hold stays as it is: their granularity must fit the
+/// extents.
 /// Errors:      attune::error as forward; extents below 1.
 /// Complexity:  a 50-digit forward pass: 0.1 s for 10^4 pairs of queries and keys with 16 features.
 template <class Op, class... Others>

@@ -21,8 +21,9 @@ namespace attune::testing {
 struct forward_line {
   std::string executor;  ///< "cpu<float>"
   std::string call;      ///< "forward", "forward_and_save", "decode", "split and merge", "statistics"
-  double share = 0;   ///< the largest |computed - exact| / allowed; infinity where one is NaN or infinite and the other is not
-  std::string where;  ///< the number that has it: "out (0, 1, 3, 2)"
+  double share =
+      0;  ///< the largest |computed - exact| / allowed; infinity where one is NaN or infinite and the other is not
+  std::string where;     ///< the number that has it: "out (0, 1, 3, 2)"
   std::string left_out;  ///< why the call was not made; empty if it was
 
   bool made() const { return left_out.empty(); }
@@ -48,10 +49,12 @@ struct forward_report {
   }
 };
 
-/// One line for each call: how much of what is allowed its largest error takes, and where, if it is too much; why a call was left out.
+/// One line for each call: how much of what is allowed its largest error takes, and where, if it is too much; why a
+/// call was left out.
 inline std::ostream& operator<<(std::ostream& to, forward_report const& r) {
   std::size_t names = 0, calls = 0;
-  for (forward_line const& l : r.lines) names = (std::max)(names, l.executor.size()), calls = (std::max)(calls, l.call.size());
+  for (forward_line const& l : r.lines)
+    names = (std::max)(names, l.executor.size()), calls = (std::max)(calls, l.call.size());
   for (forward_line const& l : r.lines) {
     std::string executor = l.executor, call = l.call;
     executor.resize(names, ' ');

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   bound = gradient_error_bound(op, inputs, {.out = dO}, precision)      |computed - exact| <= bound.of(field::q)[n].bound
+//   bound = gradient_error_bound(op, inputs, {.out = dO}, precision)  |computed - exact| <= bound.of(field::q)[n].bound
 //
-// A-priori error bounds of the gradients of any operator: the dense backward pass, run on `rounded` (testing/rounded.hpp), so that
-// every term of a gradient pays for what it is made of. Twice that is promised, since kernels recompute weights from a saved lse.
-//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R = <do, out> is made of
-//             an `out` that is off by its own bound, which enters the gradients as a cotangent of the lse does
+// A-priori error bounds of the gradients of any operator: the dense backward pass, run on `rounded`
+// (testing/rounded.hpp), so that every term of a gradient pays for what it is made of. Twice that is promised, since
+// kernels recompute weights from a saved lse.
+//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R =
+//             <do, out> is made of an `out` that is off by its own bound, which enters the gradients as a cotangent of
+//             the lse does
 //   underflow testing/gradient_underflow.hpp
-//   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is promised to the
-//             query and the key
+//   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is
+//             promised to the query and the key
 #pragma once
 
 #include <algorithm>
@@ -47,7 +49,8 @@ namespace detail {
 
 /// Calls visit(b, h, i, j) for every pair at which a derivative jumps within reach of rounding.
 template <class Op, class Visit>
-void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, double eps, Visit const& visit) {
+void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, double eps,
+                   Visit const& visit) {
   using normalizer = typename Op::normalizer_policy;
   constexpr int pairs = Op::contractions::size;
   using D = dual<double, pairs + 1>;
@@ -81,7 +84,8 @@ void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape
             }
           for (int n = 0; n < pairs + 1; ++n) reference.tangent[n] = 0;
           for (pair const& s : seen) {
-            // Derivatives of the masses by the contractions, with contractions and logit moved to either end of their errors.
+            // Derivatives of the masses by the contractions, with contractions and logit moved to either end of their
+            // errors.
             auto const slopes = [&](double side) {
               D x[pairs + 1];
               for (int c = 0; c < pairs; ++c)
@@ -121,7 +125,8 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
       for (index_t h = 0; h < p.heads; ++h)
         for (index_t i = 0; i < p.queries; ++i) {
           double sum = 0;
-          for (index_t c = 0; c < p.value_width; ++c) sum += weighed(d.out(b, h, i, c), bounds.at_out(b, h, i, c).bound);
+          for (index_t c = 0; c < p.value_width; ++c)
+            sum += weighed(d.out(b, h, i, c), bounds.at_out(b, h, i, c).bound);
           off.push_back(sum);
         }
     cotangents<Op, any_tensor> by_lse;
@@ -137,8 +142,8 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
 /// Errors:     attune::error as vjp; operators with a candidate set, whose supports jump, are refused.
 /// Complexity: about 50 times vjp(reference<double>).
 template <class Op>
-gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
-                                     precision const& how = {}) {
+gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,
+                                     cotangents<Op, any_tensor> const& d, precision const& how = {}) {
   gradient_bounds to;
   problem_shape const p = to.extents =
       attune::detail::checked_problem("gradient_error_bound", op, in, attune::detail::output_shape(in));
@@ -151,8 +156,10 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
     auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
     auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
-    auto const by_row_term = coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
-    // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a row.
+    auto const by_row_term =
+        coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
+    // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a
+    // row.
     double const terms = std::fmin(16, std::fmax(1, double((std::min)(p.keys, p.queries))));
     for (std::size_t f = 0; f < to.fields.size(); ++f) {
       to.shapes[f] = g.fields[f].extents;
@@ -167,22 +174,25 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
         double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;
         r.bound = all + stored;
         r.drift = exact / 4 + 16 * number.least;
-        r.scatter = std::hypot(rough / std::sqrt(terms), narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) /
-                    std::sqrt(3.);
+        r.scatter =
+            std::hypot(rough / std::sqrt(terms), narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) /
+            std::sqrt(3.);
         if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
-        if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > out.largest) r.bound = math::infinity<double>();
+        if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > out.largest)
+          r.bound = math::infinity<double>();
         to.fields[f].push_back(r);
       }
     }
     detail::for_each_kink(op, in, p, eps, [&](index_t b, index_t h, index_t i, index_t j) {
       for_each_field([&]<field F>() {
-        if constexpr (Op::uses(F) && F != field::v && F != field::value_gate && F != field::output_gate && F != field::v0) {
+        if constexpr (Op::uses(F) && F != field::v && F != field::value_gate && F != field::output_gate &&
+                      F != field::v0) {
           shape const& e = to.shapes[std::size_t(F)];
           bool const by_key = side_of(F) == input_side::key;
           index_t const head = by_key ? p.group(h, e.head) : h, position = by_key ? j : i;
           for (index_t c = 0; c < e.feature; ++c)
-            to.fields[std::size_t(F)][std::size_t(((b * e.head + head) * e.position + position) * e.feature + c)].bound =
-                math::infinity<double>();
+            to.fields[std::size_t(F)][std::size_t(((b * e.head + head) * e.position + position) * e.feature + c)]
+                .bound = math::infinity<double>();
         }
       });
     });

@@ -5,9 +5,9 @@
 //   std::cout << report;
 //   return report.passed() ? 0 : 1;
 //
-// Are the gradients of an operator the derivatives of its forward pass, on every executor? Differences of the 50-digit forward
-// pass know nothing of dual numbers: they see a tangent that a policy dropped, a branch that duals cannot see, a derivative
-// written by hand and wrong, and arithmetic that is not carried through in T.
+// Are the gradients of an operator the derivatives of its forward pass, on every executor? Differences of the 50-digit
+// forward pass know nothing of dual numbers: they see a tangent that a policy dropped, a branch that duals cannot see,
+// a derivative written by hand and wrong, and arithmetic that is not carried through in T.
 // Needs attune::reference (Eigen, Boost) and attune::attune (xsimd).
 #pragma once
 
@@ -44,8 +44,8 @@ struct checked_numbers {
   std::string still;  ///< why they cannot move; empty if they can
 };
 
-/// A copy of an operator whose parameters and tables lie in memory that can be moved, and the list of all that moves, inputs
-/// first, in the order of for_each_gradient.
+/// A copy of an operator whose parameters and tables lie in memory that can be moved, and the list of all that moves,
+/// inputs first, in the order of for_each_gradient.
 template <class Op>
 class movable_operator {
  public:
@@ -152,7 +152,8 @@ digits50 objective(Op const& op, drawn_problem<Op> const& p) {
   for (auto const& head : r.heads)
     for (index_t i = 0; i < r.extents.queries; ++i, ++row) {
       auto const width = std::size_t(r.extents.value_width);
-      for (std::size_t d = 0; d < width; ++d) sum += digits50(p.by_out().doubles[row * width + d]) * head.out(i, index_t(d));
+      for (std::size_t d = 0; d < width; ++d)
+        sum += digits50(p.by_out().doubles[row * width + d]) * head.out(i, index_t(d));
       if constexpr (Op::has_lse)
         if (head.lse(i) != -math::infinity<digits50>()) sum += digits50(p.by_lse().doubles[row]) * head.lse(i);
       if constexpr (Op::has_ground_weight) sum += digits50(p.by_ground_weight().doubles[row]) * head.ground_weight(i);
@@ -198,8 +199,8 @@ void check_entries(gradient_line& to, checked_numbers const& numbers, gradient_a
 /// The same by all numbers at once, along one random direction.
 template <class Objective>
 void check_direction(gradient_line& to, std::vector<checked_numbers> const& numbers,
-                     std::vector<gradient_array<digits50> const*> const& g, normal_numbers& random, Objective const& value,
-                     double bound) {
+                     std::vector<gradient_array<digits50> const*> const& g, normal_numbers& random,
+                     Objective const& value, double bound) {
   struct moved {
     double* x;
     double there, low, high;
@@ -230,7 +231,7 @@ void check_direction(gradient_line& to, std::vector<checked_numbers> const& numb
 
 /// Gradients of the CPU executor against those of 50 digits.
 template <class T, class Op>
-void check_cpu(gradient_report& to, gradient_error gradient_line::*route, Op const& op, drawn_problem<Op> const& p,
+void check_cpu(gradient_report& to, gradient_error gradient_line::* route, Op const& op, drawn_problem<Op> const& p,
                std::vector<gradient_array<digits50> const*> const& exact, int threads) {
   using view = tensor<T const>;
   auto const g = vjp(cpu<T>{threads}, op, p.template inputs<view>(), p.template cotangents<view>());
@@ -247,17 +248,18 @@ void check_cpu(gradient_report& to, gradient_error gradient_line::*route, Op con
 }  // namespace detail
 
 /// Checks the gradients of an operator on a random problem of these extents, by three routes:
-///   differences                 vjp(reference<digits50>) against central differences of the 50-digit forward pass: entry by
-///                               entry, and along directions in which all inputs, parameters and tables move at once;
-///                               to 1e-9 of the largest entry of a gradient, 1e-12 of the largest of all
+///   differences                 vjp(reference<digits50>) against central differences of the 50-digit forward pass:
+///                               entry by entry, and along directions in which all inputs, parameters and tables move
+///                               at once; to 1e-9 of the largest entry of a gradient, 1e-12 of the largest of all
 ///   cpu<double>, cpu<float>     vjp against the same gradients; to 2^12 roundings of the largest of all
-/// Cotangents of out, and of lse and ground weight where they exist, are random as well. What parameters and tables hold
-/// stays as it is, which is why their granularity must fit the extents.
-/// Kinks:       where one-sided derivatives differ (a tie, max(a, 0) at 0) a gradient is one of them, and a difference is
-///              none. Random inputs avoid such points; parameters that stand on one (yarn at extension 1) are for the caller
-///              to avoid.
-/// Not moved:   parameters that are not set, infinite, or at the edge of their domain; a moving average moves by its value; none at
-///              all where gradients are stopped on purpose (adjusted_ends::detached). The report says so.
+/// Cotangents of out, and of lse and ground weight where they exist, are random as well. What parameters and tables
+/// hold stays as it is, which is why their granularity must fit the extents.
+/// Kinks:       where one-sided derivatives differ (a tie, max(a, 0) at 0) a gradient is one of them, and a difference
+///              is none. Random inputs avoid such points; parameters that stand on one (yarn at extension 1) are for
+///              the caller to avoid.
+/// Not moved:   parameters that are not set, infinite, or at the edge of their domain; a moving average moves by its
+///              value; none at all where gradients are stopped on purpose (adjusted_ends::detached). The report says
+///              so.
 /// Errors:      attune::error as vjp; extents below 1.
 /// Complexity:  two 50-digit forward passes per entry: seconds at the default extents.
 template <class Op>

@@ -29,7 +29,8 @@ struct gradient_error {
 
 /// One input, parameter or table of the operator.
 struct gradient_line {
-  std::string name;      ///< "input q", "parameter kernel.slope", "parameter normalizer.alpha.weight", "table kernel.metric"
+  std::string
+      name;  ///< "input q", "parameter kernel.slope", "parameter normalizer.alpha.weight", "table kernel.metric"
   double magnitude = 0;  ///< the largest entry of its gradient
   gradient_error differences, cpu_double, cpu_float;
   std::string note;  ///< why no differences were taken; empty if they were

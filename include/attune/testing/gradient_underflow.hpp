@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What gradients lose near the least normal number of the arithmetic, where every mass, every factor of a gate and every slope of a policy
-// may be off by `flushed`; in 16 bits weights and dS by `step`, half the spacing of their subnormal numbers, besides. With weights that are
-// off by `of_mass` and, in proportion to themselves, by `of_sum` (testing/underflow.hpp), and gains g >= |h_j|, |h_0|, |dlse|:
-//   dS_j   2 g (of_mass + slope_j of_sum) + 2 slope_j (what gates take from the gains),    slope_j >= |dw/da_j| of any weight
+// What gradients lose near the least normal number of the arithmetic, where every mass, every factor of a gate and
+// every slope of a policy may be off by `flushed`; in 16 bits weights and dS by `step`, half the spacing of their
+// subnormal numbers, besides. With weights that are off by `of_mass` and, in proportion to themselves, by `of_sum`
+// (testing/underflow.hpp), and gains g >= |h_j|, |h_0|, |dlse|:
+//   dS_j   2 g (of_mass + slope_j of_sum) + 2 slope_j (what gates take from the gains),
+//       slope_j >= |dw/da_j| of any weight
 //   by x   |da/dx| (loss of dS + step) + |dS| flushed       of every contraction x
-//   v_j    |do| (of_mass + w_j of_sum + step)               v0 likewise; factors of gates, and their slopes, lose `flushed` besides
+//   v_j    |do| (of_mass + w_j of_sum + step)
+//       v0 likewise; factors of gates, and their slopes, lose `flushed` besides
 #pragma once
 
 #include <algorithm>
@@ -25,7 +28,8 @@ class gradient_underflow {
   using normalizer = typename Op::normalizer_policy;
   static constexpr normalizer_traits is = normalizer::traits;
   static constexpr int pairs = Op::contractions::size;
-  using D = dual<double, (std::max)(pairs, 2)>;  // by the contractions of a pair, by the extreme logits, or by one number
+  using D =
+      dual<double, (std::max)(pairs, 2)>;  // by the contractions of a pair, by the extreme logits, or by one number
 
  public:
   gradient_underflow(Op const& op, inputs<Op, view> const& in, problem_shape const& p, cotangents<Op, view> const& d,
@@ -90,7 +94,8 @@ class gradient_underflow {
       if constexpr (Op::has_output_gate) {
         double const given = by_out;
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
-        D const factor = f.output_gate.factor(D::variable(attune::detail::read<double>(in_.output_gate, b_, h_, i_, at), 0));
+        D const factor =
+            f.output_gate.factor(D::variable(attune::detail::read<double>(in_.output_gate, b_, h_, i_, at), 0));
         double out = w.ground_weight * v0, lost = weighed(v0, 2 * loss_.of_sum);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
           double const v = gated(plain, n, c);
@@ -98,7 +103,8 @@ class gradient_underflow {
           lost += weighed(v, loss_.of_mass) + weighed(w.weights[n], raw_lost(n, c));
         }
         lost += weighed(out, loss_.of_sum);
-        give(field::output_gate, h_, i_, at, weighed(factor.tangent[0], weighed(given, lost)) + weighed(given, out) * flushed_);
+        give(field::output_gate, h_, i_, at,
+             weighed(factor.tangent[0], weighed(given, lost)) + weighed(given, out) * flushed_);
         by_out = weighed(given, factor.value);
         by_out_lost_[std::size_t(c)] = given * flushed_;
       }
@@ -148,7 +154,8 @@ class gradient_underflow {
 
   /// How masses move with a logit.
   template <class Bound>
-  double slope_of_mass([[maybe_unused]] Bound const& bound, attune::detail::weighed_row<double> const& w, std::size_t n) const {
+  double slope_of_mass([[maybe_unused]] Bound const& bound, attune::detail::weighed_row<double> const& w,
+                       std::size_t n) const {
     double const a = seen_.logits[n];
     if constexpr (is.family == row_family::masses) {
       D const moving = D::variable(a, 0), m(w.reference);
@@ -193,7 +200,8 @@ class gradient_underflow {
       double const by_out = by_out_[std::size_t(c)],
                    move_lost = weighed(by_out, lost) + weighed(weight, by_out_lost_[std::size_t(c)]);
       if constexpr (Op::has_value_gate) {
-        D const factor = f.value_gate.factor(D::variable(attune::detail::read<double>(in_.value_gate, b_, v_head_, j, c), 0));
+        D const factor =
+            f.value_gate.factor(D::variable(attune::detail::read<double>(in_.value_gate, b_, v_head_, j, c), 0));
         double const v = std::fabs(attune::detail::read<double>(in_.v, b_, v_head_, j, c)),
                      by_factor = weighed(weight, by_out) * flushed_;
         give(field::v, v_head_, j, c, weighed(factor.value, move_lost) + by_factor);

@@ -2,10 +2,12 @@
 // Copyright (c) 2026 The attune authors
 //
 //   auto report = gradient_verdict(op, {.q = Q, .k = K, .v = V}, {.out = dO},
-//                                  gradient_candidate().with(field::q, tensor(dq, s)).with(field::k, ...).with(field::v, ...));
+//                                  gradient_candidate().with(field::q, tensor(dq, s)).with(field::k,
+//                                  ...).with(field::v, ...));
 //
 // Is somebody's backward pass right? As testing/verdict.hpp asks of a forward pass: every element within its bound
-// (gradient_bound.hpp), and nothing left of the residual along what a parameter or a known mistake does to the gradients.
+// (gradient_bound.hpp), and nothing left of the residual along what a parameter or a known mistake does to the
+// gradients.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +42,9 @@ class gradient_candidate {
     return with(f, candidate(x));
   }
   /// Numbers read into doubles elsewhere; `stored` is the format that the kernel wrote.
-  gradient_candidate& with(field f, tensor<double const> const& x, storage stored) { return with(f, candidate(x, stored)); }
+  gradient_candidate& with(field f, tensor<double const> const& x, storage stored) {
+    return with(f, candidate(x, stored));
+  }
 
   std::map<field, one> const& all() const { return all_; }
 
@@ -60,8 +64,8 @@ class gradient_judge {
   static constexpr int noise_samples = 8;
 
  public:
-  gradient_judge(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d, gradient_candidate const& given,
-                 verdict_options const& how)
+  gradient_judge(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d,
+                 gradient_candidate const& given, verdict_options const& how)
       : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate),
         p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
     if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
@@ -82,7 +86,8 @@ class gradient_judge {
     for (auto const& [f, x] : given_.all()) {
       shape const& e = bounds.shapes[std::size_t(f)];
       if (!(x.extents == e))
-        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "shape " + to_string(x.extents), to_string(e));
+        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "shape " + to_string(x.extents),
+                    to_string(e));
       report_.elements.push_back(compared(std::string("d") + name_of(f), e, x.values, bounds.of(f)));
       for (std::size_t n = 0; n < x.values.size(); ++n) seen_.add(x.values[n], bounds.of(f)[n]);
       report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f)));
@@ -114,7 +119,9 @@ class gradient_judge {
       for (T const& y : g.of(f).values) to.push_back(get(y));
     return to;
   }
-  void judge(finding const& f, std::vector<double> const& direction) { report_.findings.push_back(seen_.judged(f, direction)); }
+  void judge(finding const& f, std::vector<double> const& direction) {
+    report_.findings.push_back(seen_.judged(f, direction));
+  }
   void judge(std::string name, std::vector<double> const& direction) {
     finding f;
     f.name = std::move(name);
@@ -128,7 +135,7 @@ class gradient_judge {
     return to;
   }
 
-  // ---- cotangents --------------------------------------------------------------------------------------------------------
+  // ---- cotangents ---------------------------------------------------------------------------------------------------
   shape rows() const { return {p_.batch, p_.heads, p_.queries, 1}; }
   double by_row(any_tensor const& x, index_t b, index_t h, index_t i) const { return x.absent() ? 0 : x(b, h, i, 0); }
   template <class Visit>
@@ -146,8 +153,8 @@ class gradient_judge {
     return gradients(d, p_);
   }
 
-  /// In 16 bits the row term <do, out> is made of a rounded `out`: an error that a whole row of dS has in common, of which every
-  /// correct kernel has another sample. It enters the gradients as a cotangent of the lse does.
+  /// In 16 bits the row term <do, out> is made of a rounded `out`: an error that a whole row of dS has in common, of
+  /// which every correct kernel has another sample. It enters the gradients as a cotangent of the lse does.
   void common_noise() {
     bool const coarse = format_of(precision_.weights).unit > format_of(precision_.arithmetic).unit ||
                         format_of(precision_.out).unit > format_of(precision_.arithmetic).unit;
@@ -170,7 +177,7 @@ class gradient_judge {
     }
   }
 
-  // ---- what may be wrong -------------------------------------------------------------------------------------------------
+  // ---- what may be wrong --------------------------------------------------------------------------------------------
   /// A factor of one gradient: a scale left out, a truncation.
   void factors() {
     for (auto const& [wanted, unused] : given_.all()) {
@@ -236,7 +243,8 @@ class gradient_judge {
         std::vector<double> out, lse, ground;
         for_each_row([&](index_t b, index_t h, index_t i) {
           bool const taken = h % (p_.heads / heads) == 0;
-          for (index_t c = 0; c < p_.value_width; ++c) out.push_back(taken && !d_.out.absent() ? d_.out(b, h, i, c) : 0);
+          for (index_t c = 0; c < p_.value_width; ++c)
+            out.push_back(taken && !d_.out.absent() ? d_.out(b, h, i, c) : 0);
           if constexpr (Op::has_lse) lse.push_back(taken ? by_row(d_.lse, b, h, i) : 0);
           if constexpr (Op::has_ground_weight) ground.push_back(taken ? by_row(d_.ground_weight, b, h, i) : 0);
         });
@@ -284,9 +292,11 @@ class gradient_judge {
 
 }  // namespace detail
 
-/// Judges the gradients that a kernel computed from these inputs and cotangents; what decisions mean: testing/verdict.hpp.
-/// Limits:     where outputs are narrower than the arithmetic, `how` says so for all gradients alike: the narrowest that is given
-///             counts. In 16 bits small parameter errors hide behind the rounding of dS: the power says how small.
+/// Judges the gradients that a kernel computed from these inputs and cotangents; what decisions mean:
+/// testing/verdict.hpp.
+/// Limits:     where outputs are narrower than the arithmetic, `how` says so for all gradients alike: the narrowest
+///             that is given counts. In 16 bits small parameter errors hide behind the rounding of dS: the power says
+///             how small.
 /// Errors:     attune::error names argument, value and expectation; operators with a candidate set are refused.
 /// Complexity: about 50 vjp(reference<double>) for the bounds, one or two for each defect.
 template <class Op>

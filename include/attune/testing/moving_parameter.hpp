@@ -16,8 +16,8 @@
 
 namespace attune::testing::detail {
 
-/// Calls visit(finding to fill in, operator, numbers that move). Parameters that are not set, but for a scale, which is 1 / sqrt D
-/// then, and those at infinity stand still and are left out.
+/// Calls visit(finding to fill in, operator, numbers that move). Parameters that are not set, but for a scale, which is
+/// 1 / sqrt D then, and those at infinity stand still and are left out.
 template <class Op, class Visit>
 void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit const& visit) {
   for (operator_parameter const& listed : listed_parameters(original)) {

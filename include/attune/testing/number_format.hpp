@@ -79,8 +79,9 @@ inline double rounded_to(storage s, double x) {
   return x;
 }
 
-/// Where a kernel uses which format. By default what is usual: 16-bit outputs are accumulated in fp32, and probabilities are
-/// rounded to the 16 bits of the output before they meet the values (tensor cores, and PyTorch on CPUs, do so).
+/// Where a kernel uses which format. By default what is usual: 16-bit outputs are accumulated in fp32, and
+/// probabilities are rounded to the 16 bits of the output before they meet the values (tensor cores, and PyTorch on
+/// CPUs, do so).
 struct precision {
   storage out = storage::fp32;         ///< of the stored output
   storage arithmetic = storage::fp32;  ///< of everything else; lse and ground weight are stored in it

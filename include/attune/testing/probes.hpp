@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   for (auto& probe : probe_pack(op, extents))   ... run the kernel on probe->problem, verdict(op, probe->inputs(), candidate)
+//   for (auto& probe : probe_pack(op, extents))
+//       ... run the kernel on probe->problem, verdict(op, probe->inputs(), candidate)
 //
 // Inputs with power: on random numbers a wrong kernel may look right, on these it does not.
 #pragma once
@@ -27,7 +28,8 @@ struct probe {
   std::string name, reveals;
   drawn_problem<Op> problem;
 
-  probe(std::string n, std::string what, problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {})
+  probe(std::string n, std::string what, problem_extents const& e, detail::normal_numbers& random,
+        draw_rule const& rule = {})
       : name(std::move(n)), reveals(std::move(what)), problem(e, random, rule) {}
   inputs<Op, any_tensor> inputs_of_any() const { return problem.template inputs<any_tensor>(); }
 };
@@ -79,8 +81,8 @@ bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
 
 }  // namespace detail
 
-/// Probes for the operators that `op_of(extents)` makes at about these extents: masks and parameters that are arrays can follow
-/// the lengths. Inputs that the user's kernel can be run on as they are.
+/// Probes for the operators that `op_of(extents)` makes at about these extents: masks and parameters that are arrays
+/// can follow the lengths. Inputs that the user's kernel can be run on as they are.
 /// Errors: none of its own; a probe whose extents op_of or the operator rejects with an attune::error is left out.
 template <class OpOf>
 auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t seed = 1) {
@@ -135,7 +137,8 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
     add("block edge", "tails of tiles", edge, {}, as_drawn);
     if (!all.empty() && all.back()->name == "block edge") all.back()->name += " " + std::to_string(n);
   }
-  add("hidden NaN", "reads what no query sees", e, {}, [](auto const& op, auto& p) { return detail::poison_hidden(op, p); });
+  add("hidden NaN", "reads what no query sees", e, {},
+      [](auto const& op, auto& p) { return detail::poison_hidden(op, p); });
   return all;
 }
 

@@ -21,7 +21,8 @@
 
 namespace attune::testing::detail {
 
-/// What `got` is off by, in bounds of `wanted`; infinite where one of them alone is not finite, 0 where nothing is promised.
+/// What `got` is off by, in bounds of `wanted`; infinite where one of them alone is not finite, 0 where nothing is
+/// promised.
 inline double share_of_bound(double got, bounded_number const& wanted) {
   double const y = wanted.value;
   return got == y || (std::isnan(got) && std::isnan(y)) ? 0
@@ -45,8 +46,8 @@ inline worst_element compared(std::string const& output, shape const& extents, s
     worst.ratios.push_back(float(ratio));
     if (!(ratio > worst.ratio) && n != 0) continue;
     index_t const k = index_t(n), row = k / extents.feature;
-    worst.place = {row / (extents.position * extents.head), row / extents.position % extents.head, row % extents.position,
-                   k % extents.feature};
+    worst.place = {row / (extents.position * extents.head), row / extents.position % extents.head,
+                   row % extents.position, k % extents.feature};
     worst.got = got[n], worst.expected = wanted[n].value, worst.bound = wanted[n].bound, worst.ratio = ratio;
   }
   return worst;
@@ -69,7 +70,8 @@ class projections {
   void close(storage stored) {
     double mean = 0;
     std::vector<double> s(residual_.size());
-    for (std::size_t n = 0; n < s.size(); ++n) mean += (s[n] = std::hypot(scatter_[n], drift_[n] / 3)) / double(s.size());
+    for (std::size_t n = 0; n < s.size(); ++n)
+      mean += (s[n] = std::hypot(scatter_[n], drift_[n] / 3)) / double(s.size());
     for (std::size_t n = 0; n < s.size(); ++n) {
       double const size = std::fmax(s[n], 1e-3 * mean);
       metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
@@ -81,7 +83,8 @@ class projections {
     order_.resize(rounded.size());
     std::iota(order_.begin(), order_.end(), std::size_t(0));
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rounded[a] < rounded[b]; });
-    for (std::size_t n = 0; n < order_.size(); ++n) alike_.push_back(n > 0 && rounded[order_[n]] == rounded[order_[n - 1]]);
+    for (std::size_t n = 0; n < order_.size(); ++n)
+      alike_.push_back(n > 0 && rounded[order_[n]] == rounded[order_[n - 1]]);
   }
   /// Errors that many numbers have in common: each a direction whose size is drawn anew by every correct kernel.
   void add_common(std::vector<double> noise) { common_.push_back(std::move(noise)); }
@@ -155,7 +158,8 @@ inline bool any_outside(verdict_report const& r) {
   return std::any_of(r.elements.begin(), r.elements.end(), [](worst_element const& e) { return e.outside > 0; });
 }
 inline bool any_noticed(verdict_report const& r, double gate) {
-  return std::any_of(r.findings.begin(), r.findings.end(), [&](finding const& f) { return f.tested && std::fabs(f.z) > gate; });
+  return std::any_of(r.findings.begin(), r.findings.end(),
+                     [&](finding const& f) { return f.tested && std::fabs(f.z) > gate; });
 }
 
 /// Median of bound / root mean square of the finite numbers.
@@ -216,8 +220,9 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
                   "a parameter of the operator or the name of a defect that applies to it");
     if (f->power < wanted.size) continue;
     report.decision = judgement::undecidable;
-    say(f->name + attune::detail::text(": ", wanted.size, " would go unnoticed on these inputs, the smallest to be seen is ",
-                                       f->power, ": run the probes (testing/probes.hpp)"));
+    say(f->name + attune::detail::text(": ", wanted.size,
+                                       " would go unnoticed on these inputs, the smallest to be seen is ", f->power,
+                                       ": run the probes (testing/probes.hpp)"));
   }
 }
 

@@ -3,13 +3,14 @@
 //
 //   x = value (+-) eps (error + rounds size)          |x| <= size, the sum of the |terms| that x is the sum of
 //
-// A scalar that carries what rounding may do to it, to first order, in units of eps, the spacing at 1 of whatever format the
-// computation is done in. Policies and contractions run on it as they run on doubles, so that the condition of a user's own
-// kernel is known without a line about it.
-// Sums are counted, not followed: a term of a sum of n terms meets at most n - 1 additions in whatever order they are done, and
-// `rounds size` says just that. A product of sums is a sum of products: rounds add, sizes multiply. Anything else (a quotient, an
-// exponential) ends a sum, and its condition is the derivative at the value.
-// Charged, in eps: an addition 1/2 (correctly rounded), a multiplication or division 1 (a kernel may fold constants into one
+// A scalar that carries what rounding may do to it, to first order, in units of eps, the spacing at 1 of whatever
+// format the computation is done in. Policies and contractions run on it as they run on doubles, so that the condition
+// of a user's own kernel is known without a line about it.
+// Sums are counted, not followed: a term of a sum of n terms meets at most n - 1 additions in whatever order they are
+// done, and `rounds size` says just that. A product of sums is a sum of products: rounds add, sizes multiply. Anything
+// else (a quotient, an exponential) ends a sum, and its condition is the derivative at the value.
+// Charged, in eps: an addition 1/2 (correctly rounded), a multiplication or division 1 (a kernel may fold constants
+//                  into one
 // another: s log2(e) and 2^x for e^s), an elementary function 2 and a half.
 #pragma once
 
@@ -31,7 +32,8 @@ struct rounded {
   explicit rounded(double x) : value(x), size(std::fabs(x)) {}
   rounded(double x, double absolute) : value(x), size(std::fabs(x)), error(absolute) {}
 
-  /// |computed - exact| <= eps * total(). 0 where the value is not finite: such values are reached exactly or not at all.
+  /// |computed - exact| <= eps * total(). 0 where the value is not finite: such values are reached exactly or not at
+  /// all.
   double total() const { return std::isfinite(value) ? error + (rounds == 0 ? 0 : rounds * size) : 0; }
 };
 
@@ -107,7 +109,8 @@ struct scalar<testing::rounded> {
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
   static bool all(bool c) { return c; }
-  /// A difference that happens to be 0 has an error still: only what is nothing but 0 switches off what it is multiplied with.
+  /// A difference that happens to be 0 has an error still: only what is nothing but 0 switches off what it is
+  /// multiplied with.
   static bool vanishes(T const& x) { return x.value == 0 && x.size == 0 && x.error == 0; }
   /// A step of the chain rule ends a sum: what it is made of has its error, and from here on its value counts.
   static T chained(T const& factor, T const& tangent) {
@@ -149,7 +152,9 @@ struct scalar<testing::rounded> {
     double const s = math::sigmoid(x.value);
     return of(s, s * math::sigmoid(-x.value), x);
   }
-  static T tanh(T const& x) { return of(math::tanh(x.value), 4 * math::sigmoid(2 * x.value) * math::sigmoid(-2 * x.value), x); }
+  static T tanh(T const& x) {
+    return of(math::tanh(x.value), 4 * math::sigmoid(2 * x.value) * math::sigmoid(-2 * x.value), x);
+  }
   static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
 
  private:

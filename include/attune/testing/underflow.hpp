@@ -3,7 +3,8 @@
 //
 //   e_j (1 +- eps) +- 2 least       what is computed of a mass, and of the factor of a gate
 //
-// What exponentials lose near the least normal number of the arithmetic. It matters where it is multiplied by more than is usual of a
+// What exponentials lose near the least normal number of the arithmetic. It matters where it is multiplied by more than
+// is usual of a
 // weight: by the place of a self-adjusted logit, by the reciprocal of masses that are all small, by a cotangent.
 #pragma once
 
@@ -18,7 +19,8 @@ namespace attune::testing::detail {
 /// Masses and gates below this many least normal numbers may be 0: the CPU's exponential is from sqrt 2 of them down.
 constexpr double flushed = 2;
 
-/// The most that a mass of the row is multiplied with on its way into a weight, or into the slope of a weight; 1 if that is more.
+/// The most that a mass of the row is multiplied with on its way into a weight, or into the slope of a weight; 1 if
+/// that is more.
 template <class Normalizer, class Bound>
 double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<double> const& seen,
                        attune::detail::weighed_row<double> const& w, double visible) {
@@ -37,8 +39,8 @@ double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<dou
   return most;
 }
 
-/// What a weight, or its slope, may be off by where each mass of its row is off by `loss`: `of_mass` for its own mass, and `of_sum` times
-/// itself for what the row is divided by. Infinite where that may be lost altogether.
+/// What a weight, or its slope, may be off by where each mass of its row is off by `loss`: `of_mass` for its own mass,
+/// and `of_sum` times itself for what the row is divided by. Infinite where that may be lost altogether.
 struct weight_loss {
   double of_mass = 0, of_sum = 0;
 

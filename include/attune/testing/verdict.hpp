@@ -5,9 +5,9 @@
 //
 // Is somebody's kernel right? Two tests, each fair to every correct kernel:
 //   elements     |computed - exact| <= error_bound, for every element
-//   projections  of the residual on what a defect does to the output: its derivative by a parameter, or the whole difference of
-//                a named defect (projection.hpp). Rounding to storage averages out over elements, so that a defect far below the
-//                error of one element shows.
+//   projections  of the residual on what a defect does to the output: its derivative by a parameter, or the whole
+//                difference of a named defect (projection.hpp). Rounding to storage averages out over elements, so that
+//                a defect far below the error of one element shows.
 // The defect that explains most of r is the cause; power is what these inputs could have revealed.
 #pragma once
 
@@ -38,8 +38,8 @@ class judge {
 
  public:
   judge(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
-      : op_(op), in_(in), given_(given), how_(how), precision_(formats(given, how)), bounds_(error_bound(op, in, precision_)),
-        p_(bounds_.extents), rows_(op_, in_, p_), seen_(how.gate) {
+      : op_(op), in_(in), given_(given), how_(how), precision_(formats(given, how)),
+        bounds_(error_bound(op, in, precision_)), p_(bounds_.extents), rows_(op_, in_, p_), seen_(how.gate) {
     shape const wanted{p_.batch, p_.heads, p_.queries, p_.value_width};
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
@@ -49,8 +49,8 @@ class judge {
   verdict_report operator()() {
     elements();
     sample();
-    for_each_moving_parameter(op_, p_,
-                              [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
+    for_each_moving_parameter(
+        op_, p_, [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
     as_a_whole();
     for (int d = 1; d < defect_count; ++d) by_defect(static_cast<defect>(d), testing::name_of(static_cast<defect>(d)));
     decide();
@@ -64,7 +64,7 @@ class judge {
     return p;
   }
 
-  // ---- elements ----------------------------------------------------------------------------------------------------------
+  // ---- elements -----------------------------------------------------------------------------------------------------
   void elements() {
     report_.by_query.assign(std::size_t(p_.queries), 0);
     report_.by_head.assign(std::size_t(p_.heads), 0);
@@ -73,9 +73,11 @@ class judge {
     compare("lse", given_.lse(), bounds_.lse, 1);
     compare("ground weight", given_.ground_weight(), bounds_.ground_weight, 1);
   }
-  void compare(char const* output, std::vector<double> const& got, std::vector<bounded_number> const& wanted, index_t width) {
+  void compare(char const* output, std::vector<double> const& got, std::vector<bounded_number> const& wanted,
+               index_t width) {
     if (got.empty()) return;
-    if (wanted.empty()) throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
+    if (wanted.empty())
+      throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
     worst_element const all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
     if (wanted.data() == bounds_.out.data())
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
@@ -90,7 +92,7 @@ class judge {
     report_.elements.push_back(all);
   }
 
-  // ---- projections -------------------------------------------------------------------------------------------------------
+  // ---- projections --------------------------------------------------------------------------------------------------
   struct sampled_row {
     index_t batch, head, query;
   };
@@ -147,7 +149,8 @@ class judge {
 
   void by_defect(defect d, std::string const& name) {
     if (!rows_.applies(d)) return;
-    bool const of_lse = d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
+    bool const of_lse =
+        d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
     if (of_lse && given_.lse().empty()) return;
     finding f;
     f.name = name;
@@ -185,8 +188,9 @@ class judge {
     report_.findings.push_back(seen_.judged(f, along));
   }
 
-  /// The weight that each key acts with, (1 + x_j) w_ij: sum_j x_j w_ij (v_j - out_i) = r_i with the out_i that was computed, whatever
-  /// the row was divided by. Least squares on all keys at once, since values of different keys are not orthogonal. Then what marks it leaves: keys with no weight, keys with twice theirs.
+  /// The weight that each key acts with, (1 + x_j) w_ij: sum_j x_j w_ij (v_j - out_i) = r_i with the out_i that was
+  /// computed, whatever the row was divided by. Least squares on all keys at once, since values of different keys are
+  /// not orthogonal. Then what marks it leaves: keys with no weight, keys with twice theirs.
   void by_keys() {
     using matrix = Eigen::MatrixXd;
     index_t const keys = p_.keys, width = p_.value_width;
@@ -246,7 +250,7 @@ class judge {
     by_defect(d, name);
   }
 
-  // ---- decision ----------------------------------------------------------------------------------------------------------
+  // ---- decision -----------------------------------------------------------------------------------------------------
   void decide() {
     if (any_outside(report_) || any_noticed(report_, how_.gate)) by_keys();
     report_.condition = condition_of(bounds_.out);

@@ -29,9 +29,10 @@ struct finding {
   bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is there
   bool relative = false;   ///< estimate and power in units of the parameter's value
   double estimate = 0;
-  double z = 0;        ///< estimate over its uncertainty, rounding that acts in one direction included
-  double power = 0;    ///< the smallest estimate that would be noticed (|z| = the gate); infinity: it changes nothing here
-  double gain = 0;     ///< how much of the residual's weighted square it explains
+  double z = 0;  ///< estimate over its uncertainty, rounding that acts in one direction included
+  double power =
+      0;            ///< the smallest estimate that would be noticed (|z| = the gate); infinity: it changes nothing here
+  double gain = 0;  ///< how much of the residual's weighted square it explains
   bool tested = true;  ///< false: allowed by the precision of the kernel, or it changes nothing here
 
   std::string words() const {
@@ -67,7 +68,9 @@ struct verdict_report {
   std::vector<finding> findings;  ///< the most telling first
   double condition = 0;           ///< median of bound / root mean square of out
 
-  finding const* cause() const { return decision == judgement::fail && !findings.empty() && caused ? &findings[0] : nullptr; }
+  finding const* cause() const {
+    return decision == judgement::fail && !findings.empty() && caused ? &findings[0] : nullptr;
+  }
   finding const* find(std::string const& name) const {
     for (finding const& f : findings)
       if (f.name == name) return &f;
@@ -97,9 +100,9 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
   to << name_of(r.decision) << '\n';
   for (std::string const& reason : r.reasons) to << "  " << reason << '\n';
   for (worst_element const& e : r.elements) {
-    std::snprintf(text, sizeof text, "  %s: %td of %td outside the bound; worst error / bound %.3g at (%td, %td, %td, %td)\n",
-                  e.output.c_str(), e.outside, e.count, e.ratio, e.place.batch, e.place.head, e.place.position,
-                  e.place.feature);
+    std::snprintf(
+        text, sizeof text, "  %s: %td of %td outside the bound; worst error / bound %.3g at (%td, %td, %td, %td)\n",
+        e.output.c_str(), e.outside, e.count, e.ratio, e.place.batch, e.place.head, e.place.position, e.place.feature);
     to << text;
   }
   if (r.decision == judgement::fail) {

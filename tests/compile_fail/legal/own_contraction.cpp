@@ -4,7 +4,8 @@
 // The nearest legal program to ../terms_beside_inputs.cpp and ../value_as_operand.cpp.
 #include <attune/attune.hpp>
 using namespace attune;
-struct waves : contraction::sum_of<contraction::of_query<field::q>, contraction::by_feature<contraction::tables::frequency>> {
+struct waves
+    : contraction::sum_of<contraction::of_query<field::q>, contraction::by_feature<contraction::tables::frequency>> {
   template <class S>
   static S term(S const& q, S const& w, S const&, S const& n) {
     return q * math::cos(S(w * n));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every bound of attune/analysis as an inequality on random rows, flat ones and peaked ones, with ties and with keys far from
-// the origin; 10,000 of each in the full tier.
+// Every bound of attune/analysis as an inequality on random rows, flat ones and peaked ones, with ties and with keys
+// far from the origin; 10,000 of each in the full tier.
 #include <cmath>
 #include <string>
 
@@ -123,9 +123,9 @@ bool jacobian_holds(rng& draw) {
   double const t = draw.uniform(0.05, 3);
   auto const s = sensitivity_of_softmax(softmax(l, t), t);
   auto const j = jacobian(normalizer::softmax{}, tempered(l, t));
-  bool holds = at_most(s.largest_entry, s.spectral) && at_most(s.spectral, s.frobenius) && at_most(s.spectral, s.row_bound) &&
-               at_most(s.row_bound, s.bound) && at_most(s.largest_entry, 1 / (4 * t)) &&
-               std::fabs(s.spectral * t - spectral_norm(j)) <= 1e-12;
+  bool holds = at_most(s.largest_entry, s.spectral) && at_most(s.spectral, s.frobenius) &&
+               at_most(s.spectral, s.row_bound) && at_most(s.row_bound, s.bound) &&
+               at_most(s.largest_entry, 1 / (4 * t)) && std::fabs(s.spectral * t - spectral_norm(j)) <= 1e-12;
   auto const g = general<log_like>(l);
   auto const general_j = jacobian(normalizer::generic<log_like>{}, l);
   holds = holds && at_most(spectral_norm(general_j), g.bound()) && at_most(g.bound(), g.bound_by_extremes()) &&
@@ -212,7 +212,8 @@ bool shapes_hold(rng& draw) {
   for (double m : head_map(first)) holds = holds && m >= 0 && m <= 1;
   double const p = draw.uniform();
   index_t const heads = draw.between(1, 12);
-  return holds && at_most(p, head_coverage(p, heads)) && at_most(head_coverage(p, heads), std::fmin(1.0, double(heads) * p));
+  return holds && at_most(p, head_coverage(p, heads)) &&
+         at_most(head_coverage(p, heads), std::fmin(1.0, double(heads) * p));
 }
 
 struct named_bound {
@@ -241,8 +242,8 @@ void check_all(std::uint64_t seed, index_t count) {
     }
 }
 
-/// Theorem 2 is about an expectation: many draws of the keys for each row of weights, five standard errors and, for what so few
-/// draws may miss altogether, three draws.
+/// Theorem 2 is about an expectation: many draws of the keys for each row of weights, five standard errors and, for
+/// what so few draws may miss altogether, three draws.
 void check_separability(std::uint64_t seed, index_t rows, int draws) {
   for (index_t row = 0; row < rows; ++row) {
     rng draw(seed + std::uint64_t(row));

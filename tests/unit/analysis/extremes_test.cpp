@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every bound of docs/analysis.md at the case where it is attained, or in the limit where it is: no smaller number would do.
+// Every bound of docs/analysis.md at the case where it is attained, or in the limit where it is: no smaller number
+// would do.
 #include <cmath>
 
 #include <attune/analysis/grouping.hpp>
@@ -85,7 +86,8 @@ TEST_CASE("Theorem 2: xi is the distance itself for two keys, and for equal keys
 }
 
 TEST_CASE(
-    "Jacobians: a tie attains 1 / (2 T), 1 / (4 T) and Gershgorin's row at once; equal weights attain both bounds for F") {
+    "Jacobians: a tie attains 1 / (2 T), 1 / (4 T) and Gershgorin's row at once; equal weights attain both bounds for "
+    "F") {
   double const t = 0.25;
   auto const s = sensitivity_of_softmax(softmax(numbers_t{1, 1}, t), t);
   CHECK(near(s.spectral, 1 / (2 * t)));
@@ -99,8 +101,8 @@ TEST_CASE(
 
 TEST_CASE("finite differences: both bounds, each where it is the smaller one") {
   numbers_t const swap{-1, 1};
-  CHECK(near(finite_difference(normalizer::softmax{}, numbers_t{0, 0}, swap, 0.1, 1e-4), finite_difference_bound(0.1, 1e-4),
-             1e-6));
+  CHECK(near(finite_difference(normalizer::softmax{}, numbers_t{0, 0}, swap, 0.1, 1e-4),
+             finite_difference_bound(0.1, 1e-4), 1e-6));
   CHECK(near(finite_difference(normalizer::softmax{}, numbers_t{50, -50}, swap, 1.0, 200.0),
              finite_difference_bound(1.0, 200.0), 1e-12));
 }

@@ -73,7 +73,8 @@ TEST_CASE("similarity: 1 for equal heads up to a factor, 0 for heads without a c
   CHECK(near(jensen_shannon(numbers_t{1, 0}, numbers_t{0.5, 0.5}),
              0.5 * (std::log(4.0 / 3) + 0.5 * std::log(2.0 / 3) + 0.5 * ln2)));
   numbers_t const empty{0, 0, 1, 1};
-  CHECK(near(head_similarity(pa, points<double>(empty, 2)), 1 - jensen_shannon(numbers_t{0, 1}, numbers_t{0.5, 0.5}) / ln2));
+  CHECK(near(head_similarity(pa, points<double>(empty, 2)),
+             1 - jensen_shannon(numbers_t{0, 1}, numbers_t{0.5, 0.5}) / ln2));
 }
 
 TEST_CASE("Kolmogorov and Smirnov: ties move both, p falls with D, the critical D has p at its level") {

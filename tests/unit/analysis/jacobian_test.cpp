@@ -127,9 +127,8 @@ TEST_CASE("finite differences: at most 1 / (2 T) and sqrt 2 / eps; softmax of a 
   CHECK(near(g, std::sqrt(2.0) / 20, 1e-12));
   double const tied = finite_difference(normalizer::softmax{}, numbers_t{0, 0}, swap, 1.0, 1e-4);
   CHECK(near(tied, 0.5, 1e-7));
-  CHECK(error_of([&] {
-          finite_difference(normalizer::softmax{}, l, numbers_t{0, 0}, 1.0, 1.0);
-        }).find("|direction|") != std::string::npos);
+  CHECK(error_of([&] { finite_difference(normalizer::softmax{}, l, numbers_t{0, 0}, 1.0, 1.0); }).find("|direction|") !=
+        std::string::npos);
 }
 
 TEST_CASE("an entropic program: the gap of its objective is T KL") {
@@ -164,7 +163,8 @@ TEST_CASE("keys of equal norm: dot products are a Gaussian kernel, whatever the 
   auto const a = softmax(dot_scores(q, keys, sigma2)), b = softmax(rbf_scores(q, keys, sigma2));
   for (std::size_t j = 0; j < 3; ++j) CHECK(near(a[j], b[j], 1e-14));
   auto const f = factors_of(q, keys);
-  auto const product = product_of_experts(f.similarity, f.magnitude), whole = softmax(dot_scores(q, keys, std::sqrt(2.0)));
+  auto const product = product_of_experts(f.similarity, f.magnitude),
+             whole = softmax(dot_scores(q, keys, std::sqrt(2.0)));
   for (std::size_t j = 0; j < 3; ++j) CHECK(near(product[j], whole[j], 1e-13));
   CHECK(error_of([] { product_of_experts(numbers_t{1, 0}, numbers_t{0, 1}); }).find("sum p q") != std::string::npos);
 }

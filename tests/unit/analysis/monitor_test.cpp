@@ -44,7 +44,8 @@ TEST_CASE("a quiet head warns of nothing; what was not measured is not judged") 
   CHECK(m.warnings().empty());
   CHECK(std::isnan(m.coverage()));
   CHECK(m.steps() == 2);
-  CHECK(error_of([&] { m.step({}); }) == "attune::analysis::monitor::step: readings has the length 0; expected length 3");
+  CHECK(error_of([&] { m.step({}); }) ==
+        "attune::analysis::monitor::step: readings has the length 0; expected length 3");
 }
 
 TEST_CASE("each guideline has its warning") {
@@ -86,7 +87,8 @@ TEST_CASE("readings: from an operator's statistics, from a row and its values") 
   CHECK(separable_share(w, points<double>(v, 1), 2) == 1);
 }
 
-TEST_CASE("wishes: softmax dilutes, SSMax keeps, entmax is sparse, SSMax with entmax is both; neither calms the gradient") {
+TEST_CASE(
+    "wishes: softmax dilutes, SSMax keeps, entmax is sparse, SSMax with entmax is both; neither calms the gradient") {
   auto const softmax_row = wishes_of(length_scale::none{}, normalizer::softmax{});
   CHECK(softmax_row.kept_weight < 0.05);
   CHECK(softmax_row.empty_share == 0);

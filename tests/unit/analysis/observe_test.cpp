@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Readings from queries, keys and values: against statistics of the same operator, by hand, and step by step into a monitor.
+// Readings from queries, keys and values: against statistics of the same operator, by hand, and step by step into a
+// monitor.
 #include <algorithm>
 #include <cmath>
 
@@ -51,11 +52,12 @@ TEST_CASE("observing all rows is what the operator's statistics say: batches, gr
       for (index_t i = 0; i < length; ++i) {
         numbers_t w;
         for (index_t j = 0; j < length; ++j) w.push_back(dense.at(b, index_t(h)).weights(i, j));
-        share +=
-            separable_share(
-                w, points<double>(std::span<double const>(v.data() + b * length * width, std::size_t(length * width)), width),
-                2) /
-            14;
+        share += separable_share(
+                     w,
+                     points<double>(std::span<double const>(v.data() + b * length * width, std::size_t(length * width)),
+                                    width),
+                     2) /
+                 14;
       }
     CHECK(near(readings[h].separable, share, 1e-13));
   }
@@ -79,7 +81,8 @@ TEST_CASE("the temperature of logits of deviation sigma is 1 / sigma") {
 TEST_CASE("a causal mask: every row by the keys it sees; a row of one key has no entropy and no deviation") {
   numbers_t const zero(4, 0.0), v{1, 2, 3, 4};
   tensor<double const> const Z(zero.data(), {1, 1, 4, 1}), V(v.data(), {1, 1, 4, 1});
-  auto const all = observe(softmax_attention(mask::causal{}), {.q = Z, .k = Z, .v = V}, {.rows = 0, .selected = 1}).front();
+  auto const all =
+      observe(softmax_attention(mask::causal{}), {.q = Z, .k = Z, .v = V}, {.rows = 0, .selected = 1}).front();
   CHECK(near(all.entropy, 1));                                  // uniform over 2, 3 and 4 keys
   CHECK(near(all.sink_share, (1 + 0.5 + 1.0 / 3 + 0.25) / 4));  // the first key's share
   CHECK(all.temperature == test::inf);                          // equal logits: no temperature is too low
@@ -137,8 +140,9 @@ TEST_CASE("a monitor fed with queries, keys and values of a decoder, token by to
 TEST_CASE("bad requests are named") {
   numbers_t const x(1, 1.0);
   tensor<double const> const X(x.data(), {1, 1, 1, 1});
-  CHECK(error_of([&] { observe(softmax_attention(), {.q = X, .k = X, .v = X}, {.rows = -1}); }).find("rows has the value -1") !=
-        std::string::npos);
+  CHECK(error_of([&] {
+          observe(softmax_attention(), {.q = X, .k = X, .v = X}, {.rows = -1});
+        }).find("rows has the value -1") != std::string::npos);
   CHECK(error_of([&] {
           observe(softmax_attention(), {.q = X, .k = X, .v = X}, {.selected = 0});
         }).find("selected has the value 0") != std::string::npos);

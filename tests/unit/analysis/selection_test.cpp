@@ -61,9 +61,8 @@ TEST_CASE("points: rows of equal width") {
 TEST_CASE("largest weights: descending, ties to the lower index") {
   CHECK(largest(numbers_t{1, 3, 2, 3}, 3) == std::vector<index_t>{1, 3, 2});
   CHECK(largest(numbers_t{1, 1}, 0).empty());
-  CHECK(error_of([] {
-          largest(numbers_t{1, 1}, 3);
-        }) == "attune::analysis::largest: n has the value 3; expected a value from 0 to 2");
+  CHECK(error_of([] { largest(numbers_t{1, 1}, 3); }) ==
+        "attune::analysis::largest: n has the value 3; expected a value from 0 to 2");
 }
 
 TEST_CASE("the distance of a fixed set and its bound: attained, and too small for weights that do not sum to 1") {
@@ -74,9 +73,8 @@ TEST_CASE("the distance of a fixed set and its bound: attained, and too small fo
   CHECK(near(b.bound, 0.1 * 2 + (0.1 * 2 - 0.1)));  // = d~
   CHECK(near(b.printed, 0.9 * 2 + (0.1 * 2 - 0.9)));
   CHECK(b.chosen.rest == std::vector<index_t>{1, 2});
-  CHECK(error_of([&] {
-          select(points<double>(x, 1), {0, 0});
-        }) == "attune::analysis::select: chosen has the key 0 twice; expected distinct keys");
+  CHECK(error_of([&] { select(points<double>(x, 1), {0, 0}); }) ==
+        "attune::analysis::select: chosen has the key 0 twice; expected distinct keys");
 }
 
 TEST_CASE("a random set of identical keys: the corrected main term is exact, the printed one is not") {

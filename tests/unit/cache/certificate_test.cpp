@@ -107,7 +107,8 @@ void check_cache(drawn& draw, keys_are kind, index_t n, index_t width, index_t r
     CHECK(error <= report.output_error);
     CHECK(report.output_error <= (2 * eps + report.rounding) * largest * (1 + 1e-12));
     // The missing weight itself, from the two normalizers.
-    double const missing = static_cast<double>(exact_number(1 - exp(exact_number(exact_number(report.lse) - exact.lse))));
+    double const missing =
+        static_cast<double>(exact_number(1 - exp(exact_number(exact_number(report.lse) - exact.lse))));
     double const of_lse = 1e-15 * (std::fabs(report.lse) + 100) * (width > 0 ? 10 : 1);
     CHECK(missing <= report.discarded + of_lse);
     CHECK(missing >= -of_lse);
@@ -160,8 +161,8 @@ TEST_SUITE("full_certificate") {
         check_cache<float>(draw, kind, 10000 + draw.below(20000), round % 3 == 1 ? 2 : 0, 10, widest, so_far);
       }
     CHECK(so_far.rows >= 1000);
-    MESSAGE("rows " << so_far.rows << ", largest error / promise " << so_far.worst_share << ", keys scored " << so_far.scored
-                    << " of " << so_far.keys);
+    MESSAGE("rows " << so_far.rows << ", largest error / promise " << so_far.worst_share << ", keys scored "
+                    << so_far.scored << " of " << so_far.keys);
   }
 }
 

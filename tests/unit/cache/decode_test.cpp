@@ -29,8 +29,9 @@ row one(kv_cache const& kv, double query, double tau, Window const& window, std:
   row r{std::vector<double>(std::size_t(width)), {}};
   tensor<double const> const vector_q =
       q.empty() ? tensor<double const>{} : tensor<double const>(q, {1, 1, 1, index_t(q.size())});
-  decode(cpu<double>{1}, kv, cache::queries<double>{.sort_q = {&query, {1, 1, 1, 1}}, .tau = tau, .q = vector_q, .scale = 1},
-         window, cache::decoded<double>{.out = {r.out, {1, 1, 1, width}}, .rows = {&r.report, 1}});
+  decode(cpu<double>{1}, kv,
+         cache::queries<double>{.sort_q = {&query, {1, 1, 1, 1}}, .tau = tau, .q = vector_q, .scale = 1}, window,
+         cache::decoded<double>{.out = {r.out, {1, 1, 1, width}}, .rows = {&r.report, 1}});
   return r;
 }
 
@@ -136,7 +137,8 @@ TEST_SUITE("sorted_decode") {
   }
 
   TEST_CASE("scores are those of kernel::scalar_sort, relative to the best") {
-    attune::row<double> const place{.place = {}, .position = 0, .visible = 4, .log_visible = 1, .inverse_sqrt_width = 1};
+    attune::row<double> const place{
+        .place = {}, .position = 0, .visible = 4, .log_visible = 1, .inverse_sqrt_width = 1};
     auto const policy = kernel::scalar_sort{0.37}.bind(place);
     cache::detail::relative_scores const s(0.7, 0.9, 0.37);
     for (double k : {0.9, -3.0, 0.4, 1.0, 5.0}) CHECK(near(s(k) + s.best(), policy.score(0.7 - k, {0})));
@@ -197,8 +199,9 @@ TEST_SUITE("sorted_decode") {
     cache::queries<float> const in{.sort_q = {q, {1, heads, length, 1}}, .tau = per_query(tau, heads)};
     shape const to{1, heads, length, width};
     std::vector<row_report> rows(q.size());
-    decode(cpu<float>{1}, kv, in, cache::certified{1e-6},
-           cache::decoded<float>{.out = {out, to}, .lse = natural_lse<float>({lse, {1, heads, length, 1}}), .rows = rows});
+    decode(
+        cpu<float>{1}, kv, in, cache::certified{1e-6},
+        cache::decoded<float>{.out = {out, to}, .lse = natural_lse<float>({lse, {1, heads, length, 1}}), .rows = rows});
     for (index_t h = 0; h < heads; ++h)
       for (index_t i = 0; i < length; ++i) {
         auto const at = std::size_t(h * length + i);

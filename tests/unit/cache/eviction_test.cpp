@@ -152,12 +152,10 @@ TEST_CASE("eviction: bad input is refused in words") {
         "attune::eviction::reached: recent_queries has no element; expected at least one");
   CHECK(error_of([&] { reached(view(one), -1.0); }) ==
         "attune::eviction::reached: reach has the value -1; expected a number >= 0");
-  CHECK(error_of([&] {
-          keep_in_range(view(bad), {0.0, 1.0});
-        }) == "attune::eviction::keep_in_range: keys has NaN at 0; expected numbers");
-  CHECK(error_of([&] {
-          keep_in_range(view(one), {1.0, 0.0});
-        }) == "attune::eviction::keep_in_range: range has the ends 1 and 0; expected numbers, the smaller one first");
+  CHECK(error_of([&] { keep_in_range(view(bad), {0.0, 1.0}); }) ==
+        "attune::eviction::keep_in_range: keys has NaN at 0; expected numbers");
+  CHECK(error_of([&] { keep_in_range(view(one), {1.0, 0.0}); }) ==
+        "attune::eviction::keep_in_range: range has the ends 1 and 0; expected numbers, the smaller one first");
   CHECK(error_of([&] { compress(view(one), view(one), 0.0); }) ==
         "attune::eviction::compress: bin_width has the value 0; expected a finite number > 0");
   CHECK(error_of([&] { compress(view(two), view(one), 1.0); }) ==

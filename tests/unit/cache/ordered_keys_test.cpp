@@ -35,7 +35,8 @@ struct model {
       unused.pop_back();
       facts[id] = {key, bound, arrival};
     }
-    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), key, [&](float x, token t) { return x < facts[t].key; }), id);
+    sorted.insert(
+        std::upper_bound(sorted.begin(), sorted.end(), key, [&](float x, token t) { return x < facts[t].key; }), id);
     return id;
   }
   void remove(std::size_t rank) {

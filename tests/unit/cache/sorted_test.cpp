@@ -49,7 +49,8 @@ std::vector<token> scanned(kv_cache const& kv, index_t order, double lowest, dou
 
 void check_same(kv_cache const& kv, naive const& model) {
   REQUIRE(kv.size() == index_t(model.entries.size()));
-  for (index_t o = 0; o < kv.orders(); ++o) REQUIRE(scanned(kv, o, -inf, inf) == model.between(std::size_t(o), -inf, inf));
+  for (index_t o = 0; o < kv.orders(); ++o)
+    REQUIRE(scanned(kv, o, -inf, inf) == model.between(std::size_t(o), -inf, inf));
   for (auto const& e : model.entries) {
     REQUIRE(kv.holds(e.id));
     for (index_t o = 0; o < kv.orders(); ++o) REQUIRE(kv.sort_key(o, e.id) == e.keys[std::size_t(o)]);
@@ -101,7 +102,8 @@ void run_operations(int count, unsigned seed) {
       CHECK(error_of([&] { kv.insert(bad, values); }) != "");
       CHECK(error_of([&] { kv.insert(good, bad); }) != "");
       token absent = token(random() % 4000);
-      while (std::any_of(model.entries.begin(), model.entries.end(), [&](auto const& e) { return e.id == absent; })) ++absent;
+      while (std::any_of(model.entries.begin(), model.entries.end(), [&](auto const& e) { return e.id == absent; }))
+        ++absent;
       CHECK(error_of([&] { kv.erase(absent); }) != "");
     }
     if (step % 250 == 0) check_same(kv, model);
@@ -190,21 +192,18 @@ TEST_SUITE("sorted_cache") {
     kv_cache kv({.heads = 2, .value_groups = 2, .key_width = 2, .value_width = 1});
     std::vector<double> const keys{1, 2}, values{3, 4}, vectors{1, 2, 3, 4};
     kv.insert(keys, values, vectors);
-    CHECK(refusal(kv, [&] {
-            kv.insert(std::vector{1.0, nan}, values, vectors);
-          }) == "attune::cache::sorted::insert: keys has the value nan at 1; expected finite numbers up to 1.12355821e+307");
-    CHECK(refusal(kv, [&] {
-            kv.insert(std::vector{inf, 1.0}, values, vectors);
-          }).find("the value inf at 0") != std::string::npos);
+    CHECK(refusal(kv, [&] { kv.insert(std::vector{1.0, nan}, values, vectors); }) ==
+          "attune::cache::sorted::insert: keys has the value nan at 1; expected finite numbers up to 1.12355821e+307");
+    CHECK(refusal(kv, [&] { kv.insert(std::vector{inf, 1.0}, values, vectors); }).find("the value inf at 0") !=
+          std::string::npos);
     CHECK(refusal(kv, [&] { kv.insert(std::vector{1.0}, values, vectors); }) ==
           "attune::cache::sorted::insert: keys has 1 numbers; expected 2");
     CHECK(refusal(kv, [&] { kv.insert(keys, vectors, vectors); }) ==
           "attune::cache::sorted::insert: values has 4 numbers; expected 2");
     CHECK(refusal(kv, [&] { kv.insert(keys, values); }) ==
           "attune::cache::sorted::insert: vector_keys has 0 numbers; expected 4");
-    CHECK(refusal(kv, [&] {
-            kv.insert(keys, values, std::vector{1.0, 2.0, nan, 4.0});
-          }).find("vector_keys") != std::string::npos);
+    CHECK(refusal(kv, [&] { kv.insert(keys, values, std::vector{1.0, 2.0, nan, 4.0}); }).find("vector_keys") !=
+          std::string::npos);
     CHECK(refusal(kv, [&] { kv.erase(1); }) ==
           "attune::cache::sorted::erase: token has the value 1; expected a token in the cache");
     CHECK(refusal(kv, [&] { kv.lower_bound(2, 0); }) ==
@@ -250,8 +249,8 @@ TEST_SUITE("sorted_cache") {
     CHECK(m.sort_keys == 8 * 4096 * 4);
     CHECK(m.vector_keys == 0);
     CHECK(m.orders >= m.permutations + m.sort_keys);
-    CHECK(m.orders <=
-          4 * (m.permutations + m.sort_keys));  // blocks are at least half full on random keys, chunks of them rounded up
+    CHECK(m.orders <= 4 * (m.permutations +
+                           m.sort_keys));  // blocks are at least half full on random keys, chunks of them rounded up
     CHECK(m.total() == m.values + m.sort_keys + m.orders + m.bookkeeping);
   }
 

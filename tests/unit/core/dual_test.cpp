@@ -67,7 +67,9 @@ TEST_CASE("dual: 0 wins over an infinity: what does not move, and what has vanis
 
 TEST_CASE("dual: the plain chain rule gives the same numbers, and NaN where an infinity met 0") {
   using plain = dual<double, 2, chain_rule::plain>;
-  auto const f = [](auto const& x, auto const& y) { return math::exp(x * y) / (x + y) + math::sqrt(y) * math::tanh(x); };
+  auto const f = [](auto const& x, auto const& y) {
+    return math::exp(x * y) / (x + y) + math::sqrt(y) * math::tanh(x);
+  };
   auto const guarded = f(dual<double, 2>::variable(0.3, 0), dual<double, 2>::variable(1.7, 1));
   auto const same = f(plain::variable(0.3, 0), plain::variable(1.7, 1));
   CHECK(guarded.value == same.value);
@@ -123,7 +125,8 @@ TEST_CASE("dual: the rule of every function of math, first and second derivative
              [](auto const& x) { return math::acos(x); });
   check_rule({"erf", 0.5, std::erf(0.5), bell, -bell}, [](auto const& x) { return math::erf(x); });
   check_rule({"floor", 2.5, 2, 0, 0}, [](auto const& x) { return math::floor(x); });
-  check_rule({"pow by x", 4, 32, 20, 7.5}, [](auto const& x) { return math::pow(x, std::remove_cvref_t<decltype(x)>(2.5)); });
+  check_rule({"pow by x", 4, 32, 20, 7.5},
+             [](auto const& x) { return math::pow(x, std::remove_cvref_t<decltype(x)>(2.5)); });
   check_rule({"pow by x < 0", -2, -8, 12, -12},
              [](auto const& x) { return math::pow(x, std::remove_cvref_t<decltype(x)>(3)); });
   check_rule({"pow by y", 3, 8, 8 * ln2, 8 * ln2 * ln2},
@@ -229,7 +232,8 @@ TEST_CASE("dual: log1p_rate twice") {
   };
   CHECK(near(by_k(0, 2), 2.0 * 8 / 3));  // x - k x^2 / 2 + k^2 x^3 / 3: 2 x^3 / 3
   CHECK(near(by_k(0, -1), -2.0 / 3));    //
-  double const k = 0.5, x = 2, l = ln2;  // z = 1; r = l / k: r'' = 2 l / k^3 - 2 x / (k^2 (1 + z)) - x^2 / (k (1 + z)^2)
+  double const k = 0.5, x = 2,
+               l = ln2;  // z = 1; r = l / k: r'' = 2 l / k^3 - 2 x / (k^2 (1 + z)) - x^2 / (k (1 + z)^2)
   CHECK(near(by_k(k, x), 2 * l / (k * k * k) - 2 * x / (k * k * 2) - x * x / (k * 4), 1e-13));
   second const mixed = math::log1p_rate(second::variable(dual1(0.5), 0), second(moving(2)));
   CHECK(near(mixed.tangent[0].tangent[0], -2.0 / 4));  // d/dk 1 / (1 + k x) = -x / (1 + k x)^2

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// sin, cos, acos, erf, pow, floor within the bounds of docs/policies.md: at bit patterns of floats, at random arguments.
+// sin, cos, acos, erf, pow, floor within the bounds of docs/policies.md: at bit patterns of floats, at random
+// arguments.
 #pragma once
 
 #include <bit>
@@ -30,15 +31,16 @@ auto const exact_acos = [](auto x) { return std::acos(x); };
 auto const exact_erf = [](auto x) { return std::erf(x); };
 auto const exact_floor = [](auto x) { return std::floor(x); };
 
-/// The bounds of docs/policies.md, in ulp. What was measured: floats 0.5 (rounded correctly at every place looked at); doubles 1.56,
-/// 1.26, 1.10 and 0.51 without FMA, 1.51, 1.08, 1.11 and 0.51 with it.
+/// The bounds of docs/policies.md, in ulp. What was measured: floats 0.5 (rounded correctly at every place looked at);
+/// doubles 1.56, 1.26, 1.10 and 0.51 without FMA, 1.51, 1.08, 1.11 and 0.51 with it.
 struct bounds {
   double turned, erf, acos, pow;
 };
 template <class T>
 constexpr bounds bounds_of = std::is_same_v<T, float> ? bounds{0.501, 0.501, 0.501, 0.501} : bounds{1.75, 1.5, 1.25, 1};
 
-/// f at the float of every `stride`th bit pattern. What one lane computes, every lane does (check_values looks at lanes).
+/// f at the float of every `stride`th bit pattern. What one lane computes, every lane does (check_values looks at
+/// lanes).
 template <class Batch, class F, class Exact>
 void check_patterns(char const* name, std::uint64_t stride, F f, Exact exact, double bound) {
   constexpr std::size_t lanes = Batch::size;

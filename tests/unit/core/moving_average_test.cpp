@@ -77,18 +77,20 @@ TEST_CASE("moving_average: equality sees every number") {
 }
 
 TEST_CASE("moving_average: bad numbers are named, and nothing changes") {
-  CHECK(error_of([] { average(1.0); }) == "attune::moving_average: momentum has the value 1; expected a number in [0, 1)");
-  CHECK(error_of([] { average(-0.1); }) == "attune::moving_average: momentum has the value -0.1; expected a number in [0, 1)");
+  CHECK(error_of([] { average(1.0); }) ==
+        "attune::moving_average: momentum has the value 1; expected a number in [0, 1)");
+  CHECK(error_of([] { average(-0.1); }) ==
+        "attune::moving_average: momentum has the value -0.1; expected a number in [0, 1)");
   CHECK(error_of([] { (void)average{nan}; }) ==
         "attune::moving_average: momentum has the value nan; expected a number in [0, 1)");
-  CHECK(error_of([] { average(0.5, inf); }) == "attune::moving_average: initial has the value inf; expected a finite number");
+  CHECK(error_of([] { average(0.5, inf); }) ==
+        "attune::moving_average: initial has the value inf; expected a finite number");
   average a(0.5, 1);
   average const before = a;
   CHECK(error_of([&] { a.update(values{}); }) ==
         "attune::moving_average::update: values has no element; expected at least one");
-  CHECK(error_of([&] {
-          a.update(values{1, nan});
-        }) == "attune::moving_average::update: values has the value nan at 1; expected finite numbers");
+  CHECK(error_of([&] { a.update(values{1, nan}); }) ==
+        "attune::moving_average::update: values has the value nan at 1; expected finite numbers");
   CHECK(a == before);
 }
 

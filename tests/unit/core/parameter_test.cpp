@@ -58,15 +58,15 @@ TEST_CASE("parameter: a view is broadcast along axes of extent 1, whatever their
 
 TEST_CASE("parameter: a view has one number per row") {
   std::vector<float> values(6);
-  CHECK(error_of([&] {
-          parameter(tensor(values, shape{1, 1, 3, 2}));
-        }) == "attune::parameter: the view has feature extent 2; expected 1: one number per (batch, head, query)");
+  CHECK(error_of([&] { parameter(tensor(values, shape{1, 1, 3, 2})); }) ==
+        "attune::parameter: the view has feature extent 2; expected 1: one number per (batch, head, query)");
 }
 
 TEST_CASE("projection: activation(<weight_h, x_i> + bias_h)") {
   std::vector<double> const x{1, 2, 3, 4, 5, 6}, weight{1, -1, 0.5, 0}, bias{10, 20};  // 3 queries, 2 heads, C = 2
-  projection p{
-      .x = tensor<double const>(x, shape{1, 1, 3, 2}), .weight = tensor<double const>(weight, shape{1, 2, 1, 2}), .bias = {}};
+  projection p{.x = tensor<double const>(x, shape{1, 1, 3, 2}),
+               .weight = tensor<double const>(weight, shape{1, 2, 1, 2}),
+               .bias = {}};
   CHECK(parameter(p).at(0, 0, 2) == -1);   // 5 - 6
   CHECK(parameter(p).at(0, 1, 2) == 2.5);  // 5 / 2
   p.bias = tensor<double const>(bias, shape{1, 2, 1, 1});
@@ -132,8 +132,10 @@ TEST_CASE("moving average: momentum previous + (1 - momentum) mean over batches 
 
 TEST_CASE("moving average: of a projection, the mean is that of activated values") {
   std::vector<double> const x{-100, 0};
-  parameter const p = projection{
-      .x = tensor<double const>(x, shape{1, 1, 2, 1}), .weight = {}, .bias = {}, .activation = activation::linear_clipping};
+  parameter const p = projection{.x = tensor<double const>(x, shape{1, 1, 2, 1}),
+                                 .weight = {},
+                                 .bias = {},
+                                 .activation = activation::linear_clipping};
   parameter const a = parameter::moving_average(p, 0, 0);
   CHECK(a.at(0, 0, 0) == 0.25);  // (0 + 1/2) / 2, not clip(-50)
   CHECK(a.is_projected());
@@ -158,8 +160,8 @@ TEST_CASE("moving average: bad arguments are named") {
 
 TEST_CASE("parameter: what is computed from stored numbers is computed in the scalar") {
   std::vector<double> const x{0.5};
-  parameter const p =
-      projection{.x = tensor<double const>(x, shape{1, 1, 1, 1}), .weight = {}, .bias = {}, .activation = activation::sigmoid};
+  parameter const p = projection{
+      .x = tensor<double const>(x, shape{1, 1, 1, 1}), .weight = {}, .bias = {}, .activation = activation::sigmoid};
   CHECK(p.value<float>(0, 0, 0) == math::sigmoid(0.5f));
   CHECK(p.value<dual<double, 1>>(0, 0, 0).value == p.at(0, 0, 0));
   CHECK(p.value<dual<double, 1>>(0, 0, 0).tangent[0] == 0);
@@ -199,7 +201,8 @@ TEST_CASE("check_parameter: a shape that fits nothing names what would") {
   std::vector<double> const four(4), twelve(12);
   std::string const wanted = "; expected (1 or 2, 1 or 3, 1 or 4, 1)";
   CHECK(checked(per_head(four), domain::real) == "attune::forward: parameter gamma has shape (1, 4, 1, 1)" + wanted);
-  CHECK(checked(per_query(twelve, 4), domain::real) == "attune::forward: parameter gamma has shape (1, 4, 3, 1)" + wanted);
+  CHECK(checked(per_query(twelve, 4), domain::real) ==
+        "attune::forward: parameter gamma has shape (1, 4, 3, 1)" + wanted);
   CHECK(checked(tensor(four, shape{4, 1, 1, 1}), domain::real) ==
         "attune::forward: parameter gamma has shape (4, 1, 1, 1)" + wanted);
   CHECK(checked(per_query(twelve, 3), domain::real) == "");
@@ -214,7 +217,8 @@ TEST_CASE("check_parameter: a value outside the domain is named with its place")
         "attune::forward: parameter gamma has the value -2 at (batch, head, query) = (0, 1, 0); expected a finite "
         "number > 0");
   CHECK(checked(tensor(rows, shape{2, 3, 4, 1}), domain::extended) ==
-        "attune::forward: parameter gamma has the value nan at (batch, head, query) = (1, 2, 3); expected a number, -inf or "
+        "attune::forward: parameter gamma has the value nan at (batch, head, query) = (1, 2, 3); expected a number, "
+        "-inf or "
         "+inf");
   CHECK(checked(inf, domain::real).find("; expected a finite number") != std::string::npos);
   CHECK(checked(inf, domain::real_or_minus_inf).find("; expected a finite number or -inf") != std::string::npos);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Functions of SIMD registers against those of long double, on every instruction set that the compiler was allowed to use.
+// Functions of SIMD registers against those of long double, on every instruction set that the compiler was allowed to
+// use.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +24,10 @@ namespace {
 /// batch<float>, batch<double> for each instruction set of the list that this translation unit is compiled for.
 template <class... Arch>
 using supported = decltype(std::tuple_cat(
-    std::declval<std::conditional_t<Arch::supported(), std::tuple<xsimd::batch<float, Arch>, xsimd::batch<double, Arch>>,
-                                    std::tuple<>>>()...));
-using batches = supported<xsimd::avx512bw, xsimd::fma3<xsimd::avx2>, xsimd::avx2, xsimd::avx, xsimd::sse2, xsimd::neon64>;
+    std::declval<std::conditional_t<
+        Arch::supported(), std::tuple<xsimd::batch<float, Arch>, xsimd::batch<double, Arch>>, std::tuple<>>>()...));
+using batches =
+    supported<xsimd::avx512bw, xsimd::fma3<xsimd::avx2>, xsimd::avx2, xsimd::avx, xsimd::sse2, xsimd::neon64>;
 
 template <class Batch>
 using value = typename Batch::value_type;
@@ -90,8 +92,8 @@ void check_accuracy(char const* name, std::vector<value<Batch>> const& x, F f, E
     double const e = ulps(got[i], exact(static_cast<long double>(x[i])));
     if (!(e <= error)) error = e, worst = i;
   }
-  CHECK_MESSAGE(error <= bound, std::string(name)
-                                    << on<Batch>() << ": " << error << " ulp at " << x[worst] << ", got " << got[worst]);
+  CHECK_MESSAGE(error <= bound,
+                std::string(name) << on<Batch>() << ": " << error << " ulp at " << x[worst] << ", got " << got[worst]);
 }
 
 /// f at given places is exactly what is given; each place is tried in every lane, among different neighbours.
@@ -104,8 +106,8 @@ void check_values(char const* name, F f, std::vector<std::pair<value<Batch>, val
     for (std::size_t i = 0; i < expected.size(); ++i) {
       auto const want = expected[i].second;
       bool const same = std::isnan(want) ? std::isnan(got[shift + i]) : got[shift + i] == want;
-      CHECK_MESSAGE(same, std::string(name) << "(" << expected[i].first << ")" << on<Batch>() << " is " << got[shift + i]
-                                            << ", not " << want);
+      CHECK_MESSAGE(same, std::string(name) << "(" << expected[i].first << ")" << on<Batch>() << " is "
+                                            << got[shift + i] << ", not " << want);
     }
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// sin, cos, acos, erf, pow, floor on SIMD registers and on floats: errors in units in the last place (ulp) over bit patterns and random
-// arguments, and the special values lane by lane.
+// sin, cos, acos, erf, pow, floor on SIMD registers and on floats: errors in units in the last place (ulp) over bit
+// patterns and random arguments, and the special values lane by lane.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -24,7 +24,8 @@ TEST_CASE_TEMPLATE_DEFINE("sin, cos: next to the multiples of pi / 2, near and f
   std::vector<T> x;
   long double const half_pi = 1.57079632679489661923132169163975144L;
   for (long n = 1; n < 4000; n += n < 300 ? 1 : 37)
-    for (int i = -2; i <= 2; ++i) x.push_back(T(half_pi * (long double)n) + T(i) * std::numeric_limits<T>::epsilon() * T(n));
+    for (int i = -2; i <= 2; ++i)
+      x.push_back(T(half_pi * (long double)n) + T(i) * std::numeric_limits<T>::epsilon() * T(n));
   for (int e = 12; e < 40; ++e)
     for (int i = 0; i < 40; ++i) x.push_back(T(half_pi * std::ldexp(1.0L + i / 64.0L, e)));
   for (int e = 18; e <= 22; ++e)
@@ -39,9 +40,11 @@ TEST_CASE_TEMPLATE_DEFINE("sin, cos, acos, erf, floor: special values, in every 
   using limits = std::numeric_limits<T>;
   T const tiny = limits::denorm_min(), most = limits::max(), pi = std::acos(T(-1)), half_pi = std::acos(T(0));
   check_values<Batch>(
-      "sin", sin, {{T(0), T(0)}, {tiny, tiny}, {inf<T>, nan<T>}, {-inf<T>, nan<T>}, {nan<T>, nan<T>}, {most, std::sin(most)}});
+      "sin", sin,
+      {{T(0), T(0)}, {tiny, tiny}, {inf<T>, nan<T>}, {-inf<T>, nan<T>}, {nan<T>, nan<T>}, {most, std::sin(most)}});
   check_values<Batch>(
-      "cos", cos, {{T(0), T(1)}, {tiny, T(1)}, {inf<T>, nan<T>}, {-inf<T>, nan<T>}, {nan<T>, nan<T>}, {most, std::cos(most)}});
+      "cos", cos,
+      {{T(0), T(1)}, {tiny, T(1)}, {inf<T>, nan<T>}, {-inf<T>, nan<T>}, {nan<T>, nan<T>}, {most, std::cos(most)}});
   check_values<Batch>("acos", acos,
                       {{T(1), T(0)},
                        {T(-1), pi},
@@ -73,8 +76,9 @@ TEST_CASE_TEMPLATE_DEFINE("sin, cos, acos, erf, floor: special values, in every 
 TEST_CASE_TEMPLATE_DEFINE("pow: all pairs of special values, as the C library has them", Batch, pow_id) {
   using T = value<Batch>;
   using limits = std::numeric_limits<T>;
-  T const places[]{T(-0.0), T(0),  inf<T>, -inf<T>, nan<T>, limits::max(), limits::denorm_min(), T(1), T(-1), T(2), T(3),
-                   T(-2),   T(-3), T(0.5), T(-0.5), T(1.5), T(-1.5)};
+  T const places[]{T(-0.0), T(0),   inf<T>, -inf<T>, nan<T>, limits::max(), limits::denorm_min(),
+                   T(1),    T(-1),  T(2),   T(3),    T(-2),  T(-3),         T(0.5),
+                   T(-0.5), T(1.5), T(-1.5)};
   for (T const x : places)
     for (T const y : places) {
       CAPTURE(x);
@@ -83,8 +87,8 @@ TEST_CASE_TEMPLATE_DEFINE("pow: all pairs of special values, as the C library ha
       math::pow(Batch(x), Batch(y)).store_unaligned(lanes);
       T const want = std::pow(x, y);
       for (T const got : lanes) {
-        CHECK(
-            (std::isnan(want) ? std::isnan(got) : got == want || std::fabs(got - want) <= limits::epsilon() * std::fabs(want)));
+        CHECK((std::isnan(want) ? std::isnan(got)
+                                : got == want || std::fabs(got - want) <= limits::epsilon() * std::fabs(want)));
         if (!std::isnan(want)) CHECK(std::signbit(got) == std::signbit(want));
       }
     }

@@ -66,8 +66,8 @@ auto const exact_tanh = [](long double x) { return std::tanh(x); };
 
 TEST_CASE_TEMPLATE_DEFINE("exp_nonpositive", Batch, exp_nonpositive_id) {
   using T = value<Batch>;
-  auto const x = joined<T>({linear<T>(double(lowest_log<T>), 0, 60000), linear<T>(-4, 0, 30000), geometric<T>(-1, -70, 6, 3000),
-                            seams<T>(double(lowest_log<T>), 0)});
+  auto const x = joined<T>({linear<T>(double(lowest_log<T>), 0, 60000), linear<T>(-4, 0, 30000),
+                            geometric<T>(-1, -70, 6, 3000), seams<T>(double(lowest_log<T>), 0)});
   check_accuracy<Batch>("exp_nonpositive", x, exp_nonpositive, exact_exp, bounds_of<Batch>().exp_nonpositive);
   for (T const y : map<Batch>(linear<T>(double(lowest_log<T>) - 3, double(lowest_log<T>) + 3, 2000), exp_nonpositive))
     CHECK((y == 0 || y >= std::numeric_limits<T>::min()));  // never subnormal: the products with it would be slow
@@ -125,7 +125,8 @@ TEST_CASE_TEMPLATE_DEFINE("log", Batch, log_id) {
   using T = value<Batch>;
   using limits = std::numeric_limits<T>;
   double const low = limits::min_exponent - limits::digits, high = limits::max_exponent - 0.01;
-  auto const x = joined<T>({linear<T>(1e-5, 4, 80000), linear<T>(0.99, 1.01, 20000), geometric<T>(1, low, high, 40000)});
+  auto const x =
+      joined<T>({linear<T>(1e-5, 4, 80000), linear<T>(0.99, 1.01, 20000), geometric<T>(1, low, high, 40000)});
   check_accuracy<Batch>("log", x, log, exact_log, bounds_of<Batch>().log);
   check_values<Batch>("log", log,
                       {{T(1), T(0)},
@@ -143,8 +144,8 @@ TEST_CASE_TEMPLATE_DEFINE("log1p", Batch, log1p_id) {
   using T = value<Batch>;
   using limits = std::numeric_limits<T>;
   double const low = limits::min_exponent - limits::digits, high = limits::max_exponent - 0.01;
-  auto const x = joined<T>({linear<T>(-1 + 1e-6, 4, 80000), linear<T>(-0.01, 0.01, 20000), geometric<T>(1, low, high, 40000),
-                            geometric<T>(-1, low, -0.01, 20000)});
+  auto const x = joined<T>({linear<T>(-1 + 1e-6, 4, 80000), linear<T>(-0.01, 0.01, 20000),
+                            geometric<T>(1, low, high, 40000), geometric<T>(-1, low, -0.01, 20000)});
   check_accuracy<Batch>("log1p", x, log1p, exact_log1p, bounds_of<Batch>().log1p);
   check_values<Batch>("log1p", log1p,
                       {{T(0), T(0)},
@@ -169,8 +170,8 @@ TEST_CASE_TEMPLATE_DEFINE("log1p_unit", Batch, log1p_unit_id) {
 TEST_CASE_TEMPLATE_DEFINE("softplus, sigmoid, tanh", Batch, composed_id) {
   using T = value<Batch>;
   double const low = double(lowest_log<T>), high = 200;
-  auto const x = joined<T>(
-      {linear<T>(low, high, 40000), linear<T>(-4, 4, 40000), geometric<T>(1, -60, 6, 5000), geometric<T>(-1, -60, 6, 5000)});
+  auto const x = joined<T>({linear<T>(low, high, 40000), linear<T>(-4, 4, 40000), geometric<T>(1, -60, 6, 5000),
+                            geometric<T>(-1, -60, 6, 5000)});
   bounds const b = bounds_of<Batch>();
   check_accuracy<Batch>("softplus", x, softplus, exact_softplus, b.softplus);
   check_accuracy<Batch>("sigmoid", x, sigmoid, exact_sigmoid, b.sigmoid);

@@ -76,14 +76,14 @@ TEST_CASE("tensor: absent is the default-made one, and no other") {
 
 TEST_CASE("tensor: errors name the shape and what it needs") {
   float memory[1] = {};
-  CHECK(error_of([&] {
-          tensor<float>(memory, {1, -2, 3, 4});
-        }) == "attune::tensor: shape has the value (1, -2, 3, 4); expected extents >= 0 for (batch, head, position, feature)");
-  CHECK(error_of([] {
-          tensor<float>(nullptr, {1, 2, 3, 4});
-        }) == "attune::tensor: data has a null pointer; expected memory for the shape (1, 2, 3, 4)");
+  CHECK(
+      error_of([&] { tensor<float>(memory, {1, -2, 3, 4}); }) ==
+      "attune::tensor: shape has the value (1, -2, 3, 4); expected extents >= 0 for (batch, head, position, feature)");
+  CHECK(error_of([] { tensor<float>(nullptr, {1, 2, 3, 4}); }) ==
+        "attune::tensor: data has a null pointer; expected memory for the shape (1, 2, 3, 4)");
   std::vector<float> seven(7);
-  std::string const wrong_size = "attune::tensor: the vector has 7 elements; expected 8, the size of the shape (1, 2, 2, 2)";
+  std::string const wrong_size =
+      "attune::tensor: the vector has 7 elements; expected 8, the size of the shape (1, 2, 2, 2)";
   CHECK(error_of([&] { tensor<float>(seven, {1, 2, 2, 2}); }) == wrong_size);
   std::vector<float> const constant(7);
   CHECK(error_of([&] { tensor<float const>(constant, {1, 2, 2, 2}); }) == wrong_size);

@@ -37,7 +37,8 @@ double number(dual<T, N, Rule> const& x) {
 
 constexpr double e1 = 2.718281828459045;
 
-/// visit(name, f(x), expected at x) for every function of one or two arguments, at an x in (0, 1); the number that 0.5 and 0.75 give.
+/// visit(name, f(x), expected at x) for every function of one or two arguments, at an x in (0, 1); the number that 0.5
+/// and 0.75 give.
 template <class T, class Visit>
 void every_function(Visit const& visit) {
   T const half(0.5), big(0.75), down(-0.5);
@@ -66,9 +67,10 @@ void every_function(Visit const& visit) {
   visit("zero_if_finite", math::zero_if_finite(half), 0);
 }
 
-TEST_CASE_TEMPLATE("Every function of the vocabulary, on every kind of scalar", T, float, double, digits50, xsimd::batch<float>,
-                   xsimd::batch<double>, testing::rounded, dual<float, 2>, dual<double, 1>, dual<double, 1, chain_rule::plain>,
-                   dual<xsimd::batch<float>, 2>, dual<dual<double, 1>, 1>, dual<digits50, 1>, dual<testing::rounded, 1>) {
+TEST_CASE_TEMPLATE("Every function of the vocabulary, on every kind of scalar", T, float, double, digits50,
+                   xsimd::batch<float>, xsimd::batch<double>, testing::rounded, dual<float, 2>, dual<double, 1>,
+                   dual<double, 1, chain_rule::plain>, dual<xsimd::batch<float>, 2>, dual<dual<double, 1>, 1>,
+                   dual<digits50, 1>, dual<testing::rounded, 1>) {
   every_function<T>([](char const* name, T const& got, double want) {
     CAPTURE(std::string(name));
     CHECK(near(number(got), want, 3e-7));

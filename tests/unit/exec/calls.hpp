@@ -46,7 +46,8 @@ template <class T>
 struct results {
   std::vector<T> out, lse, ground_weight;
   explicit results(call_shapes const& s)
-      : out(std::size_t(s.out.size())), lse(std::size_t(s.lse.size())), ground_weight(std::size_t(s.ground_weight.size())) {}
+      : out(std::size_t(s.out.size())), lse(std::size_t(s.lse.size())),
+        ground_weight(std::size_t(s.ground_weight.size())) {}
   template <class Op>
   outputs<Op, T> views(call_shapes const& s) {
     outputs<Op, T> to{.out = tensor<T>(out.data(), s.out), .lse = natural_lse(tensor<T>(lse.data(), s.lse))};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Inputs that other libraries' bug reports are about, and that attune once got wrong. Each case names its row: F1, B1, ...
+// Inputs that other libraries' bug reports are about, and that attune once got wrong. Each case names its row: F1, B1,
+// ...
 #include <limits>
 #include <vector>
 
@@ -112,7 +113,8 @@ TEST_SUITE("faults") {
                "the gradient of out has shape (1, 1, 0, 2); expected (1, 1, 3, 2)"));
     CHECK(says(refused(cpu{serial{}}, cotangents<operator_type, tensor<float const>>{.out = s.X, .lse = no_lse}),
                "the gradient of lse has shape (1, 1, 0, 1); expected (1, 1, 3, 1)"));
-    CHECK(says(refused(reference<float>{}, cotangents<operator_type, any_tensor>{.out = no_rows}), "has shape (1, 1, 0, 2)"));
+    CHECK(says(refused(reference<float>{}, cotangents<operator_type, any_tensor>{.out = no_rows}),
+               "has shape (1, 1, 0, 2)"));
     CHECK(refused(cpu{serial{}}, cotangents<operator_type, tensor<float const>>{}) == "");
     CHECK(refused(reference<float>{}, cotangents<operator_type, any_tensor>{}) == "");
   }
@@ -122,13 +124,9 @@ TEST_SUITE("faults") {
     std::vector<float> none;
     auto const op = attention(kernel::dot_product{}, normalizer::softmax{});
     tensor<float const> const empty(none, {1, 1, 0, 2});
-    CHECK(says(error_of([&] {
-                 jvp(cpu{serial{}}, op, {.q = {s.X, empty}, .k = s.X, .v = s.X});
-               }),
+    CHECK(says(error_of([&] { jvp(cpu{serial{}}, op, {.q = {s.X, empty}, .k = s.X, .v = s.X}); }),
                "the direction of q has shape (1, 1, 0, 2)"));
-    CHECK(says(error_of([&] {
-                 jvp(reference<double>{}, op, {.q = {s.X, empty}, .k = s.X, .v = s.X});
-               }),
+    CHECK(says(error_of([&] { jvp(reference<double>{}, op, {.q = {s.X, empty}, .k = s.X, .v = s.X}); }),
                "the direction of q has shape (1, 1, 0, 2)"));
   }
 
@@ -151,12 +149,14 @@ TEST_SUITE("faults") {
     check(with(normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{}));
     check(with(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}));
     CHECK(mixed.out(with(normalizer::self_adjusted<normalizer::adjusted_form::product>{})) == doctest::Approx(1.0));
-    CHECK(mixed.out(with(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{})) == doctest::Approx(0.622459));
+    CHECK(mixed.out(with(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{})) ==
+          doctest::Approx(0.622459));
   }
 
   TEST_CASE("B2: self-adjusted rows with logits near the ends of float") {
     using normalizer::adjusted_form;
-    CHECK(row_of_four({1e38f, 0.5f, -most, -most}).out(with(normalizer::self_adjusted<adjusted_form::product>{})) == 1e38f);
+    CHECK(row_of_four({1e38f, 0.5f, -most, -most}).out(with(normalizer::self_adjusted<adjusted_form::product>{})) ==
+          1e38f);
     CHECK(row_of_four({2e38f, -2e38f, 0, 1}).out(with(normalizer::self_adjusted<adjusted_form::full_range>{})) ==
           doctest::Approx(1.0));
   }
@@ -178,7 +178,8 @@ TEST_SUITE("faults") {
     CHECK(float(zeros<float16>(3)(0, 0, 0, 2)) == 0);
   }
 
-  TEST_CASE_TEMPLATE("B6, variants, fault 1: sin, cos, acos, erf, pow and floor in a kernel of one's own", T, float, double) {
+  TEST_CASE_TEMPLATE("B6, variants, fault 1: sin, cos, acos, erf, pow and floor in a kernel of one's own", T, float,
+                     double) {
     constexpr index_t queries = 5, keys = 37, width = 4;
     auto const op = attention(test::every_function{}, normalizer::softmax{});
     std::vector<T> q(queries * width), k(keys * width), v(keys * width), out(q.size()), by_out(q.size());
@@ -201,23 +202,27 @@ TEST_SUITE("faults") {
     for (field const f : {field::q, field::k, field::v})
       for (std::size_t n = 0; n < got.of(f).values.size(); ++n)
         CHECK(std::fabs(double(got.of(f).values[n]) - double(right.of(f).values[n])) < 20 * tolerance);
-    CHECK(test::near(double(got.parameter("rate").values[0]), double(right.parameter("rate").values[0]), 100 * tolerance));
+    CHECK(test::near(double(got.parameter("rate").values[0]), double(right.parameter("rate").values[0]),
+                     100 * tolerance));
   }
 
   TEST_CASE(
-      "B8, variants, fault 6: a parameter read from a copy, or assigned after the operator was made, keeps its gradient") {
+      "B8, variants, fault 6: a parameter read from a copy, or assigned after the operator was made, keeps its "
+      "gradient") {
     std::vector<float> const x{0.5f, -1, 2, 0.25f, 1, -0.5f}, by{1, -2, 0.5f, 1};
     shape const rows{1, 1, 2, 2}, columns{1, 1, 3, 2};
     tensor const Q(x.data(), rows), K(x.data(), columns), D(by.data(), rows);
     auto copied = attention(copied_rate{0.7}), assigned = attention(copied_rate{0.2});
     auto const plain = attention(kernel::dot_product{.scale = 0.7});
     assigned.kernel.rate = 0.7;
-    auto const right = vjp(reference<double>{}, plain, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("scale").values[0];
+    auto const right =
+        vjp(reference<double>{}, plain, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("scale").values[0];
     REQUIRE(std::fabs(right) > 0.01);
     for (auto const& op : {copied, assigned}) {
-      CHECK(test::near(vjp(reference<double>{}, op, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("rate").values[0], right,
-                       1e-12));
-      CHECK(test::near(double(vjp(cpu{}, op, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("rate").values[0]), right, 1e-5));
+      CHECK(test::near(vjp(reference<double>{}, op, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("rate").values[0],
+                       right, 1e-12));
+      CHECK(test::near(double(vjp(cpu{}, op, {.q = Q, .k = K, .v = K}, {.out = D}).parameter("rate").values[0]), right,
+                       1e-5));
       auto const moved = jvp(reference<double>{}, op, {.q = Q, .k = K, .v = K}, {.parameters = {{"rate", 1.0}}});
       auto const fused = jvp(cpu{}, op, {.q = Q, .k = K, .v = K}, {.parameters = {{"rate", 1.0}}});
       CHECK(moved.at(0, 0).out(0, 0).tangent[0] != 0);
@@ -237,7 +242,8 @@ TEST_SUITE("faults") {
     CHECK(into({wide.data() + 20, {1, 1, 3, 2}, {0, 0, -7, 3}}) == "");
     CHECK(into({wide.data(), {1, 1, 3, 2}, {0, 0, 2, 5}}) == "");   // 0 5 2 7 4 9
     CHECK(!detail::elements_coincide({2, 4, 0, 7}, {0, 0, 7, 1}));  // nothing lies anywhere
-    CHECK(says(into({wide.data(), {1, 1, 3, 2}, {0, 0, 0, 1}}), "out has strides (0, 0, 0, 1) for the shape (1, 1, 3, 2)"));
+    CHECK(says(into({wide.data(), {1, 1, 3, 2}, {0, 0, 0, 1}}),
+               "out has strides (0, 0, 0, 1) for the shape (1, 1, 3, 2)"));
     CHECK(says(into({wide.data(), {1, 1, 3, 2}, {0, 0, 1, 1}}), "share no memory"));
     CHECK(says(into({wide.data(), {1, 1, 3, 2}, {0, 0, 2, 4}}), "share no memory"));  // 0 4 2 6 4 8
     CHECK(says(into(s.O, natural_lse(tensor<float>(wide.data(), {1, 1, 3, 1}, {}))), "lse has strides (0, 0, 0, 0)"));
@@ -269,10 +275,12 @@ TEST_SUITE("faults") {
   TEST_CASE("variants, fault 7: masses that do not scale with a running maximum are refused") {
     square s;
     auto const with_masses = [&](auto n) {
-      return error_of(
-          [&] { forward(cpu{serial{}}, attention(kernel::dot_product{}, n), {.q = s.X, .k = s.X, .v = s.X}, {.out = s.O}); });
+      return error_of([&] {
+        forward(cpu{serial{}}, attention(kernel::dot_product{}, n), {.q = s.X, .k = s.X, .v = s.X}, {.out = s.O});
+      });
     };
-    CHECK(says(with_masses(rectified<mass_reference::running_maximum>{}), "masses that do not scale with their reference m"));
+    CHECK(says(with_masses(rectified<mass_reference::running_maximum>{}),
+               "masses that do not scale with their reference m"));
     CHECK(with_masses(rectified<mass_reference::none>{}) == "");
     CHECK(with_masses(normalizer::sink{0.25}) == "");
     CHECK(with_masses(normalizer::sink{300.0}) == "");
@@ -292,6 +300,7 @@ TEST_SUITE("faults") {
     for (index_t b = 0; b < batch; ++b)
       for (index_t h = 0; h < heads; ++h)
         for (index_t i = 0; i < positions; ++i)
-          for (index_t d = 0; d < width; ++d) CHECK(O(b, h, i, d) == doctest::Approx(exact.at(b, h).out(i, d)).epsilon(1e-5));
+          for (index_t d = 0; d < width; ++d)
+            CHECK(O(b, h, i, d) == doctest::Approx(exact.at(b, h).out(i, d)).epsilon(1e-5));
   }
 }

@@ -59,13 +59,15 @@ TEST_CASE("principled by hand: 1 query, 3 keys, no amplification, no gate") {
   s.q = s.gate_q = s.out = s.lse = s.ground_weight = {1, 1, 1, 1};
   s.k = s.v = s.gate_k = {1, 1, 3, 1};
   s.v0 = {1, 1, 1, 1};
-  arrays const a{{"q", {1}}, {"k", {0, lnf2, lnf3}}, {"v", {6, 12, 18}}, {"gate_q", {1}}, {"gate_k", {1, 2, 3}}, {"v0", {7}}};
+  arrays const a{{"q", {1}},      {"k", {0, lnf2, lnf3}}, {"v", {6, 12, 18}},
+                 {"gate_q", {1}}, {"gate_k", {1, 2, 3}},  {"v0", {7}}};
   principled(principled_attention({-inf, -inf, ln2}, mask::runtime{}), s, a, [](auto const& r) {
     check(r.out, {13});  // masses 1, 2, 3; z = 2 + 2 + 3; (6 + 24 + 54) / 7 + 7 / 7
     check(r.lse, {std::log(7)});
     check(r.ground_weight, {1. / 7});
   });
-  // alpha with softplus(alpha) = 1 / log 3 and gamma = 0: kappa = 1, logits 2 s: masses 1, 4, 9, all of them above gamma
+  // alpha with softplus(alpha) = 1 / log 3 and gamma = 0: kappa = 1, logits 2 s: masses 1, 4, 9, all of them above
+  // gamma
   double const alpha = std::log(std::expm1(1 / ln3));
   principled(principled_attention({alpha, -inf, 0.0}, mask::runtime{}), s, a, [](auto const& r) {
     check(r.out, {(6 + 48 + 162) / 14.});

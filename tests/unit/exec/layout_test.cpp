@@ -55,7 +55,8 @@ struct patchy_mask {
   mask::runtime mask;
   patchy_mask(index_t queries, index_t keys) {
     for (index_t i = 0; i < queries; ++i)
-      for (index_t j = 0; j < keys; ++j) table.push_back(i % 4 == 0 ? j % 90 > 20 : i % 4 == 1 ? 1 : i % 4 == 2 ? 0 : j == i);
+      for (index_t j = 0; j < keys; ++j)
+        table.push_back(i % 4 == 0 ? j % 90 > 20 : i % 4 == 1 ? 1 : i % 4 == 2 ? 0 : j == i);
     mask.visible = table.data();
     mask.visible_shape = {1, 1, queries, keys};
   }
@@ -68,7 +69,8 @@ template <class Op, class MakeInputs>
 void same_in_every_layout(Op const& op, MakeInputs const& make_inputs) {
   arrays const a = random_arrays(sizes);
   results<float> const expected = run(cpu<float>{1}, op, make_inputs(dense(a)), sizes);
-  for (layout how : {layout::position_major, layout::feature_gaps, layout::reversed_positions, layout::reversed_features}) {
+  for (layout how :
+       {layout::position_major, layout::feature_gaps, layout::reversed_positions, layout::reversed_features}) {
     CAPTURE(int(how));
     std::list<scattered> copies;
     auto const in = make_inputs([&](char const* name, shape const& s) -> tensor<float const> {
@@ -102,7 +104,8 @@ TEST_CASE("layout: any strides give the same bits") {
   plain.mask = m.mask;
   same_in_every_layout(plain, [](auto const& make) { return plain_inputs<tensor<float const>>(sizes, make); });
   principled_operator const principled = principled_attention({0.1, 0.2, 0.3}, m.mask);
-  same_in_every_layout(principled, [](auto const& make) { return principled_inputs<tensor<float const>>(sizes, make); });
+  same_in_every_layout(principled,
+                       [](auto const& make) { return principled_inputs<tensor<float const>>(sizes, make); });
   given_operator given{};
   given.mask = m.mask;
   same_in_every_layout(given, [](auto const& make) { return given_inputs<tensor<float const>>(sizes, make); });

@@ -84,7 +84,8 @@ TEST_CASE("mixture: gradients are those of each operator over its own heads") {
   for (std::size_t p = 0; p < g.parameters.size(); ++p) {
     CHECK(fused.parameters[p].path == g.parameters[p].path);
     for (std::size_t n = 0; n < g.parameters[p].values.values.size(); ++n)
-      CHECK(fused.parameters[p].values.values[n] == doctest::Approx(g.parameters[p].values.values[n]).epsilon(1e-13).scale(1));
+      CHECK(fused.parameters[p].values.values[n] ==
+            doctest::Approx(g.parameters[p].values.values[n]).epsilon(1e-13).scale(1));
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Compiled with -fopenmp where there is one. Not under the thread sanitizer, which does not see how the OpenMP runtime synchronises.
+// Compiled with -fopenmp where there is one. Not under the thread sanitizer, which does not see how the OpenMP runtime
+// synchronises.
 #if defined(_OPENMP) && !defined(__SANITIZE_THREAD__)
 #include <doctest/doctest.h>
 

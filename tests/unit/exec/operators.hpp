@@ -17,8 +17,9 @@ namespace attune::test {
 using plain_operator = attention_operator<kernel::dot_product, length_scale::none, gate::none, normalizer::softmax,
                                           gate::no_value_factor, gate::no_output_factor, mask::runtime>;
 /// q, k, v, gate_q, gate_k, v0; every parameter of Principled Attention
-using principled_operator = attention_operator<kernel::dot_product, length_scale::margin, gate::softplus, normalizer::grounded,
-                                               gate::no_value_factor, gate::no_output_factor, mask::runtime>;
+using principled_operator =
+    attention_operator<kernel::dot_product, length_scale::margin, gate::softplus, normalizer::grounded,
+                       gate::no_value_factor, gate::no_output_factor, mask::runtime>;
 /// scores, gates, v, v0; a sink
 using given_operator =
     attention_operator<kernel::given_scores, length_scale::none, gate::given_softplus, normalizer::valued_sink,
@@ -51,7 +52,8 @@ inputs<principled_operator, View> principled_inputs(call_shapes const& s, Make c
 }
 template <class View, class Make>
 inputs<given_operator, View> given_inputs(call_shapes const& s, Make const& make) {
-  return {.v = make("v", s.v), .scores = make("scores", s.scores), .gates = make("gates", s.gates), .v0 = make("v0", s.v0)};
+  return {
+      .v = make("v", s.v), .scores = make("scores", s.scores), .gates = make("gates", s.gates), .v0 = make("v0", s.v0)};
 }
 
 /// Numbers in [-1, 1), the same on every machine.
@@ -65,18 +67,18 @@ inline std::vector<float> numbers(index_t count, unsigned seed) {
 }  // namespace attune::test
 
 namespace attune {
-#define ATTUNE_TEST_INSTANTIATE(prefix, Op)                                                                                 \
-  prefix template void forward(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,                              \
-                               outputs<test::Op, float> const&);                                                            \
-  prefix template void forward(reference<double>, test::Op const&, test::reference_inputs<test::Op> const&,                 \
-                               outputs<test::Op, double> const&);                                                           \
-  prefix template states_of<float, test::Op> accumulate(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,     \
-                                                        key_interval);                                                      \
-  prefix template states_of<double, test::Op> accumulate(reference<double>, test::Op const&,                                \
-                                                         test::reference_inputs<test::Op> const&, key_interval);            \
-  prefix template void finish<float>(test::Op const&, test::cpu_inputs<test::Op> const&, states_of<float, test::Op> const&, \
-                                     outputs<test::Op, float> const&);                                                      \
-  prefix template void finish<double>(test::Op const&, test::reference_inputs<test::Op> const&,                             \
+#define ATTUNE_TEST_INSTANTIATE(prefix, Op)                                                                      \
+  prefix template void forward(cpu<float>, test::Op const&, test::cpu_inputs<test::Op> const&,                   \
+                               outputs<test::Op, float> const&);                                                 \
+  prefix template void forward(reference<double>, test::Op const&, test::reference_inputs<test::Op> const&,      \
+                               outputs<test::Op, double> const&);                                                \
+  prefix template states_of<float, test::Op> accumulate(cpu<float>, test::Op const&,                             \
+                                                        test::cpu_inputs<test::Op> const&, key_interval);        \
+  prefix template states_of<double, test::Op> accumulate(reference<double>, test::Op const&,                     \
+                                                         test::reference_inputs<test::Op> const&, key_interval); \
+  prefix template void finish<float>(test::Op const&, test::cpu_inputs<test::Op> const&,                         \
+                                     states_of<float, test::Op> const&, outputs<test::Op, float> const&);        \
+  prefix template void finish<double>(test::Op const&, test::reference_inputs<test::Op> const&,                  \
                                       states_of<double, test::Op> const&, outputs<test::Op, double> const&);
 ATTUNE_TEST_INSTANTIATE(extern, plain_operator)
 ATTUNE_TEST_INSTANTIATE(extern, principled_operator)

@@ -71,7 +71,8 @@ TEST_CASE("own contractions: forward, decode, split and statistics agree with 50
   own_tables t;
   auto const check = [](auto const& op) {
     for (index_t const queries : {2, 21}) {
-      auto const r = testing::check_forward(op, {.heads = 2, .queries = queries, .keys = 70, .width = 5, .key_heads = 1}, 3);
+      auto const r =
+          testing::check_forward(op, {.heads = 2, .queries = queries, .keys = 70, .width = 5, .key_heads = 1}, 3);
       INFO(printed(r));
       CHECK(r.passed());
     }
@@ -134,11 +135,13 @@ TEST_CASE("own contractions: a table that does not fit is named") {
   inputs<decltype(op), tensor<double const>> const in{.v = v};
   outputs<decltype(op), double> const to{.out = tensor<double>(out, {1, 2, 2, 1})};
   CHECK_THROWS_WITH_AS(forward(cpu<double>{}, op, in, to),
-                       "attune::forward: table decays has 3 rows; expected 2, as many as the contraction has terms", error);
+                       "attune::forward: table decays has 3 rows; expected 2, as many as the contraction has terms",
+                       error);
   table const some = t(1, 1);
   auto const refused = [&]<class Op>(Op const& other) {
     auto const all = make_inputs<Op, tensor<double const>>([&]<field F>() { return v; });
-    return text_of([&] { forward(cpu<double>{}, other, all, outputs<Op, double>{.out = tensor<double>(out, {1, 2, 2, 1})}); });
+    return text_of(
+        [&] { forward(cpu<double>{}, other, all, outputs<Op, double>{.out = tensor<double>(out, {1, 2, 2, 1})}); });
   };
   CHECK(refused(attention(warped_kernel{t(2, 3)})) ==
         "attune::forward: table slopes has 3 columns; expected 1, as many as the contraction has terms");
@@ -154,9 +157,8 @@ TEST_CASE("own contractions: inputs of different widths are named") {
   using op_type = std::remove_const_t<decltype(op)>;
   std::vector<double> out(4);
   inputs<op_type, tensor<double const>> const in{.q = wide, .v = narrow, .key_bias = narrow};
-  CHECK(text_of([&] {
-          forward(cpu<double>{}, op, in, {.out = tensor<double>(out, {1, 2, 2, 1})});
-        }) == "attune::forward: key_bias has feature extent 1; expected 2, the terms of a contraction that reads it");
+  CHECK(text_of([&] { forward(cpu<double>{}, op, in, {.out = tensor<double>(out, {1, 2, 2, 1})}); }) ==
+        "attune::forward: key_bias has feature extent 1; expected 2, the terms of a contraction that reads it");
 }
 
 }  // namespace

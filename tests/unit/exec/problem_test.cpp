@@ -35,7 +35,8 @@ tensor<float const> view(char const*, shape const& s) { return {source.data(), s
 std::string principled(call_shapes const& s, principled_parameters const& p = {}, mask::runtime const& m = {}) {
   principled_operator const op = principled_attention(p, m);
   std::string const text = run<float>(cpu<float>{1}, op, principled_inputs<tensor<float const>>(s, view), s);
-  return run<double>(reference<double>{}, op, principled_inputs<any_tensor>(s, view), s) == text ? text : "executors differ";
+  return run<double>(reference<double>{}, op, principled_inputs<any_tensor>(s, view), s) == text ? text
+                                                                                                 : "executors differ";
 }
 std::string given(call_shapes const& s) {
   given_operator const op{};
@@ -44,7 +45,7 @@ std::string given(call_shapes const& s) {
 }
 
 struct bad_extent {
-  shape call_shapes::*argument;
+  shape call_shapes::* argument;
   shape value;
   std::string text;
 };
@@ -77,7 +78,9 @@ TEST_CASE("extents: each disagreement names argument, value and expectation") {
            {&s::v0, {1, 1, 1, 6}, "v0 has shape (1, 1, 1, 6); expected (1 or 2, 1 or 4, 1 or 3, 7)"},
            {&s::v0, {1, 2, 1, 7}, "v0 has shape (1, 2, 1, 7); expected (1 or 2, 1 or 4, 1 or 3, 7)"},
            {&s::lse, {2, 4, 3, 2}, "lse has shape (2, 4, 3, 2); expected (2, 4, 3, 1): one number per row"},
-           {&s::ground_weight, {2, 4, 1, 1}, "ground_weight has shape (2, 4, 1, 1); expected (2, 4, 3, 1): one number per row"},
+           {&s::ground_weight,
+            {2, 4, 1, 1},
+            "ground_weight has shape (2, 4, 1, 1); expected (2, 4, 3, 1): one number per row"},
        }) {
     call_shapes changed;
     changed.*bad.argument = bad.value;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Scores, gates and biases with extents of 1: what they give is what their expansion gives, their gradient is the sum of its.
+// Scores, gates and biases with extents of 1: what they give is what their expansion gives, their gradient is the sum
+// of its.
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -123,7 +124,8 @@ TEST_CASE("given gates shared by batches, heads and queries") {
 
 TEST_CASE("gates of values and of outputs, shared") {
   auto const valued = attention(kernel::dot_product{}, gate::sigmoid_value{});
-  auto const sparse = attention(kernel::dot_product{}, normalizer::sparsemax{}, gate::sigmoid_value{}, gate::sigmoid_output{});
+  auto const sparse =
+      attention(kernel::dot_product{}, normalizer::sparsemax{}, gate::sigmoid_value{}, gate::sigmoid_output{});
   std::vector<float> const open = numbers(rows.size(), 8);
   for (shape const& e : {shape{1, 2, keys, width}, shape{batch, 1, keys, width}, shape{1, 1, keys, width}}) {
     check<field::value_gate>(

@@ -53,7 +53,8 @@ TEST_CASE("merge: row by row") {
 
 TEST_CASE("merge: states of another call, even if it has as many rows") {
   plain_states const a(0, extents(1, 2, 3, 4));
-  std::string const at = "attune::merge: the second state has rows of shape ", wanted = "; expected (1, 2, 3, 4), as the first";
+  std::string const at = "attune::merge: the second state has rows of shape ",
+                    wanted = "; expected (1, 2, 3, 4), as the first";
   CHECK(error_of([&] { merge(a, plain_states(0, extents(1, 2, 4, 4))); }) == at + "(1, 2, 4, 4)" + wanted);
   CHECK(error_of([&] { merge(a, plain_states(0, extents(1, 2, 3, 5))); }) == at + "(1, 2, 3, 5)" + wanted);
   CHECK(error_of([&] { merge(a, plain_states(0, extents(1, 3, 2, 4))); }) == at + "(1, 3, 2, 4)" + wanted);
@@ -112,7 +113,8 @@ TEST_CASE("accumulate parts, merge in any order, finish: forward") {
 }
 
 /// The text of what finish() throws; says so if it had written anything.
-std::string finish_text(states_of<float, principled_operator> const& states, shape const& lse, shape const& ground_weight) {
+std::string finish_text(states_of<float, principled_operator> const& states, shape const& lse,
+                        shape const& ground_weight) {
   call_shapes const s = call_of(1, 2, 2, 1, 3, 4);
   arrays const a = random_arrays(s);
   std::vector<float> memory(4096, 777.f);

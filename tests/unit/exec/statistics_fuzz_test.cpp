@@ -18,7 +18,9 @@ TEST_CASE("statistics: fuzz, fixed seed") {
   statistics_fuzz::fuzz(on_cpu{}, "fixed seed", statistics_fuzz::fixed_seed, case_count(0.02));
 }
 
-TEST_CASE("statistics: fuzz, fresh seed") { statistics_fuzz::fuzz(on_cpu{}, "fresh seed", fresh_seed(), case_count(0.02)); }
+TEST_CASE("statistics: fuzz, fresh seed") {
+  statistics_fuzz::fuzz(on_cpu{}, "fresh seed", fresh_seed(), case_count(0.02));
+}
 
 }  // namespace
 }  // namespace attune::test

@@ -22,13 +22,13 @@ struct one_row {
     index_t const keys = index_t(logits.size());
     std::vector<double> const v(std::size_t(keys), 1.0);
     tensor<double const> const scores(logits, shape{1, 1, 1, keys}), values(v, shape{1, 1, keys, 1});
-    auto const op =
-        attention(kernel::given_scores{}, n,
-                  mask::runtime{.visible = visible.empty() ? nullptr : visible.data(), .visible_shape = {1, 1, 1, keys}});
+    auto const op = attention(
+        kernel::given_scores{}, n,
+        mask::runtime{.visible = visible.empty() ? nullptr : visible.data(), .visible_shape = {1, 1, 1, keys}});
     check(statistics(forward(reference<double>{}, op, {.v = values, .scores = scores}), request));
     std::vector<double> out(1);
-    auto const rows =
-        forward_and_save(cpu<double>{1}, op, {.v = values, .scores = scores}, {.out = tensor<double>(out, shape{1, 1, 1, 1})});
+    auto const rows = forward_and_save(cpu<double>{1}, op, {.v = values, .scores = scores},
+                                       {.out = tensor<double>(out, shape{1, 1, 1, 1})});
     check(statistics(cpu<double>{1}, op, {.v = values, .scores = scores}, rows, request));
   }
 };
@@ -71,7 +71,8 @@ TEST_CASE("statistics: correctly rounded values of given weights") {
       {0.043065231293439865, 0.4374481439590454, 0.05568135902285576, 0.09995346516370773, 0.3638518154621124}};
   constexpr double expected[3][6] = {
       {0.4829494368641292, 0.4003795372765734, 0.839591127820313, 0.7443499565124512, 1.4923910081853209, 0},
-      {0.9746449626783664, 0.9746449620171825, 0.9999999739229679, 0.6985457539558411, 2.6502261129965587, 0.07900787144899368},
+      {0.9746449626783664, 0.9746449620171825, 0.9999999739229679, 0.6985457539558411, 2.6502261129965587,
+       0.07900787144899368},
       {1.255991782841914, 1.2559917790273394, 1.0000000149011612, 0.4374481439590454, 3.5113191006439135,
        0.043065231293439865}};
   for (std::size_t n = 0; n < 3; ++n) {
@@ -142,7 +143,8 @@ TEST_CASE("statistics: some logits -inf, hidden garbage, NaN") {
   statistics_request const all{.columns = true};
   one_row{{1, 5, -inf, nan}, {1, 0, 1, 1}, all}(normalizer::softmax{}, is_nan);
   one_row{{1, 5, -inf, nan}, {1, 0, 1, 1}, all}(normalizer::sparsemax{}, is_nan);
-  one_row{{1, 5, -inf, nan}, {1, 0, 1, 1}, all}(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}, is_nan);
+  one_row{{1, 5, -inf, nan}, {1, 0, 1, 1}, all}(normalizer::self_adjusted<normalizer::adjusted_form::full_range>{},
+                                                is_nan);
 }
 
 TEST_CASE("statistics: signed weights have a mass and no entropy") {
@@ -169,7 +171,8 @@ TEST_CASE("statistics: a weight on the edge is not above it") {
   x[70] = 0;
   one_row row{x, {}, {.above = 0.5}};
   row(normalizer::relu{}, [](row_statistics<double> const& s) { CHECK(s.above[0] == 129); });
-  one_row{{0.5, 1}, {}, {.above = 0.5}}(normalizer::relu{}, [](row_statistics<double> const& s) { CHECK(s.above[0] == 1); });
+  one_row{{0.5, 1}, {}, {.above = 0.5}}(normalizer::relu{},
+                                        [](row_statistics<double> const& s) { CHECK(s.above[0] == 1); });
 }
 
 TEST_CASE("merge: parts of a row, and the unit") {
@@ -235,8 +238,10 @@ TEST_CASE("statistics: what is wrong is named") {
   auto const of = [&](statistics_request const& r, key_interval keys) {
     return statistics(cpu{1}, op, {.q = q, .k = k, .v = k}, rows, r, keys);
   };
-  CHECK(error_of([&] { of({.above = nan}, {0, 3}); }) == "attune::statistics: .above has the value nan; expected a number");
-  CHECK(error_of([&] { of({}, {1, 4}); }) == "attune::statistics: keys has the interval [1, 4); expected one within [0, 3)");
+  CHECK(error_of([&] { of({.above = nan}, {0, 3}); }) ==
+        "attune::statistics: .above has the value nan; expected a number");
+  CHECK(error_of([&] { of({}, {1, 4}); }) ==
+        "attune::statistics: keys has the interval [1, 4); expected one within [0, 3)");
   tensor<float const> const other(x.data(), {1, 2, 3, 2});
   CHECK(error_of([&] { statistics(cpu{1}, op, {.q = other, .k = k, .v = k}, rows); }) ==
         "attune::statistics: saved has rows of shape (1, 2, 2, 2); expected (1, 2, 3, 2), those of the inputs");
@@ -247,8 +252,9 @@ TEST_CASE("statistics: what is wrong is named") {
         "attune::row_statistics: entropy has no numbers; expected a request with .entropy = true");
   row_statistics<float> longer(first.extents, first.request);
   longer.extents.keys = 4;
-  CHECK(error_of([&] { merge(first, longer); }) ==
-        "attune::merge: the second part has 4 keys; expected 3, as the first: both count the keys of the whole problem");
+  CHECK(
+      error_of([&] { merge(first, longer); }) ==
+      "attune::merge: the second part has 4 keys; expected 3, as the first: both count the keys of the whole problem");
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ int first_of(cpu_set_t const& set) {
   return n;
 }
 
-/// f(place, all, first, second) on a thread of its own, whose place ends with it: what it is allowed, and two processors of those.
-/// Not where there is one.
+/// f(place, all, first, second) on a thread of its own, whose place ends with it: what it is allowed, and two
+/// processors of those. Not where there is one.
 template <class F>
 void elsewhere(F const& f) {
   std::jthread const thread([&] {

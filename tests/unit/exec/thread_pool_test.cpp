@@ -10,7 +10,8 @@
 #include <unistd.h>
 #endif
 
-// In a child process the leak sanitizer finds what the parent's other threads hold, and the thread sanitizer waits a second at exit.
+// In a child process the leak sanitizer finds what the parent's other threads hold, and the thread sanitizer waits a
+// second at exit.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define ATTUNE_TEST_SANITIZED
 #elif defined(__has_feature)
@@ -97,7 +98,8 @@ TEST_CASE("thread_pool: a thousand short calls in a row") {
 }
 
 TEST_CASE("thread_pool: calls after pauses of any length find the threads that they name") {
-  // Helpers watch for the next call, give up and fall asleep: calls that come at any of these moments must not be overlooked.
+  // Helpers watch for the next call, give up and fall asleep: calls that come at any of these moments must not be
+  // overlooked.
   int const threads = std::max(2, std::min(4, thread_pool{}.concurrency()));
   bool all = true;
   for (int call = 0; call < 400 && all; ++call) {
@@ -126,13 +128,15 @@ TEST_CASE("thread_pool: a helper that was asleep runs on another processor than 
     });
     apart += helpers != mine;
   }
-  CHECK(apart > 60);  // where the system sees no processor idle and we do nothing, one in ten; it may move the caller meanwhile
+  CHECK(apart >
+        60);  // where the system sees no processor idle and we do nothing, one in ten; it may move the caller meanwhile
 }
 
 #if defined(__linux__) && !defined(ATTUNE_TEST_SANITIZED)
 TEST_CASE("thread_pool: in a process made by fork a call runs on its own thread, and exit is no matter") {
-  parallel(cpu<>{3}, 3,
-           [] { return [](index_t) {}; });  // some of its threads may watch, and hold the lock, when the process is copied
+  parallel(cpu<>{3}, 3, [] {
+    return [](index_t) {};
+  });  // some of its threads may watch, and hold the lock, when the process is copied
   for (int call = 0; call < 10; ++call) {
     parallel(cpu<>{2}, 2, [] { return [](index_t) {}; });
     std::fflush(stdout);

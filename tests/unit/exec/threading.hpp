@@ -37,8 +37,8 @@ struct counted_threads {
   }
 };
 
-/// Outputs and gradients of a call with a gate and a ground, computed on these threads. Defined in threading_test.cpp: one
-/// instance of the operator serves every executor.
+/// Outputs and gradients of a call with a gate and a ground, computed on these threads. Defined in threading_test.cpp:
+/// one instance of the operator serves every executor.
 std::vector<double> bits_of(thread_executor_ref executor, int threads);
 
 }  // namespace attune::test

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Random calls, most of them wrong, of every entry point: shapes that do not fit, absent, empty and overflowing tensors, any strides,
-// outputs whose elements coincide, intervals that are none. 300 per entry point and operator, 10,000 in the full tier.
+// Random calls, most of them wrong, of every entry point: shapes that do not fit, absent, empty and overflowing
+// tensors, any strides, outputs whose elements coincide, intervals that are none. 300 per entry point and operator,
+// 10,000 in the full tier.
 #include <string>
 
 #include <support/wild_call.hpp>
@@ -15,7 +16,8 @@ using attune::test::wild_call;
 namespace {
 
 template <class Op, class Enter>
-void check(char const* entry, char const* name, Op const& op, std::uint64_t first, test::index count, Enter const& enter) {
+void check(char const* entry, char const* name, Op const& op, std::uint64_t first, test::index count,
+           Enter const& enter) {
   tally_of_calls tally;
   for (test::index n = 0; n < count && tally.fault.empty(); ++n) {
     std::uint64_t const seed = first + std::uint64_t(n);
@@ -66,8 +68,8 @@ TEST_SUITE("wrong calls") {
                                           gate::sigmoid_value{}, gate::sigmoid_output{}));
   }
   TEST_CASE("given scores, self-adjusted") {
-    every_entry_point("self-adjusted",
-                      attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::product>{}));
+    every_entry_point("self-adjusted", attention(kernel::given_scores{},
+                                                 normalizer::self_adjusted<normalizer::adjusted_form::product>{}));
   }
 }
 

@@ -24,7 +24,8 @@ TEST_CASE("Missing leading axes of a tensor are 1") {
   CHECK(io::tensor_shape(ones({4, 5})) == shape{1, 1, 4, 5});
   CHECK(io::tensor_shape(ones({3, 4, 5})) == shape{1, 3, 4, 5});
   CHECK(io::tensor_shape(ones({2, 3, 4, 5})) == shape{2, 3, 4, 5});
-  CHECK(says(refusal([] { io::tensor_shape(ones({1, 1, 2, 3, 4})); }), "shape (1, 1, 2, 3, 4); expected at most 4 axes"));
+  CHECK(
+      says(refusal([] { io::tensor_shape(ones({1, 1, 2, 3, 4})); }), "shape (1, 1, 2, 3, 4); expected at most 4 axes"));
 }
 
 TEST_CASE("One number per row: (batch, head, position), a last axis of 1 allowed") {
@@ -75,7 +76,8 @@ TEST_CASE("A double is rounded to 16 bits once") {
 TEST_CASE("Integers are integers, and no numbers") {
   io::array const x{io::element_type::int32, {3}, raw(std::vector<std::int32_t>{-1, 0, 7}), "file x"};
   CHECK(io::integers(x) == std::vector<index_t>{-1, 0, 7});
-  CHECK(says(refusal([&] { io::numbers<float>(x); }), "file x has elements of type int32; expected floating-point numbers"));
+  CHECK(says(refusal([&] { io::numbers<float>(x); }),
+             "file x has elements of type int32; expected floating-point numbers"));
   io::array const words{io::element_type::uint16, {1}, {0, 0}, "file w"};
   CHECK(says(refusal([&] { io::numbers<float>(words); }), "bfloat16, say so"));
   CHECK(says(refusal([] { io::integers(ones({2})); }), "expected integers or booleans"));
@@ -101,21 +103,24 @@ TEST_CASE("float8: every code is a number and back, rounding is to nearest, ties
         CHECK(double(values[std::size_t(n)]) == (n < 128 ? want : -want));
         CHECK(io::make_array<float>(std::vector<float>{values[std::size_t(n)]}, {1}, type).bytes[0] == n);
       }
-      if (code == 0 || (e4m3 ? code > 0x7e : code > 0x7b)) continue;  // halfway to the neighbour below, and a little more
+      if (code == 0 || (e4m3 ? code > 0x7e : code > 0x7b))
+        continue;  // halfway to the neighbour below, and a little more
       float const below = values[std::size_t(n - 1)], here = values[std::size_t(n)], middle = (below + here) / 2;
-      auto const code_of = [&](float x) { return int(io::make_array<float>(std::vector<float>{x}, {1}, type).bytes[0]); };
+      auto const code_of = [&](float x) {
+        return int(io::make_array<float>(std::vector<float>{x}, {1}, type).bytes[0]);
+      };
       CHECK(code_of(middle) == (n % 2 == 0 ? n : n - 1));
       CHECK(code_of(std::nextafter(middle, here)) == n);
       CHECK(code_of(std::nextafter(middle, below)) == n - 1);
     }
   }
-  auto const far =
-      io::numbers<float>(io::make_array<float>(std::vector<float>{464, 465, -1e9f}, {3}, io::element_type::float8_e4m3fn));
+  auto const far = io::numbers<float>(
+      io::make_array<float>(std::vector<float>{464, 465, -1e9f}, {3}, io::element_type::float8_e4m3fn));
   CHECK(far[0] == 448);
   CHECK(std::isnan(far[1]));
   CHECK(std::isnan(far[2]));
-  auto const beyond =
-      io::numbers<float>(io::make_array<float>(std::vector<float>{61439, 61440, -1e9f}, {3}, io::element_type::float8_e5m2));
+  auto const beyond = io::numbers<float>(
+      io::make_array<float>(std::vector<float>{61439, 61440, -1e9f}, {3}, io::element_type::float8_e5m2));
   CHECK(beyond[0] == 57344);
   CHECK(beyond[1] == std::numeric_limits<float>::infinity());
   CHECK(beyond[2] == -std::numeric_limits<float>::infinity());
@@ -123,5 +128,6 @@ TEST_CASE("float8: every code is a number and back, rounding is to nearest, ties
 
 TEST_CASE("make_array wants as many numbers as the extents say") {
   std::vector<float> const three{1, 2, 3};
-  CHECK(says(refusal([&] { io::make_array<float>(three, {2, 2}); }), "extents has the value (2, 2); expected 3 elements"));
+  CHECK(says(refusal([&] { io::make_array<float>(three, {2, 2}); }),
+             "extents has the value (2, 2); expected 3 elements"));
 }

@@ -38,7 +38,8 @@ struct folder {
   std::filesystem::path path;
   folder() {
     std::random_device random;
-    path = std::filesystem::temp_directory_path() / ("attune-io-" + std::to_string(random()) + std::to_string(random()));
+    path =
+        std::filesystem::temp_directory_path() / ("attune-io-" + std::to_string(random()) + std::to_string(random()));
     std::filesystem::create_directory(path);
   }
   folder(folder const&) = delete;
@@ -69,7 +70,8 @@ inline bool says(std::string const& message, std::string const& part) {
   return false;
 }
 
-/// Every beginning of the file is refused in words; every file with one byte changed is read or refused, and nothing else.
+/// Every beginning of the file is refused in words; every file with one byte changed is read or refused, and nothing
+/// else.
 enum class bytes_behind { refused, allowed };
 template <class Read>
 void check_damage(bytes const& whole, Read const& read, bytes_behind behind = bytes_behind::refused) {

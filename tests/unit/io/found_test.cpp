@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Files as other programs write them, which attune once refused or misread. Right is what NumPy and the package safetensors read. They are
-// generated again, with many more, by tests/zoo.
+// Files as other programs write them, which attune once refused or misread. Right is what NumPy and the package
+// safetensors read. They are generated again, with many more, by tests/zoo.
 #include <attune/io/npz.hpp>
 #include <attune/io/safetensors.hpp>
 #include <attune/io/zlib.hpp>
@@ -62,7 +62,8 @@ TEST_SUITE("io_found") {
     bytes file = file_bytes(in.path / "many.npz");
     // One more, a copy of the first entry of the directory under the name that it has, so that the count is 65,535.
     auto const end = file.end() - 22;
-    std::uint64_t const begin = io::detail::little_endian<4>(&*(end + 16)), size = io::detail::little_endian<4>(&*(end + 12));
+    std::uint64_t const begin = io::detail::little_endian<4>(&*(end + 16)),
+                        size = io::detail::little_endian<4>(&*(end + 12));
     std::uint64_t const name = io::detail::little_endian<2>(&file[begin + 28]), entry = 46 + name;
     bytes record(end, file.end());
     bytes const first(file.begin() + std::ptrdiff_t(begin), file.begin() + std::ptrdiff_t(begin + entry));

@@ -76,9 +76,11 @@ TEST_SUITE("io_npy") {
       CHECK(io::integers(read(npy(header(type, "(1,)"), bytes{200}))) == std::vector<index_t>{200});
     for (char const* type : {"<i1", ">i1", "|i1", "=i1"})
       CHECK(io::integers(read(npy(header(type, "(1,)"), bytes{200}))) == std::vector<index_t>{-56});
-    for (char const* type : {"=f4", "f4", "<f4"}) CHECK(io::numbers<float>(read(npy(header(type, "(6,)"), six)))[5] == 5);
+    for (char const* type : {"=f4", "f4", "<f4"})
+      CHECK(io::numbers<float>(read(npy(header(type, "(6,)"), six)))[5] == 5);
     CHECK(io::integers(read(npy(header("<i2", "(1,)"), bytes{0xff, 0xff}))) == std::vector<index_t>{-1});
-    CHECK(io::integers(read(npy(header("<u4", "(1,)"), bytes{0xff, 0xff, 0xff, 0xff}))) == std::vector<index_t>{0xffffffff});
+    CHECK(io::integers(read(npy(header("<u4", "(1,)"), bytes{0xff, 0xff, 0xff, 0xff}))) ==
+          std::vector<index_t>{0xffffffff});
     bytes const most(8, 0xff);
     CHECK(says(refusal([&] { io::integers(read(npy(header("<u8", "(1,)"), most))); }),
                "the value 18446744073709551615; expected numbers below 2^63"));
@@ -91,7 +93,8 @@ TEST_SUITE("io_npy") {
 
   TEST_CASE("Fortran order becomes C order") {
     bytes const columns = raw(std::vector<float>{0, 3, 1, 4, 2, 5});
-    CHECK(io::numbers<float>(read(npy(header("<f4", "(2, 3)", "True"), columns))) == std::vector<float>{0, 1, 2, 3, 4, 5});
+    CHECK(io::numbers<float>(read(npy(header("<f4", "(2, 3)", "True"), columns))) ==
+          std::vector<float>{0, 1, 2, 3, 4, 5});
     // x[a, b, c] = 12 a + 4 b + c of shape (2, 3, 4), first axis fastest
     std::vector<float> fortran;
     for (int c = 0; c < 4; ++c)
@@ -105,8 +108,8 @@ TEST_SUITE("io_npy") {
   TEST_CASE("What is written is read back") {
     folder const in;
     std::vector<double> const values{1, -2, 0.25, 1024, 0, 3};
-    for (auto type :
-         {io::element_type::float64, io::element_type::float32, io::element_type::float16, io::element_type::bfloat16}) {
+    for (auto type : {io::element_type::float64, io::element_type::float32, io::element_type::float16,
+                      io::element_type::bfloat16}) {
       io::array const x = io::make_array<double>(values, {2, 1, 3}, type);
       io::write_npy(in.path / "x.npy", x);
       io::array const y = io::read_npy(in.path / "x.npy", {.words = io::element_type::bfloat16});
@@ -144,7 +147,8 @@ TEST_SUITE("io_npy") {
   }
 
   TEST_CASE("Lying sizes are refused before memory is taken") {
-    CHECK(says(refused(npy(header("<f4", "(2, 4)"), six)), "data has 24 bytes; expected 32 for float32 of shape (2, 4)"));
+    CHECK(
+        says(refused(npy(header("<f4", "(2, 4)"), six)), "data has 24 bytes; expected 32 for float32 of shape (2, 4)"));
     CHECK(says(refused(npy(header("<f4", "(2, 2)"), six)), "expected 16"));
     CHECK(says(refused(npy(header("<f8", "(2, 3)"), six)), "expected 48 for float64"));
     CHECK(says(refused_header(header("<f4", "(1099511627776,)")), "expected 4398046511104"));
@@ -165,7 +169,8 @@ TEST_SUITE("io_npy") {
   TEST_CASE("Headers that are none") {
     CHECK(says(refused_header(header("<c8", "(3,)")), "descr' has the type '<c8'"));
     CHECK(says(refused_header(header(">f4", "(2, 3)")), "big-endian"));
-    CHECK(says(refused_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,), }"), "a structured type"));
+    CHECK(says(refused_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,), }"),
+               "a structured type"));
     CHECK(says(refused_header("{'descr': '<f4', 'fortran_order': 0, 'shape': (6,), }"), "expected True or False"));
     CHECK(says(refused_header("{'descr': '<f4', 'fortran_order': False, 'shape': [6], }"), "expected a tuple"));
     CHECK(says(refused_header(header("<f4", "(-6,)")), "expected an extent >= 0"));

@@ -227,7 +227,6 @@ TEST_SUITE("io_npz") {
   }
 
   TEST_CASE("Cut anywhere it is refused; with any byte changed it is read or refused") {
-    check_damage(
-        zip({entry{}}), [](bytes const& b) { read(b); }, bytes_behind::allowed);
+    check_damage(zip({entry{}}), [](bytes const& b) { read(b); }, bytes_behind::allowed);
   }
 }

@@ -62,8 +62,10 @@ TEST_SUITE("io_safetensors") {
       CHECK(f.read(name).extents == x.extents);
       CHECK(f.read(name).bytes == x.bytes);
     }
-    CHECK(says(refusal([&] { io::write_safetensors(in.path / "y", {{"__metadata__", tensors["float32"]}}); }), "another name"));
-    CHECK(says(refusal([&] { io::write_safetensors(in.path / "y", {{"\xff", tensors["float32"]}}); }), "expected UTF-8"));
+    CHECK(says(refusal([&] { io::write_safetensors(in.path / "y", {{"__metadata__", tensors["float32"]}}); }),
+               "another name"));
+    CHECK(
+        says(refusal([&] { io::write_safetensors(in.path / "y", {{"\xff", tensors["float32"]}}); }), "expected UTF-8"));
   }
 
   TEST_CASE("Offsets that lie") {
@@ -114,7 +116,8 @@ TEST_SUITE("io_safetensors") {
     CHECK(says(shaped("[\"2\"]"), "the string '2'"));
     CHECK(says(shaped("2"), "expected a list of extents"));
     CHECK(says(shaped("[[2]]"), "a list"));
-    CHECK(says(shaped("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2]"), "33 axes; expected at most 32"));
+    CHECK(says(shaped("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2]"),
+               "33 axes; expected at most 32"));
     auto const typed = [](std::string const& t) {
       return refused(saying(R"("dtype":)" + t + R"(,"shape":[2],"data_offsets":[0,8])"));
     };
@@ -128,10 +131,12 @@ TEST_SUITE("io_safetensors") {
   TEST_CASE("Names and keys") {
     std::string const t = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
     CHECK(refused(file("{\"t\":" + t + ",\"t\":" + t + "}", two)) == "");  // the last one counts
-    CHECK(says(refused(saying(R"("dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8])")), "the key 'dtype' twice"));
+    CHECK(says(refused(saying(R"("dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8])")),
+               "the key 'dtype' twice"));
     for (char const* const other :
          {"1", "null", "[1,{\"shape\":[[]]}]", "{\"dtype\":{\"a\":[\"b\",1.5,true]}}"})  // a key that means nothing
-      CHECK(refused(saying(R"("dtype":"F32","x":)" + std::string(other) + R"(,"shape":[2],"data_offsets":[0,8],"x":2)")) == "");
+      CHECK(refused(saying(R"("dtype":"F32","x":)" + std::string(other) +
+                           R"(,"shape":[2],"data_offsets":[0,8],"x":2)")) == "");
     CHECK(says(refused(saying(R"("dtype":"F32","shape":[2])")), "tensor 't' has no data_offsets"));
     CHECK(says(refused(saying(R"("dtype":"F32","data_offsets":[0,8])")), "no shape"));
     CHECK(says(refused(saying(R"("shape":[2],"data_offsets":[0,8])")), "no dtype"));

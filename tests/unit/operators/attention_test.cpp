@@ -38,8 +38,9 @@ TEST_CASE("row constant: the normalizer hears of it") {
 }
 
 TEST_CASE("listed_parameters: every part, in the order of the pipeline") {
-  auto const op = attention(normalizer::grounded{1.0}, gate::softplus{2.0}, length_scale::margin{3.0, 1.0},
-                            (kernel::dot_product{4.0} + kernel::alibi{5.0} + kernel::given_scores{}) | kernel::softcap{6.0});
+  auto const op =
+      attention(normalizer::grounded{1.0}, gate::softplus{2.0}, length_scale::margin{3.0, 1.0},
+                (kernel::dot_product{4.0} + kernel::alibi{5.0} + kernel::given_scores{}) | kernel::softcap{6.0});
   std::string names, paths;
   std::vector<double> values;
   for (operator_parameter const& p : listed_parameters(op)) {
@@ -49,7 +50,8 @@ TEST_CASE("listed_parameters: every part, in the order of the pipeline") {
   }
   CHECK(names == "scale slope cap alpha gamma beta gamma ");
   CHECK(paths ==
-        "kernel.0.0.scale kernel.0.1.slope kernel.map.cap length_scale.alpha length_scale.gamma gate.beta normalizer.gamma ");
+        "kernel.0.0.scale kernel.0.1.slope kernel.map.cap length_scale.alpha length_scale.gamma gate.beta "
+        "normalizer.gamma ");
   CHECK(parameter_count<decltype(op)> == 7);
   CHECK(values == std::vector<double>{4, 5, 6, 3, 1, 2, 1});
 }

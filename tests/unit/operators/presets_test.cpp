@@ -18,7 +18,8 @@ namespace {
 
 template <class Op, class L, class G, class N, class M = mask::none>
 constexpr bool is =
-    std::is_same_v<Op, attention_operator<kernel::dot_product, L, G, N, gate::no_value_factor, gate::no_output_factor, M>>;
+    std::is_same_v<Op,
+                   attention_operator<kernel::dot_product, L, G, N, gate::no_value_factor, gate::no_output_factor, M>>;
 using no_scale = length_scale::none;
 using no_gate = gate::none;
 
@@ -109,14 +110,18 @@ TEST_CASE("presets: something around softmax") {
 
 TEST_CASE("presets: each takes a mask last") {
   table const t;
-  auto const causal = [](auto const& op) { return std::is_same_v<std::remove_cvref_t<decltype(op.mask)>, mask::causal>; };
+  auto const causal = [](auto const& op) {
+    return std::is_same_v<std::remove_cvref_t<decltype(op.mask)>, mask::causal>;
+  };
   mask::causal const m;
   CHECK((causal(ssmax_attention({}, m)) && causal(principled_attention({}, m)) && causal(sink_attention(1, m))));
   CHECK((causal(off_by_one_attention(m)) && causal(margin_attention(1, 2, m)) && causal(log_n_attention(512, m))));
   CHECK((causal(yarn_attention(4, m)) && causal(two_sided_attention(1, m)) && causal(value_gated_attention(m))));
-  CHECK((causal(gated_attention(m)) && causal(scalar_sort_attention(1, m)) && causal(scalar_laplacian_attention(1, m))));
+  CHECK(
+      (causal(gated_attention(m)) && causal(scalar_sort_attention(1, m)) && causal(scalar_laplacian_attention(1, m))));
   CHECK((causal(hybrid_attention(1, m)) && causal(rbf_attention(1, m)) && causal(l2_attention({}, m))));
-  CHECK((causal(scaled_rbf_attention(1, m)) && causal(inverse_distance_attention(1, m)) && causal(elliptical_attention(t, m))));
+  CHECK((causal(scaled_rbf_attention(1, m)) && causal(inverse_distance_attention(1, m)) &&
+         causal(elliptical_attention(t, m))));
   CHECK((causal(bilinear_attention(t, m)) && causal(biased_attention(m)) && causal(alibi_attention(1, m))));
   CHECK((causal(relative_bias_attention(t, m)) && causal(t5_attention({}, m)) && causal(tupe_attention(m))));
   CHECK((causal(transformer_xl_attention(t, t, t, m)) && causal(smca_attention(1, m)) && causal(goat_attention(1, m))));
@@ -180,14 +185,16 @@ struct difference {
   double weights, ground_weight;
 };
 difference from_softmax(principled_parameters const& p, std::vector<double> const& s, std::vector<double> const& g) {
-  auto const op = attention(kernel::given_scores{}, length_scale::margin{p.alpha, p.gamma}, gate::given_softplus{p.beta},
-                            normalizer::grounded{p.gamma});
+  auto const op = attention(kernel::given_scores{}, length_scale::margin{p.alpha, p.gamma},
+                            gate::given_softplus{p.beta}, normalizer::grounded{p.gamma});
   index_t const keys = index_t(s.size());
   std::vector<double> const v(s.size());
   shape const pairs{1, 1, 1, keys};
-  auto const r = forward(
-      reference<double>{}, op,
-      {.v = tensor(v, shape{1, 1, keys, 1}), .scores = tensor(s, pairs), .gates = tensor(g, pairs), .v0 = zeros<double>(1)});
+  auto const r = forward(reference<double>{}, op,
+                         {.v = tensor(v, shape{1, 1, keys, 1}),
+                          .scores = tensor(s, pairs),
+                          .gates = tensor(g, pairs),
+                          .v0 = zeros<double>(1)});
   double const top = *std::max_element(s.begin(), s.end());
   double z = 0, worst = 0;
   for (double x : s) z += std::exp(x - top);
@@ -206,7 +213,8 @@ TEST_CASE("softmax_equivalent: within epsilon of softmax, and w0 = 0, wherever t
           principled_parameters const p = softmax_equivalent({epsilon, score_bound, gate_bound, 64});
           std::vector<double> s, g;
           for (index_t j = 0; j < keys; ++j) s.push_back(within(score_bound)), g.push_back(within(gate_bound));
-          if (keys == 2) s = {0.4 * score_bound, 0.4 * score_bound}, g = {gate_bound, -gate_bound};  // the worst for the gate
+          if (keys == 2)
+            s = {0.4 * score_bound, 0.4 * score_bound}, g = {gate_bound, -gate_bound};  // the worst for the gate
           difference const d = from_softmax(p, s, g);
           CAPTURE(epsilon);
           CAPTURE(score_bound);

@@ -127,7 +127,8 @@ TEST_CASE("+inf and NaN logits make the row NaN; weight 0 times inf too") {
 
 template <class N>
 void check_monoid(N const& n) {
-  state const a = state_of(n, {three[0]}), b = state_of(n, {three[1], {-inf, 5}}), c = state_of(n, {three[2], {-40, 1}});
+  state const a = state_of(n, {three[0]}), b = state_of(n, {three[1], {-inf, 5}}),
+              c = state_of(n, {three[2], {-40, 1}});
   state const unit = state_of(n, {});
   auto const merged = [](state x, state const& y) {
     x.template merge<N>(y);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Normalizers of one's own with a candidate set, one for each rule by which a threshold comes about: gradients against differences of the
-// 50-digit forward pass, and rows whose gradient one can do by hand.
+// Normalizers of one's own with a candidate set, one for each rule by which a threshold comes about: gradients against
+// differences of the 50-digit forward pass, and rows whose gradient one can do by hand.
 #include <cmath>
 #include <tuple>
 #include <vector>
@@ -94,8 +94,10 @@ struct own_sparsemax {
 template <class Executor, class Normalizer>
 std::vector<double> gradient(Executor const& executor, Normalizer n) {
   std::vector<double> const scores{0, 0.5, -5}, values{1, 3, 7}, one{1};
-  tensor<double const> const S(scores.data(), {1, 1, 1, 3}), V(values.data(), {1, 1, 3, 1}), D(one.data(), {1, 1, 1, 1});
-  auto const g = vjp(executor, attention(kernel::given_scores{}, n), {.v = V, .scores = S}, {.out = D}).of(field::scores);
+  tensor<double const> const S(scores.data(), {1, 1, 1, 3}), V(values.data(), {1, 1, 3, 1}),
+      D(one.data(), {1, 1, 1, 1});
+  auto const g =
+      vjp(executor, attention(kernel::given_scores{}, n), {.v = V, .scores = S}, {.out = D}).of(field::scores);
   return {g(0, 0, 0, 0), g(0, 0, 0, 1), g(0, 0, 0, 2)};
 }
 

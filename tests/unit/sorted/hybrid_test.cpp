@@ -57,8 +57,9 @@ hybrid_problem random_hybrid(lie keys, index_t lq, index_t lk, index_t width, bo
 struct hybrid_answer {
   numbers out, lse, discarded, sort_q, sort_k, v, q, k, tau, scale, sink_k, sink_v;
   explicit hybrid_answer(hybrid_problem const& p)
-      : out(p.line.by.size()), lse(p.line.q.size()), discarded(lse), sort_q(lse), sort_k(p.line.k.size()), v(p.line.v.size()),
-        q(p.q.size()), k(p.k.size()), tau(2), scale(lse), sink_k(p.sink_k.size()), sink_v(p.sink_v.size()) {}
+      : out(p.line.by.size()), lse(p.line.q.size()), discarded(lse), sort_q(lse), sort_k(p.line.k.size()),
+        v(p.line.v.size()), q(p.q.size()), k(p.k.size()), tau(2), scale(lse), sink_k(p.sink_k.size()),
+        sink_v(p.sink_v.size()) {}
 };
 
 /// Sums over all pairs that `sees` allows.
@@ -79,11 +80,14 @@ hybrid_answer exactly(hybrid_problem const& p, sight const& s, double scale) {
       auto const key = [&](index_t j) {
         return real(j == l.keys ? p.sink_k[std::size_t(hs)] : l.k[std::size_t(hk * l.keys + j)]);
       };
-      auto const value = [&](index_t j) { return j == l.keys ? p.sink_v.data() + hs * w : l.v.data() + (hv * l.keys + j) * w; };
+      auto const value = [&](index_t j) {
+        return j == l.keys ? p.sink_v.data() + hs * w : l.v.data() + (hv * l.keys + j) * w;
+      };
       auto const product = [&](index_t j) {
         real sum = 0;
         for (index_t d = 0; d < p.width && j < l.keys; ++d)
-          sum += real(p.q[std::size_t((h * l.queries + i) * p.width + d)]) * p.k[std::size_t((hx * l.keys + j) * p.width + d)];
+          sum += real(p.q[std::size_t((h * l.queries + i) * p.width + d)]) *
+                 p.k[std::size_t((hx * l.keys + j) * p.width + d)];
         return sum;
       };
       std::vector<real> score;
@@ -118,7 +122,8 @@ hybrid_answer exactly(hybrid_problem const& p, sight const& s, double scale) {
         }
         real const pull = weight * gain;
         r.sort_q[row] -= double(2 * e / tau * pull);
-        (j == l.keys ? r.sink_k[std::size_t(hs)] : r.sort_k[std::size_t(hk * l.keys + j)]) += double(2 * e / tau * pull);
+        (j == l.keys ? r.sink_k[std::size_t(hs)] : r.sort_k[std::size_t(hk * l.keys + j)]) +=
+            double(2 * e / tau * pull);
         r.tau[std::size_t(h)] += double(e * e / (tau * tau) * pull);
         r.scale[row] += double(product(j) * pull);
         for (index_t d = 0; d < p.width && j < l.keys; ++d) {
@@ -140,8 +145,8 @@ std::vector<T> as(numbers const& x) {
 
 /// forward and vjp of the operator under test.
 template <class T>
-hybrid_answer answer(hybrid_problem const& p, sorted::hybrid const& op, bool with_gradients, sorted::hybrid_certificate& c,
-                     sorted::workers const& who = {}) {
+hybrid_answer answer(hybrid_problem const& p, sorted::hybrid const& op, bool with_gradients,
+                     sorted::hybrid_certificate& c, sorted::workers const& who = {}) {
   line_problem const& l = p.line;
   hybrid_answer r(p);
   auto const sq = as<T>(l.q), sk = as<T>(l.k), v = as<T>(l.v), q = as<T>(p.q), k = as<T>(p.k), by = as<T>(l.by),
@@ -158,7 +163,8 @@ hybrid_answer answer(hybrid_problem const& p, sorted::hybrid const& op, bool wit
                                     .sink_v = some(vs, p.sink(l.width))};
   std::vector<T> out(r.out.size()), lse(r.lse.size());
   c = sorted::forward<T>(
-      op, in, {tensor(out, l.query_side(l.width)), tensor(lse, l.query_side()), tensor(r.discarded, l.query_side())}, who);
+      op, in, {tensor(out, l.query_side(l.width)), tensor(lse, l.query_side()), tensor(r.discarded, l.query_side())},
+      who);
   std::copy(out.begin(), out.end(), r.out.begin());
   std::copy(lse.begin(), lse.end(), r.lse.begin());
   if (!with_gradients) return r;
@@ -203,7 +209,8 @@ double check_promises(hybrid_problem const& p, hybrid_answer const& got, hybrid_
   bool right = true;
   for (std::size_t row = 0; row < got.lse.size(); ++row) {
     numbers off(static_cast<std::size_t>(w));
-    for (std::size_t d = 0; d < off.size(); ++d) off[d] = got.out[row * off.size() + d] - want.out[row * off.size() + d];
+    for (std::size_t d = 0; d < off.size(); ++d)
+      off[d] = got.out[row * off.size() + d] - want.out[row * off.size() + d];
     double const promise = (2 * got.discarded[row] + c.rounded + u) * largest_value;
     worst = std::max(worst, norm(off.data()) / promise);
     right = right && norm(off.data()) <= promise && got.discarded[row] <= c.discarded;
@@ -223,10 +230,13 @@ TEST_CASE("sorted hybrid: by hand") {
   numbers const sq{0}, sk{1, 0}, v{10, 30}, q{ln2}, k{2, 1};
   numbers out(1), lse(1);
   shape const one{1, 1, 1, 1}, two{1, 1, 2, 1};
-  auto const c = sorted::forward<double>(
-      sorted::hybrid{.tau = 1 / ln2, .scale = 1.0},
-      {.sort_q = tensor(sq, one), .sort_k = tensor(sk, two), .v = tensor(v, two), .q = tensor(q, one), .k = tensor(k, two)},
-      {tensor(out, one), tensor(lse, one), {}});
+  auto const c = sorted::forward<double>(sorted::hybrid{.tau = 1 / ln2, .scale = 1.0},
+                                         {.sort_q = tensor(sq, one),
+                                          .sort_k = tensor(sk, two),
+                                          .v = tensor(v, two),
+                                          .q = tensor(q, one),
+                                          .k = tensor(k, two)},
+                                         {tensor(out, one), tensor(lse, one), {}});
   // masses 2^(2 - 1) and 2^(1 - 0)
   CHECK(near(out[0], 20));
   CHECK(near(lse[0], std::log(4)));
@@ -270,7 +280,8 @@ TEST_CASE("sorted hybrid: rectangles beside what is near, and what windows leave
     p.line.tau = numbers{0.01, 0.1};
     for (double& x : p.k) x *= 0.3;
     auto const sights = all_sights(1200, 1200);
-    for (std::size_t const n : {std::size_t(1), std::size_t(3), std::size_t(7)}) {  // causal, causal window, causal documents
+    for (std::size_t const n :
+         {std::size_t(1), std::size_t(3), std::size_t(7)}) {  // causal, causal window, causal documents
       CAPTURE(sights[n].name);
       hybrid_answer const want = exactly(p, sights[n], 1);
       sorted::hybrid const op{.tau = per_head(p.line.tau), .tolerance = 1e-8, .sees = sights[n].value, .scale = 1.0};
@@ -344,7 +355,8 @@ TEST_CASE("sorted hybrid: what a query does not see is never read, what is not f
   auto const after = answer<double>(p, op, false, c);
   for (std::size_t i = 0; i < 400; ++i)
     for (std::size_t d = 0; d < 5; ++d)
-      CHECK((i == 20 ? std::isnan(after.out[i * 5 + d]) : std::fabs(after.out[i * 5 + d] - before.out[i * 5 + d]) < 1e-5));
+      CHECK((i == 20 ? std::isnan(after.out[i * 5 + d])
+                     : std::fabs(after.out[i * 5 + d] - before.out[i * 5 + d]) < 1e-5));
   for (std::size_t i = 450; i < 600; ++i) CHECK(std::isnan(after.out[i * 5]));
 }
 
@@ -353,7 +365,8 @@ TEST_CASE("sorted hybrid: without a key out is 0, without a query nothing happen
   numbers out(1, 7.0), lse(1), discarded(1, 7.0), nothing, dq(1, 7.0);
   shape const one{1, 1, 1, 1}, empty{1, 1, 0, 1};
   sorted::hybrid_arrays<double> const in{tensor(q, one), tensor(none, empty), tensor(none, empty)};
-  auto const c = sorted::forward<double>(sorted::hybrid{}, in, {tensor(out, one), tensor(lse, one), tensor(discarded, one)});
+  auto const c =
+      sorted::forward<double>(sorted::hybrid{}, in, {tensor(out, one), tensor(lse, one), tensor(discarded, one)});
   CHECK(out[0] == 0);
   CHECK(lse[0] == -inf);
   CHECK(discarded[0] == 0);
@@ -373,7 +386,8 @@ TEST_CASE("sorted hybrid: a sink serves rows that see nothing else, and queries 
                                          .v = tensor(v, one),
                                          .sink_k = tensor(sink_k, one),
                                          .sink_v = tensor(sink_v, one)};
-  sorted::forward<double>(sorted::hybrid{.tau = 0.1, .sees = sorted::visibility::causal}, in, {tensor(out, two), {}, {}});
+  sorted::forward<double>(sorted::hybrid{.tau = 0.1, .sees = sorted::visibility::causal}, in,
+                          {tensor(out, two), {}, {}});
   CHECK(near(out[0], 2));  // offset -1: it sees no key
   CHECK(near(out[1], 8, 1e-12));
   sorted::forward<double>(sorted::hybrid{.tau = 0.1}, in, {tensor(out, two), {}, {}});
@@ -388,7 +402,8 @@ TEST_CASE("sorted truncated and limited radius: the windows that they name, and 
   auto const check = [&](auto const& op, auto const& kept) {
     line_problem const& l = p.line;
     shape const queries{1, 1, 90, 1}, keys{1, 1, 110, 1};
-    numbers const sq(l.q.begin(), l.q.begin() + 90), sk(l.k.begin(), l.k.begin() + 110), v(l.v.begin(), l.v.begin() + 110);
+    numbers const sq(l.q.begin(), l.q.begin() + 90), sk(l.k.begin(), l.k.begin() + 110),
+        v(l.v.begin(), l.v.begin() + 110);
     numbers out(90), discarded(90);
     sorted::forward<double>(op, {.sort_q = tensor(sq, queries), .sort_k = tensor(sk, keys), .v = tensor(v, keys)},
                             {tensor(out, queries), {}, tensor(discarded, queries)});

@@ -117,7 +117,8 @@ TEST_CASE("features: a row without mass is counted, bad input refused in words")
   numbers out(1), lse(1);
   shape const one{1, 1, 1, 1}, two{1, 1, 2, 1};
   sorted::arrays<double> const in{tensor(q, one), tensor(k, two), tensor(v, two)};
-  auto const report = sorted::forward(sorted::nystroem{.tau = 1e-3, .landmarks = 2}, in, {tensor(out, one), tensor(lse, one)});
+  auto const report =
+      sorted::forward(sorted::nystroem{.tau = 1e-3, .landmarks = 2}, in, {tensor(out, one), tensor(lse, one)});
   CHECK(report.rows_without_mass == 1);
   CHECK(out[0] == 0);
   CHECK(lse[0] == -inf);
@@ -125,10 +126,10 @@ TEST_CASE("features: a row without mass is counted, bad input refused in words")
           sorted::forward(sorted::nystroem{.landmarks = 0}, in, {tensor(out, one), {}});
         }).find("landmarks") != std::string::npos);
   numbers dk(2), tau(1);
-  CHECK(
-      error_of([&] {
-        sorted::vjp(sorted::nystroem{}, in, {tensor<double const>(out, one), {}}, {{}, tensor(dk, two), {}, tensor(tau, one)});
-      }).find("d.tau") != std::string::npos);
+  CHECK(error_of([&] {
+          sorted::vjp(sorted::nystroem{}, in, {tensor<double const>(out, one), {}},
+                      {{}, tensor(dk, two), {}, tensor(tau, one)});
+        }).find("d.tau") != std::string::npos);
 }
 
 }  // namespace

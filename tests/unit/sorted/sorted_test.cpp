@@ -18,7 +18,8 @@ using numbers = std::vector<double>;
 
 /// One head, values of width 1.
 template <class Op>
-std::pair<numbers, numbers> row(Op const& op, numbers const& q, numbers const& k, numbers const& v, bool with_lse = true) {
+std::pair<numbers, numbers> row(Op const& op, numbers const& q, numbers const& k, numbers const& v,
+                                bool with_lse = true) {
   shape const queries{1, 1, index_t(q.size()), 1}, keys{1, 1, index_t(k.size()), 1};
   numbers out(q.size()), lse(q.size());
   sorted::forward<double>(op, {tensor(q, queries), tensor(k, keys), tensor(v, keys)},
@@ -71,7 +72,8 @@ TEST_CASE("sorted kernels: without a key out is 0, without a query nothing happe
   CHECK(row(sorted::sliced_relu{divisor::sum}, {1}, {}, {}) == std::pair(numbers{0}, numbers{-inf}));
   CHECK(row(sorted::sliced_relu{divisor::count}, {1}, {}, {}, false).first == numbers{0});
   CHECK(row(sorted::laplacian{1.0}, {}, {1}, {2}).first.empty());
-  auto const causal = row(sorted::laplacian{1.0, visibility::causal}, {1, 1}, {5}, {7});  // the first query sees nothing
+  auto const causal =
+      row(sorted::laplacian{1.0, visibility::causal}, {1, 1}, {5}, {7});  // the first query sees nothing
   CHECK(causal.first == numbers{0, 7});
   CHECK(causal.second == numbers{-inf, -4});
 }
@@ -91,7 +93,8 @@ TEST_CASE("sorted kernels: rounding within the stated bounds, against long doubl
   for (lie const keys : {lie::normal, lie::clustered, lie::heavy, lie::far})
     for (auto const& sees : {visibility::full, visibility::causal, visibility::causal_window(90)}) {
       line_problem const p = random_line(lie::normal, keys, 200, 200, ++seed);
-      double const n = double(p.keys), v = largest(p.v), far = keys == lie::far ? 1010 : 30;  // no query is farther from a key
+      double const n = double(p.keys), v = largest(p.v),
+                   far = keys == lie::far ? 1010 : 30;  // no query is farther from a key
       sorted::laplacian const laplace{per_head(p.tau), sees};
       auto const got = outputs_in<double>(laplace, p);
       auto const exact = outputs_in<long double>(laplace, p);
@@ -154,8 +157,8 @@ TEST_CASE("sorted kernels: bitwise the same for any number of threads") {
       auto by = p.cotangents();
       by.lse = {};
       sorted::forward(op, p.arrays(), {tensor(r.out, p.query_side(p.width)), {}}, {threads});
-      sorted::vjp(op, p.arrays(), by, {tensor(r.q, p.query_side()), tensor(r.k, p.key_side()), tensor(r.v, p.value_side()), {}},
-                  {threads});
+      sorted::vjp(op, p.arrays(), by,
+                  {tensor(r.q, p.query_side()), tensor(r.k, p.key_side()), tensor(r.v, p.value_side()), {}}, {threads});
       return r;
     };
     auto const one = with(1), three = with(3);
@@ -194,21 +197,23 @@ TEST_CASE("sorted kernels: bad input is refused in words") {
   shape const s{1, 1, 2, 1};
   auto const with = [&](auto const& op, numbers const& queries, shape const& to = {1, 1, 2, 1}) {
     return error_of([&] {
-      sorted::forward<double>(op, {tensor(queries, s), tensor(k, s), tensor(v, s)}, {tensor<double>(out.data(), to), {}});
+      sorted::forward<double>(op, {tensor(queries, s), tensor(k, s), tensor(v, s)},
+                              {tensor<double>(out.data(), to), {}});
     });
   };
   CHECK(with(sorted::laplacian{1.0}, q) ==
-        "attune::sorted::forward(laplacian): sort_q has the value nan at (batch, head, position) = (0, 0, 1); expected finite "
+        "attune::sorted::forward(laplacian): sort_q has the value nan at (batch, head, position) = (0, 0, 1); expected "
+        "finite "
         "numbers: they are sorted");
-  CHECK(
-      with(sorted::gaussian{per_query(taus, 1)}, k).find("tau has one value per query; expected one value, or one per head") !=
-      std::string::npos);
+  CHECK(with(sorted::gaussian{per_query(taus, 1)}, k)
+            .find("tau has one value per query; expected one value, or one per head") != std::string::npos);
   CHECK(with(sorted::laplacian{0.0}, k).find("parameter tau has the value 0") != std::string::npos);
   CHECK(with(sorted::gaussian{1.0, 1e-13}, k).find("tolerance has the value 1e-13; expected a number in [1e-12, 1)") !=
         std::string::npos);
   CHECK(with(sorted::sliced_relu{}, k, {1, 1, 1, 1}) ==
         "attune::sorted::forward(sliced_relu): out has shape (1, 1, 1, 1); expected shape (1, 1, 2, 1)");
-  CHECK(error_of([&] { row(sorted::sliced_relu{}, k, k, v); }).find("lse has a tensor; expected none") != std::string::npos);
+  CHECK(error_of([&] { row(sorted::sliced_relu{}, k, k, v); }).find("lse has a tensor; expected none") !=
+        std::string::npos);
   CHECK(out == numbers{5, 5});
 }
 

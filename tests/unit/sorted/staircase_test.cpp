@@ -41,7 +41,8 @@ line_problem long_line(lie queries, lie keys, index_t lq, index_t lk, index_t wi
 /// Causal, and what falls into several long staircases.
 std::vector<sight> long_sights(index_t queries, index_t keys) {
   std::vector<sight> all = all_sights(queries, keys);
-  std::erase_if(all, [](sight const& s) { return s.name == "full" || s.name == "window 7" || s.name == "causal window 1"; });
+  std::erase_if(all,
+                [](sight const& s) { return s.name == "full" || s.name == "window 7" || s.name == "causal window 1"; });
   return all;
 }
 
@@ -73,7 +74,8 @@ TEST_CASE("long staircases: laplacian and sliced ReLU within the stated bounds")
       lie const of_queries = seed % 2 == 0 ? how : lie::normal;
       line_problem const p = long_line(of_queries, how, queries, keys, width, seed);
       INFO(s.name, " ", queries, " x ", keys, " lie ", int(how));
-      double const n = double(keys), far = how == lie::far || how == lie::heavy ? 1e5 : 30;  // no query is farther from a key
+      double const n = double(keys),
+                   far = how == lie::far || how == lie::heavy ? 1e5 : 30;  // no query is farther from a key
       sorted::laplacian const laplace{per_head(p.tau), s.value};
       double const off = farthest(outputs_in<double>(laplace, p), outputs_in<long double>(laplace, p), {largest(p.v)});
       CHECK(off <= u * (8 * n + 6 * far / 0.3 + 12 * std::log(n + 1) + 64));
@@ -81,8 +83,8 @@ TEST_CASE("long staircases: laplacian and sliced ReLU within the stated bounds")
       sorted::sliced_relu const relu{divisor::one, s.value};
       line_problem absolute = p;
       for (double& x : absolute.v) x = std::fabs(x);
-      CHECK(farthest(outputs_in<double>(relu, p), outputs_in<long double>(relu, p), outputs_in<double>(relu, absolute)) <=
-            4 * (n + 8) * u);
+      CHECK(farthest(outputs_in<double>(relu, p), outputs_in<long double>(relu, p),
+                     outputs_in<double>(relu, absolute)) <= 4 * (n + 8) * u);
     }
 }
 
@@ -97,7 +99,8 @@ std::vector<T> everything_in(Op const& op, line_problem const& p, bool with_lse)
   sorted::cotangents<T> cotangents{tensor(by, p.query_side(p.width)), {}};
   if (with_lse) to.lse = tensor(lse, p.query_side()), cotangents.lse = tensor(by_lse, p.query_side());
   sorted::forward<T>(op, in, to);
-  sorted::vjp<T>(op, in, cotangents, {tensor(dq, p.query_side()), tensor(dk, p.key_side()), tensor(dv, p.value_side()), {}});
+  sorted::vjp<T>(op, in, cotangents,
+                 {tensor(dq, p.query_side()), tensor(dk, p.key_side()), tensor(dv, p.value_side()), {}});
   for (auto const* x : {&out, &lse, &dq, &dk, &dv}) all.insert(all.end(), x->begin(), x->end());
   return all;
 }
@@ -165,7 +168,8 @@ TEST_CASE("long staircases: NaN and infinite values reach those that see them, a
       INFO(w.name);
       numbers const out = outputs_in<double>(sorted::laplacian{5.0, w.value}, p);
       index_t wrong = 0;
-      for (index_t i = 0; i < p.queries; ++i) wrong += std::isfinite(out[std::size_t(i * p.width + 2)]) == w.sees(i, 1000);
+      for (index_t i = 0; i < p.queries; ++i)
+        wrong += std::isfinite(out[std::size_t(i * p.width + 2)]) == w.sees(i, 1000);
       CHECK(wrong == 0);
     }
   }
@@ -195,7 +199,8 @@ TEST_CASE("long staircases: the gaussian's certificate holds, in float and doubl
         double const tau = 0.5;
         sorted::gaussian const op{tau, tolerance, visibility::causal};
         numbers out(std::size_t(p.query_side(width).size())), lse(p.q.size());
-        auto const c = sorted::forward<double>(op, p.arrays(), {tensor(out, p.query_side(width)), tensor(lse, p.query_side())});
+        auto const c =
+            sorted::forward<double>(op, p.arrays(), {tensor(out, p.query_side(width)), tensor(lse, p.query_side())});
         CHECK(c.discarded + c.truncated <= 1.1 * tolerance);
         by_waves += goes_by_waves(op, p);
         std::vector<float> const in_float = outputs_in<float>(op, p);
@@ -296,7 +301,8 @@ TEST_CASE("waves: boxes have every query, and every key that is near one of thei
               }
               if ((i + j) % 19 != 0) continue;
               double sum = 0;
-              for (int m = 0; m <= box.waves.waves; ++m) sum += box.waves.coefficient(m) * std::cos(m * box.waves.step * x);
+              for (int m = 0; m <= box.waves.waves; ++m)
+                sum += box.waves.coefficient(m) * std::cos(m * box.waves.step * x);
               most_off = std::max(most_off, std::fabs(sum - std::exp(-x * x)) - box.waves.missing);
             }
           }
@@ -345,7 +351,8 @@ TEST_CASE("waves: a box meets the keys that it is planned for, though boxes on b
     missing += here - index_t(of[b].keys.size());
     for (index_t c = 0; c < line.cells(); ++c) {
       bool before = false, behind = false;
-      for (std::size_t other = 0; other < of.size(); ++other) (other < b ? before : behind) |= other != b && wants(other, c);
+      for (std::size_t other = 0; other < of.size(); ++other)
+        (other < b ? before : behind) |= other != b && wants(other, c);
       skipped += before && behind && !wants(b, c);
     }
   }
@@ -383,7 +390,8 @@ TEST_CASE("long staircases: the gaussian on long lines, by waves or not, near it
         line_problem const p = long_line(lie::normal, how, 2500, 2500, 1, 15);
         sorted::gaussian const op{tau, tolerance, visibility::causal};
         numbers out(p.q.size()), lse(p.q.size());
-        auto const c = sorted::forward<double>(op, p.arrays(), {tensor(out, p.query_side()), tensor(lse, p.query_side())});
+        auto const c =
+            sorted::forward<double>(op, p.arrays(), {tensor(out, p.query_side()), tensor(lse, p.query_side())});
         CHECK(c.share() <= 1.1 * tolerance + 1e-8);
         by_waves += goes_by_waves(op, p);
         double worst = 0, worst_lse = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Random calls, most of them wrong, of the operators on a line of keys and of the sorted cache. Each computes what the dense reference
-// computes, or throws attune::error before it writes anything.
+// Random calls, most of them wrong, of the operators on a line of keys and of the sorted cache. Each computes what the
+// dense reference computes, or throws attune::error before it writes anything.
 #include <array>
 #include <cmath>
 #include <string>
@@ -76,10 +76,11 @@ bool comes_back(tally& to, std::vector<wild_tensor const*> const& outputs, Call 
 /// The dense operator's outputs and gradients, in double.
 template <class Op>
 void compare(Op const& dense, wild_line& p, tensor<float> const& got, double tolerance) {
-  auto const right =
-      forward(reference<double>{}, dense,
-              {.v = any_tensor(p.v.read()), .sort_q = any_tensor(p.sort_q.read()), .sort_k = any_tensor(p.sort_k.read())});
-  REQUIRE(got.extents() == shape{right.extents.batch, right.extents.heads, right.extents.queries, right.extents.value_width});
+  auto const right = forward(
+      reference<double>{}, dense,
+      {.v = any_tensor(p.v.read()), .sort_q = any_tensor(p.sort_q.read()), .sort_k = any_tensor(p.sort_k.read())});
+  REQUIRE(got.extents() ==
+          shape{right.extents.batch, right.extents.heads, right.extents.queries, right.extents.value_width});
   for (index_t b = 0; b < right.extents.batch; ++b)
     for (index_t h = 0; h < right.extents.heads; ++h)
       for (index_t i = 0; i < right.extents.queries; ++i)
@@ -116,11 +117,13 @@ void check(std::string const& name, Op const& op, Dense const& dense, bool has_l
 }
 
 TEST_SUITE("wrong calls") {
-  TEST_CASE("sorted Laplacian") { check("laplacian", sorted::laplacian{.tau = 0.5}, scalar_laplacian_attention(0.5), true); }
+  TEST_CASE("sorted Laplacian") {
+    check("laplacian", sorted::laplacian{.tau = 0.5}, scalar_laplacian_attention(0.5), true);
+  }
   TEST_CASE("sorted Gaussian") { check("gaussian", sorted::gaussian{.tau = 0.5}, scalar_sort_attention(0.5), true); }
   TEST_CASE("sliced ReLU") {
-    check("sliced ReLU", sorted::sliced_relu{.divided_by = divisor::sum}, sliced_relu_attention<sliced_relu_form::normalized>(),
-          true);
+    check("sliced ReLU", sorted::sliced_relu{.divided_by = divisor::sum},
+          sliced_relu_attention<sliced_relu_form::normalized>(), true);
   }
 
   TEST_CASE("sorted cache") {

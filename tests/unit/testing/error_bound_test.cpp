@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A-priori bounds: numbers that a reader can redo, correct kernels within them, and the tests' own analysis beside them.
+// A-priori bounds: numbers that a reader can redo, correct kernels within them, and the tests' own analysis beside
+// them.
 #include <string>
 #include <vector>
 
@@ -112,7 +113,8 @@ struct soft_relu {
 };
 
 TEST_CASE("the CPU in float keeps within the bound, and not by chance of a bound that is none") {
-  testing::problem_extents const wide{.queries = 6, .keys = 70, .width = 16}, small{.queries = 5, .keys = 4, .width = 3};
+  testing::problem_extents const wide{.queries = 6, .keys = 70, .width = 16},
+      small{.queries = 5, .keys = 4, .width = 3};
   auto const check = [&](char const* name, auto const& op) {
     double const w = share_used(op, wide, 10), s = share_used(op, small, 30);
     INFO(std::string(name) << ": " << w << " of the bound at 70 keys, " << s << " at 4");
@@ -144,11 +146,14 @@ struct shut_gates {
 TEST_CASE("gates that underflow take with them what they were to multiply") {
   for (float x : {-86.5f, -87.1f, -87.3f, -88.f, -90.f, -104.f}) {
     shut_gates const g(x);
-    auto const q = g.view(g.q, 1), k = g.view(g.k, 4), v = g.view(g.v, 4), row = g.view(g.gates, 1), keys = g.view(g.gates, 4);
+    auto const q = g.view(g.q, 1), k = g.view(g.k, 4), v = g.view(g.v, 4), row = g.view(g.gates, 1),
+               keys = g.view(g.gates, 4);
     auto const of_output = attention(kernel::dot_product{}, gate::sigmoid_output{});
-    CHECK(g.share(of_output, {.q = q, .k = k, .v = v, .output_gate = row}, {.q = q, .k = k, .v = v, .output_gate = row}) < 1);
+    CHECK(g.share(of_output, {.q = q, .k = k, .v = v, .output_gate = row},
+                  {.q = q, .k = k, .v = v, .output_gate = row}) < 1);
     auto const of_values = attention(kernel::dot_product{}, gate::sigmoid_value{});
-    CHECK(g.share(of_values, {.q = q, .k = k, .v = v, .value_gate = keys}, {.q = q, .k = k, .v = v, .value_gate = keys}) < 1);
+    CHECK(g.share(of_values, {.q = q, .k = k, .v = v, .value_gate = keys},
+                  {.q = q, .k = k, .v = v, .value_gate = keys}) < 1);
   }
 }
 

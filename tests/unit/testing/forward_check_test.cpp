@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The forward check passes what is right, finds what one executor or one call computes differently, and says what it left out.
+// The forward check passes what is right, finds what one executor or one call computes differently, and says what it
+// left out.
 #include <sstream>
 #include <string>
 #include <type_traits>
@@ -69,8 +70,8 @@ TEST_SUITE("forward check") {
     auto const grounded = checked(principled_attention({-1.0, 0.2, 0.3}, mask::causal{}));
     CHECK(grounded.passed());
     CHECK(grounded.line("cpu<float>", "forward").share > 0);
-    CHECK(
-        checked(attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{})).passed());
+    CHECK(checked(attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}))
+              .passed());
   }
 
   TEST_CASE("an executor that computes something else is found, and only that one") {

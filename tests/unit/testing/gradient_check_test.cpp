@@ -120,18 +120,20 @@ TEST_SUITE("gradient check") {
     std::vector<double> const metric{0.5, 1.5};
     attune::table const m(tensor<double const>(metric, {1, 1, 1, 2}));
     auto const r = check_gradients(
-        attention(kernel::bilinear{m}, length_scale::margin{0.3, 0.4}, gate::softplus{-0.2}, normalizer::grounded{0.4}), small,
-        5);
+        attention(kernel::bilinear{m}, length_scale::margin{0.3, 0.4}, gate::softplus{-0.2}, normalizer::grounded{0.4}),
+        small, 5);
     INFO(printed(r));
     CHECK(r.passed());
-    for (char const* name : {"input gate_q", "input gate_k", "input v0", "table kernel.metric", "parameter normalizer.gamma"}) {
+    for (char const* name :
+         {"input gate_q", "input gate_k", "input v0", "table kernel.metric", "parameter normalizer.gamma"}) {
       CHECK(r.line(name).differences.compared > 0);
       CHECK(r.line(name).magnitude > 0);
     }
     CHECK(r.line("parameter kernel.scale").note == "not set");
   }
 
-  TEST_CASE("what a parameter is projected from moves; an average moves by its value; the edge of a domain stands still") {
+  TEST_CASE(
+      "what a parameter is projected from moves; an average moves by its value; the edge of a domain stands still") {
     std::vector<double> const x{0.5, -1, 0.25, 2, 1, -0.5}, w{0.3, -0.7, 0.2, 0.4}, bias{0.1, -0.2};
     shape const per_head_shape{1, 2, 1, 1};
     parameter const alpha(projection{.x = tensor<double const>(x, {1, 1, 3, 2}),
@@ -159,10 +161,11 @@ TEST_SUITE("gradient check") {
     auto const right = check_gradients(prior, small, 1);
     INFO(printed(right));
     CHECK(right.passed());
-    auto const outside =
-        check_gradients(prior, small, 1, {.draw = [](field f, double x) { return f == field::bias ? -1.0 : x; }});  // log of -1
+    auto const outside = check_gradients(
+        prior, small, 1, {.draw = [](field f, double x) { return f == field::bias ? -1.0 : x; }});  // log of -1
     CHECK_FALSE(outside.passed());
-    auto const flat = check_gradients(prior, small, 1, {.draw = [](field f, double) { return f == field::bias ? 1.0 : 0.0; }});
+    auto const flat =
+        check_gradients(prior, small, 1, {.draw = [](field f, double) { return f == field::bias ? 1.0 : 0.0; }});
     CHECK(flat.line("input q").magnitude == 0);
 
     CHECK(error_of([&] { check_gradients(prior, {.queries = 0}, 1); }) ==

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The verdict on gradients passes correct backward passes and names what was planted. `full`: random problems and the table.
+// The verdict on gradients passes correct backward passes and names what was planted. `full`: random problems and the
+// table.
 #include <cmath>
 #include <cstdio>
 #include <sstream>
@@ -55,7 +56,8 @@ cotangents<op_type, any_tensor> cotangents_of(drawn const& p) {
 }
 verdict_report judged(drawn const& p, backward_mutation const& m, storage s) {
   auto const op = sink_operator();
-  return gradient_verdict(op, p.inputs<any_tensor>(), cotangents_of(p), as_stored(p, run_planted_backward(p, sink, m, s), s));
+  return gradient_verdict(op, p.inputs<any_tensor>(), cotangents_of(p),
+                          as_stored(p, run_planted_backward(p, sink, m, s), s));
 }
 double worst_share(verdict_report const& r) {
   double worst = 0;
@@ -133,10 +135,12 @@ TEST_CASE("a kink within reach of rounding: either side is right") {
 }
 
 TEST_CASE("weights too small for a float may be 0") {
-  auto const op = log_n_attention(2.0, mask::causal{});  // the probe "peaked" has weights of 1e-37, with gradients of 1e-35
+  auto const op =
+      log_n_attention(2.0, mask::causal{});  // the probe "peaked" has weights of 1e-37, with gradients of 1e-35
   double worst = 0;
   for (auto const& probe : testing::probe_pack(
-           op, {.heads = 4, .queries = 6, .keys = 20, .width = 8, .value_width = 6, .key_heads = 2, .value_heads = 2})) {
+           op,
+           {.heads = 4, .queries = 6, .keys = 20, .width = 8, .value_width = 6, .key_heads = 2, .value_heads = 2})) {
     auto const& p = probe->problem;
     auto const g = vjp(cpu<float>{1}, op, p.inputs<tensor<float const>>(), p.cotangents<tensor<float const>>());
     auto const bounds = testing::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
@@ -197,7 +201,8 @@ TEST_CASE("correct gradients pass in at least 499 of 500 random problems") {
       auto const g = vjp(cpu<float>{1}, op, p.inputs<tensor<float const>>(), p.cotangents<tensor<float const>>());
       auto const all = p.cotangents<any_tensor>();
       gradient_candidate given;
-      for (field f : {field::q, field::k, field::v}) given.with(f, tensor<float const>(g.of(f).values, g.of(f).extents));
+      for (field f : {field::q, field::k, field::v})
+        given.with(f, tensor<float const>(g.of(f).values, g.of(f).extents));
       r = gradient_verdict(op, p.inputs<any_tensor>(), all, given);
     } else {
       backward_mutation m;
@@ -234,11 +239,13 @@ TEST_CASE("the table of mutations of gradients") {
         nameable += hit && !nameless;
         named += right;
         table << (!hit ? " missed" : right ? " named" : " caught") << " |";
-        if (hit && !right && !nameless) std::fprintf(stderr, "%s %s: %s\n", m.name, testing::name_of(s), r.reasons[0].c_str());
+        if (hit && !right && !nameless)
+          std::fprintf(stderr, "%s %s: %s\n", m.name, testing::name_of(s), r.reasons[0].c_str());
       }
     table << '\n';
   }
-  std::printf("%s%d planted: %d caught; %d of %d nameable named\n", table.str().c_str(), planted, caught, named, nameable);
+  std::printf("%s%d planted: %d caught; %d of %d nameable named\n", table.str().c_str(), planted, caught, named,
+              nameable);
   CHECK(10 * named >= 9 * nameable);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What float cannot hold: masses, factors of gates and slopes below its least normal number, each in the place where it is multiplied
-// by the most. The CPU keeps within its bounds there, and uses a part of them that one can see.
+// What float cannot hold: masses, factors of gates and slopes below its least normal number, each in the place where it
+// is multiplied by the most. The CPU keeps within its bounds there, and uses a part of them that one can see.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -24,7 +24,8 @@ using testing::bounded_number;
 template <class Op>
 class one_row {
  public:
-  one_row(Op const& op, index_t keys) : op_(op), problem_({.heads = 1, .queries = 1, .keys = keys, .width = 1}, random_) {
+  one_row(Op const& op, index_t keys)
+      : op_(op), problem_({.heads = 1, .queries = 1, .keys = keys, .width = 1}, random_) {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) all(F, 0);
     });
@@ -68,7 +69,8 @@ class one_row {
   }
   /// The same of the gradient by one input.
   double share_of_gradient(field f) const {
-    auto const b = testing::gradient_error_bound(op_, problem_.template inputs<any_tensor>(), cotangents_of<any_tensor>());
+    auto const b =
+        testing::gradient_error_bound(op_, problem_.template inputs<any_tensor>(), cotangents_of<any_tensor>());
     return share(gradient(f), b.of(f));
   }
 
@@ -129,7 +131,8 @@ TEST_CASE("a mass times the cotangent of the lse") {
     INFO(a);
     one_row plain(attention(kernel::given_scores{}), 2);
     CHECK(plain.set(field::scores, 1, a).by_lse(1000).share_of_gradient(field::scores) < 1);
-    one_row adjusted(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}), 2);
+    one_row adjusted(
+        attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}), 2);
     CHECK(adjusted.set(field::scores, 1, a).by_lse(1000).share_of_gradient(field::scores) < 1);
   }
 }
@@ -144,8 +147,10 @@ TEST_CASE("masses that are lost together are the whole row term of another key")
       return row.share_of_gradient(field::scores);
     };
     CHECK(lost(attention(kernel::given_scores{})) < 1);
-    CHECK(lost(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{})) < 1);
-    CHECK(lost(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{})) < 1);
+    CHECK(lost(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{})) <
+          1);
+    CHECK(lost(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{})) <
+          1);
     CHECK(lost(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::product>{})) < 1);
   }
 }
@@ -201,7 +206,8 @@ TEST_CASE("a row is divided by no number whose inverse overflows") {
   // Ends that lie close: a logit has a place between them, or they count as equal.
   for (double range : {8., 1.01, 0.99, 0.26, 0.24, 1e-3, 0.}) {
     INFO(range << " times the least normal number");
-    one_row row(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}), 2);
+    one_row row(attention(kernel::given_scores{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}),
+                2);
     row.set(field::scores, 1, range * least).all(field::v, 1).by_out(1);
     auto const x = row.outputs_of();
     CHECK(x.out[0] == (range < 1 ? 0.f : 0.5f));

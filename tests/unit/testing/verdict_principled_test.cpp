@@ -22,7 +22,8 @@ TEST_SUITE_BEGIN("verdict");
 
 TEST_CASE("principled attention: correct kernels pass, planted defects fail and are named") {
   planted_parameters const numbers;
-  auto op = principled_attention({.alpha = numbers.alpha, .beta = numbers.beta, .gamma = numbers.gamma}, mask::causal{});
+  auto op =
+      principled_attention({.alpha = numbers.alpha, .beta = numbers.beta, .gamma = numbers.gamma}, mask::causal{});
   testing::detail::normal_numbers random(11);
   testing::drawn_problem<decltype(op)> const p({.heads = 4,
                                                 .queries = 24,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The verdict passes correct kernels and names what was planted. `full`: 1,000 random problems and the table of all mutations.
+// The verdict passes correct kernels and names what was planted. `full`: 1,000 random problems and the table of all
+// mutations.
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -259,8 +260,8 @@ TEST_CASE("the table of mutations") {
       }
       table << '\n';
     }
-  std::printf("%s\n%d planted: %d caught, %d by the 2x rule; %d of %d nameable named\n", table.str().c_str(), planted, caught,
-              usual_caught, named, nameable);
+  std::printf("%s\n%d planted: %d caught, %d by the 2x rule; %d of %d nameable named\n", table.str().c_str(), planted,
+              caught, usual_caught, named, nameable);
   CHECK(10 * named >= 9 * nameable);
 }
 

@@ -22,10 +22,10 @@ struct aligned_row {
   T variance;  ///< of the attended keys about their mean
 };
 
-/// The bias-variance split of a query q over keys with weights w (both of the same length). Keys of weight exactly 0 are not read,
-/// so that anything may stand where a mask hides a key. With W = 0 everything is 0.
-/// Numerics: differences to the query, then to the mean: no E[k^2] - E[k]^2. Weights may sum to anything but, where they are
-///           signed, to nearly 0: then mean and variance are those of a division by nearly nothing.
+/// The bias-variance split of a query q over keys with weights w (both of the same length). Keys of weight exactly 0
+/// are not read, so that anything may stand where a mask hides a key. With W = 0 everything is 0.
+/// Numerics: differences to the query, then to the mean: no E[k^2] - E[k]^2. Weights may sum to anything but, where
+///           they are signed, to nearly 0: then mean and variance are those of a division by nearly nothing.
 /// Cost:     two passes over the keys, no memory.
 /// Source:   Scalar Sort, "Attention-weighted scalar distance"; the factor W, which the paper leaves out, is ours.
 template <class T>
@@ -59,15 +59,18 @@ struct alignment_gradients {
   tensor<T> sort_q{}, sort_k{};
 };
 
-/// The alignment loss of all heads, a mean over every pair: the divisor counts pairs that a mask hides (their weight is 0), as the
-/// paper's code does, so that the coefficient of the loss has to grow with Lk to keep its strength per query.
+/// The alignment loss of all heads, a mean over every pair: the divisor counts pairs that a mask hides (their weight is
+/// 0), as the paper's code does, so that the coefficient of the loss has to grow with Lk to keep its strength per
+/// query.
 /// Shapes:   weights (B, H, Lq, Lk), sort_q (B, H, Lq, 1), sort_k (B, H', Lk, 1), H a multiple of H'.
-/// Gradient: added to `d`, times `by`: 2 by / (B H Lq Lk) sum_j w_ij (q_i - k_j) to q_i, the same with the other sign to k_j.
+/// Gradient: added to `d`, times `by`: 2 by / (B H Lq Lk) sum_j w_ij (q_i - k_j) to q_i, the same with the other sign
+///           to k_j.
 /// Errors:   throws attune::error on shapes that do not fit; nothing is written then.
 /// Cost:     O(B H Lq Lk), no memory.
 /// Source:   Scalar Sort, "Attention-weighted scalar distance".
 template <class W, class Q, class K, class T = detail::number<W>>
-T alignment(tensor<W> weights, tensor<Q> sort_q, tensor<K> sort_k, alignment_gradients<T> const& d = {}, T const& by = T(1)) {
+T alignment(tensor<W> weights, tensor<Q> sort_q, tensor<K> sort_k, alignment_gradients<T> const& d = {},
+            T const& by = T(1)) {
   char const* const name = "regularizer::alignment";
   shape const w = weights.extents();
   index_t const key_heads = sort_k.extents().head;
@@ -76,7 +79,8 @@ T alignment(tensor<W> weights, tensor<Q> sort_q, tensor<K> sort_k, alignment_gra
   detail::require_shape(name, "sort_q", sort_q, {w.batch, w.head, w.position, 1});
   detail::require_shape(name, "sort_k", sort_k, {w.batch, key_heads, w.feature, 1});
   if (w.head % key_heads != 0)
-    throw error(name, "sort_k", attune::detail::text(key_heads, " heads"), attune::detail::text("a divisor of ", w.head));
+    throw error(name, "sort_k", attune::detail::text(key_heads, " heads"),
+                attune::detail::text("a divisor of ", w.head));
   detail::require_gradient(name, "d.sort_q", d.sort_q, sort_q.extents());
   detail::require_gradient(name, "d.sort_k", d.sort_k, sort_k.extents());
 

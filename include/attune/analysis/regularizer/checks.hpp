@@ -19,7 +19,8 @@ using number = std::remove_const_t<E>;
 template <class E>
 void require_shape(char const* function, char const* argument, tensor<E> const& x, shape const& expected) {
   if (!(x.extents() == expected))
-    throw error(function, argument, "shape " + to_string(x.extents()), attune::detail::text("shape ", to_string(expected)));
+    throw error(function, argument, "shape " + to_string(x.extents()),
+                attune::detail::text("shape ", to_string(expected)));
 }
 
 /// A gradient that was not asked for is absent.

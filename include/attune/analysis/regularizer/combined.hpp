@@ -61,7 +61,8 @@ combined_loss<T> combined(combination<T> const& c, tensor<W> weights, tensor<Q> 
         std::span<T const> const of(keys);
         loss.spread = loss.spread + spread(of, c.over ? *c.over : adaptive_range(of), c.targets, std::span<T>(moved),
                                            T(c.spread / sequences));
-        for (std::size_t j = 0; j < moved.size(); ++j) d.sort_k(b, h, index_t(j), 0) = d.sort_k(b, h, index_t(j), 0) + moved[j];
+        for (std::size_t j = 0; j < moved.size(); ++j)
+          d.sort_k(b, h, index_t(j), 0) = d.sort_k(b, h, index_t(j), 0) + moved[j];
       }
     loss.spread = loss.spread / sequences;
   }

@@ -26,11 +26,13 @@ struct range {
 /// How the n targets lie in the range.
 enum class targets {
   endpoints,  ///< from + (to - from) r / (n - 1), as printed (linspace); one key: from
-  midpoints,  ///< from + (to - from) (2 r + 1) / (2 n): the only ones at which the loss measures the distance to the uniform
-              ///< distribution on the range, and is smallest there
+  /// from + (to - from) (2 r + 1) / (2 n): the only ones at which the loss measures the distance to the uniform
+  midpoints,
+  ///< distribution on the range, and is smallest there
 };
 
-/// mean -+ deviations * population standard deviation of the keys. The gradient takes it as constant (ours: the paper is silent).
+/// mean -+ deviations * population standard deviation of the keys. The gradient takes it as constant (ours: the paper
+/// is silent).
 /// Source: Scalar Sort, "Key spread": "adaptive per batch".
 template <class T>
 range<T> adaptive_range(std::span<T const> keys, T const& deviations = T(3)) {
@@ -52,7 +54,8 @@ T target(targets kind, range<T> const& over, std::size_t r, std::size_t n) {
   return n < 2 ? over.from : T(over.from + width * T(double(r)) / T(double(n - 1)));
 }
 
-/// The spread loss of one sequence of keys. The permutation is constant in the gradient; equal keys are ordered by their index.
+/// The spread loss of one sequence of keys. The permutation is constant in the gradient; equal keys are ordered by
+/// their index.
 /// Gradient: added to `d` (empty: none), times `by`: 2 by (k_(r) - t_r) / n to the r-th smallest key.
 /// Errors:   throws attune::error if a key is not finite (there is no order), `d` has another size, or from > to.
 /// Cost:     O(n log n), n indices of memory.
@@ -84,9 +87,9 @@ T spread(std::span<T const> keys, range<T> const& over, targets kind = targets::
   return loss / count;
 }
 
-/// The squared 2-Wasserstein distance of the keys, each of mass 1/n, to the uniform distribution on the range: the loss with
-/// midpoints plus (to - from)^2 / (12 n^2), which no choice of keys removes. With endpoints the loss is another thing, the distance
-/// to the n-point grid: it is 0 there, where the distance to uniform is not at its least.
+/// The squared 2-Wasserstein distance of the keys, each of mass 1/n, to the uniform distribution on the range: the loss
+/// with midpoints plus (to - from)^2 / (12 n^2), which no choice of keys removes. With endpoints the loss is another
+/// thing, the distance to the n-point grid: it is 0 there, where the distance to uniform is not at its least.
 template <class T>
 T distance_to_uniform(std::span<T const> keys, range<T> const& over) {
   T const n = T(double(keys.size())), width = over.to - over.from;

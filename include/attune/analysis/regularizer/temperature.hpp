@@ -14,10 +14,10 @@
 namespace attune::regularizer {
 
 /// A temperature learned without constraint: tau = softplus(x), at most `cap` (+inf: not capped).
-/// Gradient: d tau / d x = sigmoid(x) where softplus(x) <= cap, else exactly 0. There nothing but a regularizer of x itself brings a
-///           temperature back below the cap: a hard cap is where learning stops.
-/// Numerics: full relative accuracy for x << 0, where tau = e^x; 0 below the smallest number (x < -745 in double), which no kernel
-///           accepts.
+/// Gradient: d tau / d x = sigmoid(x) where softplus(x) <= cap, else exactly 0. There nothing but a regularizer of x
+///           itself brings a temperature back below the cap: a hard cap is where learning stops.
+/// Numerics: full relative accuracy for x << 0, where tau = e^x; 0 below the smallest number (x < -745 in double),
+///           which no kernel accepts.
 /// Source:   Scalar Sort, "Tau regularization".
 template <class T>
 struct temperature {
@@ -35,9 +35,11 @@ struct temperature {
 };
 
 /// L_tau = sum_h log(1 + tau_h) over the temperatures of all heads.
-/// Gradient: added to `d` (empty: none), times `by`: by / (1 + tau). It is by for small temperatures, as a linear penalty's would be,
-///           and vanishes for large ones: the pull is weakest where a temperature has drifted farthest (the paper says the opposite).
-/// Errors:   throws attune::error where a temperature is not >= 0 and finite or `d` has another size; nothing is written then.
+/// Gradient: added to `d` (empty: none), times `by`: by / (1 + tau). It is by for small temperatures, as a linear
+///           penalty's would be, and vanishes for large ones: the pull is weakest where a temperature has drifted
+///           farthest (the paper says the opposite).
+/// Errors:   throws attune::error where a temperature is not >= 0 and finite or `d` has another size; nothing is
+///           written then.
 /// Source:   Scalar Sort, "Tau regularization".
 template <class T>
 T temperature_penalty(std::span<T const> tau, std::span<T> d = {}, T const& by = T(1)) {

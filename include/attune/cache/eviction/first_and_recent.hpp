@@ -14,8 +14,8 @@
 namespace attune::eviction {
 
 /// Indices of the keys that stay, ascending, of n in the order in which they came.
-/// Guarantees: exactly min(n, first + recent) keys stay, whatever their weights. Softmax over them is ordinary softmax over what is left
-///   (mask::sink_window shows the same keys without evicting any).
+/// Guarantees: exactly min(n, first + recent) keys stay, whatever their weights. Softmax over them is ordinary softmax
+///   over what is left (mask::sink_window shows the same keys without evicting any).
 /// Cost:     O(first + recent).
 /// Source:   StreamingLLM, Xiao et al. 2024, named by Scalar Sort.
 inline std::vector<index_t> keep_first_and_recent(std::size_t n, std::size_t first, std::size_t recent) {

@@ -38,8 +38,8 @@ void require_numbers(char const* function, char const* argument, std::span<T con
 }
 }  // namespace detail
 
-/// The stretch that recent queries reach: [min - reach, max + reach]. Throws attune::error without a query, or where reach is no
-/// number >= 0.
+/// The stretch that recent queries reach: [min - reach, max + reach]. Throws attune::error without a query, or where
+/// reach is no number >= 0.
 template <class T>
 zone<T> reached(std::span<T const> recent_queries, T const& reach) {
   char const* const name = "eviction::reached";
@@ -51,9 +51,10 @@ zone<T> reached(std::span<T const> recent_queries, T const& reach) {
 }
 
 /// Indices of the keys that stay, ascending. `sinks` is a stretch whose keys always stay: room for sink tokens.
-/// Guarantees: for the Gaussian kernel with temperature tau every evicted key has a weight below e^(-reach^2 / tau) before normalisation
-///   for every query inside the recent range; relative to the row, at most n e^((d^2 - reach^2) / tau) is lost in all, d the distance of
-///   that query to its nearest key that stays. Nothing at all about queries outside the range: those are what the sink zone is for.
+/// Guarantees: for the Gaussian kernel with temperature tau every evicted key has a weight below e^(-reach^2 / tau)
+///   before normalisation for every query inside the recent range; relative to the row, at most n e^((d^2 - reach^2) /
+///   tau) is lost in all, d the distance of that query to its nearest key that stays. Nothing at all about queries
+///   outside the range: those are what the sink zone is for.
 /// In a sorted cache the stretch is a slice, found by two searches.
 /// Errors:   throws attune::error on NaN, on ends in the wrong order.
 /// Cost:     O(n).

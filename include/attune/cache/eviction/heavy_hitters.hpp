@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   h_j = sum over the queries since key j came of w_ij;   keep the ceil(b/2) most recent keys and the floor(b/2) largest h_j of the rest
+//   h_j = sum over the queries since key j came of w_ij;
+//       keep the ceil(b/2) most recent keys and the floor(b/2) largest h_j of the rest
 //
 // H2O: eviction by attention received so far.
 #pragma once
@@ -15,8 +16,8 @@
 
 namespace attune::eviction {
 
-/// Adds what one query gives to every key: h_j += w_j. Heads that share a cache add theirs to one h, and keys that came later are new
-/// entries of 0. Whole calls: `statistics` with .columns.
+/// Adds what one query gives to every key: h_j += w_j. Heads that share a cache add theirs to one h, and keys that came
+/// later are new entries of 0. Whole calls: `statistics` with .columns.
 /// Errors: throws attune::error on sizes that differ or a NaN; nothing is added then.
 template <class T>
 void receive(std::span<T> received, std::span<T const> weights) {
@@ -27,11 +28,11 @@ void receive(std::span<T> received, std::span<T const> weights) {
   for (std::size_t j = 0; j < weights.size(); ++j) received[j] = received[j] + weights[j];
 }
 
-/// Indices of the keys that stay, ascending: at most `budget` of them. `received` in the order in which the keys came; of equal ones the
-/// lower index stays.
-/// Guarantees: exactly min(budget, n) keys stay; the most recent ceil(budget / 2) are among them, and no evicted key has received more than
-///   one of the others that stay. Nothing about the future: a key that nobody has needed yet goes. What evicted keys received is not
-///   given to others.
+/// Indices of the keys that stay, ascending: at most `budget` of them. `received` in the order in which the keys came;
+/// of equal ones the lower index stays.
+/// Guarantees: exactly min(budget, n) keys stay; the most recent ceil(budget / 2) are among them, and no evicted key
+///   has received more than one of the others that stay. Nothing about the future: a key that nobody has needed yet
+///   goes. What evicted keys received is not given to others.
 /// Errors:     throws attune::error on a NaN.
 /// Cost:       O(n).
 /// Source:     H2O, Zhang et al. 2023, named by Scalar Sort; the split of the budget is ours.

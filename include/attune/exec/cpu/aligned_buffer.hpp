@@ -18,8 +18,8 @@ constexpr index_t padded(index_t elements) {
   return (elements + unit - 1) / unit * unit;
 }
 
-/// Hands out pieces of memory, one behind the other. What uses memory says how in one struct, made from an arena and whatever else its
-/// sizes depend on; made from an arena without memory it says how much it takes.
+/// Hands out pieces of memory, one behind the other. What uses memory says how in one struct, made from an arena and
+/// whatever else its sizes depend on; made from an arena without memory it says how much it takes.
 template <class T>
 class arena {
  public:

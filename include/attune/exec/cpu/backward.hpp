@@ -27,7 +27,8 @@ gradient_needs needs_of(Call const& c) {
   gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
   needs.sides.reserve(field_count);  // g++ 14 else warns of a reallocation that it takes for too short
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F) && side_of(F) == input_side::key) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
+    if constexpr (Op::uses(F) && side_of(F) == input_side::key)
+      needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
   });
   for (operator_parameter const& x : listed_parameters(c.op)) needs.parameters.push_back(x.at->extents());
   for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
@@ -53,7 +54,8 @@ class gradient_rows {
   using tile = std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op>>;
   explicit gradient_rows(gradient_call<T, Op> const& c) : c_(c) {}
 
-  void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch, gradient_sinks<T>& sinks) const {
+  void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
+                  gradient_sinks<T>& sinks) const {
     problem_shape const& p = c_.p;
     std::vector<tile> tiles;
     auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
@@ -102,11 +104,13 @@ class gradient_rows {
     }
   }
 
-  void finish_distances([[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] gradient_sinks<T>& to) const {
+  void finish_distances([[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                        [[maybe_unused]] gradient_sinks<T>& to) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] auto const one = [&](auto c, auto const& owner, int n) {
         if constexpr (contraction::of_distance_alone<decltype(c)>)
-          puller<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b, h, to);
+          puller<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b, h,
+                                               to);
       };
       (..., one(C{}, c_.op.template owner<Index>(), Index));
     }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});
@@ -128,9 +132,10 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
 
 /// The gradients of the heads that run.
 template <class T, class Arch, class Op>
-dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-                             saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
-                             std::function<bool(index_t)> const& runs, dense_gradients<T> memory = {}) {
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             problem_shape const& p, saved_rows<T, Op> const& saved,
+                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs,
+                             dense_gradients<T> memory = {}) {
   attune::detail::check_cotangents("vjp", d, p);
   shape const rows{p.batch, p.heads, p.queries, p.value_width};
   if (!(attune::detail::rows_of(saved) == rows))
@@ -146,8 +151,9 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
 }
 /// The same with a forward pass of their own.
 template <class T, class Arch, class Op>
-dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs) {
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
+                             std::function<bool(index_t)> const& runs) {
   saved_rows<T, Op> saved(op, p);
   stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
   return fused_vjp(exec, op, in, p, saved, d, runs);
@@ -171,19 +177,19 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
   return all;
 }
 
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, fused: nothing of
-/// size Lq x Lk exists. `saved` is what forward_and_save returned for the same operator and inputs.
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, fused:
+/// nothing of size Lq x Lk exists. `saved` is what forward_and_save returned for the same operator and inputs.
 /// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  5/2 of the forward's products; memory that of the gradients, and the key sides of at most 32 tasks.
 /// Determinism: bitwise the same for any number of threads.
 /// In a loop, g = vjp(..., std::move(g)) uses the memory of the last call again.
 template <class T, class Arch, class Op>
-dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
-                       cotangents<Op, tensor<T const>> const& d, dense_gradients<T> memory = {}) {
+dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                       saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+                       dense_gradients<T> memory = {}) {
   problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  return exec_cpu::fused_vjp(
-      exec, op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
+  return exec_cpu::fused_vjp(exec, op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
 }
 
 /// The same with a forward pass of its own.

@@ -3,8 +3,8 @@
 //
 //   decode(cpu_bf16_products{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// decode(cpu<bfloat16>{}, ...) with half the multiplications, and a bound of its own: weights are rounded to bf16 before they meet
-// the values.
+// decode(cpu<bfloat16>{}, ...) with half the multiplications, and a bound of its own: weights are rounded to bf16
+// before they meet the values.
 #pragma once
 
 #include <type_traits>
@@ -14,14 +14,15 @@
 
 namespace attune {
 
-/// decode() on bf16 tensors by the dot products of AVX-512 BF16: Zen 4 and later, Cooper Lake, Sapphire Rapids and later. Opted into
-/// by naming it; wants -mavx512bf16 or a -march that has it, and does not compile without.
-/// Products of features:         of q and k, gate_q and gate_k, position_q and position_k as they are stored, sums in fp32. Distances,
-///                               elementwise kernels and dot products with a metric or a bias are computed in float.
-/// Products of weights, values:  weights are rounded to bf16, sums in fp32. Masses (and lse, ground weight) are sums of weights
-///                               that are not rounded. Rows of self-adjusted attention keep float's products.
-/// Bound:       that of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these tensors count as 0, and
-///              weights too, and sums lose up to 2^-126 at each term: see docs/accuracy.md.
+/// decode() on bf16 tensors by the dot products of AVX-512 BF16: Zen 4 and later, Cooper Lake, Sapphire Rapids and
+/// later. Opted into by naming it; wants -mavx512bf16 or a -march that has it, and does not compile without.
+/// Products of features:         of q and k, gate_q and gate_k, position_q and position_k as they are stored, sums in
+///                               fp32. Distances, elementwise kernels and dot products with a metric or a bias are
+///                               computed in float.
+/// Products of weights, values:  weights are rounded to bf16, sums in fp32. Masses (and lse, ground weight) are sums of
+///                               weights that are not rounded. Rows of self-adjusted attention keep float's products.
+/// Bound:       that of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these tensors
+///              count as 0, and weights too, and sums lose up to 2^-126 at each term: see docs/accuracy.md.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class Arch = xsimd::default_arch>
 struct cpu_bf16_products {
@@ -35,7 +36,8 @@ struct cpu_bf16_products {
   constexpr cpu_bf16_products() = default;
   constexpr explicit cpu_bf16_products(int thread_count) : threads(thread_count) {}
   /// On the threads of another executor.
-  constexpr explicit cpu_bf16_products(cpu<bfloat16, Arch> const& like) : threads(like.threads), executor(like.executor) {}
+  constexpr explicit cpu_bf16_products(cpu<bfloat16, Arch> const& like)
+      : threads(like.threads), executor(like.executor) {}
 };
 
 namespace exec_cpu {
@@ -81,8 +83,8 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
 
 /// From a cache in pages (paged_decode.hpp); bit for bit what one piece gives if pages hold a multiple of 64 keys.
 template <class Arch, class Op>
-void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in, page_table const& pages,
-            outputs<Op, bfloat16> const& out) {
+void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in,
+            page_table const& pages, outputs<Op, bfloat16> const& out) {
   exec_cpu::require_decodable<Op>();
   if constexpr (exec_cpu::require_bf16_products<Arch>())
     exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
@@ -91,7 +93,8 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
 }
 
 template <class Arch, class Op>
-void forward(cpu_bf16_products<Arch>, Op const&, inputs<Op, tensor<bfloat16 const>> const&, outputs<Op, bfloat16> const&) {
+void forward(cpu_bf16_products<Arch>, Op const&, inputs<Op, tensor<bfloat16 const>> const&,
+             outputs<Op, bfloat16> const&) {
   exec_cpu::refuse_bf16_products<Arch>();
 }
 template <class Arch, class Op>

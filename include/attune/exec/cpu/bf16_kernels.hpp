@@ -4,9 +4,9 @@
 //   S[row][key]    = sum_d K[key][d] Q[row][d]                  K, Q as they are stored
 //   O[row][dv]    += sum_key P[row][key] V[key][dv]             V as it is stored, P rounded to bf16
 //
-// decode_kernels.hpp on pairs of bf16: nothing is widened. Two keys share a vector, so that half the sums over lanes are left;
-// the rows of V of two neighbouring keys are interleaved once for all rows of P. Weights in two parts, rounded and rest, would be
-// off by 2^-17 instead of 2^-8 and take a quarter longer in all (docs/performance.md).
+// decode_kernels.hpp on pairs of bf16: nothing is widened. Two keys share a vector, so that half the sums over lanes
+// are left; the rows of V of two neighbouring keys are interleaved once for all rows of P. Weights in two parts,
+// rounded and rest, would be off by 2^-17 instead of 2^-8 and take a quarter longer in all (docs/performance.md).
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,8 @@ ATTUNE_INLINE void multiply_pairs(xsimd::batch<float, Arch> (&acc)[Rows][Vectors
 
 /// Sums of the four numbers in each quarter of four vectors, those of vector v in place v of the quarter.
 template <class Arch>
-ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arch> const& a, xsimd::batch<float, Arch> const& b,
+ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arch> const& a,
+                                                         xsimd::batch<float, Arch> const& b,
                                                          xsimd::batch<float, Arch> const& c,
                                                          xsimd::batch<float, Arch> const& d) {
   return even_lanes(halves_added(a, b), halves_added(c, d));
@@ -55,8 +56,8 @@ struct key_places {
   }
 };
 
-/// Of the eight keys from `at` on, what is left to sum over quarters of vectors: sums[r][0] has 0, 1, 4 and 5 of them, sums[r][1] the
-/// others. A vector holds 16 features of a key and of the next.
+/// Of the eight keys from `at` on, what is left to sum over quarters of vectors: sums[r][0] has 0, 1, 4 and 5 of them,
+/// sums[r][1] the others. A vector holds 16 features of a key and of the next.
 template <class Arch, int Rows>
 ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], float const* queries, index_t packed,
                                   index_t width, bfloat16 const* keys, index_t const* at) {
@@ -91,11 +92,12 @@ ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], fl
   }
 }
 
-/// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written. queries: [Rows][packed], each 16
-/// numbers twice.
+/// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written. queries:
+/// [Rows][packed], each 16 numbers twice.
 template <class Arch, int Rows>
 ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float const* queries, index_t width,
-                                            bfloat16 const* keys, index_t key_step, index_t n, rows_ahead const& ahead) {
+                                            bfloat16 const* keys, index_t key_step, index_t n,
+                                            rows_ahead const& ahead) {
   using tile = decode_tiling<float, Arch>;
   using batch = typename tile::batch;
   constexpr index_t lanes = tile::lanes;
@@ -125,11 +127,12 @@ ATTUNE_INLINE void pair_weights(paired_weights& to, float const* weights, index_
   for (index_t j = 0; j < n; j += index_t(batch::size)) store_rounded(to.of + j / 2, batch::load_aligned(weights + j));
 }
 
-/// O += P V for 32 `Vectors` features at a time from feature d on. Of width - d features left, those of one vector may be some.
-/// `seen`: keys whose values are read, others are 0.
+/// O += P V for 32 `Vectors` features at a time from feature d on. Of width - d features left, those of one vector may
+/// be some. `seen`: keys whose values are read, others are 0.
 template <class Arch, int Rows, int Vectors, bool All>
-ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, index_t width, paired_weights const* weights,
-                                                 bfloat16 const* values, index_t value_step, index_t n, std::uint64_t seen,
+ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, index_t width,
+                                                 paired_weights const* weights, bfloat16 const* values,
+                                                 index_t value_step, index_t n, std::uint64_t seen,
                                                  rows_ahead const& ahead, index_t d) {
   using tile = decode_tiling<float, Arch>;
   using batch = typename tile::batch;
@@ -175,18 +178,20 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
         in_order(acc[r][v], acc[r][v + 1]);
         float* const to = sum + r * whole + d + v * lanes;
         (batch::load_aligned(to) + acc[r][v]).store_aligned(to);
-        if (Vectors > 1 || d + lanes < whole) (batch::load_aligned(to + lanes) + acc[r][v + 1]).store_aligned(to + lanes);
+        if (Vectors > 1 || d + lanes < whole)
+          (batch::load_aligned(to + lanes) + acc[r][v + 1]).store_aligned(to + lanes);
       }
   }
   return d;
 }
 
 template <class Arch, int Rows, bool All>
-void accumulate_pairs(float* sum, index_t width, float const* weights, bfloat16 const* values, index_t value_step, index_t n,
-                      std::uint64_t seen, rows_ahead const& ahead) {
+void accumulate_pairs(float* sum, index_t width, float const* weights, bfloat16 const* values, index_t value_step,
+                      index_t n, std::uint64_t seen, rows_ahead const& ahead) {
   paired_weights pairs[Rows];
   for (int r = 0; r < Rows; ++r) pair_weights<Arch>(pairs[r], weights + r * decode_tiling<float, Arch>::block, n);
-  index_t const d = accumulate_rows_of_pairs<Arch, Rows, 2, All>(sum, width, pairs, values, value_step, n, seen, ahead, 0);
+  index_t const d =
+      accumulate_rows_of_pairs<Arch, Rows, 2, All>(sum, width, pairs, values, value_step, n, seen, ahead, 0);
   if (d < width) accumulate_rows_of_pairs<Arch, Rows, 1, All>(sum, width, pairs, values, value_step, n, seen, ahead, d);
 }
 
@@ -236,14 +241,14 @@ struct bf16_products {
                          index_t value_step, index_t n, rows_ahead const& ahead) {
     using tile = decode_tiling<float, Arch>;
     detail::in_row_blocks<float, Arch>(rows, [&](auto some, index_t r) {
-      detail::accumulate_pairs<Arch, some(), true>(sum + r * tile::whole(width), width, weights + r * tile::block, values,
-                                                   value_step, n, 0, r == 0 ? ahead : rows_ahead{});
+      detail::accumulate_pairs<Arch, some(), true>(sum + r * tile::whole(width), width, weights + r * tile::block,
+                                                   values, value_step, n, 0, r == 0 ? ahead : rows_ahead{});
     });
   }
   /// The same bits as if nothing were hidden and unseen values were finite: their weights are 0.
   template <class T, class Arch>
-  static void accumulate_seen(float* sum, index_t width, float const* weights, bfloat16 const* values, index_t value_step,
-                              index_t n, std::uint64_t seen) {
+  static void accumulate_seen(float* sum, index_t width, float const* weights, bfloat16 const* values,
+                              index_t value_step, index_t n, std::uint64_t seen) {
     if (seen != 0) detail::accumulate_pairs<Arch, 1, false>(sum, width, weights, values, value_step, n, seen, {});
   }
 
@@ -258,15 +263,15 @@ struct bf16_products {
       detail::pack_pairs<Arch>(to, member<query>(in), at);
     }
     template <class In, class Owner>
-    static void run(float* to, float const* q, In const& in, Owner const&, decode_place const& at, key_block_place const& block,
-                    float* copy) {
+    static void run(float* to, float const* q, In const& in, Owner const&, decode_place const& at,
+                    key_block_place const& block, float* copy) {
       using tile = decode_tiling<float, Arch>;
       tensor<bfloat16 const> const& keys = feature_rows<key>(in);
       index_t const head = at.p->group(at.head, at.p->heads_of(key)), width = keys.extents().feature;
       with_rows<float, Arch>(keys, at.b, head, block.first, block.n, copy, [&](bfloat16 const* from, index_t key_step) {
         detail::in_row_blocks<float, Arch>(at.rows, [&](auto some, index_t r) {
-          detail::contract_rows_of_pairs<Arch, some()>(to + r * tile::block, q + r * tile::whole(width), width, from, key_step,
-                                                       block.n, r == 0 ? at.values : rows_ahead{});
+          detail::contract_rows_of_pairs<Arch, some()>(to + r * tile::block, q + r * tile::whole(width), width, from,
+                                                       key_step, block.n, r == 0 ? at.values : rows_ahead{});
         });
       });
     }

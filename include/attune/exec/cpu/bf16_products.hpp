@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sum[lane] = fma(a[2 lane], b[2 lane], fma(a[2 lane + 1], b[2 lane + 1], sum[lane]))         a, b of bf16, sums of fp32
+//   sum[lane] = fma(a[2 lane], b[2 lane], fma(a[2 lane + 1], b[2 lane + 1], sum[lane]))      a, b of bf16, sums of fp32
 //
-// The instructions of AVX-512 BF16, and nothing else: the only place that names them. VDPBF16PS multiplies two pairs per lane, the
-// odd one first. Each product is exact (8 x 8 bits) and added with one rounding, to nearest; numbers below 2^-126 count as 0, with
-// their sign, in the inputs and in each of the two sums, whatever the rounding and the flags that the thread has set.
-// VCVTNEPS2BF16 rounds to nearest, ties to even, and reads numbers below 2^-126 as 0.
-// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and VCVTNEPS2BF16; AMD's Zen 4 gives
-// the same bits (tests/unit/exec/cpu/bf16_test.cpp).
+// The instructions of AVX-512 BF16, and nothing else: the only place that names them. VDPBF16PS multiplies two pairs
+// per lane, the odd one first. Each product is exact (8 x 8 bits) and added with one rounding, to nearest; numbers
+// below 2^-126 count as 0, with their sign, in the inputs and in each of the two sums, whatever the rounding and the
+// flags that the thread has set. VCVTNEPS2BF16 rounds to nearest, ties to even, and reads numbers below 2^-126 as 0.
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and VCVTNEPS2BF16; AMD's
+// Zen 4 gives the same bits (tests/unit/exec/cpu/bf16_test.cpp).
 #pragma once
 
 #include <bit>
@@ -77,22 +77,25 @@ ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> c
 
 /// [a0 + a1, a2 + a3, b0 + b1, b2 + b3] of quarters.
 template <class Arch>
-ATTUNE_INLINE xsimd::batch<float, Arch> eighths_added(xsimd::batch<float, Arch> const& a, xsimd::batch<float, Arch> const& b) {
+ATTUNE_INLINE xsimd::batch<float, Arch> eighths_added(xsimd::batch<float, Arch> const& a,
+                                                      xsimd::batch<float, Arch> const& b) {
   return _mm512_add_ps(_mm512_shuffle_f32x4(a.data, b.data, 0x88), _mm512_shuffle_f32x4(a.data, b.data, 0xdd));
 }
 /// [a0 + a2, a1 + a3, b0 + b2, b1 + b3] in each quarter.
 template <class Arch>
-ATTUNE_INLINE xsimd::batch<float, Arch> halves_added(xsimd::batch<float, Arch> const& a, xsimd::batch<float, Arch> const& b) {
+ATTUNE_INLINE xsimd::batch<float, Arch> halves_added(xsimd::batch<float, Arch> const& a,
+                                                     xsimd::batch<float, Arch> const& b) {
   return _mm512_add_ps(_mm512_shuffle_ps(a.data, b.data, 0x44), _mm512_shuffle_ps(a.data, b.data, 0xee));
 }
 /// [a0 + a1, a2 + a3, b0 + b1, b2 + b3] in each quarter.
 template <class Arch>
-ATTUNE_INLINE xsimd::batch<float, Arch> even_lanes(xsimd::batch<float, Arch> const& a, xsimd::batch<float, Arch> const& b) {
+ATTUNE_INLINE xsimd::batch<float, Arch> even_lanes(xsimd::batch<float, Arch> const& a,
+                                                   xsimd::batch<float, Arch> const& b) {
   return _mm512_add_ps(_mm512_shuffle_ps(a.data, b.data, 0x88), _mm512_shuffle_ps(a.data, b.data, 0xdd));
 }
 
-/// Sums of 16 keys in the order of the keys, from the order in which contract_eight and sums_of_quarters leave them: 0, 2, 8, 10; 1, 3, 9,
-/// 11; 4, 6, 12, 14; 5, 7, 13, 15.
+/// Sums of 16 keys in the order of the keys, from the order in which contract_eight and sums_of_quarters leave them: 0,
+/// 2, 8, 10; 1, 3, 9, 11; 4, 6, 12, 14; 5, 7, 13, 15.
 template <class Arch>
 ATTUNE_INLINE xsimd::batch<float, Arch> in_order_of_eights(xsimd::batch<float, Arch> const& x) {
   return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15), x.data);

@@ -3,8 +3,8 @@
 //
 //   all contractions of a tile, kept in cache -> weights at the saved thresholds -> d logit over the support
 //
-// The gradients of normalizers with a candidate set; the rules are those of exec/row_slopes.hpp. Memory: the contractions, logits and h of
-// one tile. Blocks of keys without any weight are left after their logits.
+// The gradients of normalizers with a candidate set; the rules are those of exec/row_slopes.hpp. Memory: the
+// contractions, logits and h of one tile. Blocks of keys without any weight are left after their logits.
 #pragma once
 
 #include <vector>
@@ -88,7 +88,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
       T* const gain = gain_ + b.row * queries;
       pull_pairs(b.row, b.keys.first, b.keys.n, b.any);
       this->pull_block(
-          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*p_) + b.row * queries; }, gain, memory.pulls, to);
+          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*p_) + b.row * queries; }, gain, memory.pulls,
+          to);
     }
     this->leave(first_of_task, to);
   }
@@ -186,8 +187,9 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
         for (int s = 0; s < slots::logit; ++s)
           by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
         for (int s = 0; s < base::shifts + slots::normalizer; ++s)
-          by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] +
-                                          math::select(lanes_seen, batch(chained(p.tangent[1 + s], by_p) + poison_[v]), zero);
+          by_normalizer[std::size_t(s)] =
+              by_normalizer[std::size_t(s)] +
+              math::select(lanes_seen, batch(chained(p.tangent[1 + s], by_p) + poison_[v]), zero);
       }
       by_logit_parameter_[v] = by_parameter;
       by_normalizer_[v] = by_normalizer;
@@ -215,7 +217,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
       }
       this->gate_values(*op_, call_->in, *p_, b_, h_, b.keys.first, b.keys.n, memory.gated);
       typename base::seen_block const some{b.keys.first, b.keys.n, 0, 0};
-      this->add_values(this->values(call_->in, b.keys.first, b.keys.n, memory, b.keys.first), some, weights.data(), bits, out_);
+      this->add_values(this->values(call_->in, b.keys.first, b.keys.n, memory, b.keys.first), some, weights.data(),
+                       bits, out_);
     }
     this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) { return out_[d * queries + l]; });
   }

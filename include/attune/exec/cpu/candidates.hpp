@@ -79,9 +79,10 @@ class lane_column {
       cuts[l] = lasts[l] = off;
       if (counts[l] < T(k) || index_t(order[l].size()) < k) continue;
       auto const at = [&](std::int32_t n) { return logits_[n * step_ + index_t(l)]; };
-      std::nth_element(order[l].begin(), order[l].begin() + (k - 1), order[l].end(), [&](std::int32_t a, std::int32_t b) {
-        return at(a) > at(b) || (!(at(b) > at(a)) && a < b);  // rows ascend with positions
-      });
+      std::nth_element(order[l].begin(), order[l].begin() + (k - 1), order[l].end(),
+                       [&](std::int32_t a, std::int32_t b) {
+                         return at(a) > at(b) || (!(at(b) > at(a)) && a < b);  // rows ascend with positions
+                       });
       cuts[l] = at(order[l][std::size_t(k - 1)]);
       lasts[l] = T(positions_[order[l][std::size_t(k - 1)]]);
     }
@@ -196,7 +197,8 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     }
     for (index_t l = 0; l < count_; ++l) {
       auto const n = std::size_t(to.at(b_, h_, first_query_ + l));
-      to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l], to.sum[n] = sum[l];
+      to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l],
+      to.sum[n] = sum[l];
     }
   }
 
@@ -233,8 +235,8 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   /// Finds the thresholds of the rows.
   void solve() {
     for (int v = 0; v < vectors; ++v) {
-      lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()), highest_[v],
-                                  kept_[v]);
+      lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()),
+                                  highest_[v], kept_[v]);
       level_[v] = bound_.at[v].normalizer.solve(column);
       next_[v] = 0;
       total_[v] = batch(T(0));
@@ -257,8 +259,8 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     return {gathered_, width};
   }
 
-  /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its support. Returns
-  /// how many keys anybody has. What the search for the threshold dropped has no weight.
+  /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its
+  /// support. Returns how many keys anybody has. What the search for the threshold dropped has no weight.
   ATTUNE_NOINLINE index_t weigh(index_t row, index_t n, std::uint64_t* bits) {
     typename base::bound_lanes const f = bound_;
     batch const zero(T(0));

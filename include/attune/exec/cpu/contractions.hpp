@@ -3,8 +3,9 @@
 //
 //   to[key][query] = contraction(query, key)      for a tile of queries and a block of keys
 //
-// How this executor computes contractions: by their terms, and faster for products and distances. Each says what it packs once per tile of
-// queries ("resident") and what it copies per block of keys ("rows"). Nothing here knows how a score is made of the values.
+// How this executor computes contractions: by their terms, and faster for products and distances. Each says what it
+// packs once per tile of queries ("resident") and what it copies per block of keys ("rows"). Nothing here knows how a
+// score is made of the values.
 #pragma once
 
 #include <algorithm>
@@ -51,9 +52,11 @@ using contraction::KeyProduct;
 
 /// Keys are read as rows of features, in place; else number by number.
 template <class C>
-inline constexpr bool reads_key_rows = KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance>;
+inline constexpr bool reads_key_rows =
+    KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance>;
 
-/// `resident` and `rows` elements of scratch, `pack` once per tile, `run` per block: of any contraction that reads tensors, by its term.
+/// `resident` and `rows` elements of scratch, `pack` once per tile, `run` per block: of any contraction that reads
+/// tensors, by its term.
 template <class C, class T, class Arch>
 struct term_contractor {
   using tile = tiling<T, Arch>;
@@ -65,8 +68,8 @@ struct term_contractor {
     operands::pack(to, given<In>{in}, owner, at);
   }
   template <class In, class Owner>
-  static void run(T* to, T const* packed, In const& in, Owner const& owner, tile_place const& at, key_block_place const& block,
-                  T* rows) {
+  static void run(T* to, T const* packed, In const& in, Owner const& owner, tile_place const& at,
+                  key_block_place const& block, T* rows) {
     using batch = typename tile::batch;
     operands const of(packed, rows, given<In>{in}, owner, at, block);
     for (index_t j = 0; j < block.n; ++j)
@@ -93,7 +96,8 @@ struct contractor<C, T, Arch> {
   template <class In, class Owner>
   static void pack(T*, In const&, Owner const&, tile_place const&) {}
   template <class In, class Owner>
-  static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block, T* rows) {
+  static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block,
+                  T* rows) {
     index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(*at.p);
     for (index_t n = 0; n < tile::queries + block.n - 1; ++n)
       rows[n] = T(attune::detail::of_distance<C>(*at.p, owner, at.b, at.h, (std::min)(first + n, farthest)));
@@ -147,7 +151,8 @@ struct contractor<C, T, Arch> : detail::feature_contractor<C, T, Arch> {
     detail::pack_left<C, T, Arch>(to, in, owner, at);
   }
   template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
+  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block,
+                  T* rows) {
     base::by_steps(to, q, in, at, block, rows, product_step{});
   }
 };
@@ -155,16 +160,19 @@ struct contractor<C, T, Arch> : detail::feature_contractor<C, T, Arch> {
 template <FeatureSum C, class T, class Arch>
 struct contractor<C, T, Arch> : detail::feature_contractor<C, T, Arch> {
   template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
+  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block,
+                  T* rows) {
     contractor::by_steps(to, q, in, at, block, rows, feature_step<C>{});
   }
 };
 
 /// The metric is packed behind the queries.
 template <class T, class Arch>
-struct contractor<contraction::metric_distance, T, Arch> : detail::feature_contractor<contraction::metric_distance, T, Arch> {
+struct contractor<contraction::metric_distance, T, Arch>
+    : detail::feature_contractor<contraction::metric_distance, T, Arch> {
   template <class In, class Owner>
-  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block, T* rows) {
+  static void run(T* to, T const* q, In const& in, Owner const&, tile_place const& at, key_block_place const& block,
+                  T* rows) {
     T const* const metric = q + padded<T>(contractor::queries * at.p->width);
     contractor::by_steps(to, q, in, at, block, rows, metric_distance_step<T>{metric});
   }
@@ -221,19 +229,22 @@ struct contractor<contraction::fourier, T, Arch> {
   template <class In, class Owner>
   static void pack(T*, In const&, Owner const&, tile_place const&) {}
   template <class In, class Owner>
-  static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block, T* rows) {
+  static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block,
+                  T* rows) {
     index_t const first = detail::first_distance(at, block), count = tile::queries + block.n - 1;
     double* const sums = reinterpret_cast<double*>(rows + padded<T>(distances));
     std::fill_n(sums, count, 0.0);
     for (index_t r = 0; r < owner.frequency.rows(); ++r) {
-      double const w = owner.frequency(at.b, at.h, r, 0), a = owner.cosine(at.b, at.h, r, 0), c = owner.sine(at.b, at.h, r, 0);
+      double const w = owner.frequency(at.b, at.h, r, 0), a = owner.cosine(at.b, at.h, r, 0),
+                   c = owner.sine(at.b, at.h, r, 0);
       constexpr index_t stride = 8;
       double step_cos[stride], step_sin[stride];
       for (index_t s = 0; s < stride; ++s) step_cos[s] = std::cos(w * double(s)), step_sin[s] = std::sin(w * double(s));
       for (index_t n = 0; n < count; n += stride) {
         double const angle = w * double(first + n), base_cos = std::cos(angle), base_sin = std::sin(angle);
         double const even = a * base_cos + c * base_sin, odd = c * base_cos - a * base_sin;
-        for (index_t s = 0; s < (std::min)(stride, count - n); ++s) sums[n + s] += even * step_cos[s] + odd * step_sin[s];
+        for (index_t s = 0; s < (std::min)(stride, count - n); ++s)
+          sums[n + s] += even * step_cos[s] + odd * step_sin[s];
       }
     }
     for (index_t n = 0; n < count; ++n) rows[n] = T(sums[n]);

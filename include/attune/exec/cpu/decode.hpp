@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   decode(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})      tasks = (batch, heads that share their keys, chunk of keys)
+//   decode(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
+//       tasks = (batch, heads that share their keys, chunk of keys)
 //
 // forward() for few queries: at Lq = 1 a tile of queries would use one lane of its many. Every byte of K and V is read
 // once for all query heads that share it, and the keys are split over tasks, so that few heads keep many threads busy.
@@ -26,11 +27,12 @@ inline constexpr bool decodable = Op::normalizer_is.family != row_family::candid
 /// decodable, or an error in words.
 template <class Op>
 constexpr void require_decodable() {
-  static_assert(decodable<Op>, "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
+  static_assert(decodable<Op>,
+                "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
 }
 
-/// Up to so many queries per head decode() is faster than forward(): measured, with and without grouped heads and masks, it is
-/// still ahead of a tile that is half full.
+/// Up to so many queries per head decode() is faster than forward(): measured, with and without grouped heads and
+/// masks, it is still ahead of a tile that is half full.
 template <class T, class Arch>
 inline constexpr index_t most_decode_queries = tiling<T, Arch>::queries / 2;
 
@@ -64,7 +66,8 @@ struct decode_plan {
   /// The rows of block n of all chunks.
   decode_place place(problem_shape const& p, index_t n) const {
     index_t const group = n / row_blocks, first = n % row_blocks * most_rows;
-    return {&p, group / head_groups, group % head_groups * heads, first, (std::min)(heads * p.queries - first, most_rows)};
+    return {&p, group / head_groups, group % head_groups * heads, first,
+            (std::min)(heads * p.queries - first, most_rows)};
   }
 };
 
@@ -79,9 +82,11 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
   return counts;
 }
 
-/// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks chunks.
+/// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks
+/// chunks.
 template <class Products = float_products, class T, class Arch, class Op, class Source>
-void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p, outputs<Op, T> const& out) {
+void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
+            outputs<Op, T> const& out) {
   using rows = decode_rows<T, Arch, Op, Source, Products>;
   using sums = typename rows::sums;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
@@ -111,9 +116,10 @@ void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, probl
 
 namespace attune {
 
-/// forward() for few queries against a long cache: every byte of K and V is read once for all the query heads that share it, and
-/// the keys are split over threads. Up to exec_cpu::most_decode_queries queries it is the faster of the two.
-/// Arguments, outputs, contracts and errors are those of forward(); results agree within the bound, not bit for bit.
+/// forward() for few queries against a long cache: every byte of K and V is read once for all the query heads that
+/// share it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries it is the faster of the
+/// two. Arguments, outputs, contracts and errors are those of forward(); results agree within the bound, not bit for
+/// bit.
 /// Operators:   an O(1) state (no candidate set) and no value gate.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
 /// Determinism: bitwise the same for any number of threads and any strides.

@@ -3,8 +3,8 @@
 //
 //   to[row][key] = contraction(query of the row, key)      for few rows that share their keys, and a block of keys
 //
-// How the decode path computes contractions: the decode counterpart of contractions.hpp. Nothing here knows how a score is made of the
-// values.
+// How the decode path computes contractions: the decode counterpart of contractions.hpp. Nothing here knows how a score
+// is made of the values.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace attune::exec_cpu {
 
-/// Rows of one task: row r is query (first + r) mod Lq of head `head` + (first + r) / Lq. All heads read the same head of every
-/// tensor that has a row of features per key.
+/// Rows of one task: row r is query (first + r) mod Lq of head `head` + (first + r) / Lq. All heads read the same head
+/// of every tensor that has a row of features per key.
 struct decode_place {
   problem_shape const* p;
   index_t b, head, first, rows;
@@ -27,7 +27,8 @@ struct decode_place {
   index_t query_of(index_t r) const { return (first + r) % p->queries; }
 };
 
-/// The rows of a field that kernels read as they are stored: of 16 bits where a block of keys has them so (key_sources.hpp).
+/// The rows of a field that kernels read as they are stored: of 16 bits where a block of keys has them so
+/// (key_sources.hpp).
 template <field F, class In>
 auto const& feature_rows(In const& in) {
   if constexpr (requires { in.stored; })
@@ -133,7 +134,8 @@ struct decode_metric_step {
 template <class C, class T, class Arch>
 struct decode_contractor : detail::decode_contractor_base {
   template <class In, class Owner>
-  static void run(T* to, T const*, In const& in, Owner const& owner, decode_place const& at, key_block_place const& block, T*) {
+  static void run(T* to, T const*, In const& in, Owner const& owner, decode_place const& at,
+                  key_block_place const& block, T*) {
     detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
       return [&, h = at.head_of(r), i = at.query_of(r)](index_t j) {
         attune::detail::pair_place const pair{at.b, h, i, block.first + j};
@@ -193,13 +195,13 @@ struct decode_contractor<contraction::metric_distance, T, Arch>
                   T* copy) {
     index_t const whole = base::packed(*at.p);
     index_t const head = at.p->group(at.head, at.p->key_heads);
-    with_whole_rows<T, Arch>(feature_rows<field::k>(in), at.b, head, block.first, block.n, copy,
-                             [&](auto const* from, index_t step) {
-                               for (index_t r = 0; r < at.rows; ++r)
-                                 contract_features<T, Arch>(to + r * decode_tiling<T, Arch>::block, q + r * whole, 1, whole,
-                                                            from, step, block.n, r == 0 ? at.values : rows_ahead{},
-                                                            detail::decode_metric_step<T>{q + (at.rows + r) * whole});
-                             });
+    with_whole_rows<T, Arch>(
+        feature_rows<field::k>(in), at.b, head, block.first, block.n, copy, [&](auto const* from, index_t step) {
+          for (index_t r = 0; r < at.rows; ++r)
+            contract_features<T, Arch>(to + r * decode_tiling<T, Arch>::block, q + r * whole, 1, whole, from, step,
+                                       block.n, r == 0 ? at.values : rows_ahead{},
+                                       detail::decode_metric_step<T>{q + (at.rows + r) * whole});
+        });
   }
 };
 
@@ -207,7 +209,8 @@ struct decode_contractor<contraction::metric_distance, T, Arch>
 template <class T, class Arch>
 struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contractor_base {
   template <class In, class Owner>
-  static void run(T* to, T const*, In const&, Owner const& owner, decode_place const& at, key_block_place const& block, T*) {
+  static void run(T* to, T const*, In const&, Owner const& owner, decode_place const& at, key_block_place const& block,
+                  T*) {
     index_t entry[decode_tiling<T, Arch>::block], query = -1;
     detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
       if (index_t const i = at.query_of(r); i != query) {
@@ -224,15 +227,18 @@ struct float_products {
   template <class C, class T, class Arch>
   using contractor = decode_contractor<C, T, Arch>;
 
-  /// Calls use(data, step) with rows [first, first + n) of one head as the functions below read them; `scratch`: room for whole rows.
+  /// Calls use(data, step) with rows [first, first + n) of one head as the functions below read them; `scratch`: room
+  /// for whole rows.
   template <class T, class Arch, class E, class Use>
-  static void with_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch, Use const& use) {
+  static void with_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch,
+                        Use const& use) {
     with_whole_rows<T, Arch>(x, b, h, first, n, scratch, use);
   }
   template <class T, class Arch, class E>
-  static void accumulate(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
-                         rows_ahead const& ahead) {
-    accumulate_features<T, Arch>(sum, rows, decode_tiling<T, Arch>::whole(width), weights, values, value_step, n, ahead);
+  static void accumulate(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step,
+                         index_t n, rows_ahead const& ahead) {
+    accumulate_features<T, Arch>(sum, rows, decode_tiling<T, Arch>::whole(width), weights, values, value_step, n,
+                                 ahead);
   }
   template <class T, class Arch, class E>
   static void accumulate_seen(T* sum, index_t width, T const* weights, E const* values, index_t value_step, index_t,

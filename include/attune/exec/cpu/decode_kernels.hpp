@@ -4,9 +4,9 @@
 //   contract_features:    S[row][key]    = sum_d K[key][d] Q[row][d]
 //   accumulate_features:  O[row][dv]    += sum_key P[row][key] V[key][dv]
 //
-// The products of few rows with many keys. Lanes are features: a vector of K or V is loaded once, in place, and serves several
-// rows; one horizontal sum per pair is cheap beside a read from memory. Keys and values of 16 bits become floats on their way into
-// a register. Nothing here knows a policy.
+// The products of few rows with many keys. Lanes are features: a vector of K or V is loaded once, in place, and serves
+// several rows; one horizontal sum per pair is cheap beside a read from memory. Keys and values of 16 bits become
+// floats on their way into a register. Nothing here knows a policy.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ struct decode_tiling {
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
   static constexpr int rows = 4;  ///< rows that share a loaded vector of K or V, at most
-  /// With `Rows` rows: batches of value features at a time; keys at a time, as many pointers. Fewer where the sums would not fit.
+  /// With `Rows` rows: batches of value features at a time; keys at a time, as many pointers. Fewer where the sums
+  /// would not fit.
   template <int Rows>
   static constexpr int vectors = registers<Arch> == 32 || Rows < rows ? 4 : 2;
   template <int Rows>
@@ -38,10 +39,12 @@ struct decode_tiling {
   static constexpr index_t whole(index_t features) { return (features + lanes - 1) / lanes * lanes; }
 };
 
-/// Calls use(data, step) with rows [first, first + n) of one head in whole batches of neighbouring features: in place and as they are
-/// stored if they lie so, else copied as T and padded with 0. Both give the same numbers in the same places, hence the same bits.
+/// Calls use(data, step) with rows [first, first + n) of one head in whole batches of neighbouring features: in place
+/// and as they are stored if they lie so, else copied as T and padded with 0. Both give the same numbers in the same
+/// places, hence the same bits.
 template <class T, class Arch, class E, class Use>
-void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch, Use const& use) {
+void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch,
+                     Use const& use) {
   index_t const width = x.extents().feature, feature = x.steps().feature, step = x.steps().position;
   index_t const whole = decode_tiling<T, Arch>::whole(width);
   E const* const data = x.row(b, h, first);
@@ -63,8 +66,9 @@ ATTUNE_INLINE B in_order_of_keys(B const& x, std::index_sequence<L...>) {
   return simd::shuffled<(L / together + L % together * groups)...>(x, x);
 }
 
-/// Short rows of keys are multiplied with their neighbours, or the hardware would not see that they are read as they lie: from memory
-/// it took up to half as long again. Long ones with keys a few rows away, each a stream of its own: neighbours took a tenth longer.
+/// Short rows of keys are multiplied with their neighbours, or the hardware would not see that they are read as they
+/// lie: from memory it took up to half as long again. Long ones with keys a few rows away, each a stream of its own:
+/// neighbours took a tenth longer.
 inline constexpr index_t short_row = 256;  // bytes from one key to the next; measured (docs/performance.md)
 
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
@@ -113,8 +117,9 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
 }
 
 template <class T, class Arch, int Rows, int Vectors, class E>
-ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, E const* values,
-                                                    index_t value_step, index_t n, rows_ahead const& ahead, index_t d) {
+ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights,
+                                                    E const* values, index_t value_step, index_t n,
+                                                    rows_ahead const& ahead, index_t d) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
   for (; d + Vectors * tile::lanes <= width; d += Vectors * tile::lanes) {
@@ -151,16 +156,17 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, inde
 }
 
 template <class T, class Arch, int Rows, class E>
-void accumulate_rows_of_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
-                                 rows_ahead const& ahead) {
+void accumulate_rows_of_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,
+                                 index_t n, rows_ahead const& ahead) {
   constexpr int vectors = decode_tiling<T, Arch>::template vectors<Rows>;
-  index_t const d = accumulate_rows_of_features<T, Arch, Rows, vectors>(sum, width, weights, values, value_step, n, ahead, 0);
+  index_t const d =
+      accumulate_rows_of_features<T, Arch, Rows, vectors>(sum, width, weights, values, value_step, n, ahead, 0);
   if (d < width) accumulate_rows_of_features<T, Arch, Rows, 1>(sum, width, weights, values, value_step, n, ahead, d);
 }
 
 template <class T, class Arch, int Vectors, class E>
-ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights, E const* values,
-                                                 index_t value_step, std::uint64_t seen, index_t d) {
+ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights,
+                                                 E const* values, index_t value_step, std::uint64_t seen, index_t d) {
   using batch = xsimd::batch<T, Arch>;
   constexpr int lanes = int(batch::size);
   for (; d + Vectors * lanes <= width; d += Vectors * lanes) {
@@ -182,7 +188,8 @@ ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t
   return d;
 }
 
-/// Calls part(rows, first) with std::integral_constant<int, rows>, for as many rows at a time as share a register block.
+/// Calls part(rows, first) with std::integral_constant<int, rows>, for as many rows at a time as share a register
+/// block.
 template <class T, class Arch, class Part>
 void in_row_blocks(index_t rows, Part const& part) {
   constexpr int most = decode_tiling<T, Arch>::rows;
@@ -197,8 +204,8 @@ void in_row_blocks(index_t rows, Part const& part) {
 /// out[r][j] = <keys_j, queries_r> for `rows` rows and n <= block keys, or whatever `step` sums over features. queries:
 /// [rows][width], aligned; width: whole batches; out: [rows][block], written up to the batch of key n - 1.
 template <class T, class Arch, class E, class Step = product_step>
-void contract_features(T* out, T const* queries, index_t rows, index_t width, E const* keys, index_t key_step, index_t n,
-                       rows_ahead const& ahead = {}, Step const& step = {}) {
+void contract_features(T* out, T const* queries, index_t rows, index_t width, E const* keys, index_t key_step,
+                       index_t n, rows_ahead const& ahead = {}, Step const& step = {}) {
   constexpr index_t block = decode_tiling<T, Arch>::block;
   detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
     detail::contract_rows_of_features<T, Arch, some()>(out + r * block, queries + r * width, width, keys, key_step, n,
@@ -208,12 +215,12 @@ void contract_features(T* out, T const* queries, index_t rows, index_t width, E 
 
 /// sum[r] += sum over n <= block keys of weights[r][j] values_j. sum: [rows][width], weights: [rows][block].
 template <class T, class Arch, class E>
-void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step, index_t n,
-                         rows_ahead const& ahead = {}) {
+void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step,
+                         index_t n, rows_ahead const& ahead = {}) {
   constexpr index_t block = decode_tiling<T, Arch>::block;
   detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
-    detail::accumulate_rows_of_features<T, Arch, some()>(sum + r * width, width, weights + r * block, values, value_step, n,
-                                                         r == 0 ? ahead : rows_ahead{});
+    detail::accumulate_rows_of_features<T, Arch, some()>(sum + r * width, width, weights + r * block, values,
+                                                         value_step, n, r == 0 ? ahead : rows_ahead{});
   });
 }
 
@@ -223,7 +230,8 @@ template <class T, class Arch, class E>
 void accumulate_seen_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,
                               std::uint64_t seen) {
   constexpr int vectors = decode_tiling<T, Arch>::template vectors<1>;
-  index_t const d = detail::accumulate_seen_features<T, Arch, vectors>(sum, width, weights, values, value_step, seen, 0);
+  index_t const d =
+      detail::accumulate_seen_features<T, Arch, vectors>(sum, width, weights, values, value_step, seen, 0);
   if (d < width) detail::accumulate_seen_features<T, Arch, 1>(sum, width, weights, values, value_step, seen, d);
 }
 

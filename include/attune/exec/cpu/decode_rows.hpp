@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   for each block of keys:  contractions, logits, reference -> masses -> value sums        lanes: features, keys, features
+//   for each block of keys:  contractions, logits, reference -> masses -> value sums    lanes: features, keys, features
 //
-// The recurrence of operators/row_state.hpp for few rows that share their keys and values, which are read once for all of them.
-// Pointwise code runs with a batch of keys in every variable: a row is bound to copies of itself. The only other place besides
-// the tiles where policies melt into the executor.
+// The recurrence of operators/row_state.hpp for few rows that share their keys and values, which are read once for all
+// of them. Pointwise code runs with a batch of keys in every variable: a row is bound to copies of itself. The only
+// other place besides the tiles where policies melt into the executor.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,9 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }
 
-/// A worker's memory and the rows of its current task. Rows of an operator of family masses or adjusted without a value gate
-/// whose contractions all have a decode_contractor. Source: see key_sources.hpp. Products: float_products or another.
+/// A worker's memory and the rows of its current task. Rows of an operator of family masses or adjusted without a value
+/// gate whose contractions all have a decode_contractor. Source: see key_sources.hpp. Products: float_products or
+/// another.
 template <class T, class Arch, class Op, class Source, class Products>
 class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>, Products> {
  public:
@@ -151,8 +152,8 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     this->add_values(source_.values(rows), keys, next);
   }
 
-  /// Contractions -> weights of the values, in place; the reference of each row; sums of earned and ground mass. Pairs not seen
-  /// leave no mass of any kind.
+  /// Contractions -> weights of the values, in place; the reference of each row; sums of earned and ground mass. Pairs
+  /// not seen leave no mass of any kind.
   ATTUNE_NOINLINE void weigh(key_block_place const& keys) {
     alignas(64) T index[lanes];
     for (int l = 0; l < lanes; ++l) index[l] = T(l);

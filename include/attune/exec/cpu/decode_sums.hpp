@@ -3,7 +3,8 @@
 //
 //   sum[row] += masses[row] V,   and the same relative to a higher reference:   sum[row] *= e^(m - m')
 //
-// What the decode path keeps of its rows that no policy shapes: compiled once for all operators that keep the same sums.
+// What the decode path keeps of its rows that no policy shapes: compiled once for all operators that keep the same
+// sums.
 #pragma once
 
 #include <algorithm>
@@ -66,10 +67,12 @@ class decode_sums {
   using products = std::conditional_t<adjusted, float_products, Products>;
 
   /// `buffers`: planes of pairs. `packed`, `copied`: elements of the packed queries, and of a block of keys or values.
-  ATTUNE_NOINLINE decode_sums(problem_shape const& p, index_t most_rows, index_t buffers, index_t packed, index_t copied)
-      : p_(&p), plane_(most_rows * block), width_(tile::whole(p.value_width)), packed_(packed), pairs_(buffers * plane_),
-        copy_((std::max)(copied, block * width_)), sum_(most_rows * width_), second_(has_second ? most_rows * width_ : 0),
-        common_(uniform_share ? width_ : 0), ones_(uniform_share ? block : 0) {
+  ATTUNE_NOINLINE decode_sums(problem_shape const& p, index_t most_rows, index_t buffers, index_t packed,
+                              index_t copied)
+      : p_(&p), plane_(most_rows * block), width_(tile::whole(p.value_width)), packed_(packed),
+        pairs_(buffers * plane_), copy_((std::max)(copied, block * width_)), sum_(most_rows * width_),
+        second_(has_second ? most_rows * width_ : 0), common_(uniform_share ? width_ : 0),
+        ones_(uniform_share ? block : 0) {
     if constexpr (uniform_share) std::fill_n(ones_.data(), block, T(1));
   }
 
@@ -79,7 +82,8 @@ class decode_sums {
   /// Rows without a key.
   ATTUNE_NOINLINE void clear(decode_place const& at) {
     at_ = at;
-    masses_.assign(std::size_t(at.rows), {unseen_reference<batch>(), batch(T(0)), batch(T(0)), math::infinity<batch>()});
+    masses_.assign(std::size_t(at.rows),
+                   {unseen_reference<batch>(), batch(T(0)), batch(T(0)), math::infinity<batch>()});
     seen_.resize(std::size_t(at.rows));
     std::fill_n(sum_.data(), at.rows * width_, T(0));
     if constexpr (has_second) std::fill_n(second_.data(), at.rows * width_, T(0));
@@ -89,7 +93,8 @@ class decode_sums {
   /// Adds the values of a block that the rows see, by the weights in pairs_; `next` are rows to ask for meanwhile.
   template <class E>
   ATTUNE_NOINLINE void add_values(tensor<E const> const& v, key_block_place const& keys, rows_ahead const& next) {
-    bool const by_all = std::all_of(seen_.begin(), seen_.end(), [&](std::uint64_t x) { return x == lowest_bits(keys.n); });
+    bool const by_all =
+        std::all_of(seen_.begin(), seen_.end(), [&](std::uint64_t x) { return x == lowest_bits(keys.n); });
     index_t const head = p_->group(at_.head, p_->value_heads);
     products::template with_rows<T, Arch>(
         v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
@@ -97,12 +102,12 @@ class decode_sums {
           if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
           if constexpr (uniform_share) {
             if (by_all)
-              products::template accumulate<T, Arch>(common_.data(), 1, p_->value_width, ones_.data(), values, step, keys.n,
-                                                     {});
+              products::template accumulate<T, Arch>(common_.data(), 1, p_->value_width, ones_.data(), values, step,
+                                                     keys.n, {});
             else
               for (std::size_t r = 0; r < seen_.size(); ++r)
-                products::template accumulate_seen<T, Arch>(second_.data() + index_t(r) * width_, p_->value_width, ones_.data(),
-                                                            values, step, keys.n, seen_[r]);
+                products::template accumulate_seen<T, Arch>(second_.data() + index_t(r) * width_, p_->value_width,
+                                                            ones_.data(), values, step, keys.n, seen_[r]);
           }
         });
   }
@@ -118,7 +123,8 @@ class decode_sums {
       batch const sum = batch::load_aligned(sum_.data() + d);
       // sum e (a - m') v = sum e (a - m) v + (m - m') sum e v
       if constexpr (adjusted)
-        (simd::multiply_add(sum, drop, batch::load_aligned(second_.data() + d)) * factor).store_aligned(second_.data() + d);
+        (simd::multiply_add(sum, drop, batch::load_aligned(second_.data() + d)) * factor)
+            .store_aligned(second_.data() + d);
       (sum * factor).store_aligned(sum_.data() + d);
     }
   }
@@ -153,13 +159,14 @@ class decode_sums {
  private:
   /// sum += weights V. What a row does not see may hold anything: 0 * NaN would be NaN, so it is left out.
   template <class E>
-  void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum, rows_ahead const& next) const {
+  void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum,
+           rows_ahead const& next) const {
     if (by_all)
       products::template accumulate<T, Arch>(sum, at_.rows, p_->value_width, weights, values, step, n, next);
     else
       for (index_t r = 0; r < at_.rows; ++r)
-        products::template accumulate_seen<T, Arch>(sum + r * width_, p_->value_width, weights + r * block, values, step, n,
-                                                    seen_[std::size_t(r)]);
+        products::template accumulate_seen<T, Arch>(sum + r * width_, p_->value_width, weights + r * block, values,
+                                                    step, n, seen_[std::size_t(r)]);
   }
 
   aligned_buffer<T> sum_, second_, common_, ones_;

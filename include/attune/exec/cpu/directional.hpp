@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   r = jvp(cpu{}, op, {.q = {Q, dQ}, .k = K, .v = V}, {{"gamma", 1.0}});      r.out(b, h, i, d), r.out_along(b, h, i, d)
+//   r = jvp(cpu{}, op, {.q = {Q, dQ}, .k = K, .v = V}, {{"gamma", 1.0}});    r.out(b, h, i, d), r.out_along(b, h, i, d)
 //
-// Directional derivatives, fused: the recurrence of the forward pass on dual numbers with one tangent. The running reference
-// does not move: a row does not depend on it.
+// Directional derivatives, fused: the recurrence of the forward pass on dual numbers with one tangent. The running
+// reference does not move: a row does not depend on it.
 #pragma once
 
 #include <algorithm>
@@ -120,8 +120,9 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
     if (!Op::has_value_gate && call_->along.v.absent()) return;
     row_block<T> const moved =
-        Op::has_value_gate ? row_block<T>(memory.gated_along + (s.first - first) * p_->value_width, p_->value_width)
-                           : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, memory.copy);
+        Op::has_value_gate
+            ? row_block<T>(memory.gated_along + (s.first - first) * p_->value_width, p_->value_width)
+            : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, memory.copy);
     this->add_values(moved, s, scratch, bits, sum_along_);
     if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
   }
@@ -220,8 +221,8 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* packed = packed_;
       [[maybe_unused]] T* own = own_;
-      (..., (visit(C{}, op_->template owner<Index>(), packed, own, Index), packed += contractor<C, T, Arch>::resident(*p_),
-             own += pusher<C, T, Arch>::resident(*p_)));
+      (..., (visit(C{}, op_->template owner<Index>(), packed, own, Index),
+             packed += contractor<C, T, Arch>::resident(*p_), own += pusher<C, T, Arch>::resident(*p_)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
 
@@ -314,8 +315,9 @@ class directional_tile : public logit_tile<T, Arch, Op> {
 
 /// The values of keys [first, first + n) behind a value gate, and their tangents.
 template <class T, class Op>
-void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape const& p, lift<dual<T, 1>> const& numbers,
-                        index_t b, index_t h, index_t first, index_t n, T* to, T* to_along) {
+void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape const& p,
+                        lift<dual<T, 1>> const& numbers, index_t b, index_t h, index_t first, index_t n, T* to,
+                        T* to_along) {
   using D = dual<T, 1>;
   index_t const head = p.group(h, p.value_heads), width = p.value_width;
   auto const gate = op.value_gate.bind(attune::detail::any_query_row<D>(p, b, h, numbers));
@@ -327,7 +329,8 @@ void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape
   };
   for (index_t j = 0; j < n; ++j)
     for (index_t d = 0; d < width; ++d) {
-      D const x = read(c.in.v, c.along.v, first + j, d) * gate.factor(read(c.in.value_gate, c.along.value_gate, first + j, d));
+      D const x =
+          read(c.in.v, c.along.v, first + j, d) * gate.factor(read(c.in.value_gate, c.along.value_gate, first + j, d));
       to[j * width + d] = x.value;
       to_along[j * width + d] = x.tangent[0];
     }
@@ -343,9 +346,10 @@ void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape
 template <class T, class Arch, class Op>
 directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_tensor<T>> const& in,
                           policy_direction const& direction = {}) {
-  static_assert(Op::normalizer_is.family == row_family::masses,
-                "attune: jvp on the CPU executor wants a normalizer made of masses; extreme logits and candidate sets are not "
-                "smooth: jvp(reference<T>{}, ...) gives their one-sided derivatives");
+  static_assert(
+      Op::normalizer_is.family == row_family::masses,
+      "attune: jvp on the CPU executor wants a normalizer made of masses; extreme logits and candidate sets are not "
+      "smooth: jvp(reference<T>{}, ...) gives their one-sided derivatives");
   using tile = exec_cpu::directional_tile<T, Arch, Op>;
   using batch = typename tile::batch;
   using view = tensor<T const>;
@@ -370,8 +374,8 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
       },
       [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
         if constexpr (Op::has_value_gate)
-          exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first, memory.gated,
-                                          memory.gated_along);
+          exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first,
+                                          memory.gated, memory.gated_along);
         for (tile& t : tiles) t.absorb(first, last, memory);
       },
       [&](tile& t, auto const&) { t.finish(to); });

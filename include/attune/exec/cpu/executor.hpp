@@ -24,21 +24,23 @@ template <class T, class Arch>
 inline constexpr bool is_cpu<cpu<T, Arch>> = true;
 }  // namespace detail
 
-/// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors and, if float or double, of the arithmetic;
-/// cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward only). Arch is the
+/// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors and, if float or double, of the
+/// arithmetic; cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward only). Arch is the
 /// instruction set: a template parameter of everything that touches SIMD, so that translation units built for different
 /// instruction sets never share a symbol.
 /// Determinism: results are bitwise the same for any number of threads, whosever they are (exec/threading.hpp).
-/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set Lk logits per row of one tile.
+/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set Lk logits per row of
+///         one tile.
 template <class T = float, class Arch = xsimd::default_arch>
 struct cpu {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || storage_only<T>,
-                "attune: cpu<T> computes in float or double; T may also be attune::bfloat16 or attune::float16, stored only");
+  static_assert(
+      std::is_same_v<T, float> || std::is_same_v<T, double> || storage_only<T>,
+      "attune: cpu<T> computes in float or double; T may also be attune::bfloat16 or attune::float16, stored only");
   using value_type = T;
   using arch = Arch;
   using view = tensor<T const>;
 
-  int threads = 0;                               ///< 0: as many as `executor` runs at once; in a pool, one per processor
+  int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
   thread_executor_ref executor = thread_pool{};  ///< whose threads
 
   constexpr cpu() = default;

@@ -3,7 +3,8 @@
 //
 //   decode(cpu_float8_cache<float8_e4m3fn>{}, op, {.q = Q, .k = {K, 0.02f}, .v = {V, scales}}, {.out = O})
 //
-// Keys and values of 8 bits, with a scale per tensor or per head, beside tensors of T. Include it beside attune/attune.hpp.
+// Keys and values of 8 bits, with a scale per tensor or per head, beside tensors of T. Include it beside
+// attune/attune.hpp.
 #pragma once
 
 #include <array>
@@ -38,8 +39,8 @@ ATTUNE_INLINE auto words_of(E const* from) {
   return to;
 }
 
-/// Floats of N codes: the exponent's bias changed; a subnormal number is a normal one less its leading bit, so that no subnormal float
-/// slows anything down; infinity and NaN where they are.
+/// Floats of N codes: the exponent's bias changed; a subnormal number is a normal one less its leading bit, so that no
+/// subnormal float slows anything down; infinity and NaN where they are.
 template <class E, int N>
 ATTUNE_INLINE auto widen_codes(E const* from) {
   constexpr bool has_infinity = std::is_same_v<E, float8_e5m2>;
@@ -73,8 +74,8 @@ ATTUNE_NOINLINE void widen_codes(E const* ATTUNE_RESTRICT from, float scale, flo
 
 }  // namespace exec_cpu
 
-/// A tensor of T, or one of 8-bit codes that stand for float(code) * scale, rounded to float. `scales` (1, heads, 1, 1): one per head of
-/// the tensor.
+/// A tensor of T, or one of 8-bit codes that stand for float(code) * scale, rounded to float. `scales` (1, heads, 1,
+/// 1): one per head of the tensor.
 template <class T, class E>
 class float8_view {
  public:
@@ -131,10 +132,10 @@ class float8_view {
   float scale_ = 1;
 };
 
-/// An executor like cpu<T> whose inputs may be float8 codes with scales: E is float8_e4m3fn or float8_e5m2, T float, bfloat16 or float16.
-/// It has forward() and decode(): what cpu<T> gives for the numbers that the codes stand for.
-/// Cost:        a block of keys is made of floats once for all query rows that share it: a conversion per number, a quarter of the memory
-///              traffic.
+/// An executor like cpu<T> whose inputs may be float8 codes with scales: E is float8_e4m3fn or float8_e5m2, T float,
+/// bfloat16 or float16. It has forward() and decode(): what cpu<T> gives for the numbers that the codes stand for.
+/// Cost:        a block of keys is made of floats once for all query rows that share it: a conversion per number, a
+///              quarter of the memory traffic.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class E, class T = float, class Arch = xsimd::default_arch>
 struct cpu_float8_cache {
@@ -175,7 +176,8 @@ void check_scales(char const* function, char const* name, float8_view<T, E> cons
 }
 
 template <class Op, class T, class E>
-problem_shape checked_float8(char const* function, Op const& op, inputs<Op, float8_view<T, E>> const& in, shape const& out) {
+problem_shape checked_float8(char const* function, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+                             shape const& out) {
   problem_shape const p = checked_problem(function, op, in, out);
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) check_scales(function, name_of(F), member<F>(in));
@@ -244,8 +246,9 @@ cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
 
 }  // namespace exec_cpu
 
-/// Contracts, outputs and errors are those of forward(cpu<T>{}, ...), for the numbers that the codes stand for; bit for bit with T = float,
-/// `out` rounded once else. Scales must be finite. Scores, gates and biases given for each pair stay with cpu<float>.
+/// Contracts, outputs and errors are those of forward(cpu<T>{}, ...), for the numbers that the codes stand for; bit for
+/// bit with T = float, `out` rounded once else. Scales must be finite. Scores, gates and biases given for each pair
+/// stay with cpu<float>.
 template <class E, class T, class Arch, class Op>
 void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
              outputs<Op, T> const& out) {
@@ -263,12 +266,13 @@ void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_v
   problem_shape const p = detail::checked_float8("decode", op, in, out.out.extents());
   detail::check_outputs("decode", out, p);
   exec_cpu::widened_resident<Op, float8_view<T, E>> const resident(in);
-  exec_cpu::converted_keys<Op, float8_view<T, E>> const keys(in, resident(), p, exec_cpu::decode_tiling<float, Arch>::block);
+  exec_cpu::converted_keys<Op, float8_view<T, E>> const keys(in, resident(), p,
+                                                             exec_cpu::decode_tiling<float, Arch>::block);
   if constexpr (std::is_same_v<T, float>)
     exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, out);
   else
-    exec_cpu::narrowed(out,
-                       [&](outputs<Op, float> const& wide) { exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, wide); });
+    exec_cpu::narrowed(
+        out, [&](outputs<Op, float> const& wide) { exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, wide); });
 }
 
 }  // namespace attune

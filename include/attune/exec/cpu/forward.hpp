@@ -13,8 +13,8 @@ namespace attune {
 /// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
 /// Degenerate rows: docs/contracts.md.
 /// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked.
-/// Complexity:  2 (D + Dv) flops per visible block's pair; scratch per thread O(D + Dv) (some hundred KiB), and Lk numbers per row
-///              of one tile for normalizers with a candidate set.
+/// Complexity:  2 (D + Dv) flops per visible block's pair; scratch per thread O(D + Dv) (some hundred KiB), and Lk
+///              numbers per row of one tile for normalizers with a candidate set.
 /// Determinism: bitwise the same for any number of threads, any strides, any batch and heads beside.
 template <class T, class Arch, class Op>
 void forward(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {

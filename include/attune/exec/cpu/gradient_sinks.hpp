@@ -3,8 +3,8 @@
 //
 //   to.rows(field::k), to.sum_of(table), to.shared(field::bias)      where the gradients of one task grow
 //
-// Query sides grow in the tile's own scratch and leave with the tile; key sides grow in rows of the task's own; tables, the few numbers
-// that many tasks share, in double. Nobody writes what another task writes.
+// Query sides grow in the tile's own scratch and leave with the tile; key sides grow in rows of the task's own; tables,
+// the few numbers that many tasks share, in double. Nobody writes what another task writes.
 #pragma once
 
 #include <array>
@@ -27,7 +27,8 @@ struct key_rows {
 struct shared_sums {
   struct shared_input {
     field of;
-    gradient_array<double> sums;  ///< (1, 1, queries of the task or 1, features); of all tasks: the extents of the input
+    gradient_array<double>
+        sums;  ///< (1, 1, queries of the task or 1, features); of all tasks: the extents of the input
   };
   std::vector<gradient_array<double>> parameters, tables;
   gradient_array<double> ground_value;

@@ -3,10 +3,10 @@
 //
 //   run_gradient_tasks(exec, what_a_call_has, to, runs, run_rows)
 //
-// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key sides it
-// shares with other tasks: the first of these writes where they belong too, the others to memory of their own, which is then
-// added in the order of the tasks, so that the result does not depend on who ran when. Nothing here knows an operator: it is compiled
-// once.
+// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key
+// sides it shares with other tasks: the first of these writes where they belong too, the others to memory of their own,
+// which is then added in the order of the tasks, so that the result does not depend on who ran when. Nothing here knows
+// an operator: it is compiled once.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 
 namespace attune::exec_cpu {
 
-/// A tensor of which all queries read the rows of the same keys: its heads and width. `in_place`: its rows are such that a task
-/// can add to the result itself.
+/// A tensor of which all queries read the rows of the same keys: its heads and width. `in_place`: its rows are such
+/// that a task can add to the result itself.
 struct key_side {
   field of;
   index_t heads, width;
@@ -48,16 +48,17 @@ class gradient_tasks {
   static index_t step_of(index_t width) { return panels<T, Arch>::padded_width(width); }
 
  public:
-  /// Runs the queries [first, last) of (b, h); what is learned of the keys, of parameters and of tables goes to the sinks.
-  using run_rows =
-      std::function<void(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch, gradient_sinks<T>& sinks)>;
+  /// Runs the queries [first, last) of (b, h); what is learned of the keys, of parameters and of tables goes to the
+  /// sinks.
+  using run_rows = std::function<void(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
+                                      gradient_sinks<T>& sinks)>;
 
   gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to)
       : exec_(exec), needs_(std::move(needs)), p_(needs_.p), to_(to) {
     divide();
     for (key_side& side : needs_.sides) {
-      side.in_place =
-          side.width == step_of(side.width) && to.of(side.of).extents == shape{p_.batch, side.heads, p_.keys, side.width};
+      side.in_place = side.width == step_of(side.width) &&
+                      to.of(side.of).extents == shape{p_.batch, side.heads, p_.keys, side.width};
       keys_size_ += p_.keys * step_of(side.width);
     }
     for (shape const& e : needs_.parameters) total_.parameters.emplace_back(e);
@@ -79,8 +80,9 @@ class gradient_tasks {
         auto const scratch = std::make_shared<aligned_buffer<T>>(needs_.scratch);
         auto const resident = std::make_shared<aligned_buffer<T>>(needs_.resident);
         return [&, scratch, resident](index_t n) {
-          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads, h = head % p_.heads,
-                        first = task % chunks_ * chunk_, last = (std::min)(first + chunk_, p_.queries);
+          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads,
+                        h = head % p_.heads, first = task % chunks_ * chunk_,
+                        last = (std::min)(first + chunk_, p_.queries);
           gradient_sinks<T> sinks = opened(results[std::size_t(n)], b, h, first, last);
           rows(b, h, first, last, resident->data(), scratch->data(), sinks);
         };
@@ -106,7 +108,8 @@ class gradient_tasks {
     shared_sums sums;
   };
 
-  /// Chunks of queries depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512 queries.
+  /// Chunks of queries depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512
+  /// queries.
   void divide() {
     if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
     index_t const least = needs_.queries_at_once, rows = p_.batch * p_.heads,
@@ -159,20 +162,22 @@ class gradient_tasks {
     add_rows(s.ground_value, total_.ground_value, b, h, first);
     for (std::size_t n = 0; n < s.inputs.size(); ++n) add_rows(s.inputs[n].sums, total_.inputs[n].sums, b, h, first);
   }
-  ATTUNE_NOINLINE static void add_rows(gradient_array<double> const& from, gradient_array<double>& to, index_t b, index_t h,
-                                       index_t first) {
+  ATTUNE_NOINLINE static void add_rows(gradient_array<double> const& from, gradient_array<double>& to, index_t b,
+                                       index_t h, index_t first) {
     for (index_t i = 0; i < from.extents.position; ++i)
       for (index_t d = 0; d < from.extents.feature; ++d)
         to(b, h, from.extents.position > 1 ? first + i : i, d) += from(0, 0, i, d);
   }
   /// Adds the key sides of some tasks in their order; threads share the keys.
-  void add_keys(std::vector<task_results> const& results, std::vector<index_t> const& tasks, index_t begin, index_t some) {
+  void add_keys(std::vector<task_results> const& results, std::vector<index_t> const& tasks, index_t begin,
+                index_t some) {
     constexpr index_t keys_of_task = 256;
     parallel(exec_, (p_.keys + keys_of_task - 1) / keys_of_task, [&] {
       return [&](index_t part) {
         index_t const first = part * keys_of_task, last = (std::min)(first + keys_of_task, p_.keys);
         for (index_t n = 0; n < some; ++n) {
-          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads, h = head % p_.heads;
+          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads,
+                        h = head % p_.heads;
           index_t own = 0;
           for (key_side const& side : needs_.sides) {
             index_t const step = step_of(side.width);
@@ -200,7 +205,8 @@ class gradient_tasks {
   shared_sums total_;
 };
 
-/// The tasks of a call, from first to last: what they hold is made and let go in here, not in the code of every operator.
+/// The tasks of a call, from first to last: what they hold is made and let go in here, not in the code of every
+/// operator.
 template <class T, class Arch>
 ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to,
                                         std::function<bool(index_t)> const& runs,

@@ -3,9 +3,10 @@
 //
 //   d logit, weights of a block  ->  dQ, dK, dV and every parameter
 //
-// What the tiles of the backward pass share: a batch of rows in every variable, as in the forward. Derivatives of pointwise code
-// come from dual numbers over batches on the policies' own source, in two stages: contractions and parameters to the logit, the
-// logit to its mass. How a row's weights depend on its logits is for mass_gradients.hpp and candidate_gradients.hpp to say.
+// What the tiles of the backward pass share: a batch of rows in every variable, as in the forward. Derivatives of
+// pointwise code come from dual numbers over batches on the policies' own source, in two stages: contractions and
+// parameters to the logit, the logit to its mass. How a row's weights depend on its logits is for mass_gradients.hpp
+// and candidate_gradients.hpp to say.
 #pragma once
 
 #include <algorithm>
@@ -67,12 +68,14 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
     T *packed, *pulls, *by_out, *out_panels;
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(base::packed_scratch(p))), pulls(from.take(pulls_scratch(p))),
-          by_out(from.take(queries * p.value_width)), out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
+          by_out(from.take(queries * p.value_width)),
+          out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
   };
   /// Memory of a block: the forward's, and what pulls need.
   struct block_memory : base::block_memory {
     T* pulls;
-    block_memory(arena<T>& from, problem_shape const& p) : base::block_memory(from, p), pulls(from.take(pull_scratch(p))) {}
+    block_memory(arena<T>& from, problem_shape const& p)
+        : base::block_memory(from, p), pulls(from.take(pull_scratch(p))) {}
   };
 
  protected:
@@ -101,15 +104,16 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
       : gradient_tile(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {}
 
   template <std::size_t... V>
-  gradient_tile(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
-                typename base::block_memory const& shared)
+  gradient_tile(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
+                tile_memory const& memory, typename base::block_memory const& shared)
       : base(c.op, c.in, c.p, b, h, first_query, memory.packed), call_(&c), own_(memory.pulls), by_out_(memory.by_out),
-        out_panels_(memory.out_panels), row_{this->lane_row(c.p, index_t(V))...}, moving_{{bind_logit<chain_rule::guarded>(
-                                                                                      int(V))...}} {
+        out_panels_(memory.out_panels), row_{this->lane_row(c.p, index_t(V))...},
+        moving_{{bind_logit<chain_rule::guarded>(int(V))...}} {
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter_[v].fill(batch(T(0)));
       by_normalizer_[v].fill(batch(T(0)));
-      for (int s = 0; s < slots::logit; ++s) shift_by_[v][std::size_t(s)] = moving_.at[v].logit_shift.tangent[pairs + s];
+      for (int s = 0; s < slots::logit; ++s)
+        shift_by_[v][std::size_t(s)] = moving_.at[v].logit_shift.tangent[pairs + s];
     }
     read_cotangents(shared.factors);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
@@ -121,7 +125,8 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
   logit_bound<Rule> bind_logit(int v) const {
     return op_->bind(moving_row<logit_dual<Rule>>(row_[v], 0, slots::logit, pairs));
   }
-  /// The normalizer's row: from direction `first` on the row constant, if there is one, and the normalizer's parameters.
+  /// The normalizer's row: from direction `first` on the row constant, if there is one, and the normalizer's
+  /// parameters.
   template <class D>
   row<D> normalizer_row(int v, int first) const {
     row<D> r = moving_row<D>(row_[v], slots::logit, slots::normalizer, first + shifts);
@@ -133,21 +138,26 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
     return op_->normalizer.bind(r);
   }
 
-  /// Lanes past the last query repeat it, and must not add: bits of a whole block without them. True if there are such lanes.
+  /// Lanes past the last query repeat it, and must not add: bits of a whole block without them. True if there are such
+  /// lanes.
   template <class Seen>
   bool drop_idle_lanes(Seen& s, std::uint64_t* bits) const {
     if (count_ == queries) return false;
     std::uint64_t const valid = (std::uint64_t(1) << count_) - 1;
-    for (index_t j = 0; j < s.n; ++j) bits[j] = (j >= s.full_first && j < s.full_last ? ~std::uint64_t(0) : bits[j]) & valid;
+    for (index_t j = 0; j < s.n; ++j)
+      bits[j] = (j >= s.full_first && j < s.full_last ? ~std::uint64_t(0) : bits[j]) & valid;
     s.full_first = s.full_last = 0;
     return true;
   }
 
-  /// Gradients by the contractions, pairs[n] for number n, and weights of a block: what they do to everything a pair is made of.
+  /// Gradients by the contractions, pairs[n] for number n, and weights of a block: what they do to everything a pair is
+  /// made of.
   template <class Pairs>
-  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* pulls, gradient_sinks<T>& to) const {
+  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* pulls,
+                  gradient_sinks<T>& to) const {
     key_rows<T> const& rows = to.rows(field::v);
-    outer<T, Arch>(rows.at(keys.first), rows.step, weights, out_panels_, count_, keys.n, p_->value_width, finite_cotangents_);
+    outer<T, Arch>(rows.at(keys.first), rows.step, weights, out_panels_, count_, keys.n, p_->value_width,
+                   finite_cotangents_);
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
       using puller_type = puller<decltype(c), T, Arch>;
       if constexpr (contraction::of_distance_alone<decltype(c)>)
@@ -180,7 +190,8 @@ class gradient_tile : public logit_tile<T, Arch, Op> {
       add(slots::logit + s, [&](int v) { return by_normalizer_[v][std::size_t(shifts + s)]; });
   }
 
-  /// do' = do f(x) with f the gate:  dx = do o f', and the gate's parameters; out(lane, d) is o, the row before the gate.
+  /// do' = do f(x) with f the gate:  dx = do o f', and the gate's parameters; out(lane, d) is o, the row before the
+  ///                                 gate.
   template <class Out>
   void pull_output_gate(index_t first_of_task, gradient_sinks<T>& to, Out const& out) const {
     using D = dual<T, 1 + slots::output_gate>;

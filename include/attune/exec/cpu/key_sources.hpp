@@ -5,8 +5,9 @@
 //   paged_keys        in pages of a cache, by a table
 //   stored_keys       either, of 16 bits
 //
-// Where the decode path finds keys, values and whatever else has a row per key. A source gives, block by block, inputs in which
-// these rows stand in their places, key j at position j; everything else of the inputs is there for the whole call. Values come
+// Where the decode path finds keys, values and whatever else has a row per key. A source gives, block by block, inputs
+// in which these rows stand in their places, key j at position j; everything else of the inputs is there for the whole
+// call. Values come
 // last: `values` of the block that `block` gave, after the keys were used.
 #pragma once
 
@@ -130,7 +131,7 @@ class stored_keys {
 
  private:
   template <field F>
-  static constexpr bool is_widened = side_of(F) == input_side::key&& []<class... C>(contraction::list<C...>) {
+  static constexpr bool is_widened = side_of(F) == input_side::key && []<class... C>(contraction::list<C...>) {
     return (false || ... || (C::uses(F) && !reads_key_rows<C>));
   }(typename Op::contractions{});
   static constexpr std::size_t index_of(field f) { return static_cast<std::size_t>(f); }
@@ -138,8 +139,8 @@ class stored_keys {
   template <field F>
   tensor<float const> floats(tensor<E const> const& from, block_of_keys const& rows) {
     index_t const heads = p_->heads_of(F);
-    return widened(rows_[index_of(F)].data(), from, rows.b, p_->group(rows.head, heads), p_->group(rows.last_head, heads),
-                   rows.first, rows.n);
+    return widened(rows_[index_of(F)].data(), from, rows.b, p_->group(rows.head, heads),
+                   p_->group(rows.last_head, heads), rows.first, rows.n);
   }
 
   Base base_;

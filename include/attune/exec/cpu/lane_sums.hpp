@@ -13,8 +13,8 @@
 
 namespace attune::exec_cpu::detail {
 
-/// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: what two vectors that are to be summed have left is kept
-/// in one.
+/// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: what two vectors that are to be summed have left
+/// is kept in one.
 template <int Half, class B, std::size_t... L>
 ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>) {
   constexpr std::size_t half = Half, n = sizeof...(L);
@@ -22,7 +22,8 @@ ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>)
          simd::shuffled<(L % (2 * half) < half ? L + half : n + L - half)...>(a, b);
 }
 
-/// Lane l: the sum of the lanes of vector l, by halves: lanes Last / 2 apart first. x: vectors First, First + Apart, ...
+/// Lane l: the sum of the lanes of vector l, by halves: lanes Last / 2 apart first. x: vectors First, First + Apart,
+///         ...
 template <int Half, int Last, int Apart = 1, int First = 0, class B, std::size_t N>
 ATTUNE_INLINE B sums_of_vectors(B const (&x)[N]) {
   if constexpr (Half == Last)
@@ -39,7 +40,8 @@ ATTUNE_INLINE B sums_of_rows(typename B::value_type const* x) {
   if constexpr (Half == Last)
     return B::load_aligned(x);
   else
-    return joined_halves<Half>(sums_of_rows<B, Last, 2 * Half>(x), sums_of_rows<B, Last, 2 * Half>(x + Half * int(B::size)),
+    return joined_halves<Half>(sums_of_rows<B, Last, 2 * Half>(x),
+                               sums_of_rows<B, Last, 2 * Half>(x + Half * int(B::size)),
                                std::make_index_sequence<std::size_t(B::size)>{});
 }
 

@@ -3,8 +3,9 @@
 //
 //   a block of keys -> the logits of a tile of queries, -inf where a query does not see a key
 //
-// What every family of rows starts from: binding, visibility, contractions and the pointwise part of the pipeline, with a batch
-// of rows in every variable. Here and in the tiles built on it policies melt into the executor, and nowhere else.
+// What every family of rows starts from: binding, visibility, contractions and the pointwise part of the pipeline, with
+// a batch of rows in every variable. Here and in the tiles built on it policies melt into the executor, and nowhere
+// else.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,8 @@
 
 namespace attune::exec_cpu {
 
-/// What policies bind to in a batch of rows from query `first` on, `count` keys visible to each; past the end the last query is
-/// repeated. Knows no operator, and is compiled once.
+/// What policies bind to in a batch of rows from query `first` on, `count` keys visible to each; past the end the last
+/// query is repeated. Knows no operator, and is compiled once.
 template <class T, class Arch>
 ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p, index_t b, index_t h, index_t first,
                                                           index_t const* count) {
@@ -67,13 +68,15 @@ class logit_tile {
     T* gated;    ///< values behind the value gate
     T* factors;  ///< the tile's output gate
     block_memory(arena<T>& from, problem_shape const& p)
-        : pairs(from.take(buffers * pair_buffer)), rows(from.take(rows_scratch(p))), values(from.take(block * p.value_width)),
-          gated(from.take(block * p.value_width)), factors(from.take(queries * p.output_gate_width)) {}
+        : pairs(from.take(buffers * pair_buffer)), rows(from.take(rows_scratch(p))),
+          values(from.take(block * p.value_width)), gated(from.take(block * p.value_width)),
+          factors(from.take(queries * p.output_gate_width)) {}
   };
 
-  /// Values of keys [first, first + n) behind the value gate, contiguous. Called once per block for all tiles of a head.
-  static void gate_values(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first,
-                          index_t n, T* to) {
+  /// Values of keys [first, first + n) behind the value gate, contiguous. Called once per block for all tiles of a
+  /// head.
+  static void gate_values(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h,
+                          index_t first, index_t n, T* to) {
     if constexpr (Op::has_value_gate) {
       index_t const head = p.group(h, p.value_heads), width = p.value_width;
       auto const gate = op.value_gate.bind(attune::detail::any_query_row<batch>(p, b, h));
@@ -82,7 +85,8 @@ class logit_tile {
         for (index_t d = 0; d < width; d += lanes) {
           alignas(64) T v[lanes] = {}, x[lanes] = {};
           index_t const some = (std::min)(index_t(lanes), width - d);
-          for (index_t l = 0; l < some; ++l) v[l] = in.v(b, head, first + j, d + l), x[l] = gates(b, head, first + j, d + l);
+          for (index_t l = 0; l < some; ++l)
+            v[l] = in.v(b, head, first + j, d + l), x[l] = gates(b, head, first + j, d + l);
           (batch::load_aligned(v) * gate.factor(batch::load_aligned(x))).store_aligned(v);
           std::copy_n(v, some, to + j * width + d);
         }
@@ -111,12 +115,13 @@ class logit_tile {
     }(contractions{});
   }
 
-  logit_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query, T* packed)
+  logit_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
+             T* packed)
       : logit_tile(std::make_index_sequence<std::size_t(vectors)>{}, op, in, p, b, h, first_query, packed) {}
 
   template <std::size_t... V>
-  logit_tile(std::index_sequence<V...>, Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h,
-             index_t first_query, T* packed)
+  logit_tile(std::index_sequence<V...>, Op const& op, inputs_type const& in, problem_shape const& p, index_t b,
+             index_t h, index_t first_query, T* packed)
       : sees(op.mask, p, b, h, first_query), op_(&op), p_(&p), b_(b), h_(h), first_query_(first_query),
         count_((std::min)(index_t(queries), p.queries - first_query)), bound_{{op.bind(lane_row(p, index_t(V)))...}},
         packed_(packed) {
@@ -150,13 +155,13 @@ class logit_tile {
     return facts;
   }
 
-  /// Keys of a block that somebody sees. A block on the edge of a mask may still hold a stretch [full_first, full_last) that
-  /// everybody sees: only the rest pays for masking.
+  /// Keys of a block that somebody sees. A block on the edge of a mask may still hold a stretch [full_first, full_last)
+  /// that everybody sees: only the rest pays for masking.
   struct seen_block {
     index_t first, n, full_first, full_last;
   };
-  /// The keys of [first, last) between the first and the last that any row sees, with a bit per row that sees them; n = 0 where
-  /// nobody sees any.
+  /// The keys of [first, last) between the first and the last that any row sees, with a bit per row that sees them; n =
+  /// 0 where nobody sees any.
   seen_block seen(index_t first, index_t last, std::uint64_t* bits) {
     first = (std::max)(first, sees.hull.first);
     last = (std::min)(last, sees.hull.last);
@@ -171,8 +176,8 @@ class logit_tile {
     return s;
   }
 
-  /// Contractions of the block, then its logits in place of the first buffer. `highest` and `lowest` follow the logits (the
-  /// latter the finite ones), `poison` becomes NaN with the first logit that is NaN or +inf.
+  /// Contractions of the block, then its logits in place of the first buffer. `highest` and `lowest` follow the logits
+  /// (the latter the finite ones), `poison` becomes NaN with the first logit that is NaN or +inf.
   struct extremes {
     batch highest[std::size_t(vectors)], lowest[std::size_t(vectors)], poison[std::size_t(vectors)];
   };
@@ -196,7 +201,8 @@ class logit_tile {
   }
 
   template <bool Masked>
-  ATTUNE_NOINLINE void logits(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits, extremes& e) {
+  ATTUNE_NOINLINE void logits(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits,
+                              extremes& e) {
     if (from >= to) return;
     bound_lanes const f = bound_;  // a local copy: stores of logits then cannot be thought to change it
     batch top[vectors], low[vectors], poison[vectors];
@@ -213,7 +219,8 @@ class logit_tile {
         batch a = f.at[v].logit(x, k);
         if constexpr (Masked) a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, off);
         if constexpr (traits.reference == mass_reference::running_maximum) top[v] = math::larger(top[v], a);
-        if constexpr (traits.family == row_family::adjusted) low[v] = math::select(a == off, low[v], math::smaller(low[v], a));
+        if constexpr (traits.family == row_family::adjusted)
+          low[v] = math::select(a == off, low[v], math::smaller(low[v], a));
         if constexpr (traits.family == row_family::candidates) poison[v] = poison[v] + candidate_poison(a);
         a.store_aligned(at);
       }
@@ -222,7 +229,8 @@ class logit_tile {
     for (int v = 0; v < vectors; ++v) e.highest[v] = top[v], e.lowest[v] = low[v], e.poison[v] = poison[v];
   }
 
-  /// Values of keys [first, first + n): in place, copied, or behind the gate (memory.gated: those of the block's keys from `from`).
+  /// Values of keys [first, first + n): in place, copied, or behind the gate (memory.gated: those of the block's keys
+  /// from `from`).
   row_block<T> values(inputs_type const& in, index_t first, index_t n, block_memory const& memory, index_t from) const {
     if constexpr (Op::has_value_gate)
       return {memory.gated + (first - from) * p_->value_width, p_->value_width};
@@ -230,9 +238,10 @@ class logit_tile {
       return {in.v, b_, p_->group(h_, p_->value_heads), first, n, memory.values};
   }
 
-  /// sum += P^T V over the block. In the masked stretches a weight of 0 may stand for "not seen", and 0 * NaN is NaN: where a
-  /// value there is not finite, only the lanes that see the key take part.
-  void add_values(row_block<T> const& values, seen_block const& s, T const* weights, std::uint64_t const* bits, T* sum) const {
+  /// sum += P^T V over the block. In the masked stretches a weight of 0 may stand for "not seen", and 0 * NaN is NaN:
+  /// where a value there is not finite, only the lanes that see the key take part.
+  void add_values(row_block<T> const& values, seen_block const& s, T const* weights, std::uint64_t const* bits,
+                  T* sum) const {
     index_t const width = p_->value_width;
     if (finite_rows<T, Arch>(values, width, 0, s.full_first) && finite_rows<T, Arch>(values, width, s.full_last, s.n))
       accumulate<T, Arch>(sum, values.data, values.step, weights, s.n, width);
@@ -270,7 +279,8 @@ class logit_tile {
         for (index_t d = 0; d < p_->value_width; ++d) out[d * step] += weight[l] * v0[d * v0_step];
       }
       if constexpr (Op::has_output_gate)
-        for (index_t d = 0; d < p_->value_width; ++d) out[d * step] *= gate[(p_->output_gate_width == 1 ? 0 : d) * queries + l];
+        for (index_t d = 0; d < p_->value_width; ++d)
+          out[d * step] *= gate[(p_->output_gate_width == 1 ? 0 : d) * queries + l];
     }
   }
 

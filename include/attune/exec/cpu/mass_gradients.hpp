@@ -3,8 +3,8 @@
 //
 //   for each block of keys:  contractions, h = <do, v>  ->  d logit, weights
 //
-// The gradients of every normalizer with an O(1) state. From the states that a forward pass left of each row everything is
-// recomputed block by block; the row rules are those of exec/row_slopes.hpp.
+// The gradients of every normalizer with an O(1) state. From the states that a forward pass left of each row everything
+// is recomputed block by block; the row rules are those of exec/row_slopes.hpp.
 #pragma once
 
 #include <attune/exec/cpu/gradient_tile.hpp>
@@ -35,8 +35,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     T* spare;  ///< the first contraction, where logits are wanted as they were
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), gain(from.take(base::pair_buffer)), spare(from.take(adjusted ? base::pair_buffer : 0)),
-          saved(from.take(queries * p.value_width)) {}
+        : base::block_memory(from, p), gain(from.take(base::pair_buffer)),
+          spare(from.take(adjusted ? base::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -114,8 +114,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
 
  private:
   template <std::size_t... V>
-  mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
-                 block_memory const& shared)
+  mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
+                 tile_memory const& memory, block_memory const& shared)
       : base(c, b, h, first_query, memory, shared), plain_{{this->template bind_logit<chain_rule::plain>(int(V))...}} {}
 
   using base::b_;
@@ -132,8 +132,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   using base::visible_;
   using typename base::slots;
 
-  // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the extreme
-  // logits), the row constant and the normalizer's parameters.
+  // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the
+  // extreme logits), the row constant and the normalizer's parameters.
   template <chain_rule Rule>
   using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer, Rule>;
   using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
@@ -153,8 +153,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   /// The saved numbers of the rows.
   batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
   index_t query(index_t l) const { return (std::min)(first_query_ + l, p_->queries - 1); }
-  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are the same
-  /// number, and what their difference means, that nothing competes with it, comes out as exactly 0.
+  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are
+  /// the same number, and what their difference means, that nothing competes with it, comes out as exactly 0.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
     tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
     pack_queries<queries>(packed, view, b_, h_, first_query_);
@@ -184,18 +184,19 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
 
   void mass_row(int v, batch const& earned, attune::detail::row_gains<batch> const& gains) {
     auto const r = this->template normalizer_row<row_dual>(v, 2);
-    auto const s =
-        attune::detail::slopes_of_masses<Op>(this->normalizer_of(r), reference_[v], earned, saved(call_->saved.ground, v),
-                                             row_dual(visible_[v]), r.logit_shift, gains);
+    auto const s = attune::detail::slopes_of_masses<Op>(this->normalizer_of(r), reference_[v], earned,
+                                                        saved(call_->saved.ground, v), row_dual(visible_[v]),
+                                                        r.logit_shift, gains);
     pair_[v] = s.pair();
     ground_weight_[v] = s.done.ground_weight.value;
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
   }
   void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
     lowest_[v] = saved(call_->saved.lowest, v);
-    auto const s = attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
-        this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v], value_sum,
-        second_sum, by_lse);
+    auto const s =
+        attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
+            this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v],
+            value_sum, second_sum, by_lse);
     slopes_[v] = s.pair;
     ground_weight_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];
@@ -218,9 +219,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     std::uint64_t const* bits;
   };
 
-  /// Contractions and h of the keys [from, to) in batch v of the queries -> gradients by the contractions and weights, in place.
-  /// Returns where it stopped: unguarded, it takes the chain rule as plain products, which is all there is to it while everything is
-  /// finite, and leaves the first key at which something is not to the guarded rule.
+  /// Contractions and h of the keys [from, to) in batch v of the queries -> gradients by the contractions and weights,
+  /// in place. Returns where it stopped: unguarded, it takes the chain rule as plain products, which is all there is to
+  /// it while everything is finite, and leaves the first key at which something is not to the guarded rule.
   template <bool Guarded>
   ATTUNE_NOINLINE index_t pull_pairs(pair_rows const& rows, int v, index_t from, index_t to) {
     constexpr chain_rule rule = Guarded ? chain_rule::guarded : chain_rule::plain;
@@ -243,13 +244,14 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       index_t const at = j * queries + v * lanes;
       auto const seen = [&](batch const& y) {
         if constexpr (Guarded)
-          return math::select(lanes_of<T, Arch>(rows.bits == nullptr ? ~std::uint64_t(0) : rows.bits[j] >> (v * lanes)), y,
-                              zero);
+          return math::select(lanes_of<T, Arch>(rows.bits == nullptr ? ~std::uint64_t(0) : rows.bits[j] >> (v * lanes)),
+                              y, zero);
         else
           return y;
       };
       logit_type moved[pairs + 1];
-      for (int c = 0; c < pairs; ++c) moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
+      for (int c = 0; c < pairs; ++c)
+        moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
       logit_type const a = f.logit(moved, key<logit_type>{logit_type(batch(T(rows.first + j)))});
       batch const h = batch::load_aligned(gain + at);
       batch by_logit, weight;
@@ -267,8 +269,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         by_logit = (pulled.by_range + (low + high)) + pulled.by_rest;
       } else {
         auto const pulled = pair.template pull<Op, mass_type, 1, base::shifts + slots::normalizer, rule>(
-            n, a.value, reference, simd::multiply_add(h, pair.factor, pair.by_earned),
-            [&](int s, batch const& by) { next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(by); });
+            n, a.value, reference, simd::multiply_add(h, pair.factor, pair.by_earned), [&](int s, batch const& by) {
+              next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(by);
+            });
         weight = pulled.weight;
         by_logit = pulled.by_logit;
       }

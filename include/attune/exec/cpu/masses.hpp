@@ -3,8 +3,8 @@
 //
 //   for each block of keys:  logits, running reference -> masses -> value sum
 //
-// The tile of every normalizer with an O(1) state: the recurrence of operators/row_state.hpp with a batch of rows in every
-// variable.
+// The tile of every normalizer with an O(1) state: the recurrence of operators/row_state.hpp with a batch of rows in
+// every variable.
 #pragma once
 
 #include <attune/exec/cpu/logits.hpp>
@@ -47,13 +47,15 @@ class mass_tile : public logit_tile<T, Arch, Op> {
       if constexpr (adjusted)
         reference_[v] = unseen_reference<batch>();
       else
-        reference_[v] = initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
+        reference_[v] =
+            initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
       lowest_[v] = math::infinity<batch>();
       earned_[v] = ground_[v] = batch(T(0));
     }
   }
 
-  /// Streams the keys [first, last) of one block through the rows; `memory.gated` holds its values behind the value gate.
+  /// Streams the keys [first, last) of one block through the rows; `memory.gated` holds its values behind the value
+  /// gate.
   ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[base::block];
     auto const s = this->seen(first, last, bits);
@@ -86,7 +88,8 @@ class mass_tile : public logit_tile<T, Arch, Op> {
         store(factor, v, above * row.value_factor);
         store(second, v, row.value_factor);
       } else {
-        auto const row = finish_masses<normalizer>(bound_.at[v].normalizer, reference_[v], earned_[v], ground_[v], visible_[v]);
+        auto const row =
+            finish_masses<normalizer>(bound_.at[v].normalizer, reference_[v], earned_[v], ground_[v], visible_[v]);
         store(weight, v, row.ground_weight);
         store(lse, v, row.lse + bound_.at[v].logit_shift);
         store(factor, v, row.value_factor);
@@ -164,7 +167,8 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     if constexpr (adjusted) scale_rows<T, Arch>(second_, p_->value_width, factor);
   }
 
-  /// Logits -> masses that weigh values, in place; sums of earned and ground mass. Masked: unseen pairs leave no mass of any kind.
+  /// Logits -> masses that weigh values, in place; sums of earned and ground mass. Masked: unseen pairs leave no mass
+  /// of any kind.
   template <bool Masked>
   ATTUNE_NOINLINE void masses(T* pairs, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;

@@ -16,8 +16,9 @@
 
 namespace attune::exec_cpu {
 
-/// Pins a batch in a register. g++ 12 otherwise folds the load into the memory operand of every FMA that uses it, and the
-/// loop becomes load-bound (97 -> 64 GFLOP/s measured on AVX2; with -mtune=znver2 or znver3, which -march=native implies there).
+/// Pins a batch in a register. g++ 12 otherwise folds the load into the memory operand of every FMA that uses it, and
+/// the loop becomes load-bound (97 -> 64 GFLOP/s measured on AVX2; with -mtune=znver2 or znver3, which -march=native
+/// implies there).
 template <class B>
 ATTUNE_INLINE void keep(B& x) {
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
@@ -74,8 +75,9 @@ ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
     for (int v = 0; v < Vectors; ++v) acc[r][v] = B(typename B::value_type(0));
 }
 
-/// Calls part(rows, first, last) with std::integral_constant<int, rows> for stretches of [0, n) in which so many share the registers:
-/// `Most`, then 4, then 1. Of 6, one block is given up where two of 4 then take it and two of what would be left over.
+/// Calls part(rows, first, last) with std::integral_constant<int, rows> for stretches of [0, n) in which so many share
+/// the registers: `Most`, then 4, then 1. Of 6, one block is given up where two of 4 then take it and two of what would
+/// be left over.
 template <int Most, class Part>
 ATTUNE_INLINE void in_register_blocks(index_t n, Part const& part) {
   static_assert(Most == 6 || Most % 4 == 0);
@@ -89,8 +91,8 @@ ATTUNE_INLINE void in_register_blocks(index_t n, Part const& part) {
 }
 
 template <class T, class Arch, int Rows, class Step>
-ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries, index_t width,
-                                   index_t j, index_t last, Step const& step) {
+ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries,
+                                   index_t width, index_t j, index_t last, Step const& step) {
   using tile = tiling<T, Arch>;
   for (; j < last; j += Rows) {
     typename tile::batch acc[Rows][tile::vectors];
@@ -99,21 +101,24 @@ ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
-      for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(out + ((j + r) * tile::vectors + v) * tile::lanes);
+      for (int v = 0; v < tile::vectors; ++v)
+        acc[r][v].store_aligned(out + ((j + r) * tile::vectors + v) * tile::lanes);
   }
 }
 
-/// out[j][query] = <keys_j, query> for n keys, or whatever `step` sums over features; queries packed [width][tile::queries].
+/// out[j][query] = <keys_j, query> for n keys, or whatever `step` sums over features; queries packed
+/// [width][tile::queries].
 template <class T, class Arch, class Step = product_step>
-void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n, Step const& step = {}) {
+void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n,
+              Step const& step = {}) {
   in_register_blocks<tiling<T, Arch>::rows>(n, [&](auto rows, index_t first, index_t last) {
     contract_rows<T, Arch, rows()>(out, keys, key_step, queries, width, first, last, step);
   });
 }
 
 template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights, index_t n,
-                                     index_t d, index_t last) {
+ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights,
+                                     index_t n, index_t d, index_t last) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
   for (; d < last; d += Rows) {

@@ -15,7 +15,8 @@ namespace attune {
 /// Each operator over its own heads; everything else as for a single one.
 template <class T, class Arch, class... Ops>
 void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
-             inputs<mixture_operator<Ops...>, tensor<T const>> const& in, outputs<mixture_operator<Ops...>, T> const& out) {
+             inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
+             outputs<mixture_operator<Ops...>, T> const& out) {
   using whole = mixture_operator<Ops...>;
   problem_shape const all = detail::checked_problem("forward", mixed, in, out.out.extents());
   detail::check_outputs("forward", out, all);
@@ -34,7 +35,8 @@ void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
           for (index_t i = 0; i < all.queries && mixed.which[h] == number; ++i) to(b, h, i, 0) = value;
     };
     if constexpr (whole::has_ground_weight && !part::has_ground_weight) fill(out.ground_weight, T(0));
-    if constexpr (whole::has_threshold && !part::has_threshold) fill(out.threshold, std::numeric_limits<T>::quiet_NaN());
+    if constexpr (whole::has_threshold && !part::has_threshold)
+      fill(out.threshold, std::numeric_limits<T>::quiet_NaN());
   });
 }
 

@@ -3,8 +3,8 @@
 //
 //   x(j, v, d)      operand x of key j, for vector v of the queries of a tile, at feature d
 //
-// What the term of a contraction reads in a tile, whatever side it is of: packed once per tile, copied once per block of keys, or read
-// in place.
+// What the term of a contraction reads in a tile, whatever side it is of: packed once per tile, copied once per block
+// of keys, or read in place.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct key_block_place {
 
 namespace detail {
 
-/// A value for every distance i + offset - j that a block meets -> pairs. values[n] belongs to the distance of the tile's first
-/// query and the block's last key, plus n.
+/// A value for every distance i + offset - j that a block meets -> pairs. values[n] belongs to the distance of the
+/// tile's first query and the block's last key, plus n.
 template <class T, class Arch>
 void spread_distances(T* to, T const* values, index_t n) {
   using tile = tiling<T, Arch>;
@@ -85,7 +85,9 @@ class tile_operand {
     return side == operand_side::query ? padded<T>(tile::queries * width) : in_column ? padded<T>(width) : 0;
   }
   static index_t rows(index_t width) {
-    return side == operand_side::pair ? padded<T>(tile::queries * tile::key_block) : by_distance ? width * distances : 0;
+    return side == operand_side::pair ? padded<T>(tile::queries * tile::key_block)
+           : by_distance              ? width * distances
+                                      : 0;
   }
 
   template <class Source, class Owner>
@@ -125,7 +127,8 @@ class tile_operand {
       index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(*at.p);
       for (index_t n = 0; n < tile::queries + block.n - 1; ++n) {
         index_t const row = Operand::table_of::row(owner, (std::min)(first + n, farthest));
-        for (index_t d = 0; d < width; ++d) scratch[d * distances + n] = x != nullptr ? T((*x)(at.b, at.h, row, d)) : T(0);
+        for (index_t d = 0; d < width; ++d)
+          scratch[d * distances + n] = x != nullptr ? T((*x)(at.b, at.h, row, d)) : T(0);
       }
       data_ = scratch + block.n - 1;
     }

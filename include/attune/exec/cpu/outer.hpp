@@ -4,8 +4,8 @@
 //   dV[key][d]    += sum_query weight[key][query] dO[query][d]          lanes are features
 //   dQ^T[d][query] += sum_key weight[key][query] f(q[d][query], k[key][d])  lanes are queries
 //
-// The products of the backward pass that the forward pass does not have. Where a weight is 0 the pair does not take part, so that
-// nothing that an invisible slot holds reaches a gradient. Nothing here knows a policy.
+// The products of the backward pass that the forward pass does not have. Where a weight is 0 the pair does not take
+// part, so that nothing that an invisible slot holds reaches a gradient. Nothing here knows a policy.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 
 namespace attune::exec_cpu {
 
-/// Rows cut into panels of tiling::queries features, [panel][row][feature of the panel], padded with 0: what `multiply` wants.
+/// Rows cut into panels of tiling::queries features, [panel][row][feature of the panel], padded with 0: what `multiply`
+/// wants.
 template <class T, class Arch>
 struct panels {
   static constexpr index_t width = tiling<T, Arch>::queries;
@@ -34,7 +35,8 @@ struct panels {
     }
   }
   /// From rows [first, first + n) of one head of a tensor.
-  ATTUNE_NOINLINE static void from_tensor(T* to, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t n) {
+  ATTUNE_NOINLINE static void from_tensor(T* to, tensor<T const> const& x, index_t b, index_t h, index_t first,
+                                          index_t n) {
     index_t const features = x.extents().feature, step = x.steps().feature;
     for (index_t d = 0; d < features; d += width) {
       index_t const some = (std::min)(width, features - d);
@@ -59,9 +61,10 @@ struct panels {
 
 /// `multiply` with an operand of its own for every sum: acc[r][v] = step(a, b, own[r][v], acc[r][v])
 template <class T, class Arch, int Rows, int Vectors, class Step>
-ATTUNE_INLINE void multiply_own(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], xsimd::batch<T, Arch> const (&own)[Rows][Vectors],
-                                T const* ATTUNE_RESTRICT a, index_t row_step, index_t k_step, T const* ATTUNE_RESTRICT b,
-                                index_t n, Step const& step) {
+ATTUNE_INLINE void multiply_own(xsimd::batch<T, Arch> (&acc)[Rows][Vectors],
+                                xsimd::batch<T, Arch> const (&own)[Rows][Vectors], T const* ATTUNE_RESTRICT a,
+                                index_t row_step, index_t k_step, T const* ATTUNE_RESTRICT b, index_t n,
+                                Step const& step) {
   using batch = xsimd::batch<T, Arch>;
   for (index_t k = 0; k < n; ++k) {
     for (int r = 0; r < Rows; ++r) {
@@ -113,9 +116,11 @@ ATTUNE_NOINLINE void outer_of_some(T* to, index_t step, T const* weights, T cons
 
 }  // namespace detail
 
-/// to[j][d] += sum over `queries` lanes of weights[j][lane] rows[lane][d] for n keys; rows as panels, `to` with padded rows. `finite`: whether the rows hold neither NaN nor infinity.
+/// to[j][d] += sum over `queries` lanes of weights[j][lane] rows[lane][d] for n keys; rows as panels, `to` with padded
+/// rows. `finite`: whether the rows hold neither NaN nor infinity.
 template <class T, class Arch>
-void outer(T* to, index_t step, T const* weights, T const* rows, index_t queries, index_t n, index_t width, bool finite) {
+void outer(T* to, index_t step, T const* weights, T const* rows, index_t queries, index_t n, index_t width,
+           bool finite) {
   constexpr index_t panel = panels<T, Arch>::width;
   for (index_t first = 0; first < width; first += panel, to += panel, rows += queries * panel) {
     if (!finite) {
@@ -151,10 +156,11 @@ ATTUNE_NOINLINE void accumulate_pairs(T* to, row_block<T> const& keys, T const* 
   }
 }
 
-/// The other side: to[j][d] += scale[d] sum_query w by_key(q, k); queries and keys as panels, `scale` padded, or null for 1.
+/// The other side: to[j][d] += scale[d] sum_query w by_key(q, k); queries and keys as panels, `scale` padded, or null
+///                 for 1.
 template <class T, class Arch, class Pair>
-ATTUNE_NOINLINE void outer_pairs(T* to, index_t to_step, T const* weights, T const* queries, index_t lanes, T const* keys,
-                                 index_t n, index_t width, T const* scale, Pair const& pair) {
+ATTUNE_NOINLINE void outer_pairs(T* to, index_t to_step, T const* weights, T const* queries, index_t lanes,
+                                 T const* keys, index_t n, index_t width, T const* scale, Pair const& pair) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
   constexpr index_t panel = panels<T, Arch>::width;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   d<queries, keys, tables> += sum ds[key][query] d contraction(query, key)      for a tile of queries and a block of keys
+//   d<queries, keys, tables> += sum ds[key][query] d contraction(query, key)  for a tile of queries and a block of keys
 //
 // The backward counterpart of contractions.hpp: products and distances, faster than by their terms.
 #pragma once
@@ -17,8 +17,8 @@ namespace attune::exec_cpu {
 
 namespace detail {
 
-/// Sums over features: resident are the gradient of the packed queries, [d][query], those queries as panels, and whether they
-/// hold neither NaN nor infinity.
+/// Sums over features: resident are the gradient of the packed queries, [d][query], those queries as panels, and
+/// whether they hold neither NaN nor infinity.
 template <class C, class T, class Arch>
 struct feature_puller {
   static constexpr field query = C::x::of;
@@ -29,7 +29,9 @@ struct feature_puller {
   static index_t resident(problem_shape const& p) {
     return grown(p) + padded<T>(panels<T, Arch>::size(p.width_of(query), queries)) + padded<T>(1);
   }
-  static T& finite_queries(pulled_tile<T> const& t) { return t.own[feature_puller::resident(*t.place.p) - padded<T>(1)]; }
+  static T& finite_queries(pulled_tile<T> const& t) {
+    return t.own[feature_puller::resident(*t.place.p) - padded<T>(1)];
+  }
   static index_t block(problem_shape const& p) { return padded<T>(block_keys * p.width_of(query)); }
   static T* query_panels(pulled_tile<T> const& t) { return t.own + grown(*t.place.p); }
 
@@ -66,15 +68,16 @@ struct feature_puller {
   static void leave_left(pulled_tile<T> const& t, [[maybe_unused]] In const& in, [[maybe_unused]] Owner const& owner,
                          gradient_sinks<T>& to) {
     if constexpr (C::z::side == operand_side::none) {
-      leave(
-          t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
+      leave(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
     } else {
       tile_place const& at = t.place;
       table const& z = C::z::table_of::of(owner);
       gradient_array<double>& sums = to.sum_of(z);
       leave(
           t, to,
-          [&](index_t d) { return C::left(dual<T, 1>::variable(T(0), 0), dual<T, 1>(T(z(at.b, at.h, 0, d)))).tangent[0]; },
+          [&](index_t d) {
+            return C::left(dual<T, 1>::variable(T(0), 0), dual<T, 1>(T(z(at.b, at.h, 0, d)))).tangent[0];
+          },
           [&](index_t d, index_t l, T const& grown) {
             using D = dual<double, 1>;
             if (grown == T(0)) return;
@@ -87,14 +90,14 @@ struct feature_puller {
 
 }  // namespace detail
 
-/// Products: the query side is the forward's value product, the key side an outer product. What is packed is left(q, z): right for the
-/// keys; the queries still want the derivative of left.
+/// Products: the query side is the forward's value product, the key side an outer product. What is packed is left(q,
+/// z): right for the keys; the queries still want the derivative of left.
 template <KeyProduct C, class T, class Arch>
 struct puller<C, T, Arch> : detail::feature_puller<C, T, Arch> {
   using base = detail::feature_puller<C, T, Arch>;
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
-                   gradient_sinks<T>& to) {
+  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b,
+                   T* scratch, gradient_sinks<T>& to) {
     constexpr field key = C::y::of;
     index_t const width = t.place.p->width_of(base::query);
     row_block<T> const keys = base::keys(in, t, b, scratch);
@@ -141,8 +144,8 @@ template <FeatureSum C, class T, class Arch>
 struct puller<C, T, Arch> : detail::feature_sum_puller<C, T, Arch> {
   using base = detail::feature_sum_puller<C, T, Arch>;
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
-                   gradient_sinks<T>& to) {
+  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b,
+                   T* scratch, gradient_sinks<T>& to) {
     base::pull_pairs(
         ds, t, in, b, scratch, to, nullptr,
         []<class B>(B const& q, B const& k) { return term(dual<B, 1>::variable(q, 0), dual<B, 1>(k)).tangent[0]; },
@@ -150,8 +153,7 @@ struct puller<C, T, Arch> : detail::feature_sum_puller<C, T, Arch> {
   }
   template <class In, class Owner>
   static void end(pulled_tile<T> const& t, In const&, Owner const&, gradient_sinks<T>& to) {
-    base::leave(
-        t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
+    base::leave(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
   }
 
  private:
@@ -163,7 +165,8 @@ struct puller<C, T, Arch> : detail::feature_sum_puller<C, T, Arch> {
 
 /// Resident beside the rest: the gradient of the metric lane by lane, and twice the metric, padded.
 template <class T, class Arch>
-struct puller<contraction::metric_distance, T, Arch> : detail::feature_sum_puller<contraction::metric_distance, T, Arch> {
+struct puller<contraction::metric_distance, T, Arch>
+    : detail::feature_sum_puller<contraction::metric_distance, T, Arch> {
   using base = detail::feature_sum_puller<contraction::metric_distance, T, Arch>;
   using tile_panels = panels<T, Arch>;
   static index_t resident(problem_shape const& p) {
@@ -176,11 +179,12 @@ struct puller<contraction::metric_distance, T, Arch> : detail::feature_sum_pulle
     base::begin(t, in, owner);
     std::fill_n(by_metric(t), base::grown(*t.place.p), T(0));
     std::fill_n(twice_metric(t), tile_panels::padded_width(t.place.p->width), T(0));
-    for (index_t d = 0; d < t.place.p->width; ++d) twice_metric(t)[d] = T(2) * T(owner.metric(t.place.b, t.place.h, 0, d));
+    for (index_t d = 0; d < t.place.p->width; ++d)
+      twice_metric(t)[d] = T(2) * T(owner.metric(t.place.b, t.place.h, 0, d));
   }
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
-                   gradient_sinks<T>& to) {
+  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b,
+                   T* scratch, gradient_sinks<T>& to) {
     base::pull_pairs(
         ds, t, in, b, scratch, to, twice_metric(t), [](auto const& q, auto const& k) { return q - k; },
         [](auto const& q, auto const& k) { return k - q; });
@@ -206,11 +210,12 @@ struct puller<C, T, Arch> : detail::feature_puller<C, T, Arch> {
            padded<T>(distances * panels<T, Arch>::padded_width(p.width_of(base::query)));
   }
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const& owner, key_block_place const& b, T* scratch,
-                   gradient_sinks<T>& to) {
+  static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const& owner, key_block_place const& b,
+                   T* scratch, gradient_sinks<T>& to) {
     tile_place const& at = t.place;
     table const& distance_rows = C::y::table_of::of(owner);
-    index_t const width = at.p->width_of(base::query), count = queries + b.n - 1, step = panels<T, Arch>::padded_width(width);
+    index_t const width = at.p->width_of(base::query), count = queries + b.n - 1,
+                  step = panels<T, Arch>::padded_width(width);
     T* const sorted = scratch;
     T* const rows = sorted + padded<T>(distances * queries);
     T* const grown = rows + padded<T>(distances * width);

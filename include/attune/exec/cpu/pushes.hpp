@@ -31,8 +31,8 @@ struct moving_call {
   }
 };
 
-/// Scratch per tile and per block, `pack` once per tile, `run` per block: of any contraction that reads tensors. `packed` is what the
-/// contractor packed.
+/// Scratch per tile and per block, `pack` once per tile, `run` per block: of any contraction that reads tensors.
+/// `packed` is what the contractor packed.
 template <class C, class T, class Arch>
 struct pusher {
   using tile = tiling<T, Arch>;
@@ -78,8 +78,8 @@ struct pusher<C, T, Arch> {
   template <class Call, class Owner>
   static void pack(T*, T const*, Call const&, Owner const&, tile_place const&) {}
   template <class Call, class Owner>
-  static void run(T* to, T const*, T const*, Call const& c, Owner const& owner, tile_place const& at, key_block_place const& b,
-                  T* scratch) {
+  static void run(T* to, T const*, T const*, Call const& c, Owner const& owner, tile_place const& at,
+                  key_block_place const& b, T* scratch) {
     index_t const first = detail::first_distance(at, b), farthest = detail::farthest_distance(*at.p);
     index_t const width = attune::detail::term_count<C>(*at.p, owner);
     for (index_t n = 0; n < tile::queries + b.n - 1; ++n) {

@@ -3,7 +3,8 @@
 //
 //   word = one bit per key of a block, set where the row sees the key
 //
-// What a single row sees, block of keys by block of keys; lanes of a batch are then keys (tile_visibility: lanes are queries).
+// What a single row sees, block of keys by block of keys; lanes of a batch are then keys (tile_visibility: lanes are
+// queries).
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace attune::exec_cpu {
 /// The n lowest bits, n in [0, 64].
 constexpr std::uint64_t lowest_bits(index_t n) { return n >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << n) - 1; }
 
-/// The visible keys of one row from `first` on. Blocks are asked for in ascending order. Costs O(intervals) in all; a predicate
-/// is asked about each key that a block covers, once.
+/// The visible keys of one row from `first` on. Blocks are asked for in ascending order. Costs O(intervals) in all; a
+/// predicate is asked about each key that a block covers, once.
 template <class Mask>
 class row_visibility {
   static constexpr bool scans = Mask::form == mask_form::predicate;
@@ -43,7 +44,8 @@ class row_visibility {
       index_t const last = first + n;
       nearest(first);
       while (!cursor_.empty() && cursor_.first < last) {
-        seen |= lowest_bits((std::min)(cursor_.last, last) - first) & ~lowest_bits((std::max)(cursor_.first, first) - first);
+        seen |= lowest_bits((std::min)(cursor_.last, last) - first) &
+                ~lowest_bits((std::max)(cursor_.first, first) - first);
         if (cursor_.last > last) break;
         cursor_ = mask::next(*mask_, row_, cursor_.last);
       }

@@ -8,8 +8,8 @@
 
 namespace attune::exec_cpu {
 
-/// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the hardware
-/// alone starts anew at every page, and K and V take turns.
+/// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the
+/// hardware alone starts anew at every page, and K and V take turns.
 struct rows_ahead {
   char const* first = nullptr;
   index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
@@ -51,11 +51,12 @@ struct rows_ahead {
       for (index_t j = from; j < to; ++j) ask(j, 0, bytes);
     }
   }
-  /// Asks for the lines of row j that begin, counted from its first byte, in [from, to): parts that share a line ask once.
+  /// Asks for the lines of row j that begin, counted from its first byte, in [from, to): parts that share a line ask
+  /// once.
   ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
     if (j < rows)
-      for (char const *at = first + j * step + (from + line - 1) / line * line, *last = first + j * step + to; at < last;
-           at += line)
+      for (char const *at = first + j * step + (from + line - 1) / line * line, *last = first + j * step + to;
+           at < last; at += line)
         ATTUNE_PREFETCH(at);
   }
   /// Asks for a row whose neighbours are not wanted: for the line too that it ends in, if it does not begin one.

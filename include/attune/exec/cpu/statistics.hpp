@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   rows = forward_and_save(cpu{}, op, in, {.out = O});   s = statistics(cpu{}, op, in, rows, {.columns = true, .above = 0.1})
+//   rows = forward_and_save(cpu{}, op, in, {.out = O});
+//       s = statistics(cpu{}, op, in, rows, {.columns = true, .above = 0.1})
 //
-// Tasks = (batch, head, a chunk of queries). A task adds columns of its own; these are then added in the order of the tasks, so
-// that no sum depends on who ran when.
+// Tasks = (batch, head, a chunk of queries). A task adds columns of its own; these are then added in the order of the
+// tasks, so that no sum depends on who ran when.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +21,13 @@
 namespace attune {
 
 /// Statistics of logits and weights (exec/statistics.hpp), fused: nothing of size Lq x Lk exists. `saved` is what
-/// forward_and_save returned for the same operator and inputs; merged states of an operator with an O(1) state serve as well.
-/// `keys` restricts rows and columns to the keys [first, last), weighed as among all keys: `merge` puts such parts together.
+/// forward_and_save returned for the same operator and inputs; merged states of an operator with an O(1) state serve as
+/// well. `keys` restricts rows and columns to the keys [first, last), weighed as among all keys: `merge` puts such
+/// parts together.
 /// Degenerate rows: exec/statistics.hpp.
 /// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  the forward's products of scores, none with values; memory that of the result, and with columns Lk numbers per
-///              task, of which there are at most 64 or one per head.
+/// Complexity:  the forward's products of scores, none with values; memory that of the result, and with columns Lk
+///              numbers per task, of which there are at most 64 or one per head.
 /// Determinism: bitwise the same for any number of threads.
 template <class T, class Arch, class Op>
 row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
@@ -52,7 +54,9 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
       for (index_t begin = place * chunk; begin < end; begin += together) {
         exec_cpu::stream_task<exec_cpu::block_grid::of_rows>(
             tiles, begin, (std::min)(begin + together, end), keys,
-            [&](index_t first, index_t t) { return tile(call, head / p.heads, head % p.heads, first, memory->of_tile(t)); },
+            [&](index_t first, index_t t) {
+              return tile(call, head / p.heads, head % p.heads, first, memory->of_tile(t));
+            },
             [&](index_t first, index_t last) {
               for (tile& t : tiles) t.absorb(first, last, memory->of_block(), own);
             });

@@ -3,8 +3,8 @@
 //
 //   for each block of keys:  logits, saved row -> weights -> sums per row, sums per key
 //
-// A second look at a tile of rows: with what the forward pass saved of a row each weight is known at once, in whatever order the
-// keys come. No value is read.
+// A second look at a tile of rows: with what the forward pass saved of a row each weight is known at once, in whatever
+// order the keys come. No value is read.
 #pragma once
 
 #include <algorithm>
@@ -112,8 +112,9 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   };
 
   row_weights weights_of(int v) const {
-    return attune::detail::weights_of_row<Op>(call_->saved, bound_.at[v].normalizer, visible_[v],
-                                              [&](std::vector<T> const& x) { return this->saved_lanes(call_->saved, x, v); });
+    return attune::detail::weights_of_row<Op>(
+        call_->saved, bound_.at[v].normalizer, visible_[v],
+        [&](std::vector<T> const& x) { return this->saved_lanes(call_->saved, x, v); });
   }
 
   /// Logits -> weights in place, 0 where unseen; sums of the block.

@@ -3,8 +3,8 @@
 //
 //   forward(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// Tensors of fewer bits around the float tiles: a block of keys is widened once for all tiles of a task, query rows once per tile, and
-// rows of the output are narrowed as they leave. What is between is the float path, bit for bit.
+// Tensors of fewer bits around the float tiles: a block of keys is widened once for all tiles of a task, query rows
+// once per tile, and rows of the output are narrowed as they leave. What is between is the float path, bit for bit.
 #pragma once
 
 #include <attune/exec/cpu/stream.hpp>
@@ -55,10 +55,12 @@ class stored_run {
   using wide_inputs = inputs<Op, view>;
 
  public:
-  stored_run(cpu<float, Arch> exec, Op const& op, inputs<Op, View> const& in, problem_shape const& p, outputs<Op, T> const& out)
+  stored_run(cpu<float, Arch> exec, Op const& op, inputs<Op, View> const& in, problem_shape const& p,
+             outputs<Op, T> const& out)
       : exec_(exec), fixed_(op), in_(in), p_(p), out_(out) {
-    static_assert(!Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
-                  "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>");
+    static_assert(
+        !Op::uses(field::scores) && !Op::uses(field::gates) && !Op::uses(field::bias),
+        "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>");
     if constexpr (Op::uses(field::v0)) {
       shape const e = in.v0.extents();
       for (index_t b = 0; b < e.batch; ++b)
@@ -72,8 +74,8 @@ class stored_run {
     stream_tiles<tile>(
         exec_, p_, {0, p_.keys}, [](index_t) { return true; },
         [&](index_t b, index_t h, index_t first, auto const& memory) {
-          wide_inputs const in =
-              widen([](field f) { return side_of(f) == input_side::query; }, memory.queries, b, h, first, tile::queries);
+          wide_inputs const in = widen([](field f) { return side_of(f) == input_side::query; }, memory.queries, b, h,
+                                       first, tile::queries);
           return tile(fixed_.op, in, p_, b, h, first, memory);
         },
         [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
@@ -147,8 +149,9 @@ class stored_run {
 
 }  // namespace exec_cpu
 
-/// The same for 16-bit tensors: what forward(cpu<float>{}, ...) gives for the widened inputs, `out` rounded once; the other
-/// outputs are floats. Parameters and tables are read as they are. Scores, gates and biases given for each pair stay with float.
+/// The same for 16-bit tensors: what forward(cpu<float>{}, ...) gives for the widened inputs, `out` rounded once; the
+/// other outputs are floats. Parameters and tables are read as they are. Scores, gates and biases given for each pair
+/// stay with float.
 template <storage_only S, class Arch, class Op>
 void forward(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());

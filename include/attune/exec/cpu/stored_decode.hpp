@@ -82,13 +82,14 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
   exec_cpu::require_no_pairs<Op>();
   widened_resident<Op, tensor<S const>> const resident(keys.resident());
   stored_keys<Op, S, Source> const stored(keys, resident(), p, decode_tiling<float, Arch>::block);
-  exec_cpu::narrowed(out, [&](outputs<Op, float> const& wide) { decode<Products>(of_floats(exec), op, stored, p, wide); });
+  exec_cpu::narrowed(out,
+                     [&](outputs<Op, float> const& wide) { decode<Products>(of_floats(exec), op, stored, p, wide); });
 }
 
 }  // namespace exec_cpu
 
-/// The same for 16-bit tensors: what decode(cpu<float>{}, ...) gives for the widened inputs, bit for bit, `out` rounded once; the
-/// other outputs are floats. Scores, gates and biases given for each pair stay with float.
+/// The same for 16-bit tensors: what decode(cpu<float>{}, ...) gives for the widened inputs, bit for bit, `out` rounded
+/// once; the other outputs are floats. Scores, gates and biases given for each pair stay with float.
 template <storage_only S, class Arch, class Op>
 void decode(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   exec_cpu::require_decodable<Op>();

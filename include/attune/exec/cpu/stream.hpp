@@ -21,11 +21,11 @@ namespace attune::exec_cpu {
 
 /// The tile that runs the rows of an operator.
 template <class T, class Arch, class Op>
-using row_tile =
-    std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>, mass_tile<T, Arch, Op>>;
+using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>,
+                                    mass_tile<T, Arch, Op>>;
 
-/// Tiles of a task: what they share is read once for all of them, but threads want tasks. No bit of a result depends on it: blocks begin
-/// at multiples of their size, and a tile meets what it sees of each.
+/// Tiles of a task: what they share is read once for all of them, but threads want tasks. No bit of a result depends on
+/// it: blocks begin at multiples of their size, and a tile meets what it sees of each.
 template <class Tile>
 index_t tiles_of_task(problem_shape const& p) {
   constexpr index_t most = Tile::tiles_of_task, enough = 32;
@@ -33,11 +33,13 @@ index_t tiles_of_task(problem_shape const& p) {
   return tasks < enough ? (most + 1) / 2 : most;
 }
 
-/// Streams the block of keys [first, last) through the tiles of a task, `in` as they read it. Meanwhile the rows of the next block, up to
-/// key `end`, come from memory: a share is asked for before each tile, of everything that has a row per key in `stored`.
+/// Streams the block of keys [first, last) through the tiles of a task, `in` as they read it. Meanwhile the rows of the
+/// next block, up to key `end`, come from memory: a share is asked for before each tile, of everything that has a row
+/// per key in `stored`.
 template <class Op, class View, class Tile, class In>
-void absorb_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p, index_t b,
-                  index_t h, index_t first, index_t last, index_t end, typename Tile::block_memory const& memory) {
+void absorb_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
+                  index_t b, index_t h, index_t first, index_t last, index_t end,
+                  typename Tile::block_memory const& memory) {
   index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, end - last);
   for (index_t t = 0; t < n; ++t) {
     for_each_field([&]<field F>() {
@@ -70,8 +72,8 @@ class tile_buffers {
 /// Where blocks of keys begin: at multiples of their size, or at the first key that any row of a task sees.
 enum class block_grid { of_keys, of_rows };
 
-/// The rows of one task: makes the tiles of queries [begin, end), make(first query, number of the tile), and calls absorb(first, last) for
-/// every block of the keys in `range` that any of them sees.
+/// The rows of one task: makes the tiles of queries [begin, end), make(first query, number of the tile), and calls
+/// absorb(first, last) for every block of the keys in `range` that any of them sees.
 template <block_grid Grid, class Tile, class Make, class Absorb>
 void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
                  Absorb const& absorb) {
@@ -88,11 +90,12 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
     absorb((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
 }
 
-/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile, absorb(tiles, b, h,
-/// first, last, memory of a block) streams a block of keys through those of a task, deliver(tile, memory) takes what it has become.
+/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile, absorb(tiles,
+/// b, h, first, last, memory of a block) streams a block of keys through those of a task, deliver(tile, memory) takes
+/// what it has become.
 template <class Tile, class T, class Arch, class Runs, class Make, class Absorb, class Deliver>
-void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs, Make const& make,
-                  Absorb const& absorb, Deliver const& deliver) {
+void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
+                  Make const& make, Absorb const& absorb, Deliver const& deliver) {
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
@@ -102,7 +105,8 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
       index_t const head = task / query_blocks;
       index_t const b = head / p.heads, h = head % p.heads;
       if (!runs(h)) return;
-      index_t const begin = (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
+      index_t const begin =
+          (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
       stream_task<block_grid::of_keys>(
           tiles, begin, (std::min)(begin + task_queries, p.queries), range,
           [&](index_t first, index_t t) { return make(b, h, first, memory->of_tile(t)); },
@@ -112,12 +116,14 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
   });
 }
 
-/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, memory of a block). What a call
-/// makes of its tiles is no parameter of the template: forward and backward pass share the code.
+/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, memory
+/// of a block). What a call makes of its tiles is no parameter of the template: forward and backward pass share the
+/// code.
 template <class T, class Arch, class Op>
-void stream(cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
-            key_interval range, std::function<bool(index_t)> const& runs,
-            std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& deliver) {
+void stream(
+    cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+    key_interval range, std::function<bool(index_t)> const& runs,
+    std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& deliver) {
   using tile = row_tile<T, Arch, Op>;
   attune::detail::frozen<Op> const fixed(given);
   Op const& op = fixed.op;

@@ -15,8 +15,8 @@ namespace attune::exec_cpu {
 
 namespace detail {
 
-/// Adds the gradients of a block of pairs, [key][query], to those of an input with a number per pair: in the caller's order, summed where
-/// the caller shares them.
+/// Adds the gradients of a block of pairs, [key][query], to those of an input with a number per pair: in the caller's
+/// order, summed where the caller shares them.
 template <field F, class T, class Arch>
 void add_pairs(T const* ds, pulled_tile<T> const& t, key_block_place const& b, gradient_sinks<T>& to) {
   auto const add = [&](auto const& row_of) {
@@ -33,15 +33,17 @@ void add_pairs(T const* ds, pulled_tile<T> const& t, key_block_place const& b, g
 
 }  // namespace detail
 
-/// Scratch per tile and per block; `begin` and `end` once per tile, `pull` per block: of any contraction that reads tensors, from the
-/// derivatives of its term. `ds` is 0 in lanes past the last query and where a query does not see a key.
+/// Scratch per tile and per block; `begin` and `end` once per tile, `pull` per block: of any contraction that reads
+/// tensors, from the derivatives of its term. `ds` is 0 in lanes past the last query and where a query does not see a
+/// key.
 template <class C, class T, class Arch>
 struct term_puller {
   using tile = tiling<T, Arch>;
   using operands = tile_operands<C, T, Arch>;
   using batch = typename tile::batch;
   static constexpr index_t pairs = padded<T>(tile::queries * tile::key_block);
-  /// What operand N grows in: a tile's own numbers, [d][query], of a query or a table by_feature; a block's, [key][query], of pairs.
+  /// What operand N grows in: a tile's own numbers, [d][query], of a query or a table by_feature; a block's,
+  /// [key][query], of pairs.
   template <int N>
   static constexpr bool in_tile = [] {
     using x = contraction::operand_of<C, N>;
@@ -53,7 +55,9 @@ struct term_puller {
 
   static index_t grown(problem_shape const& p) { return padded<T>(tile::queries * attune::detail::term_count<C>(p)); }
   static index_t resident(problem_shape const& p) { return grown(p) * (in_tile<0> + in_tile<1> + in_tile<2>); }
-  static index_t block(problem_shape const& p) { return operands::rows(p) + pairs * (in_block<0> + in_block<1> + in_block<2>); }
+  static index_t block(problem_shape const& p) {
+    return operands::rows(p) + pairs * (in_block<0> + in_block<1> + in_block<2>);
+  }
   template <int N>
   static T* own(pulled_tile<T> const& t) {
     return t.own + grown(*t.place.p) * ((N > 0) * in_tile<0> + (N > 1) * in_tile<1>);
@@ -68,8 +72,8 @@ struct term_puller {
     std::fill_n(t.own, resident(*t.place.p), T(0));
   }
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const& owner, key_block_place const& b, T* scratch,
-                   gradient_sinks<T>& to) {
+  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const& owner, key_block_place const& b,
+                   T* scratch, gradient_sinks<T>& to) {
     using D = dual<batch, C::operands>;
     operands const of(t.packed, scratch, given<In>{in}, owner, t.place, b);
     alignas(64) T moved[std::size_t(C::operands)][tile::queries];
@@ -84,7 +88,8 @@ struct term_puller {
           for (int n = 0; n < C::operands; ++n) x[n].tangent[n] = batch(T(1));
           D const term = C::term(x[0], x[1], x[2], D(of.distance(j, v)));
           for (int n = 0; n < C::operands; ++n)
-            math::select(w == batch(T(0)), batch(T(0)), batch(w * term.tangent[n])).store_aligned(moved[n] + v * tile::lanes);
+            math::select(w == batch(T(0)), batch(T(0)), batch(w * term.tangent[n]))
+                .store_aligned(moved[n] + v * tile::lanes);
         }
         for_each_operand<C>([&]<int N, class Operand>() {
           T const* const move = moved[N];
@@ -143,7 +148,7 @@ struct unprepared_puller {
 
 /// A number of each pair, read as it is: its gradient is that of the contraction.
 template <class C, class T, class Arch>
-  requires(contraction::Plain<C>&& C::x::side == operand_side::pair)
+  requires(contraction::Plain<C> && C::x::side == operand_side::pair)
 struct puller<C, T, Arch> : unprepared_puller<T> {
   template <class In, class Owner>
   static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const&, key_block_place const& b, T*,
@@ -175,8 +180,8 @@ struct puller<C, T, Arch> : unprepared_puller<T> {
         auto const slope =
             attune::detail::slopes<C, N, double>(attune::detail::no_inputs{}, p, owner, {b, h, distance - p.offset, 0});
         for (index_t d = 0; d < width; ++d)
-          table(0, 0, attune::detail::table_row<Operand>(owner, distance, d), attune::detail::table_column<Operand>(d)) +=
-              distances[n] * slope(d);
+          table(0, 0, attune::detail::table_row<Operand>(owner, distance, d),
+                attune::detail::table_column<Operand>(d)) += distances[n] * slope(d);
       });
     }
   }

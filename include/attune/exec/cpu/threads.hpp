@@ -19,8 +19,8 @@
 
 namespace attune::exec_cpu {
 
-/// Rounding and the treatment of subnormal numbers are those of the calling thread, whoever runs a task: threads that outlive a
-/// call know nothing of what the caller has set since, and bits would depend on their number.
+/// Rounding and the treatment of subnormal numbers are those of the calling thread, whoever runs a task: threads that
+/// outlive a call know nothing of what the caller has set since, and bits would depend on their number.
 class floating_point_mode {
  public:
   floating_point_mode() { std::fegetenv(&mode_); }
@@ -81,9 +81,10 @@ inline void run_tasks(thread_executor_ref executor, int threads, index_t count,
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Runs tasks 0..count-1 in ascending order of start, on `threads` workers (0: as many as the executor runs at once). Each worker
-/// that gets a task calls make_worker() once (its scratch) and the result for every task it takes; tasks must not depend on who
-/// runs them. The first exception is rethrown when all workers are done. Called from inside a task it runs serially.
+/// Runs tasks 0..count-1 in ascending order of start, on `threads` workers (0: as many as the executor runs at once).
+/// Each worker that gets a task calls make_worker() once (its scratch) and the result for every task it takes; tasks
+/// must not depend on who runs them. The first exception is rethrown when all workers are done. Called from inside a
+/// task it runs serially.
 template <class MakeWorker>
 void parallel(thread_executor_ref executor, int threads, index_t count, MakeWorker const& make_worker) {
   struct runner final : task_runner {

@@ -21,7 +21,8 @@ inline constexpr int registers =
 /// Block sizes of the forward pass, measured (docs/performance.md).
 template <class T, class Arch>
 struct tiling {
-  static_assert(!storage_only<T>, "attune: cpu<bfloat16> and cpu<float16> offer forward(); everything else wants cpu<float>");
+  static_assert(!storage_only<T>,
+                "attune: cpu<bfloat16> and cpu<float16> offer forward(); everything else wants cpu<float>");
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
   static constexpr int vectors = 2;                           ///< batches of queries in a tile

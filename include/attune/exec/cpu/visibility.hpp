@@ -3,8 +3,8 @@
 //
 //   bits[key] = one bit per query lane of a tile, set where the lane sees the key
 //
-// What a tile of queries sees, block of keys by block of keys: nothing (skip it), everything (no mask at all), or some of it.
-// Made from the interval form of masks, for every mask alike; O(intervals) per lane and block.
+// What a tile of queries sees, block of keys by block of keys: nothing (skip it), everything (no mask at all), or some
+// of it. Made from the interval form of masks, for every mask alike; O(intervals) per lane and block.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Numbers of 16 bits as floats: a batch on its way into a register, or rows in views with the extents of the whole, so that who reads
-// them need not know.
+// Numbers of 16 bits as floats: a batch on its way into a register, or rows in views with the extents of the whole, so
+// that who reads them need not know.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ ATTUNE_INLINE B load_widened(E const* from) {
 /// Rows [first, first + n) of heads [head, last_head], dense at `to`, in their places of a view that has nothing else.
 /// convert(row of b, h, i, to) makes floats of a row.
 template <class View, class Convert>
-tensor<float const> widened_by(Convert const& convert, float* to, View const& x, index_t b, index_t head, index_t last_head,
-                               index_t first, index_t n) {
+tensor<float const> widened_by(Convert const& convert, float* to, View const& x, index_t b, index_t head,
+                               index_t last_head, index_t first, index_t n) {
   shape const e = x.extents();
   n = (std::min)(n, e.position - first);
   index_t const head_step = n * e.feature;
@@ -40,8 +40,8 @@ tensor<float const> widened_by(Convert const& convert, float* to, View const& x,
   return {to - head * head_step - first * e.feature, e, {0, head_step, e.feature, 1}};
 }
 template <class S>
-tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t head, index_t last_head, index_t first,
-                            index_t n) {
+tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, index_t head, index_t last_head,
+                            index_t first, index_t n) {
   auto const convert = [&](index_t batch, index_t h, index_t i, float* row) {
     S const* const from = x.row(batch, h, i);
     index_t const width = x.extents().feature, step = x.steps().feature;
@@ -55,7 +55,8 @@ tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, inde
 /// Of a view that knows itself what its numbers are.
 template <class View>
   requires requires(View const& x) { x.is_converted_by_itself; }
-tensor<float const> widened(float* to, View const& x, index_t b, index_t head, index_t last_head, index_t first, index_t n) {
+tensor<float const> widened(float* to, View const& x, index_t b, index_t head, index_t last_head, index_t first,
+                            index_t n) {
   return x.widened(to, b, head, last_head, first, n);
 }
 

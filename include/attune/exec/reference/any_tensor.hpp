@@ -27,7 +27,8 @@ class any_tensor {
   /// Calls use(pointer to the first feature, step) with the row's true element type: loops over features stay plain.
   template <class Use>
   constexpr decltype(auto) row(index_t b, index_t h, index_t i, Use const& use) const {
-    return single_ ? use(floats_.row(b, h, i), floats_.steps().feature) : use(doubles_.row(b, h, i), doubles_.steps().feature);
+    return single_ ? use(floats_.row(b, h, i), floats_.steps().feature)
+                   : use(doubles_.row(b, h, i), doubles_.steps().feature);
   }
 
  private:

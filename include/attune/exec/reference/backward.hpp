@@ -5,8 +5,9 @@
 //
 // With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
 // S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
-// A policy's own source, run on dual numbers, has every derivative in it: e and g by the contractions and the parameters, A,
-// share, w0 and lse by E, G and the parameters. What is written by hand are the contractions and the three families of rows.
+// A policy's own source, run on dual numbers, has every derivative in it: e and g by the contractions and the
+// parameters, A, share, w0 and lse by E, G and the parameters. What is written by hand are the contractions and the
+// three families of rows.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ template <class T, class Op, class View>
 class row_pullback {
   using normalizer = typename Op::normalizer_policy;
   static constexpr normalizer_traits is = normalizer::traits;
-  // Directions of the duals: the contractions of a pair and the level of a candidate set, or the masses of a row; parameters.
+  // Directions of the duals: the contractions of a pair and the level of a candidate set, or the masses of a row;
+  // parameters.
   static constexpr int pairs = Op::contractions::size, level = pairs, first_parameter = (std::max)(pairs + 1, 2);
   static constexpr int parameters = parameter_count<Op>, directions = first_parameter + parameters;
   using D = dual<T, directions>;
@@ -118,7 +120,8 @@ class row_pullback {
         by_weight_[n] = by_weight_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
     }
     if constexpr (Op::uses(field::v0))
-      for (index_t c = 0; c < p_.value_width; ++c) ground_gain_ = ground_gain_ + by_out_[std::size_t(c)] * ground_value(c);
+      for (index_t c = 0; c < p_.value_width; ++c)
+        ground_gain_ = ground_gain_ + by_out_[std::size_t(c)] * ground_value(c);
   }
 
   template <class Bound>
@@ -157,8 +160,8 @@ class row_pullback {
     T const factor = done.value_factor.value;
     for (std::size_t n = 0; n < n_keys; ++n)
       along_directions(n, [&](int k) {
-        T move =
-            chained(by_weight_[n], T(earned[n].tangent[k] * factor)) + chained(by[0], T(earned[n].tangent[k] / earned_unit));
+        T move = chained(by_weight_[n], T(earned[n].tangent[k] * factor)) +
+                 chained(by[0], T(earned[n].tangent[k] / earned_unit));
         if constexpr (is.ground_mass) move = move + chained(by[1], T(ground[n].tangent[k] / ground_unit));
         return move;
       });
@@ -166,7 +169,8 @@ class row_pullback {
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + by[std::size_t(first_parameter + s)];
   }
 
-  /// w_j = p_j f_j, f_j = (a_j - low) / (high - low): da_j = p_j h_j f' + p_j (h_j f_j - sum p h f), and through the ends.
+  /// w_j = p_j f_j, f_j = (a_j - low) / (high - low): da_j = p_j h_j f' + p_j (h_j f_j - sum p h f), and through the
+  /// ends.
   template <class Bound>
   void adjusted(Bound const& f, weighed_row<T> const& w) {
     T const zero(0), one(1), off = -math::infinity<T>();
@@ -193,7 +197,8 @@ class row_pullback {
       by_high.add(T(-(gain * above * inverse * inverse)));
     }
     for (std::size_t n = 0; n < n_keys; ++n)
-      by_logit[n] = p[n] * (by_weight_[n] * inverse) + p[n] * (by_weight_[n] * place[n] - mean.value()) + by_lse_ * p[n];
+      by_logit[n] =
+          p[n] * (by_weight_[n] * inverse) + p[n] * (by_weight_[n] * place[n] - mean.value()) + by_lse_ * p[n];
     auto const through_ends = [&](int k) {
       return chained(by_low.value(), ends.low.tangent[k]) + chained(by_high.value(), ends.high.tangent[k]);
     };
@@ -217,15 +222,16 @@ class row_pullback {
     for (std::size_t n = 0; n < n_keys; ++n)
       along_directions(n, [&](int k) { return chained(by_logit[n], logits_[n].tangent[k]); });
     for (int s = 0; s < parameters; ++s)
-      by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] +
-                                      (is.detached_ends ? standing(first_parameter + s) : through_ends(first_parameter + s)) +
-                                      chained(by_lse_, f.logit_shift.tangent[first_parameter + s]);
+      by_parameter_[std::size_t(s)] =
+          by_parameter_[std::size_t(s)] +
+          (is.detached_ends ? standing(first_parameter + s) : through_ends(first_parameter + s)) +
+          chained(by_lse_, f.logit_shift.tangent[first_parameter + s]);
   }
 
-  /// Of L = sum p h / sum p. threshold_rule::sum: the level is a function of the row by sum p = const: with y = -dp/dlevel,
-  /// dL = sum_j dp_j (h_j - sum y h / sum y) / sum p. threshold_rule::selection: the same with y = p and a level that stands still; but the
-  /// weights move against the reference, the first of the highest logits: by -sum_j p_j' (h_j - mean) / sum p, where adding p_j, which
-  /// sums to 0 there, leaves exactly 0 of an exponential.
+  /// Of L = sum p h / sum p. threshold_rule::sum: the level is a function of the row by sum p = const: with y =
+  /// -dp/dlevel, dL = sum_j dp_j (h_j - sum y h / sum y) / sum p. threshold_rule::selection: the same with y = p and a
+  /// level that stands still; but the weights move against the reference, the first of the highest logits: by -sum_j
+  /// p_j' (h_j - mean) / sum p, where adding p_j, which sums to 0 there, leaves exactly 0 of an exponential.
   template <class Bound>
   void candidates(Bound const& f, weighed_row<T> const& w) {
     T const zero(0);
@@ -287,7 +293,8 @@ class row_pullback {
   /// A gate's factor, its input along direction 0: what its parameters get.
   void by_factor(T const& gain, D const& factor) {
     for (int s = 0; s < parameters; ++s)
-      by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + chained(gain, factor.tangent[first_parameter + s]);
+      by_parameter_[std::size_t(s)] =
+          by_parameter_[std::size_t(s)] + chained(gain, factor.tangent[first_parameter + s]);
   }
   T ground_value(index_t c) const { return read_shared<T>(in_.v0, b_, h_, i_, c); }
   template <class Bound>
@@ -339,12 +346,13 @@ dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, pro
 
 }  // namespace detail
 
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in any scalar.
-/// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in any
+/// scalar. Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
 /// Errors:     attune::error names argument, value and expectation.
 /// Complexity: O(B H Lq Lk (D + Dv + parameters)) operations of T; memory that of the gradients and one row.
 template <class T, class Op>
-dense_gradients<T> vjp(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d) {
+dense_gradients<T> vjp(reference<T>, Op const& op, inputs<Op, any_tensor> const& in,
+                       cotangents<Op, any_tensor> const& d) {
   return detail::dense_vjp<T>(op, in, detail::checked_problem("vjp", op, in, detail::output_shape(in)), d);
 }
 

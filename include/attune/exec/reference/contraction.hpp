@@ -3,8 +3,9 @@
 //
 //   x_ij = contraction(i, j)      and      d<tensors, tables> += dx_ij  d x_ij / d<tensors, tables>
 //
-// The contractions that come with attune as the text books write them: a sum over features in any scalar, and its derivative by hand. Yours
-// are computed from their terms. The scalar may be a dual number, whose tangents then come with the tensors.
+// The contractions that come with attune as the text books write them: a sum over features in any scalar, and its
+// derivative by hand. Yours are computed from their terms. The scalar may be a dual number, whose tangents then come
+// with the tensors.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -61,11 +62,12 @@ struct reference_contraction {
  private:
   template <class... C, class Visit>
   void each(contraction::list<C...>, Visit const& visit) const {
-    [&]<int... Index>(std::integer_sequence<int, Index...>) { (..., visit(C{}, op.template owner<Index>())); }
-    (std::make_integer_sequence<int, int(sizeof...(C))>{});
+    [&]<int... Index>(std::integer_sequence<int, Index...>) {
+      (..., visit(C{}, op.template owner<Index>()));
+    }(std::make_integer_sequence<int, int(sizeof...(C))>{});
   }
 
-  // ---- values ------------------------------------------------------------------------------------------------------------
+  // ---- values -------------------------------------------------------------------------------------------------------
   template <class Owner>
   T value(contraction::dot, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
     return product(in.q, in.k, p.group(h, p.key_heads), p.width, b, h, i, j);
@@ -84,8 +86,9 @@ struct reference_contraction {
   }
   template <class Owner>
   T value(contraction::metric_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
-    return over_features(b, h, i, j,
-                         [&](T const& q, T const& k, index_t d) { return T(numbers.entry(owner.metric, b, h, 0, d) * q * k); });
+    return over_features(b, h, i, j, [&](T const& q, T const& k, index_t d) {
+      return T(numbers.entry(owner.metric, b, h, 0, d) * q * k);
+    });
   }
   template <class Owner>
   T value(contraction::metric_distance, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
@@ -95,16 +98,17 @@ struct reference_contraction {
   }
   template <class Owner>
   T value(contraction::biased_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
-    return over_features(b, h, i, j,
-                         [&](T const& q, T const& k, index_t d) { return T((q + numbers.entry(owner.bias, b, h, 0, d)) * k); });
+    return over_features(b, h, i, j, [&](T const& q, T const& k, index_t d) {
+      return T((q + numbers.entry(owner.bias, b, h, 0, d)) * k);
+    });
   }
   template <class Owner>
   T value(contraction::relative_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
     index_t const n = i + p.offset - j + owner.relative.rows() / 2;
     T sum(0);
     for (index_t d = 0; d < p.width; ++d)
-      sum =
-          sum + (read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d)) * numbers.entry(owner.relative, b, h, n, d);
+      sum = sum + (read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d)) *
+                      numbers.entry(owner.relative, b, h, n, d);
     return sum;
   }
   template <class Owner>
@@ -161,7 +165,7 @@ struct reference_contraction {
     return sum;
   }
 
-  // ---- gradients ---------------------------------------------------------------------------------------------------------
+  // ---- gradients ----------------------------------------------------------------------------------------------------
   template <class Owner>
   void pull(contraction::dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
             index_t j) const {
@@ -170,18 +174,18 @@ struct reference_contraction {
   template <class Owner>
   void pull(contraction::gate_dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
             index_t j) const {
-    pull_product<field::gate_q, field::gate_k>(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, dx, to, b, h,
-                                               i, j);
+    pull_product<field::gate_q, field::gate_k>(in.gate_q, in.gate_k, p.group(h, p.gate_key_heads), p.gate_width, dx, to,
+                                               b, h, i, j);
   }
   template <class Owner>
-  void pull(contraction::position_dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::position_dot, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     pull_product<field::position_q, field::position_k>(in.position_q, in.position_k, p.group(h, p.position_key_heads),
                                                        p.position_width, dx, to, b, h, i, j);
   }
   template <class Owner>
-  void pull(contraction::squared_distance, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::squared_distance, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t, T& dq, T& dk) {
       T const move = dx * (T(2) * (q - k));
       dq = dq + move;
@@ -189,8 +193,8 @@ struct reference_contraction {
     });
   }
   template <class Owner>
-  void pull(contraction::metric_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::metric_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t d, T& dq, T& dk) {
       T const m = numbers.entry(owner.metric, b, h, 0, d);
       dq = dq + dx * m * k;
@@ -209,8 +213,8 @@ struct reference_contraction {
     });
   }
   template <class Owner>
-  void pull(contraction::biased_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::biased_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     pull_features(to, b, h, i, j, [&](T const& q, T const& k, index_t d, T& dq, T& dk) {
       dq = dq + dx * k;
       dk = dk + dx * (q + numbers.entry(owner.bias, b, h, 0, d));
@@ -218,8 +222,8 @@ struct reference_contraction {
     });
   }
   template <class Owner>
-  void pull(contraction::relative_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::relative_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     index_t const n = i + p.offset - j + owner.relative.rows() / 2;
     for (index_t d = 0; d < p.width; ++d) {
       T const r = numbers.entry(owner.relative, b, h, n, d);
@@ -230,14 +234,14 @@ struct reference_contraction {
     }
   }
   template <class Owner>
-  void pull(contraction::scalar_difference, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::scalar_difference, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     to.add(field::sort_q, b, h, i, 0, dx);
     to.add(field::sort_k, b, p.group(h, p.sort_key_heads), j, 0, T(-dx));
   }
   template <class Owner>
-  void pull(contraction::spatial_distance, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::spatial_distance, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     for (index_t x = 0; x < p.axes; ++x) {
       T const spread = read<T>(in.spread, b, h, i, x), z = distance_on_axis(b, h, i, j, x);
       T const move = dx * (T(2) * z / spread);
@@ -247,13 +251,13 @@ struct reference_contraction {
     }
   }
   template <class Owner>
-  void pull(contraction::gathered, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::gathered, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     to.add(owner.values, b, h, owner.index(i + p.offset - j), 0, dx);
   }
   template <class Owner>
-  void pull(contraction::fourier, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::fourier, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     T const n(double(i + p.offset - j));
     for (index_t r = 0; r < owner.frequency.rows(); ++r) {
       T const angle = numbers.entry(owner.frequency, b, h, r, 0) * n, c = math::cos(angle), s = math::sin(angle);
@@ -269,22 +273,23 @@ struct reference_contraction {
     to.add(field::bias, b, h, i, j, dx);
   }
   template <class Owner>
-  void pull(contraction::given_key_bias, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t,
-            index_t j) const {
+  void pull(contraction::given_key_bias, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t, index_t j) const {
     to.add(field::key_bias, b, p.group(h, p.key_bias_heads), j, 0, dx);
   }
   template <class Owner>
-  void pull(contraction::given_scores, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::given_scores, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     to.add(field::scores, b, h, i, j, dx);
   }
   template <class Owner>
-  void pull(contraction::given_gates, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
-            index_t j) const {
+  void pull(contraction::given_gates, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
     to.add(field::gates, b, h, i, j, dx);
   }
   template <class C, class Owner>
-  void pull(C, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j) const {
+  void pull(C, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
+            index_t j) const {
     using D = dual<T, C::operands>;
     for (index_t d = 0; d < term_count<C>(p, owner); ++d) {
       D x[] = {operand<typename C::x>(owner, b, h, i, j, d), operand<typename C::y>(owner, b, h, i, j, d),
@@ -300,17 +305,17 @@ struct reference_contraction {
         else if constexpr (Operand::side == operand_side::pair)
           to.add(Operand::of, b, h, i, j, move);
         else
-          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d), table_column<Operand>(d),
-                 move);
+          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d),
+                 table_column<Operand>(d), move);
       });
     }
   }
 
-  // ---- parts -------------------------------------------------------------------------------------------------------------
+  // ---- parts --------------------------------------------------------------------------------------------------------
   /// What a term reads.
   template <class Operand, class Owner>
-  T operand([[maybe_unused]] Owner const& owner, index_t b, index_t h, [[maybe_unused]] index_t i, [[maybe_unused]] index_t j,
-            [[maybe_unused]] index_t d) const {
+  T operand([[maybe_unused]] Owner const& owner, index_t b, index_t h, [[maybe_unused]] index_t i,
+            [[maybe_unused]] index_t j, [[maybe_unused]] index_t d) const {
     if constexpr (Operand::side == operand_side::query)
       return read<T>(member<Operand::of>(in), b, h, i, d);
     else if constexpr (Operand::side == operand_side::key)
@@ -332,11 +337,13 @@ struct reference_contraction {
   T over_features(index_t b, index_t h, index_t i, index_t j, Term const& term) const {
     index_t const key_head = p.group(h, p.key_heads);
     T sum(0);
-    for (index_t d = 0; d < p.width; ++d) sum = sum + term(read<T>(in.q, b, h, i, d), read<T>(in.k, b, key_head, j, d), d);
+    for (index_t d = 0; d < p.width; ++d)
+      sum = sum + term(read<T>(in.q, b, h, i, d), read<T>(in.k, b, key_head, j, d), d);
     return sum;
   }
 
-  static T product(View const& x, View const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i, index_t j) {
+  static T product(View const& x, View const& y, index_t y_head, index_t width, index_t b, index_t h, index_t i,
+                   index_t j) {
     T sum(0);
     if constexpr (std::is_same_v<View, any_tensor>)
       x.row(b, h, i, [&](auto const* left, index_t left_step) {
@@ -360,8 +367,8 @@ struct reference_contraction {
     }
   }
   template <field X, field Y>
-  static void pull_product(View const& x, View const& y, index_t y_head, index_t width, T const& dx, dense_gradients<T>& to,
-                           index_t b, index_t h, index_t i, index_t j) {
+  static void pull_product(View const& x, View const& y, index_t y_head, index_t width, T const& dx,
+                           dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j) {
     for (index_t d = 0; d < width; ++d) {
       to.add(X, b, h, i, d, T(dx * read<T>(y, b, y_head, j, d)));
       to.add(Y, b, y_head, j, d, T(dx * read<T>(x, b, h, i, d)));

@@ -47,12 +47,14 @@ dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangen
   return detail::dense_forward<dual<T, 1>>(op, in, p, moving.numbers());
 }
 
-/// Gradients and how they change along a direction: a Hessian-vector product of the objective that the cotangents define.
-/// Directions move the values of parameters, not the sources of a projection, whose gradients are then those at a fixed slope of
-/// the activation. Meaningful where the operator is smooth; at kinks and ties it is that of the one-sided derivative.
+/// Gradients and how they change along a direction: a Hessian-vector product of the objective that the cotangents
+/// define. Directions move the values of parameters, not the sources of a projection, whose gradients are then those at
+/// a fixed slope of the activation. Meaningful where the operator is smooth; at kinks and ties it is that of the
+/// one-sided derivative.
 template <class T, class Op>
 dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& op, inputs<Op, tangent_tensor> const& in,
-                                       cotangents<Op, tangent_tensor> const& d, policy_direction const& direction = {}) {
+                                       cotangents<Op, tangent_tensor> const& d,
+                                       policy_direction const& direction = {}) {
   problem_shape const p = detail::checked_problem("jvp_of_vjp", op, in, detail::output_shape(in));
   detail::check_directions("jvp_of_vjp", in);
   detail::check_directions("jvp_of_vjp", d);

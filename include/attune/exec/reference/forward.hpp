@@ -92,7 +92,8 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
       to.out(slot, d) = to.out(slot, d) + done.ground_weight * read_shared<T>(in.v0, b, h, i, d);
   }
   if constexpr (Op::has_output_gate)
-    for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) * output_factor<T>(in, p, f, b, h, i, d);
+    for (index_t d = 0; d < p.value_width; ++d)
+      to.out(slot, d) = to.out(slot, d) * output_factor<T>(in, p, f, b, h, i, d);
   if constexpr (Op::has_lse)  // -inf, no mass at all, does not move
     to.lse(slot) = math::select(done.lse == -math::infinity<T>(), done.lse, T(done.lse + f.logit_shift));
   if constexpr (Op::has_ground_weight) to.ground_weight(slot) = done.ground_weight;
@@ -100,7 +101,8 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
 }
 
 template <class T, class Op, class View>
-dense_result<T> dense_forward(Op const& op, inputs<Op, View> const& in, problem_shape const& p, lift<T> const& numbers = {}) {
+dense_result<T> dense_forward(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
+                              lift<T> const& numbers = {}) {
   dense_result<T> result{p, {}};
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h) {
@@ -128,7 +130,8 @@ dense_result<T> forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> 
 
 /// One row only, all its intermediates in row 0 of the result: for samples at a precision too dear for the whole.
 template <class T, class Op>
-dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, index_t b, index_t h, index_t i) {
+dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, index_t b, index_t h,
+                          index_t i) {
   problem_shape const p = detail::checked_problem("forward_row", op, in, detail::output_shape(in));
   if (b < 0 || b >= p.batch || h < 0 || h >= p.heads || i < 0 || i >= p.queries)
     throw error("forward_row", "(batch, head, query)", attune::detail::text("the value (", b, ", ", h, ", ", i, ")"),

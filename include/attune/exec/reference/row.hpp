@@ -3,7 +3,8 @@
 //
 //   logits of a row -> weights, w0, lse, threshold
 //
-// One row as the text books write it, all keys at hand at once: what the dense forward writes down and the gradients start from.
+// One row as the text books write it, all keys at hand at once: what the dense forward writes down and the gradients
+// start from.
 #pragma once
 
 #include <vector>
@@ -34,8 +35,8 @@ struct weighed_row {
 
 /// Calls visit(j, score, logit') for every visible key of a row, in ascending order.
 template <class T, class Op, class View, class Bound, class Visit>
-void for_each_visible(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b, index_t h, index_t i,
-                      key_interval range, Visit const& visit) {
+void for_each_visible(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b, index_t h,
+                      index_t i, key_interval range, Visit const& visit) {
   mask_row const r = contract.p.row(b, h, i);
   for (key_interval k = mask::next(contract.op.mask, r, range.first); !k.empty() && k.first < range.last;
        k = mask::next(contract.op.mask, r, k.last))
@@ -129,7 +130,8 @@ weighed_row<T> weigh(Bound const& normalizer, visible_keys<T> const& row, T cons
 
 /// v_jd behind the value gate.
 template <class T, class Op, class View, class Bound>
-T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index_t b, index_t v_head, index_t j, index_t d) {
+T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index_t b, index_t v_head, index_t j,
+              index_t d) {
   T const v = read<T>(in.v, b, v_head, j, d);
   if constexpr (Op::has_value_gate)
     return v * f.value_gate.factor(read_shared<T>(in.value_gate, b, v_head, j, d));

@@ -21,7 +21,8 @@ class gradient_run {
  public:
   gradient_run(executor const& exec, Op const& original, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                cotangents<Op, tensor<T const>> const& d, heads_served serves)
-      : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d), records_(exec, p.batch * p.heads * p.queries),
+      : exec_(exec), original_(original), op_(exec, original), p_(p), d_(d),
+        records_(exec, p.batch * p.heads * p.queries),
         row_parameters_(exec, p.batch * p.heads * p.queries * parameters),
         call_{{op_.op, op_.readable(in), p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data()} {
     if constexpr (Op::has_lse) call_.by_lse = d.lse;
@@ -54,9 +55,8 @@ class gradient_run {
     values(to);
     if constexpr (Op::has_output_gate)
       if (given())
-        with_all(to.of(field::output_gate), rows_of(p_.output_gate_width), [&](tensor<T> const& g) {
-          for_each_task(exec_, rows, output_gate_program<T, Op>{call_, d_.out, g});
-        });
+        with_all(to.of(field::output_gate), rows_of(p_.output_gate_width),
+                 [&](tensor<T> const& g) { for_each_task(exec_, rows, output_gate_program<T, Op>{call_, d_.out, g}); });
     if constexpr (Op::uses(field::v0)) {
       memory parts(exec_, rows * p_.value_width);
       tensor<T> const of_rows(parts.data(), rows_of(p_.value_width));
@@ -136,9 +136,8 @@ class gradient_run {
   void values(dense_gradients<T>& to) const {
     with(to.of(field::v), [&](tensor<T> const& v) {
       if constexpr (Op::has_value_gate)
-        with_all(to.of(field::value_gate), to.of(field::v).extents, [&](tensor<T> const& gate) {
-          launch(value_program<T, Op>{call_, v, gate});
-        });
+        with_all(to.of(field::value_gate), to.of(field::v).extents,
+                 [&](tensor<T> const& gate) { launch(value_program<T, Op>{call_, v, gate}); });
       else
         launch(value_program<T, Op>{call_, v, {}});
     });
@@ -189,23 +188,26 @@ class gradient_run {
 /// The gradients of the heads that an operator serves.
 template <class T, class Policy, class Op>
 dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                            problem_shape const& p, cotangents<Op, tensor<T const>> const& d, heads_served serves = {}) {
+                            problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
+                            heads_served serves = {}) {
   attune::detail::check_cotangents("vjp", d, p);
   return gradient_run<T, Policy, Op>(exec, op, in, p, d, serves)();
 }
 
 }  // namespace exec_thrust
 
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in memory of the host.
-/// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in memory
+/// of the host. Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
 /// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  every input with queries or keys, and every table, computes the logits again: some 4 (2 D + 2 Dv) flops per visible
-///              pair and 32 features of each. Memory: a few numbers per row, and for a table B H (Lq + Lk) of its rows at most.
+/// Complexity:  every input with queries or keys, and every table, computes the logits again: some 4 (2 D + 2 Dv) flops
+///              per visible pair and 32 features of each. Memory: a few numbers per row, and for a table B H (Lq + Lk)
+///              of its rows at most.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
-  return exec_thrust::vjp_rows(exec, op, in, detail::checked_problem("vjp", op, in, detail::output_shape(in), exec.memory), d);
+  return exec_thrust::vjp_rows(exec, op, in,
+                               detail::checked_problem("vjp", op, in, detail::output_shape(in), exec.memory), d);
 }
 
 }  // namespace attune

@@ -3,8 +3,9 @@
 //
 //   normalizer.solve(column)      the column of a row whose logits are nowhere stored
 //
-// A column (policies/candidates.hpp) that computes its logits whenever they are asked for. As soon as few enough of them can have
-// weight, these few are kept; a threshold then costs a handful of passes over the keys, and memory is a constant.
+// A column (policies/candidates.hpp) that computes its logits whenever they are asked for. As soon as few enough of
+// them can have weight, these few are kept; a threshold then costs a handful of passes over the keys, and memory is a
+// constant.
 #pragma once
 
 #include <attune/exec/thrust/rows.hpp>
@@ -12,10 +13,11 @@
 
 namespace attune::exec_thrust {
 
-/// The one place where a logit of a row with a candidate set is computed: two passes over the keys must see the same bits, which
-/// two inlined copies need not give (a compiler may contract one of them).
+/// The one place where a logit of a row with a candidate set is computed: two passes over the keys must see the same
+/// bits, which two inlined copies need not give (a compiler may contract one of them).
 template <class T, class Op>
-ATTUNE_HD ATTUNE_PROGRAM T same_logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j) {
+ATTUNE_HD ATTUNE_PROGRAM T same_logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
+                                      index_t j) {
   return pairs.logit(f, j);
 }
 
@@ -102,7 +104,8 @@ class recomputed_column {
 
   ATTUNE_HD void advance() {
     ++here_.first;
-    if (next_ < 0 || here_.first >= here_.last) here_ = mask::next(pairs_.at.op.mask, row_(), next_ < 0 ? 0 : here_.last);
+    if (next_ < 0 || here_.first >= here_.last)
+      here_ = mask::next(pairs_.at.op.mask, row_(), next_ < 0 ? 0 : here_.last);
     ++next_;
   }
   ATTUNE_HD mask_row row_() const { return pairs_.at.p.row(pairs_.b, pairs_.h, pairs_.i); }

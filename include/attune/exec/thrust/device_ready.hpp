@@ -3,8 +3,9 @@
 //
 //   require_device_ready<Op>()    true, or a compile error that names the role
 //
-// What a policy needs beyond its concept to run on a device, said by the host's compiler before nvcc's pages of errors. A branch on
-// a score does not compile anywhere (policies/probe.hpp); that a function is marked ATTUNE_HD only nvcc can see.
+// What a policy needs beyond its concept to run on a device, said by the host's compiler before nvcc's pages of errors.
+// A branch on a score does not compile anywhere (policies/probe.hpp); that a function is marked ATTUNE_HD only nvcc can
+// see.
 #pragma once
 
 #include <type_traits>
@@ -23,10 +24,11 @@ namespace exec_thrust {
 
 template <class Op>
 constexpr bool require_device_ready() {
-#define ATTUNE_DEVICE_READY(role)                                \
-  static_assert(DeviceReady<typename Op::role##_policy>,         \
-                "attune: on Thrust what bind(row) of the " #role \
-                " policy returns is copied byte by byte: hold numbers and C arrays, no containers. See docs/thrust.md")
+#define ATTUNE_DEVICE_READY(role)                      \
+  static_assert(                                       \
+      DeviceReady<typename Op::role##_policy>,         \
+      "attune: on Thrust what bind(row) of the " #role \
+      " policy returns is copied byte by byte: hold numbers and C arrays, no containers. See docs/thrust.md")
   ATTUNE_DEVICE_READY(kernel);
   ATTUNE_DEVICE_READY(length_scale);
   ATTUNE_DEVICE_READY(gate);

@@ -19,10 +19,12 @@ struct row_result {
   T ground_weight = T(0), lse = T(0), threshold = T(0);
 };
 
-/// v_jd behind its gate for the features that there are, 0 behind the last. Its address is found here: found once before a loop that has
-/// no end but its length, it lets the compiler hold the values of all features at once, which costs 10 to 20 registers.
+/// v_jd behind its gate for the features that there are, 0 behind the last. Its address is found here: found once
+/// before a loop that has no end but its length, it lets the compiler hold the values of all features at once, which
+/// costs 10 to 20 registers.
 template <class T, class Op>
-ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j, index_t d) {
+ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j,
+                          index_t d) {
   return d < pairs.at.p.value_width ? pairs.values(f, j, d)(0) : T(0);
 }
 
@@ -34,8 +36,9 @@ struct keeps_nothing {
 
 /// Features [first, first + stretch) of row number n of `visible` keys.
 template <class T, class Op, class Keep = keeps_nothing>
-ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
-                                                     T const& visible, index_t first, index_t n = 0, Keep const& keep = {}) {
+ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pairs,
+                                                     typename row_pairs<T, Op>::bound const& f, T const& visible,
+                                                     index_t first, index_t n = 0, Keep const& keep = {}) {
   using normalizer = typename Op::normalizer_policy;
   row_result<T> r;
   if constexpr (Op::has_threshold) {
@@ -99,9 +102,11 @@ struct forward_program {
     ATTUNE_UNROLL
     for (int d = 0; d < stretch; ++d) {
       if (first + d >= at.p.value_width) break;
-      out[d] = attune::detail::finished_element<T>(at.in, at.p, f, done.out.x[d], done.ground_weight, t.b, t.h, t.i, first + d);
+      out[d] = attune::detail::finished_element<T>(at.in, at.p, f, done.out.x[d], done.ground_weight, t.b, t.h, t.i,
+                                                   first + d);
     }
-    if (t.piece == 0) attune::detail::write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, t.b, t.h, t.i);
+    if (t.piece == 0)
+      attune::detail::write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, t.b, t.h, t.i);
   }
 };
 
@@ -116,15 +121,15 @@ void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<O
 
 }  // namespace exec_thrust
 
-/// Evaluates an operator, one task per row and 32 features of the output: the recurrence of operators/row_state.hpp over the
-/// visible keys, or the threshold of a candidate set and then its values.
+/// Evaluates an operator, one task per row and 32 features of the output: the recurrence of operators/row_state.hpp
+/// over the visible keys, or the threshold of a candidate set and then its values.
 /// Shapes:      operators/inputs.hpp. Views point to memory that the policy's system reads and writes.
 /// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
 /// Degenerate rows: docs/contracts.md.
-/// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked. Numbers in
-///              the memory of a device are not checked.
-/// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair; with a candidate set the first term once more for each step to the
-///              threshold until 64 keys are left (3 to 8). No scratch.
+/// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked.
+///              Numbers in the memory of a device are not checked.
+/// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair; with a candidate set the first term once more for each
+///              step to the threshold until 64 keys are left (3 to 8). No scratch.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 void forward(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,

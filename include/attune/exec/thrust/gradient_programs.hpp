@@ -3,8 +3,8 @@
 //
 //   dq_i = sum_j dx_ij dx/dq      dk_j = sum_i dx_ij dx/dk      dv_j = sum_i w_ij do_i
 //
-// One task owns what it writes: a row, a key, a distance, an entry of a table. Nothing is added by two tasks, so that no
-// atomics are needed and the bits are the same on every run.
+// One task owns what it writes: a row, a key, a distance, an entry of a table. Nothing is added by two tasks, so that
+// no atomics are needed and the bits are the same on every run.
 #pragma once
 
 #include <attune/exec/thrust/gradient_rows.hpp>
@@ -23,9 +23,9 @@ struct open_gate_program {
     row_pairs<T, Op> const pairs{at, t.b, t.h, t.i};
     auto const f = at.op.bind(pairs.facts());
     for (index_t d = 0; d < at.p.value_width; ++d)
-      to(t.b, t.h, t.i, d) =
-          given(t.b, t.h, t.i, d) * f.output_gate.factor(attune::detail::shared_element<T>(
-                                        at.in.output_gate, t.b, t.h, t.i, at.p.output_gate_width == 1 ? index_t(0) : d));
+      to(t.b, t.h, t.i, d) = given(t.b, t.h, t.i, d) *
+                             f.output_gate.factor(attune::detail::shared_element<T>(
+                                 at.in.output_gate, t.b, t.h, t.i, at.p.output_gate_width == 1 ? index_t(0) : d));
   }
 };
 
@@ -42,7 +42,8 @@ struct output_gate_program {
     row_task const t(n, p, 1);
     if (!call.at.serves(t.h)) return;
     row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
-    auto const facts = attune::detail::row_of_count<T>(p, call.records[call.row_number(t.b, t.h, t.i)].visible, t.b, t.h, t.i);
+    auto const facts =
+        attune::detail::row_of_count<T>(p, call.records[call.row_number(t.b, t.h, t.i)].visible, t.b, t.h, t.i);
     auto const gate = call.at.op.output_gate.bind(lifted(facts, lift<D>{{}, {0, parameters, 1}}));
     T* const by_parameter = call.row_parameters + call.row_number(t.b, t.h, t.i) * parameters;
     for (index_t first = 0; first < p.value_width; first += stretch) {
@@ -97,8 +98,9 @@ struct pairs_program {
  private:
   /// Where operand N has a number for the pair.
   template <class C, int N, class Row, class Owner>
-  ATTUNE_HD void pull_pair([[maybe_unused]] Row const& row, [[maybe_unused]] Owner const& owner, [[maybe_unused]] T const& dx,
-                           [[maybe_unused]] row_task const& t, [[maybe_unused]] index_t j) const {
+  ATTUNE_HD void pull_pair([[maybe_unused]] Row const& row, [[maybe_unused]] Owner const& owner,
+                           [[maybe_unused]] T const& dx, [[maybe_unused]] row_task const& t,
+                           [[maybe_unused]] index_t j) const {
     using x = operand_of<C, N>;
     if constexpr (x::side == operand_side::pair) {
       tensor<T> const& to = x::of == field::scores ? scores : x::of == field::gates ? gates : bias;
@@ -119,15 +121,16 @@ struct pairs_program {
       D const factor = row.moving.value_gate.factor(
           D::variable(attune::detail::shared_element<T>(call.at.in.value_gate, t.b, head, j, d), 0));
       T const gain = weight * call.by_out(t.b, t.h, t.i, d) * T(call.at.in.v(t.b, head, j, d));
-      for (int s = 0; s < Row::parameters; ++s) sum[s] = sum[s] + attune::detail::chained(gain, factor.tangent[Row::first + s]);
+      for (int s = 0; s < Row::parameters; ++s)
+        sum[s] = sum[s] + attune::detail::chained(gain, factor.tangent[Row::first + s]);
     }
   }
 };
 
 /// acc[d] += dx d x / d operand, for the operands of contraction C that are wanted.
 template <class C, class Wanted, class T, int Count, class Row, class Owner>
-ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& owner, T const& dx, index_t j, index_t first,
-                             index_t width, accumulators<T, Count>& acc) {
+ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& owner, T const& dx, index_t j,
+                             index_t first, index_t width, accumulators<T, Count>& acc) {
   if (scalar<T>::vanishes(dx)) return;
   ATTUNE_KEEP_HERE(first);
   auto const pull = [&](auto n) {
@@ -147,7 +150,8 @@ ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& 
   pull(std::integral_constant<int, 1>{});
   pull(std::integral_constant<int, 2>{});
 }
-/// One of the inputs of a side. Which one is a number: they share what is compiled for the pair, nearly all of a program.
+/// One of the inputs of a side. Which one is a number: they share what is compiled for the pair, nearly all of a
+/// program.
 template <operand_side Side>
 struct wanted_field {
   field which;
@@ -173,8 +177,8 @@ struct wanted_table {
   }
 };
 
-/// A row's sums over its keys of what is wanted, of contraction number Only or, where that is -1, of all: the gradient of an
-/// input with queries, or a row's part of the gradient of a table.
+/// A row's sums over its keys of what is wanted, of contraction number Only or, where that is -1, of all: the gradient
+/// of an input with queries, or a row's part of the gradient of a table.
 template <class T, class Op, class Wanted, int Only = -1>
 struct query_program {
   gradient_call<T, Op> call;
@@ -216,7 +220,8 @@ ATTUNE_HD void for_each_query(gradient_call<T, Op> const& call, index_t b, index
 struct key_task {
   index_t b, g, piece, j;
   ATTUNE_HD key_task(index_t n, problem_shape const& p, index_t groups, index_t pieces)
-      : b(n / (p.keys * pieces * groups)), g(n / (p.keys * pieces) % groups), piece(n / p.keys % pieces), j(n % p.keys) {}
+      : b(n / (p.keys * pieces * groups)), g(n / (p.keys * pieces) % groups), piece(n / p.keys % pieces),
+        j(n % p.keys) {}
   ATTUNE_HD static index_t count(problem_shape const& p, index_t groups, index_t pieces) {
     return p.batch * groups * pieces * p.keys;
   }
@@ -240,7 +245,8 @@ struct key_program {
     for_each_query(call, t.b, t.g, to.extents().head, t.j, [&](auto const& row, index_t, index_t) {
       auto const pair = row(t.j);
       row.view.each_contraction([&](auto c, auto const& owner, auto number) {
-        pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[decltype(number)::value], t.j, first, width, acc);
+        pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[decltype(number)::value], t.j, first, width,
+                                   acc);
       });
     });
     acc.write(features(to, t.b, t.g, t.j, first), width - first);
@@ -275,9 +281,10 @@ struct value_program {
         T const move = weight * by_out[d];
         if constexpr (Op::has_value_gate) {
           using D = dual<T, 1>;
-          auto const moving = call.at.op.value_gate.bind(lifted(attune::detail::row_of_count<T>(p, 0, t.b, h, i), lift<D>{}));
-          D const factor =
-              moving.factor(D::variable(attune::detail::shared_element<T>(call.at.in.value_gate, t.b, t.g, t.j, at), 0));
+          auto const moving =
+              call.at.op.value_gate.bind(lifted(attune::detail::row_of_count<T>(p, 0, t.b, h, i), lift<D>{}));
+          D const factor = moving.factor(
+              D::variable(attune::detail::shared_element<T>(call.at.in.value_gate, t.b, t.g, t.j, at), 0));
           by_value.x[d] = by_value.x[d] + move * factor.value;
           by_gate.x[d] = by_gate.x[d] + move * T(call.at.in.v(t.b, t.g, t.j, at)) * factor.tangent[0];
         } else {
@@ -290,7 +297,8 @@ struct value_program {
   }
 };
 
-/// Sums of all pairs of one distance: (B, H, Lq + Lk - 1, width) parts of the gradient of a table with a row for each distance.
+/// Sums of all pairs of one distance: (B, H, Lq + Lk - 1, width) parts of the gradient of a table with a row for each
+/// distance.
 template <class T, class Op, class Wanted, int Only>
 struct distance_program {
   gradient_call<T, Op> call;
@@ -305,7 +313,8 @@ struct distance_program {
     problem_shape const& p = call.at.p;
     shape const e = to.extents();
     index_t const pieces = stretches(e.feature), first = n / e.position % pieces * stretch;
-    index_t const distance = n % e.position, h = n / (e.position * pieces) % e.head, b = n / (e.position * pieces * e.head);
+    index_t const distance = n % e.position, h = n / (e.position * pieces) % e.head,
+                  b = n / (e.position * pieces * e.head);
     if (!call.at.serves(h)) return;
     accumulators<T> acc(0, T(0));
     for (index_t i = 0; i < p.queries; ++i) {
@@ -337,7 +346,8 @@ struct gather_program {
     for (index_t b = e.batch == 1 ? 0 : a; b < (e.batch == 1 ? from.batch : a + 1); ++b)
       for (index_t h = e.head == 1 ? 0 : g; h < (e.head == 1 ? from.head : g + 1); ++h)
         for (index_t t = 0; t < from.position; ++t)
-          if (at.serves(h) && Table::row(owner, t - (at.p.keys - 1) + at.p.offset) == row) sum += double(parts(b, h, t, d));
+          if (at.serves(h) && Table::row(owner, t - (at.p.keys - 1) + at.p.offset) == row)
+            sum += double(parts(b, h, t, d));
     to(a, g, row, d) = to(a, g, row, d) + T(sum);
   }
 };
@@ -354,7 +364,8 @@ struct sum_program {
     double sum = 0;
     for (index_t x = e.batch == from.batch ? b : 0; x < (e.batch == from.batch ? b + 1 : from.batch); ++x)
       for (index_t y = e.head == from.head ? h : 0; y < (e.head == from.head ? h + 1 : from.head); ++y)
-        for (index_t z = e.position == from.position ? i : 0; z < (e.position == from.position ? i + 1 : from.position); ++z)
+        for (index_t z = e.position == from.position ? i : 0; z < (e.position == from.position ? i + 1 : from.position);
+             ++z)
           sum += double(parts(x, y, z, d));
     to(b, h, i, d) = to(b, h, i, d) + T(sum);
   }

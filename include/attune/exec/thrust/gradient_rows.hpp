@@ -3,8 +3,8 @@
 //
 //   record of a row  ->  for each key:  d contractions, weight, d parameters
 //
-// A first program leaves a few numbers of each row; from these every other program computes what a pair contributes, from the
-// side of the query or of the key alike. The row rules are those of exec/row_slopes.hpp.
+// A first program leaves a few numbers of each row; from these every other program computes what a pair contributes,
+// from the side of the query or of the key alike. The row rules are those of exec/row_slopes.hpp.
 #pragma once
 
 #include <attune/exec/row_slopes.hpp>
@@ -29,7 +29,8 @@ struct candidate_record {
   candidate_threshold<T> level;
   attune::detail::candidate_slopes<T> slopes;
   T factor, poison;
-  index_t reference_key;  ///< of a selection: the first of the highest logits, which gets what goes through the reference
+  index_t
+      reference_key;  ///< of a selection: the first of the highest logits, which gets what goes through the reference
 };
 template <class T, class Op>
 struct row_record {
@@ -55,7 +56,8 @@ struct gradient_call {
   }
 };
 
-/// h_j = <do, v_j>: the same bits wherever it is asked for, so that what nothing competes with gets a gradient of exactly 0.
+/// h_j = <do, v_j>: the same bits wherever it is asked for, so that what nothing competes with gets a gradient of
+/// exactly 0.
 template <class T, class Op>
 ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_pairs<T, Op> const& pairs,
                                          typename row_pairs<T, Op>::bound const& f, index_t j) {
@@ -139,7 +141,8 @@ struct record_program {
       row<D> ends = lifted(r, moving);
       ends.logit_shift = D::variable(f.logit_shift, 2);
       auto const s = attune::detail::slopes_of_adjusted<normalizer::traits.detached_ends, 3 + parameters, 1>(
-          call.at.op.normalizer.bind(ends), state.reference, state.earned, state.lowest, state.acc[0], state.second[0], by_lse);
+          call.at.op.normalizer.bind(ends), state.reference, state.earned, state.lowest, state.acc[0], state.second[0],
+          by_lse);
       to.reference = state.reference;
       to.through_lowest = s.by[0];
       to.through_highest = s.by[1];
@@ -153,9 +156,9 @@ struct record_program {
       row<D> const moving = lifted(r, lift<D>{{}, {0, parameters, 2}});
       auto const all = call.at.op.bind(moving);
       T const plain_sum = row_state<T>::template has_second<normalizer> ? state.second[0] : T(0);
-      auto const s =
-          attune::detail::slopes_of_masses<Op>(all.normalizer, state.reference, state.earned, state.ground, moving.visible,
-                                               all.logit_shift, {state.acc[0], plain_sum, ground_gain(pairs), by_lse});
+      auto const s = attune::detail::slopes_of_masses<Op>(all.normalizer, state.reference, state.earned, state.ground,
+                                                          moving.visible, all.logit_shift,
+                                                          {state.acc[0], plain_sum, ground_gain(pairs), by_lse});
       to.reference = state.reference;
       to.ground_weight = s.done.ground_weight.value;
       to.pair = s.pair();
@@ -224,18 +227,21 @@ class row_gradients {
       if (j == row.highest_key) through_ends = through_ends + row.through_highest;
       by_logit = (pulled.by_range + through_ends) + pulled.by_rest;
     } else {
-      candidate_threshold<D> const level{D(row.level.reference), D(row.level.level), D(row.level.cut), D(row.level.last)};
+      candidate_threshold<D> const level{D(row.level.reference), D(row.level.level), D(row.level.cut),
+                                         D(row.level.last)};
       D const p = moving.normalizer.weight(level, D::variable(same_logit(view, f, j), 0), at);
       T const h = p.value == T(0) ? T(0) : gain_of_value(call_, view, f, j);
       T const by_p = row.slopes.by_weight(h);
       by_logit = chained(p.tangent[0], by_p) + row.poison;
-      if (j == row.reference_key && !(row.slopes.through_reference == T(0))) by_logit = by_logit + row.slopes.through_reference;
+      if (j == row.reference_key && !(row.slopes.through_reference == T(0)))
+        by_logit = by_logit + row.slopes.through_reference;
       to.weight = p.value * row.factor;
       for (int s = 0; s < parameters; ++s)
         by_parameter[s] = by_parameter[s] + (chained(p.tangent[first + s], by_p) + row.poison);
     }
     for (int c = 0; c < pairs; ++c) to.by_contraction[c] = chained(by_logit, logit.tangent[c]);
-    for (int s = 0; s < parameters; ++s) by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
+    for (int s = 0; s < parameters; ++s)
+      by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
     return to;
   }
 

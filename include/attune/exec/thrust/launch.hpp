@@ -3,9 +3,9 @@
 //
 //   for_each_task(executor, tasks, program):   program(n) for n in [0, tasks), on the executor's policy
 //
-// thrust::for_each_n; of a CUDA policy the same by a kernel of our own, on the policy's stream: the one behind for_each_n holds four
-// copies of what it calls (two items per thread, full and partial tiles), which a row program pays for in registers and in minutes
-// of compilation.
+// thrust::for_each_n; of a CUDA policy the same by a kernel of our own, on the policy's stream: the one behind
+// for_each_n holds four copies of what it calls (two items per thread, full and partial tiles), which a row program
+// pays for in registers and in minutes of compilation.
 #pragma once
 
 #include <thrust/for_each.h>
@@ -20,7 +20,8 @@ inline constexpr int threads_of_block = 128;
 
 /// One block on a processor is enough: told only its threads, ptxas spills to make room for more blocks.
 template <class Program>
-__global__ void __launch_bounds__(threads_of_block, 1) program_kernel(Program const __grid_constant__ program, index_t tasks) {
+__global__ void __launch_bounds__(threads_of_block, 1)
+    program_kernel(Program const __grid_constant__ program, index_t tasks) {
   index_t const n = index_t(blockIdx.x) * threads_of_block + index_t(threadIdx.x);
   if (n < tasks) program(n);
 }
@@ -46,9 +47,10 @@ void for_each_task(Exec const& exec, index_t tasks, Program const& program) {
   if (tasks <= 0) return;
 #if defined(__CUDACC__)
   if constexpr (Exec::memory == memory_kind::device) {
-    static_assert(sizeof(Program) + sizeof(index_t) <= 4096,
-                  "attune: the parameters and tables of this operator do not fit into the 4 KiB of a CUDA kernel's arguments: "
-                  "policies hold at most some 15 of them; compute what is constant beforehand");
+    static_assert(
+        sizeof(Program) + sizeof(index_t) <= 4096,
+        "attune: the parameters and tables of this operator do not fit into the 4 KiB of a CUDA kernel's arguments: "
+        "policies hold at most some 15 of them; compute what is constant beforehand");
     launch(exec.policy, tasks, program);
   } else
 #endif

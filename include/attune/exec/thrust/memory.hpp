@@ -3,8 +3,8 @@
 //
 //   settled(exec, op).op   the operator with every moving average replaced by its values
 //
-// A moving average costs B Lq numbers wherever a row is bound: it is formed once per call, where its numbers lie. Projections
-// are computed by the row that they belong to.
+// A moving average costs B Lq numbers wherever a row is bound: it is formed once per call, where its numbers lie.
+// Projections are computed by the row that they belong to.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class numbers {
 };
 
 #if defined(__CUDACC__)
-/// Bytes of a CUDA device, 0 at first, in the order of a stream. Of CUDA's own: a device_vector brings kernels for every type that it
-/// holds, and fills and copies on a stream of its own.
+/// Bytes of a CUDA device, 0 at first, in the order of a stream. Of CUDA's own: a device_vector brings kernels for
+/// every type that it holds, and fills and copies on a stream of its own.
 class device_bytes {
  public:
   device_bytes(cudaStream_t stream, std::size_t size) : stream_(stream), size_(size) {
@@ -77,7 +77,8 @@ class numbers<T, Policy, memory_kind::device> {
 
  public:
   template <class Exec>
-  numbers(Exec const& exec, index_t n) : bytes_(stream_of(exec.policy), std::size_t(n) * sizeof(T)), size_(std::size_t(n)) {}
+  numbers(Exec const& exec, index_t n)
+      : bytes_(stream_of(exec.policy), std::size_t(n) * sizeof(T)), size_(std::size_t(n)) {}
   template <class Exec>
   numbers(Exec const& exec, std::vector<T> const& from) : numbers(exec, index_t(from.size())) {
     bytes_.copy_from(from.data());
@@ -96,7 +97,8 @@ class numbers<T, Policy, memory_kind::device> {
 };
 #endif
 
-/// Arrays of the host that programs of an executor write: themselves where programs can, else copies that fetch() brings back.
+/// Arrays of the host that programs of an executor write: themselves where programs can, else copies that fetch()
+/// brings back.
 template <class T, class Policy>
 class written {
  public:
@@ -141,7 +143,8 @@ template <class T, class Policy, class Op>
 class settled {
  public:
   settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
-    for (operator_parameter const& p : listed_parameters(op)) settle(exec, const_cast<parameter&>(*p.at));  // of our own copy
+    for (operator_parameter const& p : listed_parameters(op))
+      settle(exec, const_cast<parameter&>(*p.at));  // of our own copy
     attune::detail::number(op);
     if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
       zero_.emplace_back(exec, std::vector<T>{T(0)});

@@ -29,7 +29,8 @@ struct fill_program {
 /// Each operator over its own heads; everything else as for a single one. `which` lies where programs read it.
 template <class T, class Policy, class... Ops>
 void forward(thrust_executor<T, Policy> const& exec, mixture_operator<Ops...> const& mixed,
-             inputs<mixture_operator<Ops...>, tensor<T const>> const& in, outputs<mixture_operator<Ops...>, T> const& out) {
+             inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
+             outputs<mixture_operator<Ops...>, T> const& out) {
   using whole = mixture_operator<Ops...>;
   problem_shape const all = detail::checked_problem("forward", mixed, in, out.out.extents(), exec.memory);
   detail::check_outputs("forward", out, all);
@@ -45,7 +46,8 @@ void forward(thrust_executor<T, Policy> const& exec, mixture_operator<Ops...> co
                                    exec_thrust::fill_program<T>{p, serves, to, value});
     };
     if constexpr (whole::has_ground_weight && !part::has_ground_weight) fill(out.ground_weight, T(0));
-    if constexpr (whole::has_threshold && !part::has_threshold) fill(out.threshold, std::numeric_limits<T>::quiet_NaN());
+    if constexpr (whole::has_threshold && !part::has_threshold)
+      fill(out.threshold, std::numeric_limits<T>::quiet_NaN());
   });
 }
 

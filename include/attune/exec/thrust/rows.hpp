@@ -3,8 +3,8 @@
 //
 //   for_each_task(executor, n, program):   one task = one row, or a stretch of its features
 //
-// What every row program is made of: the problem as plain numbers and pointers, a row's view of its pairs, accumulators of fixed
-// size. No container, no library call that a device lacks, nothing of size Lq x Lk.
+// What every row program is made of: the problem as plain numbers and pointers, a row's view of its pairs, accumulators
+// of fixed size. No container, no library call that a device lacks, nothing of size Lq x Lk.
 #pragma once
 
 #include <type_traits>
@@ -31,7 +31,8 @@ ATTUNE_HD constexpr index_t stretches(index_t width) {
   return (width + N - 1) / N;
 }
 
-/// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature are 0.
+/// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature
+/// are 0.
 template <class T, int N = stretch>
 struct accumulators {
   T x[N];
@@ -104,7 +105,8 @@ struct row_pairs {
   }
   /// The values of all contractions of the pair with key j.
   ATTUNE_HD void contract(T* x, index_t j) const {
-    each_contraction([&](auto c, auto const& owner, auto n) { x[decltype(n)::value] = contracted<decltype(c)>(owner, j); });
+    each_contraction(
+        [&](auto c, auto const& owner, auto n) { x[decltype(n)::value] = contracted<decltype(c)>(owner, j); });
   }
   ATTUNE_HD T logit(bound const& f, index_t j) const {
     T x[contractions::size + 1];
@@ -147,7 +149,9 @@ struct row_task {
   ATTUNE_HD row_task(index_t n, problem_shape const& p, index_t pieces)
       : b(n / (p.queries * pieces * p.heads)), h(n / (p.queries * pieces) % p.heads), piece(n / p.queries % pieces),
         i(n % p.queries) {}
-  ATTUNE_HD static index_t count(problem_shape const& p, index_t pieces) { return p.batch * p.heads * pieces * p.queries; }
+  ATTUNE_HD static index_t count(problem_shape const& p, index_t pieces) {
+    return p.batch * p.heads * pieces * p.queries;
+  }
 };
 
 }  // namespace attune::exec_thrust

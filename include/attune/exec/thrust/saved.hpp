@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(thrust_on(policy), op, inputs, outputs)
 //
-// What a forward pass saves of each row (exec/saved.hpp): written by programs where they run, handed out in memory of the host, so
-// that it is what every other executor saves.
+// What a forward pass saves of each row (exec/saved.hpp): written by programs where they run, handed out in memory of
+// the host, so that it is what every other executor saves.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,8 @@ namespace attune {
 
 namespace exec_thrust {
 
-/// The arrays of saved_rows where programs run; those that the operator's family does not have are null. E is T or T const.
+/// The arrays of saved_rows where programs run; those that the operator's family does not have are null. E is T or T
+/// const.
 template <class E>
 struct saved_view {
   using value_type = std::remove_const_t<E>;
@@ -97,12 +98,12 @@ class readable_rows {
 
 }  // namespace exec_thrust
 
-/// forward(), which also returns what it knows of each row, in memory of the host: what statistics() starts from. Costs no more than
-/// forward; on a device the numbers of all rows are copied to the host.
+/// forward(), which also returns what it knows of each row, in memory of the host: what statistics() starts from. Costs
+/// no more than forward; on a device the numbers of all rows are copied to the host.
 /// Errors: those of forward.
 template <class T, class Policy, class Op>
-saved_rows<T, Op> forward_and_save(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                                   outputs<Op, T> const& out) {
+saved_rows<T, Op> forward_and_save(thrust_executor<T, Policy> const& exec, Op const& op,
+                                   inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
   problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents(), exec.memory);
   detail::check_outputs("forward_and_save", out, p);
   saved_rows<T, Op> rows(op, p);

@@ -3,8 +3,9 @@
 //
 //   scan(executor, x, n, product, scratch):   x[i] = x[0] x[1] ... x[i]
 //
-// In chunks of a fixed length, then over the products of the chunks: brackets depend on n alone, so that the bits are the same on every
-// run and for any number of threads, which thrust::inclusive_scan does not promise where numbers round. A device compiles two short programs.
+// In chunks of a fixed length, then over the products of the chunks: brackets depend on n alone, so that the bits are
+// the same on every run and for any number of threads, which thrust::inclusive_scan does not promise where numbers
+// round. A device compiles two short programs.
 #pragma once
 
 #include <attune/exec/thrust/memory.hpp>
@@ -70,7 +71,8 @@ void scan(Exec const& exec, State* x, index_t n, Product const& product, State* 
 
 /// The product of `first` and all of x, on the host.
 template <class T, class Policy, class State, class Product>
-State product_of(thrust_executor<T, Policy> const& exec, State const* x, index_t n, Product const& product, State first) {
+State product_of(thrust_executor<T, Policy> const& exec, State const* x, index_t n, Product const& product,
+                 State first) {
   numbers<State, Policy> chunks(exec, scan_chunks(n));
   for_each_task(exec, scan_chunks(n), chunk_product_program<State, Product>{x, n, product, chunks.data()});
   for (State const& s : chunks.copied()) first = product(first, s);

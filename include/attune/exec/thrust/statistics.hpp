@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   rows = forward_and_save(thrust_on(policy), op, in, {.out = O});   s = statistics(thrust_on(policy), op, in, rows, {.columns = true})
+//   rows = forward_and_save(thrust_on(policy), op, in, {.out = O});
+//       s = statistics(thrust_on(policy), op, in, rows, {.columns = true})
 //
-// A second look at the rows: with what the forward pass saved each weight is known at once. One task owns a row, another program's
-// tasks own a column each.
+// A second look at the rows: with what the forward pass saved each weight is known at once. One task owns a row,
+// another program's tasks own a column each.
 #pragma once
 
 #include <attune/exec/row_weights.hpp>
@@ -125,15 +126,17 @@ struct column_program {
 
 }  // namespace exec_thrust
 
-/// Statistics of logits and weights (exec/statistics.hpp), in memory of the host; nothing of size Lq x Lk exists. `saved` is what
-/// forward_and_save returned, of this or of another executor. `keys` restricts rows and columns to the keys [first, last), weighed
-/// as among all keys: `merge` puts such parts together.
+/// Statistics of logits and weights (exec/statistics.hpp), in memory of the host; nothing of size Lq x Lk exists.
+/// `saved` is what forward_and_save returned, of this or of another executor. `keys` restricts rows and columns to the
+/// keys [first, last), weighed as among all keys: `merge` puts such parts together.
 /// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  2 D flops per visible pair, once for the rows and once for the columns, which bind each row again for every key.
+/// Complexity:  2 D flops per visible pair, once for the rows and once for the columns, which bind each row again for
+///              every key.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
-row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             saved_rows<T, Op> const& saved, statistics_request const& request, key_interval keys) {
+row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,
+                             inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
+                             statistics_request const& request, key_interval keys) {
   problem_shape const p = detail::checked_statistics<T>(op, in, saved, request, keys, exec.memory);
   row_statistics<T> to(p, request);
   index_t const rows = exec_thrust::row_task::count(p, 1);
@@ -164,8 +167,9 @@ row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& o
 
 /// The same over all keys.
 template <class T, class Policy, class Op>
-row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             saved_rows<T, Op> const& saved, statistics_request const& request = {}) {
+row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,
+                             inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
+                             statistics_request const& request = {}) {
   return statistics(exec, op, in, saved, request, {0, in.v.extents().position});
 }
 

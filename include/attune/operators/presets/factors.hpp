@@ -16,10 +16,12 @@
 
 namespace attune {
 
-/// Softmax of a = s + softplus(alpha) log K (s - gamma): gamma moves nothing but the lse. Principled Attention, section 3.2.1.
+/// Softmax of a = s + softplus(alpha) log K (s - gamma): gamma moves nothing but the lse. Principled Attention, section
+/// 3.2.1.
 template <class Mask = mask::none>
 constexpr auto margin_attention(parameter alpha, parameter gamma, Mask m = {}) {
-  return attention(kernel::dot_product{}, length_scale::margin{.alpha = alpha, .gamma = gamma}, normalizer::softmax{}, m);
+  return attention(kernel::dot_product{}, length_scale::margin{.alpha = alpha, .gamma = gamma}, normalizer::softmax{},
+                   m);
 }
 
 /// Softmax of s log K / log(training_length). Su 2021.
@@ -34,7 +36,8 @@ constexpr auto yarn_attention(parameter extension, Mask m = {}) {
   return attention(kernel::dot_product{}, length_scale::yarn{extension}, normalizer::softmax{}, m);
 }
 
-/// Softmax of s + softplus(beta) tanh(<gate_q, gate_k> / 2). Ours: the design that Principled Attention, section 3.2.2, names.
+/// Softmax of s + softplus(beta) tanh(<gate_q, gate_k> / 2). Ours: the design that Principled Attention, section 3.2.2,
+/// names.
 template <class Mask = mask::none>
 constexpr auto two_sided_attention(parameter beta, Mask m = {}) {
   return attention(kernel::dot_product{}, gate::two_sided{beta}, normalizer::softmax{}, m);
@@ -46,7 +49,8 @@ constexpr auto value_gated_attention(Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::softmax{}, gate::sigmoid_value{}, m);
 }
 
-/// Softmax with a gated output o sigma(output_gate). Affine-Scaled Attention, equations 4 and 5; Scalar Sort, section 7.
+/// Softmax with a gated output o sigma(output_gate). Affine-Scaled Attention, equations 4 and 5; Scalar Sort, section
+/// 7.
 template <class Mask = mask::none>
 constexpr auto gated_attention(Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::softmax{}, gate::sigmoid_output{}, m);

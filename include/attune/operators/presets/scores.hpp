@@ -126,7 +126,8 @@ constexpr auto smca_attention(parameter beta, Mask m = {}) {
   return attention(kernel::dot_product{} + kernel::spatial_prior{beta}, normalizer::softmax{}, m);
 }
 
-/// Weights proportional to pi_ij e^(<q, k> / tau), the prior pi the input .bias. GOAT, named by Scalar Sort, related work.
+/// Weights proportional to pi_ij e^(<q, k> / tau), the prior pi the input .bias. GOAT, named by Scalar Sort, related
+/// work.
 template <class Mask = mask::none>
 constexpr auto goat_attention(parameter tau, Mask m = {}) {
   return attention(kernel::tempered_dot{tau} + kernel::log_prior{}, normalizer::softmax{}, m);

@@ -19,14 +19,15 @@
 
 namespace attune {
 
-/// w = alpha p + (average - alpha) / N, p = softmax. alpha is usually a projection, average what core/moving_average.hpp keeps.
-/// Affine-Scaled Attention, equations 6 to 9.
+/// w = alpha p + (average - alpha) / N, p = softmax. alpha is usually a projection, average what
+/// core/moving_average.hpp keeps. Affine-Scaled Attention, equations 6 to 9.
 template <normalizer::affine_count Count = normalizer::affine_count::visible, class Mask = mask::none>
 constexpr auto affine_scaled_attention(parameter alpha, parameter average, Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::affine<Count>{alpha, average}, m);
 }
 
-/// Affine-scaled attention with a sigmoid output gate: o' = o sigma(output_gate). Affine-Scaled Attention, equations 4 to 9.
+/// Affine-scaled attention with a sigmoid output gate: o' = o sigma(output_gate). Affine-Scaled Attention, equations 4
+/// to 9.
 template <normalizer::affine_count Count = normalizer::affine_count::visible, class Mask = mask::none>
 constexpr auto affine_gated_attention(parameter alpha, parameter average, Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::affine<Count>{alpha, average}, gate::sigmoid_output{}, m);
@@ -89,7 +90,8 @@ constexpr auto top_k_attention(index_t k, Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::top_k{k}, m);
 }
 
-/// w = (a - low) / (high - low) softmax(a), low and high by Form. Zheng et al. 2025; "Limits of normalization", section 4.
+/// w = (a - low) / (high - low) softmax(a), low and high by Form. Zheng et al. 2025; "Limits of normalization", section
+/// 4.
 template <normalizer::adjusted_form Form = normalizer::adjusted_form::with_zero,
           normalizer::adjusted_ends Ends = normalizer::adjusted_ends::differentiated, class Mask = mask::none>
 constexpr auto self_adjusted_attention(Mask m = {}) {

@@ -13,10 +13,12 @@ namespace attune::gate {
 
 /// Formula:  a = s - softplus(beta) softplus(-g)
 /// Recovers: no gate as beta -> -inf (beta = -inf included) or g -> +inf.
-/// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, Hk, Lk, Dg), unscaled; given_softplus: .gates (B, H, Lq, Lk).
+/// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, Hk, Lk, Dg), unscaled; given_softplus: .gates (B, H, Lq,
+///           Lk).
 /// Axioms:   only suppresses: a <= s; increasing in g; not amplified by the length scale.
 /// Numerics: softplus keeps e^beta for beta << 0 instead of 0. g = -inf switches the key off (a = -inf); at beta = -inf
-///           the gate is off whatever g is. softplus(beta) saturates at 2^96. Error at most 4 u (softplus(beta) softplus(-g)) beyond that of g.
+///           the gate is off whatever g is. softplus(beta) saturates at 2^96. Error at most 4 u (softplus(beta)
+///           softplus(-g)) beyond that of g.
 /// Cost:     2 Dg flops, one exponential and one log1p per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.2.
@@ -29,7 +31,9 @@ struct basic_softplus {
 
   constexpr basic_softplus() = default;
   constexpr basic_softplus(parameter b) : beta(b) {}
-  static constexpr auto parameters() { return std::array{listed("beta", &basic_softplus::beta, domain::real_or_minus_inf)}; }
+  static constexpr auto parameters() {
+    return std::array{listed("beta", &basic_softplus::beta, domain::real_or_minus_inf)};
+  }
 
   template <class T>
   struct bound {

@@ -13,8 +13,10 @@ namespace attune::gate {
 
 /// Formula:  a = s + softplus(beta) tanh(g / 2)
 /// Recovers: no gate as beta -> -inf (beta = -inf included), and at g = 0.
-/// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, H', Lk, Dg), unscaled; given_two_sided: .gates (B, H, Lq, Lk).
-/// Axioms:   promotes and suppresses, by at most softplus(beta); odd and increasing in g; not amplified by the length scale.
+/// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, H', Lk, Dg), unscaled; given_two_sided: .gates (B, H, Lq,
+///           Lk).
+/// Axioms:   promotes and suppresses, by at most softplus(beta); odd and increasing in g; not amplified by the length
+///           scale.
 /// Numerics: softplus(beta) saturates at 2^96.
 /// Cost:     2 Dg flops, one expm1 per pair.
 /// Backends: all.
@@ -28,7 +30,9 @@ struct basic_two_sided {
 
   constexpr basic_two_sided() = default;
   constexpr basic_two_sided(parameter b) : beta(b) {}
-  static constexpr auto parameters() { return std::array{listed("beta", &basic_two_sided::beta, domain::real_or_minus_inf)}; }
+  static constexpr auto parameters() {
+    return std::array{listed("beta", &basic_two_sided::beta, domain::real_or_minus_inf)};
+  }
 
   template <class T>
   struct bound {

@@ -11,9 +11,9 @@
 
 namespace attune::kernel {
 
-/// How an executor evaluates a kernel: `contractions` lists what to compute, `score` turns the values (x[0], x[1], ... in
-/// that order) into the score; `owner<I>` is the policy that named contraction I and holds its tables. A leaf has at most one
-/// contraction; composites forward to their parts.
+/// How an executor evaluates a kernel: `contractions` lists what to compute, `score` turns the values (x[0], x[1], ...
+/// in that order) into the score; `owner<I>` is the policy that named contraction I and holds its tables. A leaf has at
+/// most one contraction; composites forward to their parts.
 template <class K>
 struct evaluation {
   using contractions = contraction::single<typename K::contraction>;
@@ -42,7 +42,8 @@ struct sum {
   constexpr sum(A a, B b) : first(a), second(b) {}
   static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/listing.hpp
 
-  /// Without [[no_unique_address]]: nvcc 13 takes all the memory there is where parts of parts are empty and of one type.
+  /// Without [[no_unique_address]]: nvcc 13 takes all the memory there is where parts of parts are empty and of one
+  /// type.
   template <class BoundA, class BoundB>
   struct bound {
     BoundA first;

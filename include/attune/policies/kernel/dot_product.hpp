@@ -14,7 +14,8 @@ namespace attune::kernel {
 /// Recovers: scaled dot-product attention (Vaswani et al. 2017) with the default scale.
 /// Requires: inputs .q (B, H, Lq, D) and .k (B, Hk, Lk, D).
 /// Axioms:   bilinear in (q, k).
-/// Numerics: 1/sqrt(D) is computed in the executor's scalar, never stored rounded. Error of s at most (D + 2) u c sum|q||k|.
+/// Numerics: 1/sqrt(D) is computed in the executor's scalar, never stored rounded. Error of s at most (D + 2) u c
+///           sum|q||k|.
 /// Cost:     2 D flops per pair.
 /// Backends: all.
 /// Source:   all seed papers; Principled Attention section 3.1 prints it without c (scale = 1).

@@ -12,8 +12,8 @@ namespace attune::kernel {
 
 /// Formula:  s = c sum_d F::pair(q_d, k_d), c = scale, 1 by default
 /// Recovers: dot products, distances, ...: whatever F makes of a feature of the query and one of the key.
-/// Requires: inputs .q and .k; F a stateless type with `template <class T> static T pair(T const& q, T const& k)` written in
-///           attune::math, branch-free.
+/// Requires: inputs .q and .k; F a stateless type with `template <class T> static T pair(T const& q, T const& k)`
+///           written in attune::math, branch-free.
 /// Axioms:   those of F.
 /// Numerics: those of F; differentiated by duals on F's source.
 /// Cost:     D evaluations of F per pair: slower than the named contractions, never a fall-back of one.

@@ -36,7 +36,8 @@ struct bilinear {
   }
 };
 
-/// Formula:  s = -c/2 sum_d m_d (q_d - k_d)^2, c = 1 / sqrt(D) by default: a Mahalanobis distance with a diagonal metric
+/// Formula:  s = -c/2 sum_d m_d (q_d - k_d)^2, c = 1 / sqrt(D) by default: a Mahalanobis distance with a diagonal
+///           metric
 /// Recovers: rbf with tau = 2 / c at m = 1; the weights of bilinear where sum_d m_d k_d^2 is the same for all keys.
 /// Requires: inputs .q and .k; table metric (1|B, 1|H, 1, D).
 /// Axioms:   translation invariant; s <= 0 for m >= 0.

@@ -14,8 +14,8 @@ namespace attune::kernel {
 /// Recovers: the weights of rbf with tau = 1 / g under a shift-invariant normalizer: only a row constant is left out.
 /// Requires: inputs .q and .k.
 /// Axioms:   as rbf, up to the row constant g |q|^2.
-/// Numerics: k (2 q - k) is formed feature by feature. Keys far from the origin compared with their distances lose digits: use rbf
-///           there, which is translation invariant.
+/// Numerics: k (2 q - k) is formed feature by feature. Keys far from the origin compared with their distances lose
+///           digits: use rbf there, which is translation invariant.
 /// Cost:     3 D flops per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, related work (scaled RBF attention).

@@ -10,7 +10,8 @@
 
 namespace attune::kernel {
 
-/// Formula:  s = -sum over axes ((place_j - center_i) / spread_i)^2 / beta: the log of a Gaussian window around a predicted center
+/// Formula:  s = -sum over axes ((place_j - center_i) / spread_i)^2 / beta: the log of a Gaussian window around a
+///           predicted center
 /// Recovers: no prior as beta or the spread grows; on one axis with spread 1 it is scalar_sort with tau = beta.
 /// Requires: inputs .center, .spread (B, H, Lq, A) and .place (B, H', Lk, A); beta > 0; spreads other than 0.
 /// Axioms:   translation invariant.

@@ -14,11 +14,12 @@ namespace attune::length_scale {
 /// Formula:  a = s + kappa (s - gamma), kappa = softplus(alpha) log K, K the number of visible keys of the row
 /// Recovers: no length scale as alpha -> -inf (alpha = -inf included), and at K = 1.
 /// Requires: alpha finite or -inf; gamma anything but NaN.
-/// Axioms:   affine and increasing in s; s = gamma is a fixed point; under a shift-invariant normalizer gamma has no effect
-///           on weights, only on the lse.
-/// Numerics: the text-book form gamma + (1 + kappa)(s - gamma) loses s when |gamma| is huge. Here a moderate gamma is used as
-///           written; a large one leaves the logits as the row constant -kappa gamma, so that they keep all digits of s at
-///           any gamma. softplus(alpha) saturates at 2^96. gamma = +-inf contributes no row constant (the normalizer sees the infinity itself).
+/// Axioms:   affine and increasing in s; s = gamma is a fixed point; under a shift-invariant normalizer gamma has no
+///           effect on weights, only on the lse.
+/// Numerics: the text-book form gamma + (1 + kappa)(s - gamma) loses s when |gamma| is huge. Here a moderate gamma is
+///           used as written; a large one leaves the logits as the row constant -kappa gamma, so that they keep all
+///           digits of s at any gamma. softplus(alpha) saturates at 2^96. gamma = +-inf contributes no row constant
+///           (the normalizer sees the infinity itself).
 /// Cost:     2 flops per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.1 and equation of the amplified score.

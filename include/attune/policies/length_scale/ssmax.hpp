@@ -24,7 +24,9 @@ struct ssmax {
   static constexpr length_scale_traits traits{};
   parameter scale = 1, bias = 0;
 
-  static constexpr auto parameters() { return std::array{listed("scale", &ssmax::scale), listed("bias", &ssmax::bias)}; }
+  static constexpr auto parameters() {
+    return std::array{listed("scale", &ssmax::scale), listed("bias", &ssmax::bias)};
+  }
 
   template <class T>
   struct bound {

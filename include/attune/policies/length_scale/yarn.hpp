@@ -10,7 +10,8 @@
 
 namespace attune::length_scale {
 
-/// Formula:  a = s t^2, t = 0.1 log(extension) + 1 for extension > 1, else t = 1; extension = context length / training length
+/// Formula:  a = s t^2, t = 0.1 log(extension) + 1 for extension > 1, else t = 1; extension = context length / training
+///           length
 /// Recovers: plain scores at extension <= 1.
 /// Requires: extension > 0.
 /// Axioms:   linear in s; does not depend on K: the one length scale that is set by hand.

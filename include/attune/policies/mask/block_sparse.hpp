@@ -9,8 +9,9 @@
 
 namespace attune::mask {
 
-/// A table of blocks: query blocks down, key blocks across, non-zero where the block is visible. The last block of an axis
-/// may be short. The table has shape (heads or 1, ceil(Lq / query_block), ceil(Lk / key_block)) and must outlive the mask.
+/// A table of blocks: query blocks down, key blocks across, non-zero where the block is visible. The last block of an
+/// axis may be short. The table has shape (heads or 1, ceil(Lq / query_block), ceil(Lk / key_block)) and must outlive
+/// the mask.
 struct block_sparse {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
@@ -40,12 +41,13 @@ struct block_sparse {
         "mask::block_sparse", "table", in_vector_, s,
         "an array that the device reads: block_sparse(table, entries, query_block, key_block, heads)");
     if (query_block_ < 1 || key_block_ < 1)
-      throw error("mask::block_sparse", "the block", attune::detail::text("extents (", query_block_, ", ", key_block_, ")"),
-                  "at least (1, 1)");
+      throw error("mask::block_sparse", "the block",
+                  attune::detail::text("extents (", query_block_, ", ", key_block_, ")"), "at least (1, 1)");
     if (heads_ != 1 && heads_ != s.heads)
       throw error("mask::block_sparse", "heads", attune::detail::text("the value ", heads_),
                   attune::detail::text("1 or ", s.heads));
-    index_t const need = heads_ * ((s.queries + query_block_ - 1) / query_block_) * ((s.keys + key_block_ - 1) / key_block_);
+    index_t const need =
+        heads_ * ((s.queries + query_block_ - 1) / query_block_) * ((s.keys + key_block_ - 1) / key_block_);
     if (entries_ != need)
       throw error("mask::block_sparse", "table", attune::detail::text(entries_, " entries"),
                   attune::detail::text(need, ", one per (head, query block, key block)"));

@@ -51,8 +51,10 @@ struct union_of {
     key_interval u = a.first <= b.first ? a : b;
     for (bool grown = true; grown;) {  // the two masks may take turns in reaching further
       grown = false;
-      if (key_interval const x = mask::next(first, r, u.last); !x.empty() && x.first == u.last) u.last = x.last, grown = true;
-      if (key_interval const x = mask::next(second, r, u.last); !x.empty() && x.first == u.last) u.last = x.last, grown = true;
+      if (key_interval const x = mask::next(first, r, u.last); !x.empty() && x.first == u.last)
+        u.last = x.last, grown = true;
+      if (key_interval const x = mask::next(second, r, u.last); !x.empty() && x.first == u.last)
+        u.last = x.last, grown = true;
     }
     return u;
   }
@@ -68,11 +70,15 @@ namespace attune {
 
 template <class A, class B>
   requires MaskPolicy<A> && MaskPolicy<B>
-constexpr mask::intersection<A, B> operator&(A a, B b) { return {a, b}; }
+constexpr mask::intersection<A, B> operator&(A a, B b) {
+  return {a, b};
+}
 
 template <class A, class B>
   requires MaskPolicy<A> && MaskPolicy<B>
-constexpr mask::union_of<A, B> operator|(A a, B b) { return {a, b}; }
+constexpr mask::union_of<A, B> operator|(A a, B b) {
+  return {a, b};
+}
 
 }  // namespace attune
 

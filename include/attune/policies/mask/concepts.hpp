@@ -43,15 +43,18 @@ struct mask_shape {
 
 namespace detail {
 /// Throws if programs of a device would read the array of a mask where a std::vector has it.
-inline void require_readable(char const* mask, char const* array, bool in_a_vector, mask_shape const& s, char const* instead) {
-  if (in_a_vector && s.memory == memory_kind::device) throw error(mask, array, "a std::vector, in memory of the host", instead);
+inline void require_readable(char const* mask, char const* array, bool in_a_vector, mask_shape const& s,
+                             char const* instead) {
+  if (in_a_vector && s.memory == memory_kind::device)
+    throw error(mask, array, "a std::vector, in memory of the host", instead);
 }
 }  // namespace detail
 
 /// Which of the three hooks a mask offers.
 enum class mask_form {
-  interval,   ///< key_interval keys(mask_row): one interval; clipped by the library
-  intervals,  ///< key_interval next(mask_row, from): the first maximal interval that ends after `from`; empty if there is none
+  interval,  ///< key_interval keys(mask_row): one interval; clipped by the library
+  /// key_interval next(mask_row, from): the first maximal interval that ends after `from`; empty if there is none
+  intervals,
   predicate,  ///< bool visible(mask_row, key): any rule; each row is scanned, O(Lk)
 };
 
@@ -81,18 +84,13 @@ concept OffersItsForm = (M::form == mask_form::interval    ? OffersKeys<M>
 template <class M>
 concept MaskPolicy = requires {
   { M::role } -> std::convertible_to<policy_role>;
-}
-&&(M::role == policy_role::mask) && std::is_trivially_copyable_v<M>&& DeclaresMaskForm<M>&& OffersItsForm<M>;
+} && (M::role == policy_role::mask) && std::is_trivially_copyable_v<M> && DeclaresMaskForm<M> && OffersItsForm<M>;
 
 /// A mask over arrays declares `static constexpr bool checks_shape = true` and offers `void check(mask_shape) const`.
 template <class M>
-concept ChecksShape = requires {
-  requires M::checks_shape;
-};
+concept ChecksShape = requires { requires M::checks_shape; };
 template <class M>
-concept OffersCheck = requires(M const& m, mask_shape s) {
-  m.check(s);
-};
+concept OffersCheck = requires(M const& m, mask_shape s) { m.check(s); };
 
 namespace mask {
 

@@ -10,8 +10,8 @@
 namespace attune::mask {
 
 /// Queries see the keys of their own document: packed sequences, varlen batches, segments. Ids need not be sorted, but
-/// contiguous documents are the fast case (one interval per row). Arrays have shape (batch or 1, Lq) and (batch or 1, Lk)
-/// and must outlive the mask.
+/// contiguous documents are the fast case (one interval per row). Arrays have shape (batch or 1, Lq) and (batch or 1,
+/// Lk) and must outlive the mask.
 struct documents {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::predicate;
@@ -22,7 +22,8 @@ struct documents {
       : documents(of_queries.data(), index_t(of_queries.size()), of_keys.data(), index_t(of_keys.size()), batch) {
     in_vectors_ = true;
   }
-  /// From arrays of ids, on the host or where a device reads them: `queries` and `keys` entries in all, batch element by batch element.
+  /// From arrays of ids, on the host or where a device reads them: `queries` and `keys` entries in all, batch element
+  /// by batch element.
   documents(index_t const* of_queries, index_t queries, index_t const* of_keys, index_t keys, index_t batch = 1)
       : query_(of_queries), key_(of_keys), queries_(queries), keys_(keys), batch_(batch) {}
   documents(std::vector<index_t>&&, std::vector<index_t> const&, index_t = 1) = delete;  // they would dangle
@@ -36,13 +37,15 @@ struct documents {
     return query_[b * r.queries + r.query] == key_[b * r.keys + j];
   }
   void check(mask_shape const& s) const {
-    attune::detail::require_readable("mask::documents", "the array of ids", in_vectors_, s,
-                                     "an array that the device reads: documents(of_queries, queries, of_keys, keys, batch)");
+    attune::detail::require_readable(
+        "mask::documents", "the array of ids", in_vectors_, s,
+        "an array that the device reads: documents(of_queries, queries, of_keys, keys, batch)");
     if (batch_ != 1 && batch_ != s.batch)
       throw error("mask::documents", "batch", attune::detail::text("the value ", batch_),
                   attune::detail::text("1 or ", s.batch));
     if (queries_ != batch_ * s.queries || keys_ != batch_ * s.keys)
-      throw error("mask::documents", "the array of ids", attune::detail::text(queries_, " query and ", keys_, " key entries"),
+      throw error("mask::documents", "the array of ids",
+                  attune::detail::text(queries_, " query and ", keys_, " key entries"),
                   attune::detail::text(batch_ * s.queries, " and ", batch_ * s.keys));
   }
 

@@ -34,7 +34,8 @@ struct padding {
                   attune::detail::text(s.batch, ", one per batch element"));
     for (index_t b = 0; b < batch && s.memory == memory_kind::host; ++b)
       if (lengths[b] < 0 || lengths[b] > s.keys)
-        throw error("mask::padding", attune::detail::text("lengths[", b, "]"), attune::detail::text("the value ", lengths[b]),
+        throw error("mask::padding", attune::detail::text("lengths[", b, "]"),
+                    attune::detail::text("the value ", lengths[b]),
                     attune::detail::text("a number in [0, ", s.keys, "]"));
   }
 

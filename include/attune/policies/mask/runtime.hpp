@@ -27,27 +27,31 @@ struct runtime {
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     key_interval k{0, r.keys};
     if (hulls != nullptr)
-      k = hulls[(pick(hull_shape.batch, r.batch) * hull_shape.head + pick(hull_shape.head, r.head)) * r.queries + r.query];
+      k = hulls[(pick(hull_shape.batch, r.batch) * hull_shape.head + pick(hull_shape.head, r.head)) * r.queries +
+                r.query];
     k.first = detail::at_least(k.first, from);
     k.last = detail::at_most(k.last, r.keys);
     if (visible == nullptr) return k;
     unsigned char const* line =
-        visible +
-        ((pick(visible_shape.batch, r.batch) * visible_shape.head + pick(visible_shape.head, r.head)) * visible_shape.position +
-         pick(visible_shape.position, r.query)) *
-            r.keys;
+        visible + ((pick(visible_shape.batch, r.batch) * visible_shape.head + pick(visible_shape.head, r.head)) *
+                       visible_shape.position +
+                   pick(visible_shape.position, r.query)) *
+                      r.keys;
     while (k.first < k.last && line[k.first] == 0) ++k.first;
     index_t e = k.first;
     while (e < k.last && line[e] != 0) ++e;
     return {k.first, e};
   }
   void check(mask_shape const& s) const {
-    auto fits = [&](shape const& x) { return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads); };
+    auto fits = [&](shape const& x) {
+      return (x.batch == 1 || x.batch == s.batch) && (x.head == 1 || x.head == s.heads);
+    };
     if (hulls != nullptr && (!fits(hull_shape) || hull_shape.position != s.queries))
       throw error("mask::runtime", "the array of hulls", attune::detail::text("shape ", to_string(hull_shape)),
                   attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", ", s.queries, ", 1)"));
-    if (visible != nullptr && (!fits(visible_shape) || (visible_shape.position != 1 && visible_shape.position != s.queries) ||
-                               visible_shape.feature != s.keys))
+    if (visible != nullptr &&
+        (!fits(visible_shape) || (visible_shape.position != 1 && visible_shape.position != s.queries) ||
+         visible_shape.feature != s.keys))
       throw error("mask::runtime", "visible", attune::detail::text("shape ", to_string(visible_shape)),
                   attune::detail::text("(1 or ", s.batch, ", 1 or ", s.heads, ", 1 or ", s.queries, ", ", s.keys, ")"));
   }

@@ -10,10 +10,11 @@ namespace attune::normalizer {
 
 /// Formula:  w = F(a), F(a) / K or F(a) / sum F(a), by `Divisor` (one, count, sum)
 /// Recovers: softmax with F = exp and divisor sum (for moderate logits: F is not shifted), sigmoid, ReLU, ...
-/// Requires: F a stateless type with `template <class T> static T map(T const& logit)` written in attune::math, branch-free.
+/// Requires: F a stateless type with `template <class T> static T map(T const& logit)` written in attune::math,
+///           branch-free.
 /// Axioms:   those of F. No key with mass under divisor sum: out = 0, lse = -inf.
-/// Numerics: masses are not held relative to a maximum: F must not overflow on the logits in use. Under divisor sum a sum below the
-///           least normal number counts as no mass (docs/contracts.md).
+/// Numerics: masses are not held relative to a maximum: F must not overflow on the logits in use. Under divisor sum a
+///           sum below the least normal number counts as no mass (docs/contracts.md).
 /// Cost:     one evaluation of F per pair.
 /// Backends: all.
 /// Source:   "Limits of normalization", equation 3 (general F); the open door for users.

@@ -10,11 +10,12 @@
 
 namespace attune::normalizer {
 
-/// Formula:  w = e^a / z, w0 = sum over a < gamma of (e^gamma - e^a) / z, z = sum e^max(gamma, a), out = sum w v + w0 v0
+/// Formula:  w = e^a / z, w0 = sum over a < gamma of (e^gamma - e^a) / z, z = sum e^max(gamma, a), out = sum w v + w0
+///           v0
 /// Recovers: softmax as gamma -> -inf (gamma = -inf included), and whenever every logit reaches gamma.
 /// Requires: input .v0 (1|B, 1|H, 1|Lq, Dv); zeros<T>(Dv) for none.
-/// Axioms:   sum w + w0 = 1; w0 increases with gamma; invariant when logits and gamma shift together; what a key fails to
-///           earn goes to the ground, so K keys of logit -inf leave w0 = 1.
+/// Axioms:   sum w + w0 = 1; w0 increases with gamma; invariant when logits and gamma shift together; what a key fails
+///           to earn goes to the ground, so K keys of logit -inf leave w0 = 1.
 /// Numerics: the ground mass of a key is -e^(gamma - m) expm1(a - gamma): the printed e^gamma - e^a and the form
 ///           1 - sum w cancel. A key at a = gamma counts as above. gamma = +inf: w0 = 1. gamma = -inf:
 ///           plain softmax, also when all logits are -inf (w0 = 0, out = 0); no visible key: w0 = 1, out = v0.

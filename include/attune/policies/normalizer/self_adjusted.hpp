@@ -21,17 +21,19 @@ enum class adjusted_ends { differentiated, detached };
 /// Recovers: softmax where the factor is 1 for the keys that matter (one key far above all others).
 /// Requires: nothing.
 /// Axioms:   sum w <= 1, not 1; weights of form product may be negative. high = low (one key, all logits equal): w = 0.
-/// Numerics: values are summed with weights (a - max a) p and p: keys far below the maximum, however low, spoil nothing. The weight of the
-///           lowest key is a difference and may come out as -u instead of 0. Extreme logits shared by several
-///           keys pass their gradient to the first. A logit of -inf has weight 0 and is no extreme.
+/// Numerics: values are summed with weights (a - max a) p and p: keys far below the maximum, however low, spoil
+///           nothing. The weight of the lowest key is a difference and may come out as -u instead of 0. Extreme logits
+///           shared by several keys pass their gradient to the first. A logit of -inf has weight 0 and is no extreme.
 /// Cost:     one exponential and 4 Dv flops per pair.
 /// Backends: all.
-/// Source:   Self-adjusted softmax (Zheng et al. 2025), named by "Limits of normalization", section 4, without a formula.
+/// Source:   Self-adjusted softmax (Zheng et al. 2025), named by "Limits of normalization", section 4, without a
+///           formula.
 /// Example:  docs/operators.md
 template <adjusted_form Form, adjusted_ends Ends = adjusted_ends::differentiated>
 struct self_adjusted {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::adjusted, .detached_ends = Ends == adjusted_ends::detached};
+  static constexpr normalizer_traits traits{.family = row_family::adjusted,
+                                            .detached_ends = Ends == adjusted_ends::detached};
 
   template <class T>
   struct bound {

@@ -13,7 +13,8 @@ namespace attune::normalizer {
 /// Formula:  w = sigma(a + b); b = -log K where it was not set
 /// Recovers: uniform weights of sum K / (K + 1) at a = 0 and b = -log K; softmax's ratios where a + b << 0.
 /// Requires: nothing.
-/// Axioms:   keys do not compete: each weight lies in (0, 1) and depends on its own logit only; no lse and no ground weight.
+/// Axioms:   keys do not compete: each weight lies in (0, 1) and depends on its own logit only; no lse and no ground
+///           weight.
 /// Numerics: full relative accuracy on both sides. A logit of +inf has weight 1, of -inf weight 0.
 /// Cost:     one exponential and one division per pair.
 /// Backends: all.

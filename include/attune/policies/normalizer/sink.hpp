@@ -32,8 +32,8 @@ enum class sink_value { nothing, v0 };
 /// Recovers: softmax as t -> -inf (t = -inf included); off-by-one at t = 0.
 /// Requires: with a value, input .v0 (1|B, 1|H, 1|Lq, Dv).
 /// Axioms:   sum w + w0 = 1; not shift invariant.
-/// Numerics: the sink takes part in the running reference, so no t overflows. No visible key or all logits -inf: w0 = 1,
-///           lse = t. t = +inf: w0 = 1, w = 0.
+/// Numerics: the sink takes part in the running reference, so no t overflows. No visible key or all logits -inf: w0 =
+///           1, lse = t. t = +inf: w0 = 1, w = 0.
 /// Cost:     that of softmax; the sink's mass enters once per row, never once per split.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equation 3 (learned sink); with a value: the contrast to Principled Attention.

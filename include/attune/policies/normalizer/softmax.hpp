@@ -12,8 +12,8 @@ namespace attune::normalizer {
 /// Recovers: itself; everything else recovers it.
 /// Requires: nothing.
 /// Axioms:   shift invariant; sum w = 1; increasing in a.
-/// Numerics: masses relative to the row's maximum. All logits -inf: as no visible key (out = 0, lse = -inf). A logit of +inf
-///           or NaN makes the row NaN.
+/// Numerics: masses relative to the row's maximum. All logits -inf: as no visible key (out = 0, lse = -inf). A logit of
+///           +inf or NaN makes the row NaN.
 /// Cost:     one exponential per pair. State: (m, z) and the value sum.
 /// Backends: all.
 /// Source:   all seed papers.

@@ -13,10 +13,10 @@ namespace attune::normalizer {
 /// Formula:  w = softmax over the k largest visible logits
 /// Recovers: softmax where K <= k.
 /// Requires: k >= 1.
-/// Axioms:   shift invariant; sum w = 1; exactly min(k, K) keys have weight (of those with a finite logit); ties at the k-th go to
-///           the lower key index.
-/// Numerics: selection is exact; the softmax is that of the kept logits. Keys that were not kept are never read into a result.
-///           Output .threshold is the k-th largest logit (-inf where there are fewer than k).
+/// Axioms:   shift invariant; sum w = 1; exactly min(k, K) keys have weight (of those with a finite logit); ties at the
+///           k-th go to the lower key index.
+/// Numerics: selection is exact; the softmax is that of the kept logits. Keys that were not kept are never read into a
+///           result. Output .threshold is the k-th largest logit (-inf where there are fewer than k).
 /// Cost:     that of softmax and a selection per row.
 /// State:    candidate set of k keys; merging is exact.
 /// Backends: all that keep a candidate set.

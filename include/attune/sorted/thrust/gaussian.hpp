@@ -41,15 +41,17 @@ struct window_query {
     if (at < keys) nearest = k[at] - x;
     if (at > 0 && x - k[at - 1] < nearest) nearest = x - k[at - 1];
     double const reach = keys == 0 ? 0 : window_reach(nearest / unit, double(keys), log_share) * unit;
-    index_t const lo = keys == 0 ? 0 : lines.before(line, x - reach), hi = keys == 0 ? 0 : lines.not_behind(line, x + reach);
+    index_t const lo = keys == 0 ? 0 : lines.before(line, x - reach),
+                  hi = keys == 0 ? 0 : lines.not_behind(line, x + reach);
     auto state = row_state<double, values>::template empty<normalizer::softmax>(softmax, line_stretch);
     double farthest = 0;
     for (index_t j = lo; j < hi; ++j) {
       double const s = kernel.score(x - k[j], key<double>{0.0});
       index_t const place = lines.place_of(line, j);
       farthest = math::larger(farthest, -s);
-      state.template absorb<normalizer::softmax>(
-          softmax, s, [&](index_t d) { return first + d < lines.e.width ? double(lines.value(line, place, first + d)) : 0.0; });
+      state.template absorb<normalizer::softmax>(softmax, s, [&](index_t d) {
+        return first + d < lines.e.width ? double(lines.value(line, place, first + d)) : 0.0;
+      });
     }
     double const mass = state.earned, reference = state.reference;
     auto const done = finish_state<normalizer::softmax>(state, softmax, double(keys));
@@ -65,12 +67,12 @@ struct window_query {
 
 }  // namespace detail
 
-/// Writes out, and lse if it is there: full visibility. Returns the worst row's certificate: what windows leave out, at most `tolerance` of a row's
-/// mass, and the rounding of the sums; there is no series, and `boxes` counts the queries.
+/// Writes out, and lse if it is there: full visibility. Returns the worst row's certificate: what windows leave out, at
+/// most `tolerance` of a row's mass, and the rounding of the sums; there is no series, and `boxes` counts the queries.
 /// tau:         shared, per head or per query.
 /// Errors:      as the CPU's. On a device numbers are not checked.
-/// Cost:        a stable sort, three binary searches per query and 8 features, and the pairs of the windows. Scratch: two numbers per
-///              key and per query.
+/// Cost:        a stable sort, three binary searches per query and 8 features, and the pairs of the windows. Scratch:
+///              two numbers per key and per query.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy>
 gaussian_certificate forward(thrust_executor<T, Policy> const& exec, gaussian const& op,
@@ -78,13 +80,15 @@ gaussian_certificate forward(thrust_executor<T, Policy> const& exec, gaussian co
   using lines_type = detail::key_lines<double, T>;
   constexpr char const* name = "sorted::forward(gaussian)";
   detail::extents const e = detail::checked(name, in, exec.memory);
-  attune::detail::check_parameter<double>(name, "tau", op.tau, domain::positive, e.batch, e.heads, e.queries, exec.memory);
+  attune::detail::check_parameter<double>(name, "tau", op.tau, domain::positive, e.batch, e.heads, e.queries,
+                                          exec.memory);
   detail::check_tolerance(name, op.tolerance);
   detail::check_results(name, e, to);
   detail::require_full(name, op.sees);
   detail::sorted_scalars<double, Policy> keys(exec, in.sort_k);
   lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
-  index_t const rows = detail::query_task::count(e), pieces = (e.width + detail::line_stretch - 1) / detail::line_stretch;
+  index_t const rows = detail::query_task::count(e),
+                pieces = (e.width + detail::line_stretch - 1) / detail::line_stretch;
   attune::exec_thrust::numbers<double, Policy> discarded(exec, rows), rounded(exec, rows);
   double *const left_out = discarded.data(), *const rounding = rounded.data();
   attune::exec_thrust::for_each_task(

@@ -3,8 +3,8 @@
 //
 //   sorted::forward(thrust_on(policy), sorted::laplacian{tau}, {sort_q, sort_k, v}, {out, lse})
 //
-// The sums of the keys left of a place and of those right of it are two scans of one monoid (sorted/anchor.hpp); a query finds its
-// place by binary search and merges the two as any split row does.
+// The sums of the keys left of a place and of those right of it are two scans of one monoid (sorted/anchor.hpp); a
+// query finds its place by binary search and merges the two as any split row does.
 #pragma once
 
 #include <attune/operators/row_state.hpp>
@@ -45,7 +45,8 @@ struct line_product {
   parameter tau;
   ATTUNE_HD line_sums<W> operator()(line_sums<W> const& a, line_sums<W> const& b) const {
     if (a.line != b.line) return b;
-    kernel::scalar_laplacian::bound<W> const kernel{tau.template value<W>(lines.batch_of(b.line), lines.head_of(b.line), 0)};
+    kernel::scalar_laplacian::bound<W> const kernel{
+        tau.template value<W>(lines.batch_of(b.line), lines.head_of(b.line), 0)};
     auto const both = join(kernel, a.from, b.from);
     line_sums<W> s{b.line, both.from, {}};
     for (int d = 0; d <= line_stretch; ++d) s.sums[d] = both.first_factor * a.sums[d] + both.second_factor * b.sums[d];
@@ -73,7 +74,9 @@ struct line_sides {
   parameter tau;
   line_sums<W> const *left, *right;
 
-  ATTUNE_HD kernel::scalar_laplacian::bound<W> of_head(index_t b, index_t h) const { return {tau.template value<W>(b, h, 0)}; }
+  ATTUNE_HD kernel::scalar_laplacian::bound<W> of_head(index_t b, index_t h) const {
+    return {tau.template value<W>(b, h, 0)};
+  }
   /// The sums of the first `count` sources of a line, or of the last; null where there are none.
   ATTUNE_HD line_sums<W> const* first(index_t line, index_t count) const {
     return count == 0 ? nullptr : left + (line * lines.e.keys + count - 1);
@@ -81,7 +84,8 @@ struct line_sides {
   ATTUNE_HD line_sums<W> const* last(index_t line, index_t count) const {
     return count == 0 ? nullptr : right + (line * lines.e.keys + count - 1);
   }
-  /// The row of softmax at x, where `below` sources lie before or at: use(d, out) for the features of the piece; returns the lse.
+  /// The row of softmax at x, where `below` sources lie before or at: use(d, out) for the features of the piece;
+  /// returns the lse.
   template <class Kernel, class Use>
   ATTUNE_HD W finished(index_t line, index_t below, Kernel const& kernel, W const& x, Use const& use) const {
     normalizer::softmax::bound<W> const softmax{};
@@ -126,9 +130,10 @@ struct line_query {
     query_task const t(n, lines.e);
     index_t const line = lines.line_of(t.b, t.h);
     W const x = W(lines.q(t.b, t.h, t.i, 0));
-    W const log_sum = sides.finished(line, lines.not_behind(line, x), sides.of_head(t.b, t.h), x, [&](int d, W const& value) {
-      if (first + d < lines.e.width) out(t.b, t.h, t.i, first + d) = T(value);
-    });
+    W const log_sum =
+        sides.finished(line, lines.not_behind(line, x), sides.of_head(t.b, t.h), x, [&](int d, W const& value) {
+          if (first + d < lines.e.width) out(t.b, t.h, t.i, first + d) = T(value);
+        });
     if (first == 0 && !lse.absent()) lse(t.b, t.h, t.i, 0) = T(log_sum);
   }
 };
@@ -138,8 +143,8 @@ struct line_query {
 /// Writes out, and lse if it is there: full visibility, tau shared or per head. Sums run in double for float tensors.
 /// Rounding:    within the bound of sorted/operators.hpp; the order of the sums is not that of the CPU's threads.
 /// Errors:      as the CPU's; an operator that sees less than all keys is refused. On a device numbers are not checked.
-/// Cost:        a stable sort and, for every 8 features, two scans of Lk states of 13 numbers for each line (lines.hpp), the scratch of
-///              a call.
+/// Cost:        a stable sort and, for every 8 features, two scans of Lk states of 13 numbers for each line
+///              (lines.hpp), the scratch of a call.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy>
 void forward(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_identity_t<arrays<T>> const& in,
@@ -152,7 +157,8 @@ void forward(thrust_executor<T, Policy> const& exec, laplacian const& op, std::t
   detail::check_results(name, e, to);
   detail::require_full(name, op.sees);
   detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
-  lines_type const lines{e, lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v, in.sort_q};
+  lines_type const lines{e,        lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v,
+                         in.sort_q};
   detail::line_scans<W, Policy> scans(exec, lines.states());
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
     auto const sides = scans.of(exec, lines, op.tau, detail::line_source<W>{first});

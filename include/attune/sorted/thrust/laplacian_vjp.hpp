@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sorted::vjp(thrust_on(policy), sorted::laplacian{tau}, {sort_q, sort_k, v}, {dout, dlse}, {dsort_q, dsort_k, dv, dtau})
+//   sorted::vjp(thrust_on(policy), sorted::laplacian{tau}, {sort_q, sort_k, v}, {dout, dlse}, {dsort_q, dsort_k, dv,
+//   dtau})
 //
-// da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i. Towards queries the sources are the keys, rows (v, 1) of logit 0;
-// towards keys and values they are the queries, rows (do, -R) of logit -lse. Both are the scans of the forward pass, and one task owns
-// each number: no atomics.
+// da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i. Towards queries the sources are the keys, rows (v, 1)
+// of logit 0; towards keys and values they are the queries, rows (do, -R) of logit -lse. Both are the scans of the
+// forward pass, and one task owns each number: no atomics.
 #pragma once
 
 #include <attune/sorted/thrust/laplacian.hpp>
@@ -45,7 +46,8 @@ struct query_gradient_program {
       if (s == nullptr) return;
       W const mass = sign * normalizer::softmax::bound<W>{}.earned(s->from.seen_from(kernel, x), lse);
       for (int d = 0; d < line_stretch; ++d)
-        if (first + d < lines.e.width) to.pull[n] = to.pull[n] + mass * (W(by_out(t.b, t.h, t.i, first + d)) * s->sums[d]);
+        if (first + d < lines.e.width)
+          to.pull[n] = to.pull[n] + mass * (W(by_out(t.b, t.h, t.i, first + d)) * s->sums[d]);
       if (first == 0) to.weight[n] = to.weight[n] + mass * s->sums[line_stretch];
     };
     pull(sides.first(line, before), W(-1));
@@ -94,7 +96,8 @@ struct key_gradient_program {
   W* by_key;
   index_t first;
   ATTUNE_HD void operator()(index_t n) const {
-    index_t const j = n % e.keys, h = n / e.keys % e.heads, b = n / (e.keys * e.heads), line = sides.lines.line_of(b, h);
+    index_t const j = n % e.keys, h = n / e.keys % e.heads, b = n / (e.keys * e.heads),
+                  line = sides.lines.line_of(b, h);
     W const x = W(k(b, e.key_head(h), j, 0));
     auto const kernel = sides.of_head(b, h);
     auto const pull = [&](line_sums<W> const* s, W const& sign) {
@@ -140,8 +143,8 @@ struct value_gradient_program {
   }
 };
 
-/// Task (b, h): the gradient by the head's bandwidth. Scores do not change when scalars and tau grow by one factor, nor when all
-/// scalars move together: tau ds/dtau = -(q - k) ds/dq.
+/// Task (b, h): the gradient by the head's bandwidth. Scores do not change when scalars and tau grow by one factor, nor
+/// when all scalars move together: tau ds/dtau = -(q - k) ds/dq.
 template <class W, class T>
 struct bandwidth_program {
   extents e;
@@ -175,11 +178,12 @@ struct shared_bandwidth_program {
 
 }  // namespace detail
 
-/// The gradients of <by.out, out> + <by.lse, lse>, written where d has tensors: full visibility, tau shared or per head. Runs the
-/// forward pass again: nothing has to be saved.
+/// The gradients of <by.out, out> + <by.lse, lse>, written where d has tensors: full visibility, tau shared or per
+/// head. Runs the forward pass again: nothing has to be saved.
 /// Errors:      as the CPU's; an operator that sees less than all keys is refused. On a device numbers are not checked.
-/// Cost:        a stable sort of keys and one of queries, for every 8 features two scans of the keys and two of each head's queries; the
-///              bandwidth's gradient is one long sum per head. Scratch: the states of those scans, 4 numbers per query, B H Lk numbers.
+/// Cost:        a stable sort of keys and one of queries, for every 8 features two scans of the keys and two of each
+///              head's queries; the bandwidth's gradient is one long sum per head. Scratch: the states of those scans,
+///              4 numbers per query, B H Lk numbers.
 /// Determinism: as forward's.
 template <class T, class Policy>
 void vjp(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_identity_t<arrays<T>> const& in,
@@ -194,11 +198,13 @@ void vjp(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_
   detail::check_gradients(name, e, by, d);
   detail::require_full(name, op.sees);
   index_t const rows = detail::query_task::count(e);
-  memory lse(exec, rows), gain(exec, rows), pull(exec, rows), weight(exec, rows), by_key(exec, e.batch * e.heads * e.keys);
+  memory lse(exec, rows), gain(exec, rows), pull(exec, rows), weight(exec, rows),
+      by_key(exec, e.batch * e.heads * e.keys);
   detail::query_numbers<W> const numbers{lse.data(), gain.data(), pull.data(), weight.data()};
   {
     detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
-    lines_type const lines{e, lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v, in.sort_q};
+    lines_type const lines{
+        e, lines_type::count(e, op.tau.extents().head != 1), keys.values(), keys.places(), in.v, in.sort_q};
     detail::line_scans<W, Policy> scans(exec, lines.states());
     for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch)
       for_each_task(exec, rows,
@@ -220,11 +226,13 @@ void vjp(thrust_executor<T, Policy> const& exec, laplacian const& op, std::type_
                     detail::value_gradient_program<W, T, lines_type>{sides, e, in.sort_k, d.v, first});
   }
   if (!d.sort_k.absent())
-    for_each_task(exec, e.batch * e.key_heads * e.keys, detail::shared_key_program<W, T>{e, op.tau, by_key.data(), d.sort_k});
+    for_each_task(exec, e.batch * e.key_heads * e.keys,
+                  detail::shared_key_program<W, T>{e, op.tau, by_key.data(), d.sort_k});
   if (d.tau.absent()) return;
   memory of_heads(exec, e.batch * e.heads);
-  for_each_task(exec, e.batch * e.heads,
-                detail::bandwidth_program<W, T>{e, op.tau, in.sort_q, in.sort_k, pull.data(), by_key.data(), of_heads.data()});
+  for_each_task(
+      exec, e.batch * e.heads,
+      detail::bandwidth_program<W, T>{e, op.tau, in.sort_q, in.sort_k, pull.data(), by_key.data(), of_heads.data()});
   for_each_task(exec, d.tau.extents().head, detail::shared_bandwidth_program<W, T>{e, of_heads.data(), d.tau});
 }
 

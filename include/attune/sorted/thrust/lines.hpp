@@ -3,9 +3,10 @@
 //
 //   keys of every head, sorted by their scalar      scan over the keys of each line, from either side
 //
-// What the operators on sorted keys have in common on Thrust. All heads are sorted at once, by head and then by value. A
-// line is the sorted keys of one head with its values and bandwidth: heads that share all three share a line, and its scan. States
-// carry the number of their line: the product of states of two lines is the second, so that one scan serves them all.
+// What the operators on sorted keys have in common on Thrust. All heads are sorted at once, by head and then by value.
+// A line is the sorted keys of one head with its values and bandwidth: heads that share all three share a line, and its
+// scan. States carry the number of their line: the product of states of two lines is the second, so that one scan
+// serves them all.
 #pragma once
 
 #include <numeric>
@@ -87,7 +88,8 @@ struct key_lines {
   index_t const* places;
   tensor<T const> v, q;
 
-  /// The least number of lines: a divisor of the heads that key and value heads divide, or all heads where each has a bandwidth.
+  /// The least number of lines: a divisor of the heads that key and value heads divide, or all heads where each has a
+  /// bandwidth.
   static index_t count(extents const& e, bool bandwidth_of_heads) {
     return bandwidth_of_heads ? e.heads : std::lcm(e.key_heads, e.value_heads);
   }
@@ -113,7 +115,9 @@ struct key_lines {
   }
 
  private:
-  ATTUNE_HD index_t first_of(index_t line) const { return (batch_of(line) * e.key_heads + e.key_head(head_of(line))) * e.keys; }
+  ATTUNE_HD index_t first_of(index_t line) const {
+    return (batch_of(line) * e.key_heads + e.key_head(head_of(line))) * e.keys;
+  }
 };
 
 /// From which end of its line a scan starts.
@@ -134,9 +138,10 @@ struct source_program {
 
 /// to[n] = the product of the entries up to n of n's line. `product` is associative up to rounding.
 template <class Exec, class Lines, class Source, class Product, class State>
-void scan_lines(scan_end from, Exec const& exec, Lines const& lines, Source const& source, Product const& product, State* to,
-                State* scratch) {
-  attune::exec_thrust::for_each_task(exec, lines.states(), source_program<Lines, Source, State>{lines, source, from, to});
+void scan_lines(scan_end from, Exec const& exec, Lines const& lines, Source const& source, Product const& product,
+                State* to, State* scratch) {
+  attune::exec_thrust::for_each_task(exec, lines.states(),
+                                     source_program<Lines, Source, State>{lines, source, from, to});
   attune::exec_thrust::scan(exec, to, lines.states(), product, scratch);
 }
 
@@ -163,7 +168,8 @@ struct shared_key_program {
   W const* by_key;
   tensor<T> d_k;
   ATTUNE_HD void operator()(index_t n) const {
-    index_t const j = n % e.keys, g = n / e.keys % e.key_heads, b = n / (e.keys * e.key_heads), each = e.heads / e.key_heads;
+    index_t const j = n % e.keys, g = n / e.keys % e.key_heads, b = n / (e.keys * e.key_heads),
+                  each = e.heads / e.key_heads;
     W sum(0);
     for (index_t h = g * each; h < (g + 1) * each; ++h)
       sum = sum + by_key[(b * e.heads + h) * e.keys + j] / tau.template value<W>(b, h, 0);

@@ -3,7 +3,8 @@
 //
 //   sorted::forward(thrust_on(policy), sorted::sliced_relu{divisor::one}, {sort_q, sort_k, v}, {out, lse})
 //
-// Left of a query the kernel is a polynomial: moments of order 0 and 1 about the last key are a monoid, one scan gives all sums.
+// Left of a query the kernel is a polynomial: moments of order 0 and 1 about the last key are a monoid, one scan gives
+// all sums.
 #pragma once
 
 #include <attune/sorted/relu_rows.hpp>
@@ -30,7 +31,8 @@ struct moment_source {
   ATTUNE_HD line_moments<W> operator()(Lines const& lines, index_t line, index_t rank) const {
     line_moments<W> s{line, lines.keys_of(line)[rank], {}, {}};
     index_t const place = lines.place_of(line, rank);
-    for (int d = 0; d < line_stretch; ++d) s.sum[d] = first + d < lines.e.width ? W(lines.value(line, place, first + d)) : W(0);
+    for (int d = 0; d < line_stretch; ++d)
+      s.sum[d] = first + d < lines.e.width ? W(lines.value(line, place, first + d)) : W(0);
     s.sum[line_stretch] = W(1);
     for (int d = 0; d <= line_stretch; ++d) s.distance[d] = W(0);
     return s;
@@ -82,7 +84,8 @@ struct moment_query {
 
 /// Writes out, and lse if it is there: full visibility. Sums run in double for float tensors.
 /// Rounding, errors, determinism: as sorted/thrust/laplacian.hpp and sorted/operators.hpp.
-/// Cost:        a stable sort and, for every 8 features, a scan of Lk states of 20 numbers for each line, the scratch of a call.
+/// Cost:        a stable sort and, for every 8 features, a scan of Lk states of 20 numbers for each line, the scratch
+///              of a call.
 template <class T, class Policy>
 void forward(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::type_identity_t<arrays<T>> const& in,
              std::type_identity_t<results<T>> const& to) {
@@ -98,8 +101,8 @@ void forward(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std:
   attune::exec_thrust::numbers<detail::line_moments<W>, Policy> left(exec, lines.states()),
       scratch(exec, attune::exec_thrust::scan_scratch(lines.states()));
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-    detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
-                       left.data(), scratch.data());
+    detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first},
+                       detail::moment_product<W>{}, left.data(), scratch.data());
     attune::exec_thrust::for_each_task(
         exec, detail::query_task::count(e),
         detail::moment_query<W, T, lines_type>{lines, op.divided_by, left.data(), to.out, to.lse, first});

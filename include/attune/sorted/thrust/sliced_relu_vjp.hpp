@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sorted::vjp(thrust_on(policy), sorted::sliced_relu{divisor::one}, {sort_q, sort_k, v}, {dout, dlse}, {dsort_q, dsort_k, dv})
+//   sorted::vjp(thrust_on(policy), sorted::sliced_relu{divisor::one}, {sort_q, sort_k, v}, {dout, dlse}, {dsort_q,
+//   dsort_k, dv})
 //
-// dw_ij = f_i (<do_i, v_j> - R_i), with f the factor of the row and R = 0 unless it is divided by its sum. Towards queries the scan of
-// the forward pass; towards keys and values one from the other end, whose sources are the queries, rows f (do, -R).
+// dw_ij = f_i (<do_i, v_j> - R_i), with f the factor of the row and R = 0 unless it is divided by its sum. Towards
+// queries the scan of the forward pass; towards keys and values one from the other end, whose sources are the queries,
+// rows f (do, -R).
 #pragma once
 
 #include <attune/sorted/thrust/sliced_relu.hpp>
@@ -137,8 +139,8 @@ struct relu_value_program {
 
 }  // namespace detail
 
-/// The gradients of <by.out, out> + <by.lse, lse>, written where d has tensors: full visibility. Runs the forward pass again: nothing has
-/// to be saved.
+/// The gradients of <by.out, out> + <by.lse, lse>, written where d has tensors: full visibility. Runs the forward pass
+/// again: nothing has to be saved.
 /// Errors, cost, determinism: as sorted/thrust/laplacian_vjp.hpp, with one scan in the place of two.
 template <class T, class Policy>
 void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::type_identity_t<arrays<T>> const& in,
@@ -155,17 +157,19 @@ void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::typ
   detail::check_no_bandwidth(name, d);
   detail::require_full(name, op.sees);
   index_t const rows = detail::query_task::count(e);
-  memory factor(exec, rows), gain(exec, rows), pull(exec, rows), count(exec, rows), by_key(exec, e.batch * e.heads * e.keys);
+  memory factor(exec, rows), gain(exec, rows), pull(exec, rows), count(exec, rows),
+      by_key(exec, e.batch * e.heads * e.keys);
   detail::relu_numbers<W> const numbers{factor.data(), gain.data(), pull.data(), count.data()};
   {
     detail::sorted_scalars<W, Policy> keys(exec, in.sort_k);
     lines_type const lines{e, lines_type::count(e, false), keys.values(), keys.places(), in.v, in.sort_q};
     states left(exec, lines.states()), scratch(exec, attune::exec_thrust::scan_scratch(lines.states()));
     for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-      detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first}, detail::moment_product<W>{},
-                         left.data(), scratch.data());
-      for_each_task(exec, rows,
-                    detail::relu_query_program<W, T, lines_type>{lines, op.divided_by, left.data(), by.out, numbers, first});
+      detail::scan_lines(detail::scan_end::lowest, exec, lines, detail::moment_source<W>{first},
+                         detail::moment_product<W>{}, left.data(), scratch.data());
+      for_each_task(
+          exec, rows,
+          detail::relu_query_program<W, T, lines_type>{lines, op.divided_by, left.data(), by.out, numbers, first});
     }
   }
   for_each_task(exec, rows, detail::relu_finish_program<W, T>{e, op.divided_by, by.lse, d.sort_q, numbers});
@@ -176,11 +180,14 @@ void vjp(thrust_executor<T, Policy> const& exec, sliced_relu const& op, std::typ
   states right(exec, lines.states()), scratch(exec, attune::exec_thrust::scan_scratch(lines.states()));
   detail::relu_right<W, T, lines_type> const of{lines, e, in.sort_k, right.data()};
   for (index_t first = 0; first == 0 || first < e.width; first += detail::line_stretch) {
-    detail::scan_lines(detail::scan_end::highest, exec, lines, detail::relu_pull_source<W>{factor.data(), gain.data(), first},
-                       detail::moment_product<W>{}, right.data(), scratch.data());
-    for_each_task(exec, e.batch * e.heads * e.keys, detail::relu_key_program<W, T, lines_type>{of, in.v, by_key.data(), first});
+    detail::scan_lines(detail::scan_end::highest, exec, lines,
+                       detail::relu_pull_source<W>{factor.data(), gain.data(), first}, detail::moment_product<W>{},
+                       right.data(), scratch.data());
+    for_each_task(exec, e.batch * e.heads * e.keys,
+                  detail::relu_key_program<W, T, lines_type>{of, in.v, by_key.data(), first});
     if (!d.v.absent())
-      for_each_task(exec, e.batch * e.value_heads * e.keys, detail::relu_value_program<W, T, lines_type>{of, d.v, first});
+      for_each_task(exec, e.batch * e.value_heads * e.keys,
+                    detail::relu_value_program<W, T, lines_type>{of, d.v, first});
   }
   if (!d.sort_k.absent())
     for_each_task(exec, e.batch * e.key_heads * e.keys,

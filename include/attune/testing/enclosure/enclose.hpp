@@ -3,8 +3,8 @@
 //
 //   e = enclose(op, {.q = Q, .k = K, .v = V}, {.format = storage::bf16});    e.at_out(b, h, i, d).rounded
 //
-// The correctly rounded result of an operator: the reference executor runs on intervals, with more and more bits, until both ends of
-// every number round to the same number of the format, or until a limit is reached, which is said.
+// The correctly rounded result of an operator: the reference executor runs on intervals, with more and more bits, until
+// both ends of every number round to the same number of the format, or until a limit is reached, which is said.
 #pragma once
 
 #include <string>
@@ -40,10 +40,12 @@ namespace testing {
 struct enclosure_options {
   storage format = storage::fp64;  ///< what results are rounded to
   long first_bits = 128;           ///< of the first attempt; doubled from one to the next
-  long most_bits = 4096;  ///< of the last. Gradients that cancel completely need some 1,100 until they round to 0 as fp64
+  long most_bits =
+      4096;  ///< of the last. Gradients that cancel completely need some 1,100 until they round to 0 as fp64
 };
 
-/// Numbers that evaluate() returns as intervals, always the same number of them, computed with as many bits as it takes to round each.
+/// Numbers that evaluate() returns as intervals, always the same number of them, computed with as many bits as it takes
+/// to round each.
 /// Complexity: that of the last evaluation, less than twice over.
 template <class Evaluate>
 std::vector<enclosed_number> enclosed_by(enclosure_options const& how, Evaluate const& evaluate) {
@@ -85,11 +87,11 @@ struct enclosures : call_numbers<enclosed_number> {
 enum class enclosed_weights { none, all };
 
 /// Enclosures of out, lse, ground weight and threshold, and of the weights if asked for, row by row.
-/// Promise:    the result of exact arithmetic on the given inputs lies in [lower, upper]; `rounded` is it, correctly rounded, where
-///             `decided`. Policies are evaluated from their own source, so that a user's operator has enclosures too; kinks within
-///             rounding of an argument give the hull of both sides.
-/// Undecided:  exact values half-way between two numbers of the format, unless the arithmetic is exact; logits that are equal, or on a
-///             kink where the result jumps, without being so exactly in `most_bits` bits.
+/// Promise:    the result of exact arithmetic on the given inputs lies in [lower, upper]; `rounded` is it, correctly
+///             rounded, where `decided`. Policies are evaluated from their own source, so that a user's operator has
+///             enclosures too; kinks within rounding of an argument give the hull of both sides.
+/// Undecided:  exact values half-way between two numbers of the format, unless the arithmetic is exact; logits that are
+///             equal, or on a kink where the result jumps, without being so exactly in `most_bits` bits.
 /// Errors:     attune::error names argument, value and expectation.
 /// Complexity: with 128 bits some hundred times that of reference<double>; memory that of one row and the result.
 template <class Op>
@@ -148,9 +150,10 @@ void for_each_gradient(To& to, From& from, Visit const& visit) {
 
 }  // namespace detail
 
-/// Enclosures of the gradients that vjp computes, with the conventions at kinks where a tie is exact in the inputs, and the hull of the
-/// one-sided derivatives where it is not. A parameter that several policies read has an enclosure for each of them: find them in
-/// `parameters` by their paths. Promise, errors: as of enclose. Complexity: that of vjp on intervals, over all rows at once.
+/// Enclosures of the gradients that vjp computes, with the conventions at kinks where a tie is exact in the inputs, and
+/// the hull of the one-sided derivatives where it is not. A parameter that several policies read has an enclosure for
+/// each of them: find them in `parameters` by their paths. Promise, errors: as of enclose. Complexity: that of vjp on
+/// intervals, over all rows at once.
 template <class Op>
 dense_gradients<enclosed_number> enclose_vjp(Op const& op, inputs<Op, any_tensor> const& in,
                                              cotangents<Op, any_tensor> const& d, enclosure_options const& how = {}) {

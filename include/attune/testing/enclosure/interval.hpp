@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Policies run on intervals: the vocabulary of core/math.hpp for them (interval_number.hpp says what they are). Every result contains
-// what exact arithmetic would give; a choice that is not decided is the hull of both sides.
+// Policies run on intervals: the vocabulary of core/math.hpp for them (interval_number.hpp says what they are). Every
+// result contains what exact arithmetic would give; a choice that is not decided is the hull of both sides.
 #pragma once
 
 #include <limits>
@@ -56,7 +56,8 @@ struct scalar<testing::interval> {
   }
   static T erf(T const& x) { return T::through_rising(x, mpfr_erf); }
   static T floor(T const& x) {
-    return T::through_rising(x, [](mpfr_ptr to, mpfr_srcptr from, mpfr_rnd_t r) { return mpfr_rint_floor(to, from, r); });
+    return T::through_rising(x,
+                             [](mpfr_ptr to, mpfr_srcptr from, mpfr_rnd_t r) { return mpfr_rint_floor(to, from, r); });
   }
   static T pow(T const& x, T const& y) { return T::power(x, y); }
   static T two_over_sqrt_pi() { return T(2) / sqrt(acos(T(-1))); }
@@ -66,9 +67,12 @@ struct scalar<testing::interval> {
   static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
 
   /// 0 times anything is 0 in a chain rule; what may be 0 is inside the product already.
-  static T chained(T const& factor, T const& tangent) { return factor.is_zero() || tangent.is_zero() ? T() : factor * tangent; }
-  /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2): by its quotient, and near 0, where that cancels, by the
-  /// series, whose terms alternate or do not but are below |z|^n: the rest after N of them is below |z|^N / (1 - |z|).
+  static T chained(T const& factor, T const& tangent) {
+    return factor.is_zero() || tangent.is_zero() ? T() : factor * tangent;
+  }
+  /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2): by its quotient, and near 0, where that
+  /// cancels, by the series, whose terms alternate or do not but are below |z|^n: the rest after N of them is below
+  /// |z|^N / (1 - |z|).
   static T log1p_curvature(T const& z) {
     T const one(1), size = abs(z);
     if (!z.is_number()) return z;

@@ -3,17 +3,18 @@
 //
 //   x in [lower, upper]      one real number, known to lie between two numbers of MPFR
 //
-// A scalar on which policies run as they run on doubles, and whose results provably contain what exact arithmetic would give: every
-// operation rounds its ends outward (MPFI, in working_precision() bits). A value is one of
+// A scalar on which policies run as they run on doubles, and whose results provably contain what exact arithmetic would
+// give: every operation rounds its ends outward (MPFI, in working_precision() bits). A value is one of
 //   a number   in [lower, upper]; the ends may be infinite
 //   NaN        for certain: an infinity less itself, the logarithm of a negative number
 //   unknown    anything, NaN included: a quotient whose divisor may be 0, the logarithm of what may be negative
-// What a comparison cannot decide is a decision that may hold and may fail, and a choice by it is the hull of both sides (policies
-// cannot branch on scores: attention() does not compile if they do).
-// Copies are *the same number*: x - x is 0, x == x holds, max(x, y) is x or y where that is decided. Ties that are exact in the inputs
-// (equal scores, a score on its ground level) are therefore decided, and a maximum less itself does not lose its digits.
-// One thread at a time may use intervals that it shares copies of.
-// MPFI itself, not Boost's mpfi_float: there copies are different numbers, and a comparison that is open is an exception or false.
+// What a comparison cannot decide is a decision that may hold and may fail, and a choice by it is the hull of both
+// sides (policies cannot branch on scores: attention() does not compile if they do).
+// Copies are *the same number*: x - x is 0, x == x holds, max(x, y) is x or y where that is decided. Ties that are
+// exact in the inputs (equal scores, a score on its ground level) are therefore decided, and a maximum less itself does
+// not lose its digits. One thread at a time may use intervals that it shares copies of.
+// MPFI itself, not Boost's mpfi_float: there copies are different numbers, and a comparison that is open is an
+// exception or false.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +50,9 @@ inline long& interval_bits() {
 /// The bits to which the ends of intervals made in this thread are computed, while the object lives. At least 64.
 class working_precision {
  public:
-  explicit working_precision(long bits) : before_(detail::interval_bits()) { detail::interval_bits() = bits < 64 ? 64 : bits; }
+  explicit working_precision(long bits) : before_(detail::interval_bits()) {
+    detail::interval_bits() = bits < 64 ? 64 : bits;
+  }
   working_precision(working_precision const&) = delete;
   working_precision& operator=(working_precision const&) = delete;
   ~working_precision() { detail::interval_bits() = before_; }
@@ -290,7 +293,9 @@ class interval {
   }
   static interval nothing(interval const& x, interval const& y) { return x.is_nan() || y.is_nan() ? nan() : unknown(); }
   /// What has no value at some of the ends.
-  static interval undefined(interval const& x, interval const& y) { return x.is_point() && y.is_point() ? nan() : unknown(); }
+  static interval undefined(interval const& x, interval const& y) {
+    return x.is_point() && y.is_point() ? nan() : unknown();
+  }
   /// x^y, a zero being positive whatever sign it carries as an end.
   static int raised(mpfr_ptr to, mpfr_srcptr x, mpfr_srcptr y, mpfr_rnd_t round) {
     if (mpfr_zero_p(x) == 0) return mpfr_pow(to, x, y, round);
@@ -309,7 +314,9 @@ class interval {
     mpfr_clear(half);
     return odd;
   }
-  static bool opposed(mpfr_srcptr x, mpfr_srcptr y) { return mpfr_inf_p(x) && mpfr_inf_p(y) && mpfr_sgn(x) != mpfr_sgn(y); }
+  static bool opposed(mpfr_srcptr x, mpfr_srcptr y) {
+    return mpfr_inf_p(x) && mpfr_inf_p(y) && mpfr_sgn(x) != mpfr_sgn(y);
+  }
   /// A function that is monotone in each argument: its extremes are at the ends.
   template <class F>
   static interval of_corners(interval const& x, interval const& y, F const& f) {

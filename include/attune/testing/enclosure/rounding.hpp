@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   y = nearest(x, format)      the correctly rounded number: of fp64, fp32, fp16 or bf16, subnormal numbers and overflow included
+//   y = nearest(x, format)  the correctly rounded number: of fp64, fp32, fp16 or bf16, subnormal numbers and overflow
+//                               included
 //
-// One rounding, to nearest, ties to even. Storing a double as 16 bits by way of float rounds twice, and differs once in some thousand
-// million.
+// One rounding, to nearest, ties to even. Storing a double as 16 bits by way of float rounds twice, and differs once in
+// some thousand million.
 #pragma once
 
 #include <cmath>
@@ -43,7 +44,8 @@ struct enclosed_number {
   double rounded = 0;
   /// Both ends round to the same number of the format.
   bool decided = true;
-  /// Not decided, but 1,000 bits do not tell the value from one half-way between two numbers: `rounded` is the even one of them.
+  /// Not decided, but 1,000 bits do not tell the value from one half-way between two numbers: `rounded` is the even one
+  /// of them.
   bool half_way = false;
 };
 

@@ -3,9 +3,10 @@
 //
 //   level in [low, high],   sum_j expq(a_j - max a - low) >= 1 >= sum_j expq(a_j - max a - high)
 //
-// The thresholds of candidate sets over intervals. The sum falls with the level, so that its sign at two numbers encloses the root,
-// whatever found them: double precision, the interval Newton iteration  L <- L and (middle + f(middle) / slope(L)),  or halving. The
-// iterations of scalars that round (policies/candidates.hpp) prove nothing and are not run.
+// The thresholds of candidate sets over intervals. The sum falls with the level, so that its sign at two numbers
+// encloses the root, whatever found them: double precision, the interval Newton iteration
+// L <- L and (middle + f(middle) / slope(L)),  or halving. The iterations of scalars that round
+// (policies/candidates.hpp) prove nothing and are not run.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,8 @@ class enclosed_sum {
   using interval = testing::interval;
 
  public:
-  enclosed_sum(Exponential const& exponential, interval const& k, interval const& m, candidate_column<interval> const& column)
+  enclosed_sum(Exponential const& exponential, interval const& k, interval const& m,
+               candidate_column<interval> const& column)
       : exponential_(exponential), k_(k) {
     for (index_t n = 0; n < column.size(); ++n) distances_.push_back(column.logit(n) - m);
   }
@@ -51,8 +53,9 @@ class enclosed_sum {
 
 /// A bracket around what double precision finds, if the signs confirm one.
 template <class Exponential>
-bool guess_level(Exponential const& exponential, testing::interval const& k, candidate_column<testing::interval> const& column,
-                 enclosed_sum<Exponential> const& sum, bracket<testing::interval>& to) {
+bool guess_level(Exponential const& exponential, testing::interval const& k,
+                 candidate_column<testing::interval> const& column, enclosed_sum<Exponential> const& sum,
+                 bracket<testing::interval>& to) {
   using testing::interval;
   std::vector<double> logits;
   std::vector<index_t> positions;
@@ -73,7 +76,8 @@ bool guess_level(Exponential const& exponential, testing::interval const& k, can
   return false;
 }
 
-/// Found by overload: what bound_deformed::solve calls for intervals. Rows with a NaN or infinite logit come out with any level.
+/// Found by overload: what bound_deformed::solve calls for intervals. Rows with a NaN or infinite logit come out with
+/// any level.
 template <class Exponential>
 candidate_threshold<testing::interval> deformed_level(Exponential const& exponential, testing::interval const& k,
                                                       candidate_column<testing::interval>& column) {
@@ -89,8 +93,8 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
   bracket<interval> at = level_bracket(exponential.lead(k), k, column.size());
   at = {point(at.low.lower()), point(at.high.upper())};
   guess_level(exponential, k, column, sum, at);
-  // Scores are differences to the level: where it is counted from the maximum nothing is gained by knowing a level next to 0, or 0 itself
-  // (the end of the bracket, where no key has a weight), to more bits than these.
+  // Scores are differences to the level: where it is counted from the maximum nothing is gained by knowing a level next
+  // to 0, or 0 itself (the end of the bracket, where no key has a weight), to more bits than these.
   interval const finest =
       exponential.lead(k) * interval(std::ldexp(1.0, -int((std::min)(testing::detail::interval_bits(), 1000L))));
   for (bool shrinks = true; shrinks;) {
@@ -104,17 +108,19 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
     }
     shrinks = ((at.high - at.low) * interval(1.25) < width).holds() && !(width <= finest).holds();
   }
-  // Where a number of few bits is the very level, scores on the threshold and ties of rounding are known for what they are.
+  // Where a number of few bits is the very level, scores on the threshold and ties of rounding are known for what they
+  // are.
   interval const levels = interval::hull(at.low, at.high), simple = levels.simplest();
   return {m, (sum.excess(simple) == zero).holds() ? simple : levels, off, off};
 }
 
 }  // namespace detail
 
-/// Top-k over intervals. Where the order at the cut is not decided, the cut is the hull of what may be it, and any key near it may be
-/// in or out.
+/// Top-k over intervals. Where the order at the cut is not decided, the cut is the hull of what may be it, and any key
+/// near it may be in or out.
 template <>
-inline void candidate_column<testing::interval>::largest(index_t k, testing::interval& cut, testing::interval& last) const {
+inline void candidate_column<testing::interval>::largest(index_t k, testing::interval& cut,
+                                                         testing::interval& last) const {
   using testing::interval;
   interval const off = -math::infinity<interval>();
   std::vector<index_t> order;
@@ -129,16 +135,18 @@ inline void candidate_column<testing::interval>::largest(index_t k, testing::int
   cut = last = off;
   if (index_t(order.size()) < k) return;
   auto const by = [&](auto const& end) {
-    attune::detail::sort_stably(order, [&](index_t a, index_t b) { return mpfr_greater_p(end(logit(a)), end(logit(b))) != 0; });
+    attune::detail::sort_stably(
+        order, [&](index_t a, index_t b) { return mpfr_greater_p(end(logit(a)), end(logit(b))) != 0; });
     return order[std::size_t(k - 1)];
   };
-  index_t const by_upper = by([](interval const&x) { return x.upper(); }),
-                by_lower = by([](interval const&x) { return x.lower(); });
+  index_t const by_upper = by([](interval const& x) { return x.upper(); }),
+                by_lower = by([](interval const& x) { return x.lower(); });
   bool decided = true;
   for (std::size_t place = 0; place < order.size(); ++place) {
     index_t const n = order[place];
     bool const higher = place < std::size_t(k - 1);
-    if (n == by_lower || (logit(n) == logit(by_lower)).holds()) continue;  // equal ones stand in the order of their positions
+    if (n == by_lower || (logit(n) == logit(by_lower)).holds())
+      continue;  // equal ones stand in the order of their positions
     decided = decided && (higher ? logit(n) > logit(by_lower) : logit(n) < logit(by_lower)).holds();
   }
   cut = decided ? logit(by_lower) : interval::between(logit(by_lower).lower(), logit(by_upper).upper());

@@ -41,8 +41,9 @@ TEST_CASE("alignment: a key without weight is not read, a query without weight c
 TEST_CASE("alignment: the mean over all pairs, its gradient pulls key and query together") {
   numbers const w{0.25, 0.75}, q{2}, k{1, 5};
   numbers dq{100}, dk{0, 0};
-  double const loss = alignment(tensor(w, shape{1, 1, 1, 2}), tensor(q, shape{1, 1, 1, 1}), tensor(k, shape{1, 1, 2, 1}),
-                                {tensor(dq, shape{1, 1, 1, 1}), tensor(dk, shape{1, 1, 2, 1})}, 2.0);
+  double const loss =
+      alignment(tensor(w, shape{1, 1, 1, 2}), tensor(q, shape{1, 1, 1, 1}), tensor(k, shape{1, 1, 2, 1}),
+                {tensor(dq, shape{1, 1, 1, 1}), tensor(dk, shape{1, 1, 2, 1})}, 2.0);
   CHECK(loss == 3.5);             // 7 / 2
   CHECK(dq == numbers{100 - 4});  // added: 2 * 2 / 2 * (0.25 - 2.25)
   CHECK(dk == numbers{-0.5, 4.5});
@@ -51,8 +52,8 @@ TEST_CASE("alignment: the mean over all pairs, its gradient pulls key and query 
 TEST_CASE("alignment: heads share keys") {
   numbers const w(2 * 4 * 3 * 5, 0.2), q(2 * 4 * 3, 1.0), k(2 * 2 * 5, 3.0);
   numbers dk(k.size(), 0.0);
-  double const loss = alignment(tensor(w, shape{2, 4, 3, 5}), tensor(q, shape{2, 4, 3, 1}), tensor(k, shape{2, 2, 5, 1}),
-                                {{}, tensor(dk, shape{2, 2, 5, 1})});
+  double const loss = alignment(tensor(w, shape{2, 4, 3, 5}), tensor(q, shape{2, 4, 3, 1}),
+                                tensor(k, shape{2, 2, 5, 1}), {{}, tensor(dk, shape{2, 2, 5, 1})});
   CHECK(near(loss, 0.8));
   for (double x : dk) CHECK(near(x, 2.0 / 120 * 6 * 0.4));  // 3 queries of 2 heads
 }
@@ -120,8 +121,8 @@ TEST_CASE("combined: gradients by central differences") {
   combination<double> const c{.alignment = 0.7, .spread = 1.3, .temperature = 0.1, .over = range<double>{-2, 2}};
   auto const loss = [&] { return combined(c, tensor(w, ws), tensor(q, qs), tensor(k, ks), view(tau)).total; };
   numbers dq(q.size(), 0.0), dk(k.size(), 0.0), dtau(2, 0.0);
-  auto const terms =
-      combined(c, tensor(w, ws), tensor(q, qs), tensor(k, ks), view(tau), {tensor(dq, qs), tensor(dk, ks), std::span(dtau)});
+  auto const terms = combined(c, tensor(w, ws), tensor(q, qs), tensor(k, ks), view(tau),
+                              {tensor(dq, qs), tensor(dk, ks), std::span(dtau)});
   CHECK(near(terms.total, 0.7 * terms.alignment + 1.3 * terms.spread + 0.1 * terms.temperature));
   auto const compare = [&](numbers& x, numbers const& d) {
     for (std::size_t n = 0; n < x.size(); ++n) {
@@ -158,18 +159,14 @@ TEST_CASE("regularizers: bad input is named") {
   CHECK(error_of([&] {
           alignment(tensor(w, shape{1, 1, 1, 2}), tensor(q, shape{1, 1, 1, 1}), tensor(q, shape{1, 1, 1, 1}));
         }) == "attune::regularizer::alignment: sort_k has shape (1, 1, 1, 1); expected shape (1, 1, 2, 1)");
-  CHECK(error_of([&] {
-          spread(view(bad), {0.0, 1.0});
-        }) == "attune::regularizer::spread: keys has the value nan at 1; expected finite numbers");
-  CHECK(error_of([&] {
-          spread(view(k), {1.0, 0.0});
-        }) == "attune::regularizer::spread: over has the range 1 to 0; expected finite ends, the smaller one first");
-  CHECK(error_of([&] {
-          spread(view(k), {0.0, 1.0}, targets::midpoints, std::span(d));
-        }) == "attune::regularizer::spread: d has 3 elements; expected 2, one per key");
-  CHECK(error_of([&] {
-          spread(view(), {0.0, 1.0});
-        }) == "attune::regularizer::spread: keys has no element; expected at least one");
+  CHECK(error_of([&] { spread(view(bad), {0.0, 1.0}); }) ==
+        "attune::regularizer::spread: keys has the value nan at 1; expected finite numbers");
+  CHECK(error_of([&] { spread(view(k), {1.0, 0.0}); }) ==
+        "attune::regularizer::spread: over has the range 1 to 0; expected finite ends, the smaller one first");
+  CHECK(error_of([&] { spread(view(k), {0.0, 1.0}, targets::midpoints, std::span(d)); }) ==
+        "attune::regularizer::spread: d has 3 elements; expected 2, one per key");
+  CHECK(error_of([&] { spread(view(), {0.0, 1.0}); }) ==
+        "attune::regularizer::spread: keys has no element; expected at least one");
   CHECK(error_of([&] { temperature_penalty(view(bad)); }) ==
         "attune::regularizer::temperature_penalty: tau has the value nan at 1; expected finite numbers >= 0");
   CHECK(error_of([] { temperature<double>::inverse(0); }) ==

@@ -35,8 +35,9 @@ struct problem_data {
 
   template <class Op, class View = tensor<double const>>
   inputs<Op, View> of(Op const&) const {
-    return {
-        .q = tensor<double const>(q, q_shape), .k = tensor<double const>(k, k_shape), .v = tensor<double const>(v, v_shape)};
+    return {.q = tensor<double const>(q, q_shape),
+            .k = tensor<double const>(k, k_shape),
+            .v = tensor<double const>(v, v_shape)};
   }
   tensor<double const> cotangent() const { return {by_out, out_shape}; }
 };
@@ -81,9 +82,10 @@ TEST_CASE("backward: rows saved by the forward pass give the bits of a pass of i
     auto const rows = forward_and_save(cpu<double>(2), op, in, {.out = tensor<double>(d.out, d.out_shape)});
     auto const saved = vjp(cpu<double>(1), op, in, rows, {.out = d.cotangent()});
     CHECK(same_bits(saved, vjp(cpu<double>(2), op, in, {.out = d.cotangent()})));
-    check_near(saved,
-               vjp(reference<double>{}, op, d.of<std::remove_cvref_t<decltype(op)>, any_tensor>(op), {.out = d.cotangent()}),
-               1e-12);
+    check_near(
+        saved,
+        vjp(reference<double>{}, op, d.of<std::remove_cvref_t<decltype(op)>, any_tensor>(op), {.out = d.cotangent()}),
+        1e-12);
   };
   run(attention(kernel::dot_product{0.7}, normalizer::sink{0.3}, mask::causal{}));
   run(attention(kernel::l2{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}));
@@ -93,13 +95,14 @@ TEST_CASE("backward: rows saved by the forward pass give the bits of a pass of i
 
 TEST_CASE("backward: states merged from parts serve as saved rows") {
   problem_data d;
-  auto const op = attention(kernel::dot_product{}, length_scale::margin{0.3, 0.2}, normalizer::off_by_one{}, mask::causal{});
+  auto const op =
+      attention(kernel::dot_product{}, length_scale::margin{0.3, 0.2}, normalizer::off_by_one{}, mask::causal{});
   auto const in = d.of(op);
   auto rows = accumulate(cpu<double>(1), op, in, {0, 20});
   rows = merge(std::move(rows), accumulate(cpu<double>(1), op, in, {45, d.keys}));
   rows = merge(std::move(rows), accumulate(cpu<double>(1), op, in, {20, 45}));
-  check_near(vjp(cpu<double>(1), op, in, rows, {.out = d.cotangent()}), vjp(cpu<double>(1), op, in, {.out = d.cotangent()}),
-             1e-12);
+  check_near(vjp(cpu<double>(1), op, in, rows, {.out = d.cotangent()}),
+             vjp(cpu<double>(1), op, in, {.out = d.cotangent()}), 1e-12);
 }
 
 TEST_CASE("backward: cotangents that are left out are zero, and gradients add over outputs") {
@@ -111,7 +114,8 @@ TEST_CASE("backward: cotangents that are left out are zero, and gradients add ov
   tensor<double const> const lse(by_lse, one_per_row), ground(by_ground, one_per_row);
   auto const all = vjp(cpu<double>(1), op, in, {.out = d.cotangent(), .lse = lse, .ground_weight = ground});
   auto sum = vjp(cpu<double>(1), op, in, {.out = d.cotangent()});
-  for (auto const& part : {vjp(cpu<double>(1), op, in, {.lse = lse}), vjp(cpu<double>(1), op, in, {.ground_weight = ground})}) {
+  for (auto const& part :
+       {vjp(cpu<double>(1), op, in, {.lse = lse}), vjp(cpu<double>(1), op, in, {.ground_weight = ground})}) {
     for (std::size_t f = 0; f < sum.fields.size(); ++f)
       for (std::size_t n = 0; n < sum.fields[f].values.size(); ++n) sum.fields[f].values[n] += part.fields[f].values[n];
     for (std::size_t p = 0; p < sum.parameters.size(); ++p)
@@ -156,19 +160,21 @@ TEST_CASE("backward: with one key nothing competes, and the gradient by its scor
     return std::all_of(g.values.begin(), g.values.end(), [](float x) { return x == 0; });
   };
   auto const softmax =
-      vjp(cpu{1}, attention(kernel::dot_product{}), {.q = view(q, q_shape), .k = view(k, k_shape), .v = view(v, v_shape)},
-          {.out = view(by_out, out_shape)});
+      vjp(cpu{1}, attention(kernel::dot_product{}),
+          {.q = view(q, q_shape), .k = view(k, k_shape), .v = view(v, v_shape)}, {.out = view(by_out, out_shape)});
   CHECK(zero(softmax.of(field::q)));
   CHECK(zero(softmax.of(field::k)));
-  auto const centered =
-      vjp(cpu{1}, attention(kernel::scalar_difference{}, normalizer::centered_relu{}),
-          {.v = view(v, v_shape), .sort_q = view(q, q_shape), .sort_k = view(k, k_shape)}, {.out = view(by_out, out_shape)});
+  auto const centered = vjp(cpu{1}, attention(kernel::scalar_difference{}, normalizer::centered_relu{}),
+                            {.v = view(v, v_shape), .sort_q = view(q, q_shape), .sort_k = view(k, k_shape)},
+                            {.out = view(by_out, out_shape)});
   CHECK(zero(centered.of(field::sort_q)));
   CHECK(zero(centered.of(field::sort_k)));
 }
 
-TEST_CASE("backward: of one key with a logit near 0 what goes through the ends of a self-adjusted row cancels exactly") {
-  // w = a / a or 0 / -a: a constant, though its factor has the slope 1 / |a|. What is left is the gradient by log-sum-exp.
+TEST_CASE(
+    "backward: of one key with a logit near 0 what goes through the ends of a self-adjusted row cancels exactly") {
+  // w = a / a or 0 / -a: a constant, though its factor has the slope 1 / |a|. What is left is the gradient by
+  // log-sum-exp.
   constexpr index_t queries = 64, value_width = 17;
   std::vector<float> q(queries), v(value_width), by_out(queries * value_width), by_lse(queries);
   std::mt19937 random(7);
@@ -179,10 +185,13 @@ TEST_CASE("backward: of one key with a logit near 0 what goes through the ends o
   for (float& x : by_lse) x = normal(random);
   float const k = 1;
   using view = tensor<float const>;
-  auto const op = attention(kernel::dot_product{.scale = 1}, normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{});
+  auto const op =
+      attention(kernel::dot_product{.scale = 1}, normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{});
   auto const got =
       vjp(cpu{1}, op,
-          {.q = view(q.data(), {1, 1, queries, 1}), .k = view(&k, {1, 1, 1, 1}), .v = view(v.data(), {1, 1, 1, value_width})},
+          {.q = view(q.data(), {1, 1, queries, 1}),
+           .k = view(&k, {1, 1, 1, 1}),
+           .v = view(v.data(), {1, 1, 1, value_width})},
           {.out = view(by_out.data(), {1, 1, queries, value_width}), .lse = view(by_lse.data(), {1, 1, queries, 1})});
   for (index_t i = 0; i < queries; ++i) {
     CAPTURE(i);
@@ -198,9 +207,10 @@ TEST_CASE("backward: a key whose score is -inf where all queries see it moves no
   d.k[std::size_t(off * d.width)] = -std::numeric_limits<double>::infinity();
   auto const check = [&](auto const& op) {
     auto const got = vjp(cpu<double>{1}, op, d.of(op), {.out = d.cotangent()});
-    check_near(got,
-               vjp(reference<double>{}, op, d.of<std::remove_cvref_t<decltype(op)>, any_tensor>(op), {.out = d.cotangent()}),
-               1e-12);
+    check_near(
+        got,
+        vjp(reference<double>{}, op, d.of<std::remove_cvref_t<decltype(op)>, any_tensor>(op), {.out = d.cotangent()}),
+        1e-12);
     for (index_t f = 0; f < d.width; ++f) CHECK(got.of(field::k)(0, 0, off, f) == 0);
     for (auto const& g : got.parameters)
       for (double x : g.values.values) CHECK(std::isfinite(x));
@@ -251,7 +261,8 @@ TEST_CASE("backward: what is wrong is named") {
 TEST_CASE("backward: nothing to do") {
   std::vector<double> const none, one(4, 1.0);
   auto const op = attention(kernel::dot_product{0.5});
-  tensor<double const> const no_queries(none, shape{1, 1, 0, 4}), no_keys(none, shape{1, 1, 0, 4}), row(one, shape{1, 1, 1, 4});
+  tensor<double const> const no_queries(none, shape{1, 1, 0, 4}), no_keys(none, shape{1, 1, 0, 4}),
+      row(one, shape{1, 1, 1, 4});
   auto const g = vjp(cpu<double>(1), op, {.q = no_queries, .k = row, .v = row}, {.out = no_queries});
   for (double x : g.of(field::k).values) CHECK(x == 0);
   auto const h = vjp(cpu<double>(1), op, {.q = row, .k = no_keys, .v = no_keys}, {.out = row});

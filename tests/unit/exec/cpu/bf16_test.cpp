@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// decode() by dot products of bf16: against its bound around the reference, for every kind of row, and what the instructions do.
+// decode() by dot products of bf16: against its bound around the reference, for every kind of row, and what the
+// instructions do.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -63,13 +64,13 @@ class stored_problem {
 };
 
 template <class Op>
-written<float, bfloat16> decoded_by_products(Op const& op, inputs<Op, tensor<bfloat16 const>> const& in, shape const& extents,
-                                             int threads = 1) {
+written<float, bfloat16> decoded_by_products(Op const& op, inputs<Op, tensor<bfloat16 const>> const& in,
+                                             shape const& extents, int threads = 1) {
   return written_by<bfloat16>(op, extents, [&](auto const& to) { decode(cpu_bf16_products(threads), op, in, to); });
 }
 
-/// Where results leave their bound (docs/accuracy.md): that of float arithmetic, 2^-8 sum w |v|, 2^-126 for each key, and the
-/// rounding of `out`, which keeps the order of numbers. "" nowhere.
+/// Where results leave their bound (docs/accuracy.md): that of float arithmetic, 2^-8 sum w |v|, 2^-126 for each key,
+/// and the rounding of `out`, which keeps the order of numbers. "" nowhere.
 template <class Op>
 std::string beyond_bound(written<float, bfloat16> const& got, Op const& op, problem<Op>& p) {
   shape const s = p.extents();
@@ -91,7 +92,8 @@ std::string beyond_bound(written<float, bfloat16> const& got, Op const& op, prob
           double const off = is.bound + 0x1p-8 * std::fabs(sizes.at(b, h).out(i, d)) + double(p.e.keys) * 0x1p-126;
           float const x = float(got.out[row * std::size_t(s.feature) + std::size_t(d)]);
           if (!(x >= stored(is.value - off) && x <= stored(is.value + off)))
-            return attune::detail::text("out (", b, ", ", h, ", ", i, ", ", d, "): ", x, ", not ", is.value, " +- ", off);
+            return attune::detail::text("out (", b, ", ", h, ", ", i, ", ", d, "): ", x, ", not ", is.value, " +- ",
+                                        off);
         }
         if constexpr (Op::has_lse) {
           auto const is = floats.at_lse(b, h, i);
@@ -107,7 +109,8 @@ std::string beyond_bound(written<float, bfloat16> const& got, Op const& op, prob
   return "";
 }
 
-/// One problem under every mask: within the bound; the same bits with any threads and strides, and with garbage where nobody looks.
+/// One problem under every mask: within the bound; the same bits with any threads and strides, and with garbage where
+/// nobody looks.
 template <class Op>
 void check_products(Op op, problem_extents const& e) {
   attune::testing::detail::normal_numbers random(21);
@@ -117,8 +120,9 @@ void check_products(Op op, problem_extents const& e) {
     problem<Op> p(e, random);
     round_to_bf16(p);
     auto const got = decoded_by_products(op, stored_problem(p)(), p.extents());
-    std::string const where = attune::detail::text("mask ", int(kind), ", H ", e.heads, "/", e.key_heads, "/", e.value_heads,
-                                                   ", Lq ", e.queries, ", Lk ", e.keys, ", D ", e.width, "/", e.value_width);
+    std::string const where =
+        attune::detail::text("mask ", int(kind), ", H ", e.heads, "/", e.key_heads, "/", e.value_heads, ", Lq ",
+                             e.queries, ", Lk ", e.keys, ", D ", e.width, "/", e.value_width);
     std::string const wrong = beyond_bound(got, op, p);
     CHECK_MESSAGE(wrong == "", where << ": " << wrong);
     CHECK_MESSAGE(got == decoded_by_products(op, stored_problem(p)(), p.extents(), 2), where << ": two threads");
@@ -148,24 +152,32 @@ TEST_CASE("bf16 products: widths around vectors, odd numbers of keys, groups of 
 }
 
 TEST_CASE("bf16 products: gates, ground, one number per key") {
-  problem_extents const e{
-      .batch = 2, .heads = 4, .queries = 3, .keys = 131, .width = 20, .value_width = 50, .gate_width = 5, .key_heads = 2};
-  check_products(attention(kernel::dot_product{} + kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::key_bias{},
-                           length_scale::margin{-1.0, 0.2}, gate::softplus{0.1}, normalizer::grounded{0.2}, mask::runtime{}),
-                 e);
+  problem_extents const e{.batch = 2,
+                          .heads = 4,
+                          .queries = 3,
+                          .keys = 131,
+                          .width = 20,
+                          .value_width = 50,
+                          .gate_width = 5,
+                          .key_heads = 2};
+  check_products(
+      attention(kernel::dot_product{} + kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::key_bias{},
+                length_scale::margin{-1.0, 0.2}, gate::softplus{0.1}, normalizer::grounded{0.2}, mask::runtime{}),
+      e);
 }
 
 TEST_CASE("bf16 products: a uniform share; no divisor and two products; self-adjusted rows of distances") {
   problem_extents const e{.heads = 4, .queries = 2, .keys = 75, .width = 24, .position_width = 9, .key_heads = 2};
   check_products(attention(kernel::dot_product{}, normalizer::affine<>{0.7, 1.2}, mask::runtime{}), e);
   check_products(attention(kernel::tupe(), length_scale::ssmax{}, normalizer::sigmoid{}, mask::runtime{}), e);
-  check_products(attention(kernel::l2{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}, mask::runtime{}),
-                 e);
+  check_products(
+      attention(kernel::l2{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}, mask::runtime{}), e);
 }
 
 TEST_CASE("bf16 products: pages are one piece, bit for bit where they hold a multiple of 64 keys") {
   attune::testing::detail::normal_numbers random(22);
-  problem_extents const e{.batch = 2, .heads = 4, .queries = 2, .keys = 192, .width = 40, .key_heads = 2, .value_heads = 2};
+  problem_extents const e{
+      .batch = 2, .heads = 4, .queries = 2, .keys = 192, .width = 40, .key_heads = 2, .value_heads = 2};
   for (index_t size : {16, 64, 192})
     for (sees kind : every_mask) {
       table_mask const mask(kind, e);
@@ -191,7 +203,8 @@ TEST_CASE("bf16 products: pages are one piece, bit for bit where they hold a mul
       strides const steps{size * 2 * e.width, e.width, 2 * e.width, 1};
       stored_problem const one_piece(p);
       auto const got = written_by<bfloat16>(op, p.extents(), [&](auto const& to) {
-        decode(cpu_bf16_products{}, op, {.q = one_piece().q, .k = {k.data(), pages, steps}, .v = {v.data(), pages, steps}},
+        decode(cpu_bf16_products{}, op,
+               {.q = one_piece().q, .k = {k.data(), pages, steps}, .v = {v.data(), pages, steps}},
                page_table(numbers, e.batch), to);
       });
       CHECK(beyond_bound(got, op, p) == "");
@@ -217,7 +230,8 @@ TEST_CASE("bf16 products: many chunks of keys, the same bits with any number of 
 }
 
 TEST_CASE("bf16 products: weights are rounded to nearest, masses are not rounded") {
-  // One key of weight 1 and many of 0.50384, almost a step of bf16 above 0.5: cut off instead of rounded they lose 2^-7 each.
+  // One key of weight 1 and many of 0.50384, almost a step of bf16 above 0.5: cut off instead of rounded they lose 2^-7
+  // each.
   index_t const keys = 301;
   float const a = std::log(0.5f * (1 + 0.98f * 0x1p-7f));
   bfloat16 const high{a}, low{a - float(high)};
@@ -229,7 +243,8 @@ TEST_CASE("bf16 products: weights are rounded to nearest, masses are not rounded
   problem<decltype(op)> p(e, random);
   p.change(field::q, [](double, index_t, index_t, index_t) { return 1; });
   p.change(field::v, [](double, index_t, index_t, index_t) { return 1; });
-  p.change(field::k, [&](double, index_t, index_t j, index_t d) { return j == 0 ? 0 : double(float(d == 0 ? high : low)); });
+  p.change(field::k,
+           [&](double, index_t, index_t j, index_t d) { return j == 0 ? 0 : double(float(d == 0 ? high : low)); });
   auto const got = decoded_by_products(op, stored_problem(p)(), p.extents());
   CHECK(beyond_bound(got, op, p) == "");
   CHECK(std::fabs(float(got.out[0]) - 1) < 0x1p-8f);
@@ -274,7 +289,8 @@ TEST_CASE("bf16 products: the instruction adds the odd product, then the even on
       a[l].bits = std::uint16_t((random() & keep[n % 3]) | more[n % 3]);
       b[l].bits = std::uint16_t((random() & keep[n % 3]) | more[n % 3]);
     }
-    for (float& x : sum) x = std::bit_cast<float>(std::uint32_t(random() & (keep[n % 3] << 16 | 0xffff)) | more[n % 3] << 16);
+    for (float& x : sum)
+      x = std::bit_cast<float>(std::uint32_t(random() & (keep[n % 3] << 16 | 0xffff)) | more[n % 3] << 16);
     exec_cpu::add_products(batch::load_aligned(sum), exec_cpu::bf16_pairs::at(a), exec_cpu::bf16_pairs::at(b))
         .store_aligned(got);
     for (std::size_t l = 0; l < 16; ++l) {

@@ -11,7 +11,8 @@ namespace {
 std::vector<problem_extents> shapes() {
   std::vector<problem_extents> all;
   constexpr index_t keys[] = {1, 2, 63, 64, 65, 130, 200, 700};
-  constexpr index_t heads[][3] = {{1, 1, 1}, {2, 1, 2}, {4, 1, 1}, {8, 1, 1}, {4, 2, 4}, {4, 4, 2}, {6, 2, 3}, {3, 3, 3}};
+  constexpr index_t heads[][3] = {{1, 1, 1}, {2, 1, 2}, {4, 1, 1}, {8, 1, 1},
+                                  {4, 2, 4}, {4, 4, 2}, {6, 2, 3}, {3, 3, 3}};
   for (index_t n = 0; n < 8; ++n)
     all.push_back({.batch = 1 + n % 2,
                    .heads = heads[n][0],
@@ -37,7 +38,8 @@ void check_everywhere(Op op, double tolerance) {
       problem<Op> p(e, random);
       auto const got = decoded<T>(op, p.template inputs<tensor<T const>>(), p.extents());
       auto const exact = forward(reference<double>{}, op, p.template inputs<any_tensor>(), p.extents());
-      std::string const where = attune::detail::text("mask ", int(kind), ", Lq ", e.queries, ", Lk ", e.keys, ", H ", e.heads);
+      std::string const where =
+          attune::detail::text("mask ", int(kind), ", Lq ", e.queries, ", Lk ", e.keys, ", H ", e.heads);
       std::string const wrong = differs(got, exact, p.extents(), op, tolerance);
       CHECK_MESSAGE(wrong == "", where << ": " << wrong);
       p.poison(mask);
@@ -55,21 +57,25 @@ TEST_CASE("decode: softmax") { check_everywhere<float>(plain, 4e-6); }
 TEST_CASE("decode: ground mass and ground value, a gate, an output gate") { check_everywhere<double>(grounded, 1e-13); }
 
 TEST_CASE("decode: a uniform share of all visible values; positions and a cap") {
-  check_everywhere<double>(attention((kernel::dot_product{} + kernel::alibi{0.1} + kernel::key_bias{}) | kernel::softcap{3},
-                                     normalizer::affine<>{0.7, 1.2}, mask::runtime{}),
-                           1e-13);
+  check_everywhere<double>(
+      attention((kernel::dot_product{} + kernel::alibi{0.1} + kernel::key_bias{}) | kernel::softcap{3},
+                normalizer::affine<>{0.7, 1.2}, mask::runtime{}),
+      1e-13);
 }
 
 TEST_CASE("decode: no reference, no divisor; two products of features") {
-  check_everywhere<double>(attention(kernel::tupe(), length_scale::ssmax{}, normalizer::sigmoid{}, mask::runtime{}), 1e-13);
+  check_everywhere<double>(attention(kernel::tupe(), length_scale::ssmax{}, normalizer::sigmoid{}, mask::runtime{}),
+                           1e-13);
 }
 
 TEST_CASE("decode: self-adjusted, distances") {
   check_everywhere<double>(
-      attention(kernel::l2{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}, mask::runtime{}), 1e-12);
+      attention(kernel::l2{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{}, mask::runtime{}),
+      1e-12);
 }
 
-auto const given = attention(kernel::given_scores{}, gate::given_softplus{0.3}, normalizer::valued_sink{0.5}, mask::runtime{});
+auto const given =
+    attention(kernel::given_scores{}, gate::given_softplus{0.3}, normalizer::valued_sink{0.5}, mask::runtime{});
 
 TEST_CASE("decode: given scores and gates, a sink with a value") { check_everywhere<float>(given, 4e-6); }
 
@@ -83,7 +89,8 @@ struct shifted_difference {
 
 TEST_CASE("decode: all other contractions at once") {
   // Tables of one head and of three widths do not fit `shapes`: one shape, every mask.
-  problem_extents const e{.heads = 4, .queries = 3, .keys = 150, .width = 5, .value_width = 6, .axes = 2, .key_heads = 2};
+  problem_extents const e{
+      .heads = 4, .queries = 3, .keys = 150, .width = 5, .value_width = 6, .axes = 2, .key_heads = 2};
   attune::testing::detail::normal_numbers random(9);
   auto const numbers = [&](index_t n) {
     std::vector<double> x;
@@ -93,10 +100,11 @@ TEST_CASE("decode: all other contractions at once") {
   auto const metric = numbers(4 * 5), values = numbers(4 * 21), rows = numbers(160 * 2 * 5);
   tensor<double const> const per_head(metric, shape{1, 4, 1, 5}), near(values, shape{1, 4, 21, 1}),
       relative(rows, shape{1, 1, 2 * 160, 5});
-  auto op = attention(kernel::bilinear{per_head} + kernel::elliptical{per_head} + kernel::elementwise<shifted_difference>{0.2} +
-                          kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::relative_bias{near} + kernel::bias{} +
-                          kernel::transformer_xl(per_head, per_head, relative) + kernel::fourier_prior{near, near, near},
-                      mask::runtime{});
+  auto op = attention(
+      kernel::bilinear{per_head} + kernel::elliptical{per_head} + kernel::elementwise<shifted_difference>{0.2} +
+          kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::relative_bias{near} + kernel::bias{} +
+          kernel::transformer_xl(per_head, per_head, relative) + kernel::fourier_prior{near, near, near},
+      mask::runtime{});
   for (sees kind : every_mask) {
     table_mask const mask(kind, e);
     op.mask = mask.mask();
@@ -111,8 +119,14 @@ TEST_CASE("decode: all other contractions at once") {
 
 TEST_CASE("decode: several chunks of keys are merged; any number of threads gives the same bits") {
   attune::testing::detail::normal_numbers random(3);
-  problem_extents e{
-      .batch = 2, .heads = 4, .queries = 2, .keys = 3333, .width = 4, .gate_width = 2, .key_heads = 2, .value_heads = 2};
+  problem_extents e{.batch = 2,
+                    .heads = 4,
+                    .queries = 2,
+                    .keys = 3333,
+                    .width = 4,
+                    .gate_width = 2,
+                    .key_heads = 2,
+                    .value_heads = 2};
   for (sees kind : {sees::all, sees::causal, sees::window, sees::some, sees::nothing}) {
     table_mask const mask(kind, e);
     auto op = grounded;
@@ -138,7 +152,8 @@ TEST_CASE("decode: more rows than one task holds") {
   op.mask = mask.mask();
   problem<decltype(op)> const p(e, random);
   auto const got = decoded<float>(op, p.inputs<tensor<float const>>(), p.extents(), 2);
-  CHECK(differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) == "");
+  CHECK(differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) ==
+        "");
 }
 
 TEST_CASE("decode: logits of -inf and NaN, values that are not finite, seen by some rows") {
@@ -153,7 +168,8 @@ TEST_CASE("decode: logits of -inf and NaN, values that are not finite, seen by s
     return differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6);
   };
   p.change(field::scores, [](double x, index_t h, index_t i, index_t j) {
-    return (h == 0 && i == 0) || (j < 70 && i == 1) || j % 7 == 0 ? -inf : x;  // all off; off for a whole block; some off
+    return (h == 0 && i == 0) || (j < 70 && i == 1) || j % 7 == 0 ? -inf
+                                                                  : x;  // all off; off for a whole block; some off
   });
   CHECK(agrees(run()) == "");
   p.change(field::v, [](double x, index_t, index_t j, index_t) { return j >= 98 ? nan : x; });
@@ -196,7 +212,8 @@ TEST_CASE_TEMPLATE("decode: any strides give the same bits", T, float, double) {
   for (index_t heads : {4, 8})  // two and four rows that share their keys, or one alone
     for (index_t key_heads : {index_t(2), heads})
       for (index_t width : {16, 7}) {
-        problem_extents const e{.batch = 2, .heads = heads, .queries = 1, .keys = 130, .width = width, .key_heads = key_heads};
+        problem_extents const e{
+            .batch = 2, .heads = heads, .queries = 1, .keys = 130, .width = width, .key_heads = key_heads};
         table_mask const mask(sees::window, e);
         auto op = plain;
         op.mask = mask.mask();
@@ -207,8 +224,8 @@ TEST_CASE_TEMPLATE("decode: any strides give the same bits", T, float, double) {
         for (layout const& l : {layout{2, -2 * width}, {1, -width}, {1, width + 100}, {1, -width - 100}}) {
           arranged<T> q(in.q, l), k(in.k, l), v(in.v, l);
           inputs<decltype(op), tensor<T const>> const other{.q = q.view(), .k = k.view(), .v = v.view()};
-          CHECK_MESSAGE(dense == decoded<T>(op, other, p.extents()), heads, " heads, ", key_heads, " key heads, width ", width,
-                        ", feature ", l.feature, ", row ", l.row);
+          CHECK_MESSAGE(dense == decoded<T>(op, other, p.extents()), heads, " heads, ", key_heads, " key heads, width ",
+                        width, ", feature ", l.feature, ", row ", l.row);
         }
       }
 }
@@ -223,7 +240,8 @@ TEST_CASE("decode: parameters of every query are read by their own row") {
   op.mask = mask.mask();
   problem<decltype(op)> const p(e, random);
   auto const got = decoded<float>(op, p.inputs<tensor<float const>>(), p.extents());
-  CHECK(differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) == "");
+  CHECK(differs(got, forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) ==
+        "");
 }
 
 }  // namespace

@@ -57,7 +57,9 @@ struct table_mask {
         for (index_t j = 0; j < e.keys; ++j)
           table.push_back(visible(kind, h, i + e.offset.value_or(e.keys - e.queries), e.keys, j));
   }
-  bool operator()(index_t h, index_t i, index_t j) const { return table[std::size_t((h * e.queries + i) * e.keys + j)] != 0; }
+  bool operator()(index_t h, index_t i, index_t j) const {
+    return table[std::size_t((h * e.queries + i) * e.keys + j)] != 0;
+  }
   mask::runtime mask() const { return {.visible = table.data(), .visible_shape = {1, e.heads, e.queries, e.keys}}; }
 };
 
@@ -99,7 +101,8 @@ written<T> decoded(Op const& op, inputs<Op, tensor<T const>> const& in, shape co
 
 /// Where the two differ by more than `tolerance`, relative to 1 or to the value; "" nowhere.
 template <class T, class Op>
-std::string differs(written<T> const& got, dense_result<double> const& exact, shape const& s, Op const&, double tolerance) {
+std::string differs(written<T> const& got, dense_result<double> const& exact, shape const& s, Op const&,
+                    double tolerance) {
   auto const off = [&](T x, double y) {
     double const d = std::fabs(double(x) - y);
     return !(double(x) == y || (std::isnan(double(x)) && std::isnan(y)) || d <= tolerance * std::fmax(1, std::fabs(y)));
@@ -149,7 +152,8 @@ struct problem : attune::testing::drawn_problem<Op> {
   /// NaN and infinities wherever no row looks.
   void poison(table_mask const& sees) {
     auto const garbage = [](index_t n) { return n % 3 == 0 ? nan : n % 3 == 1 ? inf : -inf; };
-    for (field f : {field::k, field::v, field::gate_k, field::position_k, field::sort_k, field::place, field::key_bias}) {
+    for (field f :
+         {field::k, field::v, field::gate_k, field::position_k, field::sort_k, field::place, field::key_bias}) {
       index_t const group = e.heads / (Op::uses(f) ? this->of(f).extents.head : 1);
       change(f, [&](double x, index_t h, index_t j, index_t d) {
         for (index_t own = h * group; own < (h + 1) * group; ++own)

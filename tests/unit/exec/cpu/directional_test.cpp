@@ -47,14 +47,13 @@ inputs<Op, View> inputs_from(Make const& make) {
       return type{};
   };
   return [&]<int... F>(std::integer_sequence<int, F...>) {
-    return inputs<Op, View>{take.template operator()<static_cast<field>(F)>()..., {}};
-  }
-  (std::make_integer_sequence<int, int(field_count)>{});
+    return inputs<Op, View> { take.template operator()<static_cast<field>(F)>()..., {} };
+  }(std::make_integer_sequence<int, int(field_count)>{});
 }
 
 bool same_bits(directional_result<double> const& a, directional_result<double> const& b) {
-  return a.out.values == b.out.values && a.out_along.values == b.out_along.values && a.lse_along.values == b.lse_along.values &&
-         a.ground_weight_along.values == b.ground_weight_along.values;
+  return a.out.values == b.out.values && a.out_along.values == b.out_along.values &&
+         a.lse_along.values == b.lse_along.values && a.ground_weight_along.values == b.ground_weight_along.values;
 }
 
 /// Everything moves, then every other tensor stands still.
@@ -67,7 +66,8 @@ void compare(Op const& op) {
       tensor<double const> value = m.draw(s);
       if (f == field::spread)
         for (double& x : m.kept.back()) x = 1 + std::abs(x);
-      return some && static_cast<int>(f) % 2 == 1 ? moving_tensor<double>(value) : moving_tensor<double>(value, m.draw(s));
+      return some && static_cast<int>(f) % 2 == 1 ? moving_tensor<double>(value)
+                                                  : moving_tensor<double>(value, m.draw(s));
     });
     auto const dense = inputs_from<Op, tangent_tensor>([&](field f) {
       moving_tensor<double> x;
@@ -75,7 +75,8 @@ void compare(Op const& op) {
         if constexpr (Op::uses(F))
           if (F == f) x = member<F>(moving);
       });
-      return x.along.absent() ? tangent_tensor(any_tensor(x.value)) : tangent_tensor(any_tensor(x.value), any_tensor(x.along));
+      return x.along.absent() ? tangent_tensor(any_tensor(x.value))
+                              : tangent_tensor(any_tensor(x.value), any_tensor(x.along));
     });
     policy_direction direction;
     for (operator_parameter const& p : listed_parameters(op))
@@ -95,7 +96,8 @@ void compare(Op const& op) {
       for (index_t h = 0; h < heads; ++h)
         for (index_t i = 0; i < queries; ++i) {
           auto const& head = expected.at(b, h);
-          for (index_t d = 0; d < value_width; ++d) note(head.out(i, d), got.out(b, h, i, d), got.out_along(b, h, i, d));
+          for (index_t d = 0; d < value_width; ++d)
+            note(head.out(i, d), got.out(b, h, i, d), got.out_along(b, h, i, d));
           if constexpr (Op::has_lse) note(head.lse(i), got.lse(b, h, i, 0), got.lse_along(b, h, i, 0));
           if constexpr (Op::has_ground_weight)
             note(head.ground_weight(i), got.ground_weight(b, h, i, 0), got.ground_weight_along(b, h, i, 0));
@@ -118,12 +120,14 @@ TEST_CASE("directional: the same derivatives as the reference") {
   auto const tables = [&](index_t rows, index_t columns) { return table(m.draw({1, heads, rows, columns})); };
   compare(attention(kernel::dot_product{0.7}, normalizer::sink{0.3}, mask::causal{}));
   compare(principled_attention({0.3, -0.2, 0.4}, mask::causal_window{20}));
-  compare(attention(kernel::tempered_dot{1.5}, normalizer::affine<>{0.7, 0.6}, gate::sigmoid_output{}, gate::sigmoid_value{}));
+  compare(attention(kernel::tempered_dot{1.5}, normalizer::affine<>{0.7, 0.6}, gate::sigmoid_output{},
+                    gate::sigmoid_value{}));
   compare(attention(kernel::bilinear{tables(1, width), 0.4}, normalizer::sigmoid{}));
-  compare(attention(kernel::elliptical{tables(1, width), 0.01} + kernel::l2{} + kernel::elementwise<minus_distance>{0.3}));
-  compare(attention(kernel::transformer_xl(tables(1, width), tables(1, width), tables(2 * keys + 1, width))));
   compare(
-      attention(kernel::tupe() + kernel::scalar_sort{0.8} + kernel::spatial_prior{2.0} + kernel::bias{} + kernel::key_bias{}));
+      attention(kernel::elliptical{tables(1, width), 0.01} + kernel::l2{} + kernel::elementwise<minus_distance>{0.3}));
+  compare(attention(kernel::transformer_xl(tables(1, width), tables(1, width), tables(2 * keys + 1, width))));
+  compare(attention(kernel::tupe() + kernel::scalar_sort{0.8} + kernel::spatial_prior{2.0} + kernel::bias{} +
+                    kernel::key_bias{}));
   compare(attention(kernel::dot_product{} + kernel::relative_bias{tables(21, 1)} + kernel::t5_bias{tables(32, 1)} +
                     kernel::fourier_prior{tables(4, 1), tables(4, 1), tables(4, 1)}));
   compare(attention(kernel::given_scores{}, gate::given_softplus{0.4}, normalizer::valued_sink{0.2}));

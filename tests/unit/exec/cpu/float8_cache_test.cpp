@@ -26,8 +26,8 @@ TEST_CASE_TEMPLATE("all 256 codes, in SIMD as one by one", E, float8_e4m3fn, flo
     for (std::size_t n = 0; n < 256; ++n) {
       float const want = float(codes[n + std::size_t(shift)]) * 0.5f;
       CAPTURE(n);
-      CHECK(
-          (std::isnan(want) ? std::isnan(got[n]) : std::bit_cast<std::uint32_t>(got[n]) == std::bit_cast<std::uint32_t>(want)));
+      CHECK((std::isnan(want) ? std::isnan(got[n])
+                              : std::bit_cast<std::uint32_t>(got[n]) == std::bit_cast<std::uint32_t>(want)));
     }
   }
 }
@@ -147,25 +147,28 @@ TEST_CASE("against the reference, and with features apart in memory") {
            .k = {tensor<E const>(apart.data(), p.by_key(p.width), steps), 0.02f},
            .v = {tensor<E const>(p.v, p.by_key(p.width)), p.scale_view()}},
           {.out = tensor(out, p.out())});
-  auto const exact = forward(
-      reference<double>{}, op,
-      {.q = tensor(p.wide_q, p.out()), .k = tensor(p.wide_k, p.by_key(p.width)), .v = tensor(p.wide_v, p.by_key(p.width))});
+  auto const exact = forward(reference<double>{}, op,
+                             {.q = tensor(p.wide_q, p.out()),
+                              .k = tensor(p.wide_k, p.by_key(p.width)),
+                              .v = tensor(p.wide_v, p.by_key(p.width))});
   for (index_t n = 0; n < p.out().size(); ++n) {
     index_t const row = n / p.width;
     CHECK(std::fabs(double(out[std::size_t(n)]) -
-                    exact.at(row / p.queries / p.heads, row / p.queries % p.heads).out(row % p.queries, n % p.width)) < 1e-5);
+                    exact.at(row / p.queries / p.heads, row / p.queries % p.heads).out(row % p.queries, n % p.width)) <
+          1e-5);
   }
 }
 
 TEST_CASE("misuse names the scale") {
   using E = float8_e4m3fn;
   cached<E, float> const p(1, 5);
-  std::vector<float> out(std::size_t(p.out().size())), three{1, 1, 1};
+  std::vector<float> out(std::size_t(p.out().size())), three { 1, 1, 1 };
   auto const op = attention(kernel::dot_product{});
   tensor<E const> const K(p.k, p.by_key(p.width)), V(p.v, p.by_key(p.width));
   auto const call = [&](float8_view<float, E> k, float8_view<float, E> v) {
-    return error_of(
-        [&] { decode(cpu_float8_cache<E>{}, op, {.q = tensor(p.q, p.out()), .k = k, .v = v}, {.out = tensor(out, p.out())}); });
+    return error_of([&] {
+      decode(cpu_float8_cache<E>{}, op, {.q = tensor(p.q, p.out()), .k = k, .v = v}, {.out = tensor(out, p.out())});
+    });
   };
   CHECK(call({K, 1.f}, {V, 1.f}).empty());
   CHECK(call({K, 1.f}, {V, tensor<float const>(three, {1, 3, 1, 1})}) ==

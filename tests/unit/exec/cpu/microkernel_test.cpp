@@ -33,7 +33,8 @@ T small_integer(index_t n) {
   return T(n * 7 % 11 - 5);
 }
 
-/// The single rows that are left of n behind blocks of `Most` and of 4; that the stretches follow each other is checked on the way.
+/// The single rows that are left of n behind blocks of `Most` and of 4; that the stretches follow each other is checked
+/// on the way.
 template <int Most>
 index_t single_rows(index_t n) {
   index_t next = 0, single = 0;
@@ -78,7 +79,8 @@ TEST_CASE_TEMPLATE("contract: out[j][query] = <key j, query>, for every remainde
     }
 }
 
-TEST_CASE_TEMPLATE("accumulate: out[d][query] += sum of value[d] weight[query], for every remainder", T, float, double) {
+TEST_CASE_TEMPLATE("accumulate: out[d][query] += sum of value[d] weight[query], for every remainder", T, float,
+                   double) {
   constexpr index_t queries = exec_cpu::tiling<T, arch>::queries, size = 20, gap = 3;
   std::vector<T> values;
   for (index_t n = 0; n < size * (size + gap); ++n) values.push_back(small_integer<T>(n));
@@ -93,7 +95,8 @@ TEST_CASE_TEMPLATE("accumulate: out[d][query] += sum of value[d] weight[query], 
       for (index_t d = 0; d < size; ++d)
         for (index_t l = 0; l < queries; ++l) {
           T sum = T((d * queries + l) % 5);
-          for (index_t j = 0; d < width && j < n; ++j) sum += values[std::size_t(j * step + d)] * weights[j * queries + l];
+          for (index_t j = 0; d < width && j < n; ++j)
+            sum += values[std::size_t(j * step + d)] * weights[j * queries + l];
           wrong += out[d * queries + l] != sum;
         }
       CHECK_MESSAGE(wrong == 0, wrong, " wrong elements, n ", n, ", width ", width);

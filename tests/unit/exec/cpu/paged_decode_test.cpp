@@ -21,7 +21,8 @@ double number<double>(double x) {
   return x;
 }
 
-/// A cache with the rows of one field, page by page, in the layout (page, key, head, feature); nothing but NaN elsewhere.
+/// A cache with the rows of one field, page by page, in the layout (page, key, head, feature); nothing but NaN
+/// elsewhere.
 template <class E>
 struct cache {
   std::vector<E> memory;
@@ -96,14 +97,14 @@ void check_pages_of(Op op, index_t size, bool same_bits) {
     paged_problem<T, Op> const pages(p, size);
     auto const in = pages.inputs_of_pages();
     for (int threads : {1, 3}) {
-      auto const got =
-          written_by<T>(op, p.extents(), [&](auto const& to) { decode(cpu<T>(threads), op, in, pages.table(e.batch), to); });
+      auto const got = written_by<T>(
+          op, p.extents(), [&](auto const& to) { decode(cpu<T>(threads), op, in, pages.table(e.batch), to); });
       CAPTURE(int(kind));
       if (same_bits)
         CHECK(got == whole);
       else
-        CHECK(differs(got, forward(reference<double>{}, op, p.template inputs<any_tensor>(), p.extents()), p.extents(), op,
-                      sizeof(T) == 4 ? 4e-6 : 1e-13) == "");
+        CHECK(differs(got, forward(reference<double>{}, op, p.template inputs<any_tensor>(), p.extents()), p.extents(),
+                      op, sizeof(T) == 4 ? 4e-6 : 1e-13) == "");
     }
   }
 }
@@ -133,7 +134,8 @@ TEST_CASE("pages: sequences of different lengths; entries and pages that nobody 
     return written_by<float>(op, p.extents(),
                              [&](auto const& to) { decode(cpu{}, op, pages.inputs_of_pages(), pages.table(2), to); });
   };
-  CHECK(differs(run(), forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) == "");
+  CHECK(differs(run(), forward(reference<double>{}, op, p.inputs<any_tensor>(), p.extents()), p.extents(), op, 4e-6) ==
+        "");
   CHECK(near(double(run().out[0]), double(whole.out[0]), 1e-6));
   pages.numbers[2] = 1 << 30;
   CHECK(run() == run());
@@ -155,22 +157,26 @@ TEST_CASE("pages: shapes that do not fit are named") {
   tensor<float const> const q(memory.data(), {2, 4, 1, 8}), pages(memory.data(), {6, 2, 5, 8});
   std::vector<std::int32_t> const numbers{0, 1, 2, 3};
   auto const call = [&](tensor<float const> const& k, tensor<float const> const& v, page_table const& table) {
-    return error_of([&] { decode(cpu{}, op, {.q = q, .k = k, .v = v}, table, {.out = tensor(out, shape{2, 4, 1, 8})}); });
+    return error_of(
+        [&] { decode(cpu{}, op, {.q = q, .k = k, .v = v}, table, {.out = tensor(out, shape{2, 4, 1, 8})}); });
   };
   CHECK(call(pages, pages, page_table(numbers, 2)) == "");
   CHECK(call(tensor<float const>(memory.data(), {5, 2, 5, 8}), pages, page_table(numbers, 2)) ==
         "attune::decode: k has batch extent 5; expected 6, the number of pages of v");
   CHECK(call(tensor<float const>(memory.data(), {6, 2, 4, 8}), pages, page_table(numbers, 2)) ==
         "attune::decode: k has position extent 4; expected 5, the keys of a page of v");
-  CHECK(call(pages, pages, page_table(numbers, 4)) == "attune::decode: pages has batch extent 4; expected 2, the batch of out");
+  CHECK(call(pages, pages, page_table(numbers, 4)) ==
+        "attune::decode: pages has batch extent 4; expected 2, the batch of out");
   CHECK(call(tensor<float const>(memory.data(), {6, 3, 5, 8}), pages, page_table(numbers, 2)) ==
         "attune::decode: k has head extent 3; expected a divisor of 4, the number of query heads");
   tensor<float const> const no_keys(memory.data(), {6, 2, 0, 8});
-  CHECK(call(no_keys, no_keys, page_table(numbers, 2)) == "attune::decode: v has position extent 0; expected at least 1");
+  CHECK(call(no_keys, no_keys, page_table(numbers, 2)) ==
+        "attune::decode: v has position extent 0; expected at least 1");
   CHECK(error_of([&] { page_table(numbers, 3); }) ==
         "attune::page_table: entries has 4 numbers; expected a multiple of 3, the number of sequences");
-  CHECK(error_of([&] { page_table(nullptr, 1, 2); }) ==
-        "attune::page_table: entries has a null pointer for 1 x 2 pages; expected memory for as many numbers, both >= 0");
+  CHECK(
+      error_of([&] { page_table(nullptr, 1, 2); }) ==
+      "attune::page_table: entries has a null pointer for 1 x 2 pages; expected memory for as many numbers, both >= 0");
   // No pages at all: the contract of a row without keys.
   std::vector<std::int32_t> const none;
   CHECK(call(tensor<float const>(memory.data(), {0, 2, 5, 8}), tensor<float const>(memory.data(), {0, 2, 5, 8}),

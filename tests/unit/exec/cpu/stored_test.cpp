@@ -80,9 +80,10 @@ void same_bits(Op const& op, shape const& q, index_t keys, Fill const& fill) {
 
 /// Grouped heads, a width of its own for the gate, one v0 per head.
 shape extents_of(field f, shape const& q, index_t keys) {
-  index_t const width = f == field::v || f == field::value_gate || f == field::v0 || f == field::output_gate ? q.feature + 3
-                        : f == field::gate_q || f == field::gate_k                                           ? 5
-                                                                                                             : q.feature;
+  index_t const width = f == field::v || f == field::value_gate || f == field::v0 || f == field::output_gate
+                            ? q.feature + 3
+                        : f == field::gate_q || f == field::gate_k ? 5
+                                                                   : q.feature;
   if (f == field::v0) return {1, q.head, 1, width};
   bool const by_query = side_of(f) == input_side::query;
   index_t const heads = by_query ? q.head : f == field::v || f == field::value_gate ? q.head / 2 : 1;
@@ -96,8 +97,8 @@ TEST_SUITE("16-bit storage") {
     for (shape const q : {shape{1, 2, 1, 8}, shape{2, 4, 37, 20}, shape{1, 2, 130, 64}})
       for (index_t const keys : {0, 1, 63, 200}) {
         same_bits<S>(attention(kernel::dot_product{}), q, keys, extents_of);
-        same_bits<S>(attention(kernel::dot_product{} + kernel::alibi{0.1}, gate::softplus{0.5}, normalizer::grounded{0.3},
-                               mask::causal{}),
+        same_bits<S>(attention(kernel::dot_product{} + kernel::alibi{0.1}, gate::softplus{0.5},
+                               normalizer::grounded{0.3}, mask::causal{}),
                      q, keys, extents_of);
         same_bits<S>(attention(kernel::dot_product{}, normalizer::entmax15{}, mask::causal{}), q, keys, extents_of);
       }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Small integers, so that any order of summation is exact. What no query sees is NaN; a NaN that some see must not reach the others.
+// Small integers, so that any order of summation is exact. What no query sees is NaN; a NaN that some see must not
+// reach the others.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -27,7 +28,9 @@ struct sight {
   index_t first, last;
   std::vector<std::uint64_t> bits;
 
-  bool of(index_t lane, index_t key) const { return (key >= first && key < last) || (bits[std::size_t(key)] >> lane & 1) != 0; }
+  bool of(index_t lane, index_t key) const {
+    return (key >= first && key < last) || (bits[std::size_t(key)] >> lane & 1) != 0;
+  }
 };
 
 std::vector<sight> sights(index_t queries, index_t n) {
@@ -42,18 +45,22 @@ std::vector<sight> sights(index_t queries, index_t n) {
   auto const later = [&](index_t j) {
     return j < queries ? everybody << (j < 0 ? 0 : j) : 0;
   };  // causal: query i sees keys up to i
-  auto const earlier = [&](index_t j) { return j + 1 < queries ? ~(everybody << (j + 1)) : everybody; };  // the end of a window
+  auto const earlier = [&](index_t j) {
+    return j + 1 < queries ? ~(everybody << (j + 1)) : everybody;
+  };  // the end of a window
   auto const twice = [&](index_t j) { return later(j / 2 * 2); };  // two keys that the same queries see
-  return {made("all", 0, n, later),
-          made("causal", 0, 0, later),
-          made("causal behind what all see", n / 3, n / 3, [&](index_t j) { return j < n / 3 ? everybody : later(j - n / 3); }),
-          made("causal, two at a time", 0, 0, twice),
-          made("causal, none sees the last", 0, 0, [&](index_t j) { return later(j + queries / 2); }),
-          made("the far end of a window", 0, 0, earlier),
-          made("both ends of a window", n / 4, n / 2, [&](index_t j) { return j < n / 4 ? earlier(j) : later(j - n / 2); }),
-          made("a window within the block", 0, 0, [&](index_t j) { return earlier(j) & ~earlier(j - 3 < 0 ? 0 : j - 3); }),
-          made("nobody", 0, 0, [](index_t) { return std::uint64_t(0); }),
-          made("some", n / 2, n - 1, [&](index_t) { return random(); })};
+  return {
+      made("all", 0, n, later),
+      made("causal", 0, 0, later),
+      made("causal behind what all see", n / 3, n / 3,
+           [&](index_t j) { return j < n / 3 ? everybody : later(j - n / 3); }),
+      made("causal, two at a time", 0, 0, twice),
+      made("causal, none sees the last", 0, 0, [&](index_t j) { return later(j + queries / 2); }),
+      made("the far end of a window", 0, 0, earlier),
+      made("both ends of a window", n / 4, n / 2, [&](index_t j) { return j < n / 4 ? earlier(j) : later(j - n / 2); }),
+      made("a window within the block", 0, 0, [&](index_t j) { return earlier(j) & ~earlier(j - 3 < 0 ? 0 : j - 3); }),
+      made("nobody", 0, 0, [](index_t) { return std::uint64_t(0); }),
+      made("some", n / 2, n - 1, [&](index_t) { return random(); })};
 }
 
 /// Sums at zero, where nothing else is.

@@ -31,7 +31,9 @@ std::string tile_differs(Mask const& m, problem_shape const& p, index_t first_qu
   constexpr int lanes = 8;
   using visibility = exec_cpu::tile_visibility<Mask, lanes>;
   visibility v(m, p, 0, 0, first_query);
-  auto const sees = [&](int l, index_t j) { return mask::sees(m, p.row(0, 0, std::min(first_query + l, p.queries - 1)), j); };
+  auto const sees = [&](int l, index_t j) {
+    return mask::sees(m, p.row(0, 0, std::min(first_query + l, p.queries - 1)), j);
+  };
   for (index_t j = 0; j < p.keys; ++j) {
     bool all = true, any = false;
     for (int l = 0; l < lanes; ++l) all = all && sees(l, j), any = any || sees(l, j);
@@ -126,7 +128,8 @@ TEST_CASE("tile_visibility: random tables and hulls") {
 
 TEST_CASE_TEMPLATE("lanes_of: bit l is lane l; higher bits belong to other batches", T, float, double) {
   using batch = xsimd::batch<T>;
-  for (std::uint64_t bits : {0x0ull, 0x1ull, 0xaaaaaaaaaaaaaaaaull, 0xffffffffffffffffull, 0x8000000000000000ull, 0x6ull}) {
+  for (std::uint64_t bits :
+       {0x0ull, 0x1ull, 0xaaaaaaaaaaaaaaaaull, 0xffffffffffffffffull, 0x8000000000000000ull, 0x6ull}) {
     batch const x = xsimd::select(exec_cpu::lanes_of<T, xsimd::default_arch>(bits), batch(T(1)), batch(T(0)));
     for (std::size_t l = 0; l < batch::size; ++l) CHECK(x.get(l) == T((bits >> l) & 1));
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// From the value of a contraction to a score: kernels of distances, scalars, metrics, and of the user's own feature sums.
+// From the value of a contraction to a score: kernels of distances, scalars, metrics, and of the user's own feature
+// sums.
 #include <attune/policies/kernel/dot_product.hpp>
 #include <attune/policies/kernel/elementwise.hpp>
 #include <attune/policies/kernel/elliptical.hpp>

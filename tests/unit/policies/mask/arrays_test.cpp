@@ -18,7 +18,8 @@ using bytes = std::vector<unsigned char>;
 
 TEST_CASE("padding: j < lengths[batch]") {
   std::vector<index_t> const lengths{0, 3, 5};
-  CHECK(call_differs(mask::padding(lengths), [&](mask_row const& r, index_t j) { return j < lengths[std::size_t(r.batch)]; },
+  CHECK(call_differs(mask::padding(lengths),
+                     [&](mask_row const& r, index_t j) { return j < lengths[std::size_t(r.batch)]; },
                      {3, 2, 4, 5}) == "");
 }
 
@@ -35,13 +36,15 @@ TEST_CASE("padding: errors") {
 
 TEST_CASE("documents: equal ids, sorted or not, shared by the batch or not") {
   std::vector<index_t> const queries{1, 1, 7, 2}, keys{1, 2, 2, 1, 9};
-  CHECK(call_differs(mask::documents(queries, keys),
-                     [&](mask_row const& r, index_t j) { return queries[std::size_t(r.query)] == keys[std::size_t(j)]; },
-                     {2, 2, 4, 5}) == "");
+  CHECK(
+      call_differs(mask::documents(queries, keys),
+                   [&](mask_row const& r, index_t j) { return queries[std::size_t(r.query)] == keys[std::size_t(j)]; },
+                   {2, 2, 4, 5}) == "");
   std::vector<index_t> const ids{0, 0, 1, 3, 3, 3};  // batch 2, 3 positions
   auto const id = [&](index_t b, index_t i) { return ids[std::size_t(3 * b + i)]; };
   CHECK(call_differs(mask::documents(ids, 2),
-                     [&](mask_row const& r, index_t j) { return id(r.batch, r.query) == id(r.batch, j); }, {2, 1, 3, 3}) == "");
+                     [&](mask_row const& r, index_t j) { return id(r.batch, r.query) == id(r.batch, j); },
+                     {2, 1, 3, 3}) == "");
 }
 
 TEST_CASE("documents: errors") {
@@ -59,10 +62,11 @@ TEST_CASE("block_sparse: a table of blocks; the last ones may be short") {
   // 2 heads, 5 queries in blocks of 2, 7 keys in blocks of 3: 2 x 3 x 3
   bytes const table{1, 1, 0, 0, 0, 0, 1, 0, 1,  //
                     0, 0, 1, 1, 1, 1, 0, 1, 0};
-  CHECK(call_differs(
-            mask::block_sparse(table, 2, 3, 2),
-            [&](mask_row const& r, index_t j) { return table[std::size_t((r.head * 3 + r.query / 2) * 3 + j / 3)] != 0; },
-            {2, 2, 5, 7}) == "");
+  CHECK(call_differs(mask::block_sparse(table, 2, 3, 2),
+                     [&](mask_row const& r, index_t j) {
+                       return table[std::size_t((r.head * 3 + r.query / 2) * 3 + j / 3)] != 0;
+                     },
+                     {2, 2, 5, 7}) == "");
   bytes const shared{1, 0, 0, 1};
   CHECK(call_differs(mask::block_sparse(shared, 4, 4),
                      [&](mask_row const& r, index_t j) { return shared[std::size_t(r.query / 4 * 2 + j / 4)] != 0; },
@@ -82,8 +86,7 @@ TEST_CASE("block_sparse: errors") {
 
 TEST_CASE("runtime: every key, a hull per row, a table, both") {
   mask_shape const s{2, 2, 3, 5};
-  CHECK(call_differs(
-            mask::runtime{}, [](mask_row const&, index_t) { return true; }, s) == "");
+  CHECK(call_differs(mask::runtime{}, [](mask_row const&, index_t) { return true; }, s) == "");
 
   // hulls per head, shared by the batch; they may be empty, reversed or reach outside
   std::vector<key_interval> const hulls{{0, 5}, {2, 2}, {1, 3}, {-4, 2}, {3, 90}, {4, 1}};
@@ -96,11 +99,12 @@ TEST_CASE("runtime: every key, a hull per row, a table, both") {
 
   bytes table(30);  // per batch, shared by the heads
   for (std::size_t n = 0; n < 30; ++n) table[n] = n % 7 < 4;
-  auto const in_table = [&](mask_row const& r, index_t j) { return table[std::size_t((r.batch * 3 + r.query) * 5 + j)] != 0; };
+  auto const in_table = [&](mask_row const& r, index_t j) {
+    return table[std::size_t((r.batch * 3 + r.query) * 5 + j)] != 0;
+  };
   m.visible = table.data();
   m.visible_shape = {2, 1, 3, 5};
-  CHECK(call_differs(
-            m, [&](mask_row const& r, index_t j) { return in_hull(r, j) && in_table(r, j); }, s) == "");
+  CHECK(call_differs(m, [&](mask_row const& r, index_t j) { return in_hull(r, j) && in_table(r, j); }, s) == "");
   m.hulls = nullptr;
   CHECK(call_differs(m, in_table, s) == "");
 }
@@ -110,9 +114,11 @@ TEST_CASE("runtime: errors") {
   bytes const table(30);
   mask_shape const s{2, 2, 3, 5};
   mask::runtime m{hulls.data(), {1, 2, 4, 1}};
-  CHECK(rejects(m, s) == "attune::mask::runtime: the array of hulls has shape (1, 2, 4, 1); expected (1 or 2, 1 or 2, 3, 1)");
+  CHECK(rejects(m, s) ==
+        "attune::mask::runtime: the array of hulls has shape (1, 2, 4, 1); expected (1 or 2, 1 or 2, 3, 1)");
   m.hull_shape = {1, 3, 3, 1};
-  CHECK(rejects(m, s) == "attune::mask::runtime: the array of hulls has shape (1, 3, 3, 1); expected (1 or 2, 1 or 2, 3, 1)");
+  CHECK(rejects(m, s) ==
+        "attune::mask::runtime: the array of hulls has shape (1, 3, 3, 1); expected (1 or 2, 1 or 2, 3, 1)");
   m.hull_shape = {1, 2, 3, 1};
   CHECK(rejects(m, s) == "");
   m.visible = table.data();

@@ -60,15 +60,15 @@ TEST_CASE("random tables: intersections and unions of whatever they are") {
       m[t].visible = tables[t].data();
       m[t].visible_shape = {1, 1, queries, keys};
     }
-    auto const in = [&](int t, mask_row const& r, index_t j) { return tables[t][std::size_t(r.query * keys + j)] != 0; };
+    auto const in = [&](int t, mask_row const& r, index_t j) {
+      return tables[t][std::size_t(r.query * keys + j)] != 0;
+    };
     mask_shape const s{1, 1, queries, keys};
+    CHECK(call_differs(m[0] & m[1], [&](auto const& r, index_t j) { return in(0, r, j) && in(1, r, j); }, s) == "");
+    CHECK(call_differs(m[0] | m[1], [&](auto const& r, index_t j) { return in(0, r, j) || in(1, r, j); }, s) == "");
     CHECK(call_differs(
-              m[0] & m[1], [&](auto const& r, index_t j) { return in(0, r, j) && in(1, r, j); }, s) == "");
-    CHECK(call_differs(
-              m[0] | m[1], [&](auto const& r, index_t j) { return in(0, r, j) || in(1, r, j); }, s) == "");
-    CHECK(call_differs(
-              m[0] & (m[1] | m[2]), [&](auto const& r, index_t j) { return in(0, r, j) && (in(1, r, j) || in(2, r, j)); }, s) ==
-          "");
+              m[0] & (m[1] | m[2]),
+              [&](auto const& r, index_t j) { return in(0, r, j) && (in(1, r, j) || in(2, r, j)); }, s) == "");
     CHECK(call_differs((m[0] & m[1]) | m[2],
                        [&](auto const& r, index_t j) { return (in(0, r, j) && in(1, r, j)) || in(2, r, j); }, s) == "");
   }

@@ -68,24 +68,29 @@ TEST_CASE("prefix: j < length or j <= i + offset") {
 TEST_CASE("sink_window: (j < sinks or i + offset - j < width) and j <= i + offset") {
   for (index_t sinks : {0, 1, 2, 100})
     for (index_t width : {1, 3, 100})
-      follows(mask::sink_window{sinks, width},
-              [=](mask_row const& r, index_t j) { return (j < sinks || distance(r, j) < width) && distance(r, j) >= 0; });
+      follows(mask::sink_window{sinks, width}, [=](mask_row const& r, index_t j) {
+        return (j < sinks || distance(r, j) < width) && distance(r, j) >= 0;
+      });
 }
 
 TEST_CASE("predicate: any rule") {
   auto const rule = [](mask_row const& r, index_t j) { return (r.query + j) % 3 == 0; };
   follows(mask::predicate(rule), rule);
-  follows(mask::predicate([](mask_row const&, index_t) { return false; }), [](mask_row const&, index_t) { return false; });
+  follows(mask::predicate([](mask_row const&, index_t) { return false; }),
+          [](mask_row const&, index_t) { return false; });
 }
 
 TEST_CASE("check: sizes that make no window") {
   mask_shape const s{1, 1, 4, 4};
-  CHECK(rejects(mask::causal_window{0}, s) == "attune::mask::causal_window: width has the value 0; expected at least 1");
+  CHECK(rejects(mask::causal_window{0}, s) ==
+        "attune::mask::causal_window: width has the value 0; expected at least 1");
   CHECK(rejects(mask::window{-1}, s) == "attune::mask::window: radius has the value -1; expected at least 0");
   CHECK(rejects(mask::prefix{-2}, s) == "attune::mask::prefix: length has the value -2; expected at least 0");
   std::string const wanted = "; expected sinks >= 0 and width >= 1";
-  CHECK(rejects(mask::sink_window{-1, 3}, s) == "attune::mask::sink_window: (sinks, width) has the value (-1, 3)" + wanted);
-  CHECK(rejects(mask::sink_window{2, 0}, s) == "attune::mask::sink_window: (sinks, width) has the value (2, 0)" + wanted);
+  CHECK(rejects(mask::sink_window{-1, 3}, s) ==
+        "attune::mask::sink_window: (sinks, width) has the value (-1, 3)" + wanted);
+  CHECK(rejects(mask::sink_window{2, 0}, s) ==
+        "attune::mask::sink_window: (sinks, width) has the value (2, 0)" + wanted);
   CHECK(rejects(mask::causal_window{1}, s) == "");
   CHECK(rejects(mask::window{0}, s) == "");
   CHECK(rejects(mask::prefix{9}, s) == "");

@@ -21,8 +21,8 @@ std::string row_differs(Mask const& m, Rule const& rule, mask_row const& r) {
   for (index_t j = 0; j < r.keys; ++j) sees[std::size_t(j)] = rule(r, j);
   auto const seen = [&](index_t j) { return j < r.keys && sees[std::size_t(j)]; };
   auto const where = [&](char const* what, index_t at) {
-    return detail::text(what, at, " of query ", r.query, " at position ", r.position, ", Lq ", r.queries, ", Lk ", r.keys,
-                        ", batch ", r.batch, ", head ", r.head);
+    return detail::text(what, at, " of query ", r.query, " at position ", r.position, ", Lq ", r.queries, ", Lk ",
+                        r.keys, ", batch ", r.batch, ", head ", r.head);
   };
   index_t count = 0;
   for (index_t j = 0; j < r.keys; ++j) {

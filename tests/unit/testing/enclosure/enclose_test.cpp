@@ -30,8 +30,10 @@ struct drawn {
   drawn() {
     std::mt19937_64 random(7);
     std::normal_distribution<float> normal;
-    for (auto [list, size] :
-         {std::pair{&q, queries * width}, {&k, keys * width}, {&v, keys * value_width}, {&d_out, queries * value_width}})
+    for (auto [list, size] : {std::pair{&q, queries * width},
+                              {&k, keys * width},
+                              {&v, keys * value_width},
+                              {&d_out, queries * value_width}})
       for (index_t n = 0; n < size; ++n) list->push_back(normal(random));
   }
   tensor<float const> Q() const { return {q, shape{1, 1, queries, width}}; }
@@ -61,9 +63,11 @@ void agree(Op const& op, char const* name) {
       CHECK(g.of(f).values[n].decided);
       CHECK(g.of(f).values[n].rounded == double(gradient.of(f).values[n]));
     }
-  for (std::size_t s = 0; s < g.parameters.size(); ++s) {  // some cancel completely: 0, of which 50 digits leave a residue
+  for (std::size_t s = 0; s < g.parameters.size();
+       ++s) {  // some cancel completely: 0, of which 50 digits leave a residue
     CHECK(g.parameters[s].values.values[0].decided);
-    CHECK(std::fabs(g.parameters[s].values.values[0].rounded - double(gradient.parameters[s].values.values[0])) <= 1e-45);
+    CHECK(std::fabs(g.parameters[s].values.values[0].rounded - double(gradient.parameters[s].values.values[0])) <=
+          1e-45);
   }
 }
 
@@ -83,8 +87,8 @@ TEST_CASE("bits are added until both ends round alike, up to a limit that is sai
   CHECK(open[0].lower <= 0);
   CHECK(open[0].upper >= 0);
   CHECK(open[1].decided);
-  CHECK_THROWS_WITH_AS(testing::enclosed_by({.first_bits = 20}, cancelled), doctest::Contains("64 <= first_bits <= most_bits"),
-                       attune::error);
+  CHECK_THROWS_WITH_AS(testing::enclosed_by({.first_bits = 20}, cancelled),
+                       doctest::Contains("64 <= first_bits <= most_bits"), attune::error);
 }
 
 TEST_CASE("equal keys share the weight exactly, in every format") {
@@ -125,7 +129,8 @@ TEST_CASE("a level at the end of its bracket is found: rows of -inf, and of one 
 TEST_SUITE("full enclosures") {
   TEST_CASE("one operator of each kind: the 50 digits, rounded") {
     agree(attention(kernel::dot_product{}, normalizer::sink{0.25}, mask::causal{}), "sink");
-    agree(attention(kernel::dot_product{}, length_scale::margin{0.5, 0.25}, normalizer::affine<>{0.75, 0.5}), "margin, affine");
+    agree(attention(kernel::dot_product{}, length_scale::margin{0.5, 0.25}, normalizer::affine<>{0.75, 0.5}),
+          "margin, affine");
     agree(attention(kernel::dot_product{}, normalizer::sparsemax{}), "sparsemax");
     agree(attention(kernel::dot_product{}, normalizer::entmax{1.25}), "entmax 1.25");
     agree(attention(kernel::dot_product{}, normalizer::entmax{2.75}), "entmax 2.75");
@@ -135,9 +140,11 @@ TEST_SUITE("full enclosures") {
   }
 
   TEST_CASE("a tie that no number of bits decides gives the hull of the gradients on both sides") {
-    // Both logits are 3 / sqrt 3, each computed for itself: which of them is the largest, and gets the gradient through the range?
+    // Both logits are 3 / sqrt 3, each computed for itself: which of them is the largest, and gets the gradient through
+    // the range?
     std::vector<float> const q{1, 1, 1}, k{1, 1, 1, 3, 0, 0, 0, 0, 0}, v{1, 2, 4}, d{1};
-    auto const op = attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{});
+    auto const op =
+        attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{});
     auto const Q = tensor<float const>(q, shape{1, 1, 1, 3}), K = tensor<float const>(k, shape{1, 1, 3, 3});
     auto const V = tensor<float const>(v, shape{1, 1, 3, 1}), D = tensor<float const>(d, shape{1, 1, 1, 1});
     CHECK(enclose(op, {.q = Q, .k = K, .v = V}).undecided() == 0);  // the result is continuous there
@@ -163,7 +170,8 @@ TEST_SUITE("full enclosures") {
     auto b = testing::error_bound(op, {.q = p.Q(), .k = p.K(), .v = p.V()});
     auto const worst = [&] {
       double share = 0;
-      for (std::size_t n = 0; n < out.size(); ++n) share = std::max(share, testing::used_share(out[n], e.out[n], b.out[n]));
+      for (std::size_t n = 0; n < out.size(); ++n)
+        share = std::max(share, testing::used_share(out[n], e.out[n], b.out[n]));
       return share;
     };
     CHECK(worst() > 0);

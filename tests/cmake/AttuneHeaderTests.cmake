@@ -8,7 +8,7 @@ set(attune_header_targets
   "^attune/(thrust\\.hpp$|exec/thrust/|sorted/thrust/)" attune::thrust
   "^attune/io/" attune::io
   "^attune/testing/enclosure(/|\\.hpp$)" attune::enclosure
-  "^attune/exec/openmp\\.hpp$" attune::openmp)
+  "^attune/(threads|exec)/openmp\\.hpp$" attune::openmp)
 # Headers that need attune::reference; the others must do with attune::attune.
 set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|testing/)")
 
@@ -97,6 +97,7 @@ function(attune_add_header_tests)
     get_target_property(warnings attune_dev_flags INTERFACE_COMPILE_OPTIONS)
     list(REMOVE_ITEM warnings -march=native)
     target_compile_options(${objects} PRIVATE ${warnings} -O0)
+    target_compile_definitions(${objects} PRIVATE ATTUNE_ALLOW_OLD_NAMES)
     target_link_libraries(${objects} PRIVATE ${target})
     target_link_libraries(attune_headers PRIVATE ${objects} ${target})
   endforeach()

@@ -6,12 +6,27 @@ cmake_minimum_required(VERSION 3.25)
 set(layers
   "^(version|config)\\.hpp$"
   "^core/"
+  "^threads/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
-  "^exec/"
+  "^exec/([^/]+\\.hpp$|reference/|thrust/)"
+  "^exec/cpu/(executor|threads)\\.hpp$"
+  "^exec/cpu/products/"
+  "^exec/cpu/tile/"
+  "^exec/cpu/gradients/"
+  "^exec/cpu/decode/"
+  "^exec/cpu/[^/]+\\.hpp$"
+  "^float8_cache\\.hpp$"
   "^(cache|analysis|sorted)/"
   "^(interop|io|testing)/"
   "^(attune|reference|thrust|analysis)\\.hpp$")
+# Folders that know nothing of each other, though one stands above the other.
+set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/")
+# What may be included of exec/cpu from outside of it.
+set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/float8_cache)\\.hpp$")
+# Headers of old paths, which include those of new ones: all that a header with this word in it does.
+set(moved "ATTUNE_ALLOW_OLD_NAMES")
+
 # Headers that may include Eigen and Boost.
 set(heavy "^(reference\\.hpp$|analysis\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|wishes|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|testing/)")
 
@@ -31,6 +46,10 @@ set(problems "")
 set(include "${ROOT}/include/attune")
 file(GLOB_RECURSE headers RELATIVE "${include}" "${include}/*.hpp")
 foreach(header IN LISTS headers)
+  file(STRINGS "${include}/${header}" forwards REGEX "${moved}")
+  if(forwards AND NOT header STREQUAL "config.hpp")
+    continue()
+  endif()
   layer_of("${header}" level)
   if(level STREQUAL "")
     string(APPEND problems "attune/${header}: in no known layer\n")
@@ -45,9 +64,19 @@ foreach(header IN LISTS headers)
         string(APPEND problems "attune/${header} includes attune/${included}, which lies above it\n")
       elseif(included MATCHES "${heavy}" AND NOT header MATCHES "${heavy}")
         string(APPEND problems "attune/${header} includes attune/${included}, which needs Eigen and Boost\n")
+      elseif(included MATCHES "^exec/cpu/" AND NOT header MATCHES "^exec/cpu/" AND NOT included MATCHES "${doors}")
+        string(APPEND problems "attune/${header} includes attune/${included}, which is internal to exec/cpu\n")
       elseif(header MATCHES "^exec/" AND included MATCHES "^policies/[^/]+/" AND NOT included MATCHES "concepts\\.hpp$")
         string(APPEND problems "attune/${header} includes attune/${included}: an executor never names a policy\n")
       endif()
+      foreach(pair IN LISTS apart)
+        string(REPLACE " " ";" pair "${pair}")
+        list(GET pair 0 one)
+        list(GET pair 1 other)
+        if((header MATCHES "${one}" AND included MATCHES "${other}") OR (header MATCHES "${other}" AND included MATCHES "${one}"))
+          string(APPEND problems "attune/${header} includes attune/${included}: these folders know nothing of each other\n")
+        endif()
+      endforeach()
     elseif(line MATCHES "include[ \t]*<(boost|Eigen|unsupported)/" AND NOT header MATCHES "${heavy}")
       string(APPEND problems "attune/${header}: ${line}: only the reference part needs Eigen and Boost\n")
     elseif(line MATCHES "include[ \t]*<xsimd/" AND NOT header STREQUAL "core/xsimd.hpp")
@@ -56,6 +85,36 @@ foreach(header IN LISTS headers)
       string(APPEND problems "attune/${header}: ${line}: public headers are included as <attune/...>\n")
     endif()
   endforeach()
+endforeach()
+
+# Folders of at most 16 headers and headers of at most 400 lines, so that a thing is found by its folder. Policies are one file each, and
+# core is what everybody knows; neither counts.
+set(folders "")
+foreach(header IN LISTS headers)
+  file(STRINGS "${include}/${header}" forwards REGEX "${moved}")
+  if(forwards AND NOT header STREQUAL "config.hpp")
+    continue()
+  endif()
+  get_filename_component(folder "${header}" DIRECTORY)
+  if(NOT folder MATCHES "^(policies|core)(/|$)")
+    list(APPEND folders "${folder}/")
+    string(MAKE_C_IDENTIFIER "in_${folder}" count)
+    math(EXPR ${count} "0${${count}} + 1")
+  endif()
+  file(READ "${include}/${header}" text)
+  string(REGEX REPLACE "[^\n]" "" ends "${text}")
+  string(LENGTH "${ends}" length)
+  if(length GREATER 400)
+    string(APPEND problems "attune/${header}: ${length} lines; at most 400\n")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+foreach(folder IN LISTS folders)
+  string(REGEX REPLACE "/$" "" folder "${folder}")
+  string(MAKE_C_IDENTIFIER "in_${folder}" count)
+  if(${count} GREATER 16)
+    string(APPEND problems "attune/${folder}: ${${count}} headers; at most 16\n")
+  endif()
 endforeach()
 if(problems)
   message("${problems}")

@@ -43,7 +43,7 @@ TARGETS = [Target("x86-64-v3", "ymm"), Target("x86-64-v4", "zmm", ("-mavx512bf16
 TUNE_GCC = ["-mtune=znver3"]
 
 # Products: functions NAME<T, Arch, Rows, ...> that run `multiply` of exec/cpu/microkernel.hpp. Their loop does rows x vectors
-# FMAs a step (shape: exec/cpu/tiling.hpp) from `vectors` batches of b and one broadcast of a for each row, so
+# FMAs a step (shape: exec/cpu/products/tiling.hpp) from `vectors` batches of b and one broadcast of a for each row, so
 #   it reads rows + vectors vectors a step and no more. g++ 12 without keep() reads b again for every FMA. Whether a read stands
 #       alone or in an FMA does not matter, only how many there are: two a cycle is what a core can do, as it can two FMAs;
 #   it holds no other vector instruction: no spill, no move between registers, no multiplication with an addition after it.
@@ -55,7 +55,7 @@ FMAS_PER_LOAD = 1.5
 STACK_LOADS_PER_SUM = 0
 
 
-# Streams: functions of decode() that multiply rows of keys or values as they come from memory (exec/cpu/decode_kernels.hpp,
+# Streams: functions of decode() that multiply rows of keys or values as they come from memory (exec/cpu/decode/products.hpp,
 # bf16_kernels.hpp). For the largest block of rows each does rows x COLUMNS products a step, and keeps nothing on the stack:
 # g++ stores an element of an array that an asm names, once a step, unless keep() takes a copy of it. Products with keys read
 # `loads` vectors of keys for each column and one for each row, and hold no other vector instruction than `widening` for each column:
@@ -110,7 +110,7 @@ POINTWISE = {
 }
 
 
-# Rows asked for ahead of their use: prefetch(...) of hot_loops.cpp calls ask_for_rows of exec/cpu/rows_ahead.hpp, which asks. g++
+# Rows asked for ahead of their use: prefetch(...) of hot_loops.cpp calls ask_for_rows of exec/cpu/products/prefetch.hpp, which asks. g++
 # takes a function that does nothing but prefetch for one without effects, and leaves the call out.
 PREFETCH, ASK = "prefetch", "ask_for_rows"
 
@@ -128,14 +128,14 @@ class Defect(typing.NamedTuple):
 
 
 DEFECTS = [
-    Defect("keep() keeps nothing: g++ 12 folds loads into FMAs", "attune/exec/cpu/microkernel.hpp", r"asm\(.*?\);", ";",
+    Defect("keep() keeps nothing: g++ 12 folds loads into FMAs", "attune/exec/cpu/products/microkernel.hpp", r"asm\(.*?\);", ";",
            "PRODUCTS", "contract_rows<float, 4 rows>", "vector loads for"),
-    Defect("keep() names an element of an array: g++ stores it", "attune/exec/cpu/microkernel.hpp",
+    Defect("keep() names an element of an array: g++ stores it", "attune/exec/cpu/products/microkernel.hpp",
            r"auto data = x\.data;.*", "auto& data = x.data;", "STREAMS", "contract_rows_of_pairs", "on the stack", TARGETS[1].march),
     Defect("a conversion of 16 bits that is left to g++", "attune/core/storage.hpp",
            r"N == 8(\)\s+return std::bit_cast<floats>\(\s+_mm256_slli)", r"N == 0\1", "STREAMS", "contract_rows_of_features of bf16",
            "neither product nor load"),
-    Defect("a tile that does not fit into the registers", "attune/exec/cpu/tiling.hpp", r"\brows = [^;]*;", "rows = 16;",
+    Defect("a tile that does not fit into the registers", "attune/exec/cpu/products/tiling.hpp", r"\brows = [^;]*;", "rows = 16;",
            "PRODUCTS", "accumulate_rows<double, 16 rows>", "on the stack"),
     Defect("an exponential that is a function of its own", "attune/core/simd_math.hpp",
            r"ATTUNE_INLINE( static batch exp_nonpositive\()", r"ATTUNE_NOINLINE\1", "POINTWISE", "masses<false>", "a call"),

@@ -5,18 +5,18 @@
 // HOT_LOOPS_PRODUCTS alone compiles the products, HOT_LOOPS_STREAMS those of decode(), HOT_LOOPS_POINTWISE the
 // pointwise loops, HOT_LOOPS_PREFETCHES a call that asks for rows.
 #ifdef HOT_LOOPS_POINTWISE
-#include <attune/exec/cpu/mass_gradients.hpp>
-#include <attune/exec/cpu/masses.hpp>
+#include <attune/exec/cpu/gradients/masses.hpp>
+#include <attune/exec/cpu/tile/masses.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/policies/kernel/dot_product.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #endif
 #ifdef HOT_LOOPS_STREAMS
-#include <attune/exec/cpu/bf16_kernels.hpp>
+#include <attune/exec/cpu/decode/bf16_products.hpp>
 #endif
-#include <attune/exec/cpu/microkernel.hpp>
-#include <attune/exec/cpu/outer.hpp>
-#include <attune/exec/cpu/rows_ahead.hpp>
+#include <attune/exec/cpu/products/microkernel.hpp>
+#include <attune/exec/cpu/products/outer.hpp>
+#include <attune/exec/cpu/products/prefetch.hpp>
 
 namespace attune::exec_cpu {
 

@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include <attune/exec/cpu/aligned_buffer.hpp>
-#include <attune/exec/cpu/candidates.hpp>
+#include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/tile/candidates.hpp>
 #include <attune/policies/normalizer/top_k.hpp>
 
 #include "gradients/thresholds.hpp"

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include <attune/exec/pool_functions.hpp>
+#include <attune/threads/pool_functions.hpp>
 
 namespace {
 

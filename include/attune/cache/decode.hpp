@@ -18,7 +18,6 @@
 #include <attune/core/distinct.hpp>
 #include <attune/core/lse.hpp>
 #include <attune/core/parameter.hpp>
-#include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/threads.hpp>
 
 namespace attune::cache {

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include <attune/exec/cpu/rows_ahead.hpp>
+#include <attune/exec/cpu/products.hpp>
 #include <attune/sorted/blocks.hpp>
 
 namespace attune::sorted::detail {

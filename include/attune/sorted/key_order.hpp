@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/backward.hpp>
-#include <attune/exec/cpu/split.hpp>
+#include <attune/exec/cpu/forward.hpp>
+#include <attune/exec/cpu/gradients.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/policies/kernel/compose.hpp>
 #include <attune/policies/kernel/dot_product.hpp>

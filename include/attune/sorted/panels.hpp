@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include <attune/exec/cpu/aligned_buffer.hpp>
-#include <attune/exec/cpu/microkernel.hpp>
+#include <attune/exec/cpu/products.hpp>
 #include <attune/sorted/rows.hpp>
 
 namespace attune::sorted::detail {

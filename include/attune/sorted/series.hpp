@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <attune/exec/cpu/aligned_buffer.hpp>
-#include <attune/exec/cpu/microkernel.hpp>
+#include <attune/exec/cpu/products.hpp>
 
 namespace attune::sorted::detail {
 

@@ -16,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/lane_sums.hpp>
-#include <attune/exec/cpu/rows_ahead.hpp>
+#include <attune/exec/cpu/products.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/normalizer/softmax.hpp>
 #include <attune/sorted/blocks.hpp>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <attune/exec/cpu/threads.hpp>
-#include <attune/exec/thread_pool.hpp>
 #include <attune/sorted/problem.hpp>
+#include <attune/threads/pool.hpp>
 
 namespace attune::sorted {
 

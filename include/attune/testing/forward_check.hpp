@@ -19,11 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/backward.hpp>
 #include <attune/exec/cpu/decode.hpp>
 #include <attune/exec/cpu/forward.hpp>
-#include <attune/exec/cpu/split.hpp>
-#include <attune/exec/cpu/statistics.hpp>
+#include <attune/exec/cpu/gradients.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/statistics.hpp>

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include <attune/exec/cpu/backward.hpp>
+#include <attune/exec/cpu/gradients.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include <support/random.hpp>
+#include <unit/check.hpp>
+
 #include <attune/analysis/grouping.hpp>
 #include <attune/analysis/heads.hpp>
 #include <attune/analysis/maxent.hpp>
@@ -14,9 +17,6 @@
 #include <attune/analysis/vanishing.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
 #include <attune/policies/normalizer/generic.hpp>
-
-#include "support/random.hpp"
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

@@ -5,6 +5,8 @@
 // would do.
 #include <cmath>
 
+#include <unit/check.hpp>
+
 #include <attune/analysis/grouping.hpp>
 #include <attune/analysis/heads.hpp>
 #include <attune/analysis/maxent.hpp>
@@ -12,8 +14,6 @@
 #include <attune/analysis/separability.hpp>
 #include <attune/analysis/vanishing.hpp>
 #include <attune/policies/normalizer/generic.hpp>
-
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

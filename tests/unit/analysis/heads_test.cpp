@@ -5,12 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include <unit/check.hpp>
+
 #include <attune/analysis/gradient_norms.hpp>
 #include <attune/analysis/heads.hpp>
 #include <attune/analysis/kolmogorov_smirnov.hpp>
 #include <attune/core/log_domain.hpp>
-
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

@@ -4,6 +4,8 @@
 // Jacobians of the normalizers, norms, entropic programs, kernels, grouping, length laws.
 #include <cmath>
 
+#include <unit/check.hpp>
+
 #include <attune/analysis/grouping.hpp>
 #include <attune/analysis/length_law.hpp>
 #include <attune/analysis/maxent.hpp>
@@ -14,8 +16,6 @@
 #include <attune/policies/normalizer/generic.hpp>
 #include <attune/policies/normalizer/off_by_one.hpp>
 #include <attune/policies/normalizer/self_adjusted.hpp>
-
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

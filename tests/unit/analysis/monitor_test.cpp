@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <unit/check.hpp>
+
 #include <attune/analysis/monitor.hpp>
 #include <attune/analysis/wishes.hpp>
 #include <attune/policies/length_scale/none.hpp>
 #include <attune/policies/length_scale/ssmax.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
-
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

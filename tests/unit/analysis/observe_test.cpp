@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <support/random.hpp>
+#include <unit/check.hpp>
+
 #include <attune/analysis/observe.hpp>
 #include <attune/operators/presets.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/normalizer/affine.hpp>
-
-#include "support/random.hpp"
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

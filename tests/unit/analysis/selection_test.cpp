@@ -4,11 +4,11 @@
 // Lemma 1, Corollary 1, Theorems 1 and 2 on rows of two to four keys.
 #include <cmath>
 
+#include <unit/check.hpp>
+
 #include <attune/analysis/random_selection.hpp>
 #include <attune/analysis/separability.hpp>
 #include <attune/analysis/vanishing.hpp>
-
-#include "unit/check.hpp"
 
 using namespace attune;
 using namespace attune::analysis;

@@ -4,7 +4,7 @@
 // Both executors on calls that can be redone by hand.
 #include <vector>
 
-#include <attune/exec/cpu/forward.hpp>
+#include <attune/exec/cpu/tile/forward.hpp>
 #include <attune/exec/reference/forward.hpp>
 
 #include "../check.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <attune/exec/cpu/forward.hpp>
+#include <attune/exec/cpu/tile/forward.hpp>
 
 #include "../check.hpp"
 #include "calls.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <attune/exec/cpu/split.hpp>
+#include <attune/exec/cpu/tile/split.hpp>
 #include <attune/exec/reference/split.hpp>
 #include <attune/exec/states.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include "support/statistics_fuzz.hpp"
+#include <support/statistics_fuzz.hpp>
 
 #include <attune/attune.hpp>
 

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <support/tent.hpp>
 
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/gradient_check.hpp>
-
-#include "support/tent.hpp"
 
 using namespace attune;
 using attune::test::tent;

@@ -10,7 +10,7 @@
 
 #include <attune/core/storage.hpp>
 #include <attune/core/xsimd.hpp>
-#include <attune/exec/thread_pool.hpp>
+#include <attune/threads/pool.hpp>
 
 namespace attune {
 
@@ -28,7 +28,7 @@ inline constexpr bool is_cpu<cpu<T, Arch>> = true;
 /// arithmetic; cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward only). Arch is the
 /// instruction set: a template parameter of everything that touches SIMD, so that translation units built for different
 /// instruction sets never share a symbol.
-/// Determinism: results are bitwise the same for any number of threads, whosever they are (exec/threading.hpp).
+/// Determinism: results are bitwise the same for any number of threads, whosever they are (threads/executor.hpp).
 /// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set Lk logits per row of
 ///         one tile.
 template <class T = float, class Arch = xsimd::default_arch>

@@ -15,7 +15,7 @@
 
 #include <attune/core/tensor.hpp>
 #include <attune/exec/cpu/executor.hpp>
-#include <attune/exec/threading.hpp>
+#include <attune/threads/executor.hpp>
 
 namespace attune::exec_cpu {
 

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include <unit/threads/threading.hpp>
+
 #include <attune/exec/cpu/threads.hpp>
 
 #include "../../check.hpp"
-#include "../threading.hpp"
 
 namespace attune::test {
 namespace {

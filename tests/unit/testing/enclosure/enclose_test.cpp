@@ -8,13 +8,12 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <support/within_bounds.hpp>
 
 #include <attune/attune.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/testing/enclosure/enclose.hpp>
 #include <attune/testing/error_bound.hpp>
-
-#include "support/within_bounds.hpp"
 
 namespace {
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   decode(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
+//       tasks = (batch, heads that share their keys, chunk of keys)
+//
+// forward() for few queries: at Lq = 1 a tile of queries would use one lane of its many. Every byte of K and V is read
+// once for all query heads that share it, and the keys are split over tasks, so that few heads keep many threads busy.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
+#include <vector>
+
+#include <attune/exec/cpu/decode/rows.hpp>
+#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/threads.hpp>
+#include <attune/exec/frozen.hpp>
+
+namespace attune::exec_cpu {
+
+/// True for operators that decode() serves: an O(1) state and no value gate.
+template <class Op>
+inline constexpr bool decodable = Op::normalizer_is.family != row_family::candidates && !Op::has_value_gate;
+
+/// decodable, or an error in words.
+template <class Op>
+constexpr void require_decodable() {
+  static_assert(decodable<Op>,
+                "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
+}
+
+/// Up to so many queries per head decode() is faster than forward(): measured, with and without grouped heads and
+/// masks, it is still ahead of a tile that is half full.
+template <class T, class Arch>
+inline constexpr index_t most_decode_queries = tiling<T, Arch>::queries / 2;
+
+/// How a call is cut into tasks: a function of the shape alone, so that results do not depend on the number of threads.
+struct decode_plan {
+  static constexpr index_t most_rows = 64;  ///< rows of a task
+  /// Chunks of so many keys or more, as long as there are fewer tasks.
+  struct grain {
+    index_t tasks, keys;
+  };
+  static constexpr grain coarse{64, 2048}, fine{16, 1024};  ///< a chunk costs what 50 to 100 keys do
+
+  index_t heads;        ///< query heads that share their keys and values
+  index_t head_groups;  ///< per batch element
+  index_t row_blocks;   ///< per group
+  index_t chunk, chunks;
+
+  /// `key_heads`: of everything that has a row of features per key.
+  ATTUNE_NOINLINE decode_plan(problem_shape const& p, std::initializer_list<index_t> key_heads, index_t block) {
+    heads = p.heads / p.value_heads;
+    for (index_t n : key_heads) heads = std::gcd(heads, p.heads / n);
+    head_groups = p.heads / heads;
+    row_blocks = (heads * p.queries + most_rows - 1) / most_rows;
+    index_t const units = p.batch * head_groups * row_blocks;
+    auto const chunks_of = [&](grain const& g) { return (std::min)((g.tasks + units - 1) / units, p.keys / g.keys); };
+    index_t const wanted = (std::max)({index_t(1), chunks_of(coarse), chunks_of(fine)});
+    chunk = (std::max)(block, ((p.keys + wanted - 1) / wanted + block - 1) / block * block);
+    chunks = (std::max)(index_t(1), (p.keys + chunk - 1) / chunk);
+  }
+  index_t tasks(problem_shape const& p) const { return p.batch * head_groups * row_blocks * chunks; }
+  /// The rows of block n of all chunks.
+  decode_place place(problem_shape const& p, index_t n) const {
+    index_t const group = n / row_blocks, first = n % row_blocks * most_rows;
+    return {&p, group / head_groups, group % head_groups * heads, first,
+            (std::min)(heads * p.queries - first, most_rows)};
+  }
+};
+
+/// K of each row: some masks count key by key, so once for all chunks.
+template <class Mask>
+ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape const& p) {
+  std::vector<index_t> counts;
+  counts.reserve(std::size_t(p.batch * p.heads * p.queries));
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t h = 0; h < p.heads; ++h)
+      for (index_t i = 0; i < p.queries; ++i) counts.push_back(mask::count(m, p.row(b, h, i)));
+  return counts;
+}
+
+/// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks
+/// chunks.
+template <class Products = float_products, class T, class Arch, class Op, class Source>
+void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
+            outputs<Op, T> const& out) {
+  using rows = decode_rows<T, Arch, Op, Source, Products>;
+  using sums = typename rows::sums;
+  if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
+  attune::detail::frozen<Op> const fixed(given);
+  Op const& op = fixed.op;
+  decode_plan const plan = [&]<class... C>(contraction::list<C...>) {
+    return decode_plan(p, {decode_contractor<C, T, Arch>::heads(p)...}, rows::block);
+  }(typename Op::contractions{});
+
+  auto const visible = visible_counts(op.mask, p);
+  auto parts = empty_parts<T, sums>(plan.chunks, p);
+  parallel(exec, plan.tasks(p), [&] {
+    return [&, worker = rows(op, keys, p, (std::min)(plan.heads * p.queries, index_t(decode_plan::most_rows)))](
+               index_t task) mutable {
+      index_t const c = task % plan.chunks;
+      decode_place const at = plan.place(p, task / plan.chunks);
+      auto& to = parts[std::size_t(c)];
+      worker.run(at, visible.data() + to.at(at.b, at.head, 0) + at.first,
+                 {c * plan.chunk, (std::min)((c + 1) * plan.chunk, p.keys)}, to);
+    };
+  });
+  merge_parts(parts);
+  attune::detail::finish_rows(op, keys.resident(), p, parts.front(), out);
+}
+
+}  // namespace attune::exec_cpu
+
+namespace attune {
+
+/// forward() for few queries against a long cache: every byte of K and V is read once for all the query heads that
+/// share it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries it is the faster of the
+/// two. Arguments, outputs, contracts and errors are those of forward(); results agree within the bound, not bit for
+/// bit.
+/// Operators:   an O(1) state (no candidate set) and no value gate.
+/// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
+/// Determinism: bitwise the same for any number of threads and any strides.
+template <class T, class Arch, class Op>
+void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
+  exec_cpu::require_decodable<Op>();
+  problem_shape const p = detail::checked_problem("decode", op, in, out.out.extents());
+  detail::check_outputs("decode", out, p);
+  exec_cpu::decode(exec, op, exec_cpu::contiguous_keys<Op, T>(in), p, out);
+}
+
+}  // namespace attune

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   decode(cpu_float8_cache<float8_e4m3fn>{}, op, {.q = Q, .k = {K, 0.02f}, .v = {V, scales}}, {.out = O})
+//
+// Keys and values of 8 bits, with a scale per tensor or per head, beside tensors of T. Include it beside
+// attune/attune.hpp.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include <attune/core/float8.hpp>
+#include <attune/exec/cpu/decode/paged.hpp>
+#include <attune/exec/cpu/tile/stored.hpp>
+
+namespace attune {
+
+namespace exec_cpu {
+
+/// N bytes, each in a word of 32 bits. g++ 12 takes a conversion of vectors apart, byte by byte.
+template <int N, class E>
+ATTUNE_INLINE auto words_of(E const* from) {
+  using words = typename attune::detail::vector_of<std::uint32_t, N>::type;
+  static_assert(sizeof(E) == 1);
+#if defined(__AVX512F__)
+  if constexpr (N == 16)
+    return std::bit_cast<words>(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
+#endif
+#if defined(__AVX2__)
+  if constexpr (N == 8)
+    return std::bit_cast<words>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from))));
+#endif
+  words to;
+  for (int l = 0; l < N; ++l) to[l] = from[l].bits;
+  return to;
+}
+
+/// Floats of N codes: the exponent's bias changed; a subnormal number is a normal one less its leading bit, so that no
+/// subnormal float slows anything down; infinity and NaN where they are.
+template <class E, int N>
+ATTUNE_INLINE auto widen_codes(E const* from) {
+  constexpr bool has_infinity = std::is_same_v<E, float8_e5m2>;
+  constexpr int fraction = has_infinity ? 2 : 3, bias = has_infinity ? 15 : 7, shift = 23 - fraction;
+  using word = typename attune::detail::vector_of<std::uint32_t, N>::type;
+  using floats = typename attune::detail::vector_of<float, N>::type;
+  word const code = exec_cpu::words_of<N>(from), size = code & 0x7f, sign = (code & 0x80) << 24;
+  constexpr std::uint32_t rebias = std::uint32_t(127 - bias) << 23, one = 1u << 23;
+  word const normal = (size << shift) + rebias;
+  floats const lowest = std::bit_cast<floats>(word{} + (rebias + one));
+  word const subnormal = std::bit_cast<word>(std::bit_cast<floats>(normal + one) - lowest);
+  word result = size < (1u << fraction) ? subnormal : normal;
+  if constexpr (has_infinity)
+    result = size >= 0x7c ? (size == 0x7c ? word{} + 0x7f800000u : word{} + 0x7fc00000u) : result;
+  else
+    result = size == 0x7f ? word{} + 0x7fc00000u : result;
+  return std::bit_cast<floats>(result | sign);
+}
+
+/// to[d] = float(from[d]) * scale for n codes.
+template <class E>
+ATTUNE_NOINLINE void widen_codes(E const* ATTUNE_RESTRICT from, float scale, float* ATTUNE_RESTRICT to, index_t n) {
+  constexpr int together = attune::detail::converted_together;
+  index_t d = 0;
+  for (; d + together <= n; d += together) {
+    auto const some = exec_cpu::widen_codes<E, together>(from + d) * scale;
+    std::memcpy(to + d, &some, sizeof some);
+  }
+  for (; d < n; ++d) to[d] = float(from[d]) * scale;
+}
+
+}  // namespace exec_cpu
+
+/// A tensor of T, or one of 8-bit codes that stand for float(code) * scale, rounded to float. `scales` (1, heads, 1,
+/// 1): one per head of the tensor.
+template <class T, class E>
+class float8_view {
+ public:
+  constexpr float8_view() = default;
+  constexpr float8_view(tensor<T const> x) : plain_(x), extents_(x.extents()) {}
+  constexpr float8_view(tensor<T> x) : float8_view(tensor<T const>(x)) {}
+  constexpr float8_view(tensor<E const> codes, float scale) : codes_(codes), extents_(codes.extents()), scale_(scale) {}
+  constexpr float8_view(tensor<E const> codes, tensor<float const> scales)
+      : codes_(codes), scales_(scales), extents_(codes.extents()) {}
+
+  constexpr bool absent() const { return plain_.absent() && codes_.absent(); }
+  constexpr shape const& extents() const { return extents_; }
+  constexpr bool has_codes() const { return !codes_.absent(); }
+  constexpr tensor<float const> const& scales() const { return scales_; }
+  constexpr float scale(index_t head) const { return scales_.absent() ? scale_ : scales_(0, head, 0, 0); }
+  /// use(the tensor that is there)
+  template <class Use>
+  decltype(auto) visit(Use const& use) const {
+    return has_codes() ? use(codes_) : use(plain_);
+  }
+  constexpr float operator()(index_t b, index_t h, index_t i, index_t d) const {
+    return has_codes() ? float(codes_(b, h, i, d)) * scale(h) : float(plain_(b, h, i, d));
+  }
+
+  /// As attune::detail::spread_over a tensor.
+  float8_view spread_over(shape const& all) const {
+    float8_view to = *this;
+    if (has_codes())
+      to.codes_ = attune::detail::spread_over(codes_, all);
+    else
+      to.plain_ = attune::detail::spread_over(plain_, all);
+    to.extents_ = {all.batch, all.head, all.position, extents_.feature};
+    return to;
+  }
+  /// Makes floats of rows, as exec_cpu::widened does of a tensor's.
+  static constexpr bool is_converted_by_itself = true;
+  tensor<float const> widened(float* to, index_t b, index_t head, index_t last_head, index_t first, index_t n) const {
+    if (!has_codes()) return exec_cpu::widened(to, plain_, b, head, last_head, first, n);
+    auto const convert = [&](index_t batch, index_t h, index_t i, float* row) {
+      E const* const from = codes_.row(batch, h, i);
+      index_t const step = codes_.steps().feature;
+      float const factor = scale(h);
+      if (step == 1) return exec_cpu::widen_codes(from, factor, row, extents_.feature);
+      for (index_t d = 0; d < extents_.feature; ++d) row[d] = float(from[d * step]) * factor;
+    };
+    return exec_cpu::widened_by(convert, to, *this, b, head, last_head, first, n);
+  }
+
+ private:
+  tensor<T const> plain_;
+  tensor<E const> codes_;
+  tensor<float const> scales_;
+  shape extents_{0, 0, 0, 0};
+  float scale_ = 1;
+};
+
+/// An executor like cpu<T> whose inputs may be float8 codes with scales: E is float8_e4m3fn or float8_e5m2, T float,
+/// bfloat16 or float16. It has forward() and decode(): what cpu<T> gives for the numbers that the codes stand for.
+/// Cost:        a block of keys is made of floats once for all query rows that share it: a conversion per number, a
+///              quarter of the memory traffic.
+/// Determinism: bitwise the same for any number of threads and any strides.
+template <class E, class T = float, class Arch = xsimd::default_arch>
+struct cpu_float8_cache {
+  static_assert(std::is_same_v<E, float8_e4m3fn> || std::is_same_v<E, float8_e5m2>,
+                "attune: cpu_float8_cache<E> reads float8_e4m3fn or float8_e5m2");
+  static_assert(std::is_same_v<T, float> || storage_only<T>,
+                "attune: beside 8-bit keys and values tensors are float, bfloat16 or float16");
+  using value_type = T;
+  using arch = Arch;
+  using view = float8_view<T, E>;
+
+  int threads = 0;
+  thread_executor_ref executor = thread_pool{};
+
+  constexpr cpu_float8_cache() = default;
+  constexpr explicit cpu_float8_cache(int thread_count) : threads(thread_count) {}
+  /// On the threads of another executor.
+  constexpr explicit cpu_float8_cache(cpu<T, Arch> const& like) : threads(like.threads), executor(like.executor) {}
+};
+
+namespace detail {
+
+template <class T, class E>
+struct element_of<float8_view<T, E>> {
+  using type = float;
+};
+
+template <class T, class E>
+void check_scales(char const* function, char const* name, float8_view<T, E> const& x) {
+  if (!x.has_codes()) return;
+  if (!x.scales().absent())
+    require_shape(function, text("the scales of ", name).c_str(), x.scales().extents(), {1, x.extents().head, 1, 1},
+                  ": one per head of the tensor");
+  for (index_t h = 0; h < x.extents().head; ++h)
+    if (!std::isfinite(x.scale(h)))
+      throw error(function, text("the scale of ", name), text("the value ", double(x.scale(h)), " for head ", h),
+                  "a finite number");
+}
+
+template <class Op, class T, class E>
+problem_shape checked_float8(char const* function, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+                             shape const& out) {
+  problem_shape const p = checked_problem(function, op, in, out);
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) check_scales(function, name_of(F), member<F>(in));
+  });
+  return p;
+}
+
+}  // namespace detail
+
+namespace exec_cpu {
+
+/// Where decode() finds keys that are partly codes: blocks of floats.
+template <class Op, class View>
+class converted_keys {
+ public:
+  using inputs_type = inputs<Op, tensor<float const>>;
+
+  /// `resident`: the inputs without a row per key, as floats, and extents. Room for blocks of `most` keys.
+  converted_keys(inputs<Op, View> const& in, inputs_type const& resident, problem_shape const& p, index_t most)
+      : from_(&in), in_(resident), p_(&p) {
+    for_each_field([&]<field F>() {
+      if constexpr (is_of_keys<F>) rows_[index_of(F)].resize(std::size_t(most * p.width_of(F) * p.heads_of(F)));
+    });
+  }
+
+  inputs_type const& resident() const { return in_; }
+  index_t end(index_t) const { return (std::numeric_limits<index_t>::max)(); }
+  inputs_type const& block(block_of_keys const& rows) {
+    for_each_field([&]<field F>() {
+      if constexpr (is_of_keys<F> && F != field::v) convert<F>(rows);
+    });
+    return in_;
+  }
+  tensor<float const> const& values(block_of_keys const& rows) {
+    convert<field::v>(rows);
+    return in_.v;
+  }
+  template <field F>
+  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+    return member<F>(*from_).visit([&](auto const& x) { return rows_ahead(x, b, h, first, last); });
+  }
+
+ private:
+  template <field F>
+  static constexpr bool is_of_keys = Op::uses(F) && side_of(F) == input_side::key;
+  static constexpr std::size_t index_of(field f) { return static_cast<std::size_t>(f); }
+  template <field F>
+  void convert(block_of_keys const& rows) {
+    index_t const heads = p_->heads_of(F);
+    member<F>(in_) = widened(rows_[index_of(F)].data(), member<F>(*from_), rows.b, p_->group(rows.head, heads),
+                             p_->group(rows.last_head, heads), rows.first, rows.n);
+  }
+
+  inputs<Op, View> const* from_;
+  inputs_type in_;
+  problem_shape const* p_;
+  std::array<std::vector<float>, field_count> rows_;
+};
+
+template <class E, class T, class Arch>
+cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
+  cpu<float, Arch> to(exec.threads);
+  to.executor = exec.executor;
+  return to;
+}
+
+}  // namespace exec_cpu
+
+/// Contracts, outputs and errors are those of forward(cpu<T>{}, ...), for the numbers that the codes stand for; bit for
+/// bit with T = float, `out` rounded once else. Scales must be finite. Scores, gates and biases given for each pair
+/// stay with cpu<float>.
+template <class E, class T, class Arch, class Op>
+void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+             outputs<Op, T> const& out) {
+  problem_shape const p = detail::checked_float8("forward", op, in, out.out.extents());
+  detail::check_outputs("forward", out, p);
+  exec_cpu::stored_run<float8_view<T, E>, T, Arch, Op>(exec_cpu::of_floats(exec), op, in, p, out)();
+}
+
+/// The same by decode(): few queries against a long cache.
+template <class E, class T, class Arch, class Op>
+void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+            outputs<Op, T> const& out) {
+  exec_cpu::require_decodable<Op>();
+  exec_cpu::require_no_pairs<Op>();
+  problem_shape const p = detail::checked_float8("decode", op, in, out.out.extents());
+  detail::check_outputs("decode", out, p);
+  exec_cpu::widened_resident<Op, float8_view<T, E>> const resident(in);
+  exec_cpu::converted_keys<Op, float8_view<T, E>> const keys(in, resident(), p,
+                                                             exec_cpu::decode_tiling<float, Arch>::block);
+  if constexpr (std::is_same_v<T, float>)
+    exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, out);
+  else
+    exec_cpu::narrowed(
+        out, [&](outputs<Op, float> const& wide) { exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, wide); });
+}
+
+}  // namespace attune

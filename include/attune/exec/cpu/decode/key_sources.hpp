@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   contiguous_keys   where the caller has them
+//   paged_keys        in pages of a cache, by a table
+//   stored_keys       either, of 16 bits
+//
+// Where the decode path finds keys, values and whatever else has a row per key. A source gives, block by block, inputs
+// in which these rows stand in their places, key j at position j; everything else of the inputs is there for the whole
+// call. Values come
+// last: `values` of the block that `block` gave, after the keys were used.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include <attune/core/page_table.hpp>
+#include <attune/exec/cpu/decode/products.hpp>
+#include <attune/exec/cpu/products/widened.hpp>
+#include <attune/exec/cpu/tile/contractions.hpp>
+#include <attune/exec/problem.hpp>
+
+namespace attune::exec_cpu {
+
+/// Keys [first, first + n) of a batch element, for query heads [head, last_head].
+struct block_of_keys {
+  index_t b, head, last_head, first, n;
+};
+
+/// The inputs as they were given.
+template <class Op, class E>
+class contiguous_keys {
+ public:
+  using inputs_type = inputs<Op, tensor<E const>>;
+
+  explicit contiguous_keys(inputs_type const& in) : in_(&in) {}
+
+  /// Inputs outside the blocks: whatever has no row per key.
+  inputs_type const& resident() const { return *in_; }
+  /// A block that begins with this key ends here at the latest.
+  index_t end(index_t) const { return (std::numeric_limits<index_t>::max)(); }
+  inputs_type const& block(block_of_keys const&) { return *in_; }
+  tensor<E const> const& values(block_of_keys const&) { return in_->v; }
+  /// Rows [first, last) of field F, key head h, or fewer.
+  template <field F>
+  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+    return {member<F>(*in_), b, h, first, last};
+  }
+
+ private:
+  inputs_type const* in_;
+};
+
+/// Tensors with a row per key are (pages, heads, keys of a page, width); a block never crosses a page.
+template <class Op, class E>
+class paged_keys {
+ public:
+  using inputs_type = inputs<Op, tensor<E const>>;
+
+  /// `pages`: the inputs as given. `in`: the same with extents (batch, heads, keys, width).
+  paged_keys(inputs_type const& pages, inputs_type const& in, page_table const& table)
+      : pages_(&pages), in_(in), table_(table), size_(pages.v.extents().position) {}
+
+  inputs_type const& resident() const { return in_; }
+  index_t end(index_t first) const { return (first / size_ + 1) * size_; }
+  inputs_type const& block(block_of_keys const& rows) {
+    index_t const n = rows.first / size_, page = table_(rows.b, n);
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F) && side_of(F) == input_side::key) {
+        auto const& x = member<F>(*pages_);
+        strides steps = x.steps();
+        steps.batch = 0;
+        auto& to = member<F>(in_);
+        to = tensor<E const>(x.row(page, 0, 0) - n * size_ * steps.position, to.extents(), steps);
+      }
+    });
+    return in_;
+  }
+  tensor<E const> const& values(block_of_keys const&) { return in_.v; }
+  template <field F>
+  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+    if (first >= last) return {};
+    index_t const n = first / size_, page = table_(b, n);
+    if (page < 0 || page >= pages_->v.extents().batch) return {};  // nobody sees it
+    return {member<F>(*pages_), page, h, first - n * size_, (std::min)(last - n * size_, size_)};
+  }
+
+ private:
+  inputs_type const* pages_;
+  inputs_type in_;
+  page_table table_;
+  index_t size_;
+};
+
+/// Inputs as floats but for rows of features, which kernels read from `stored`.
+template <class Op, class E>
+struct stored_block : inputs<Op, tensor<float const>> {
+  inputs<Op, tensor<E const>> const* stored = nullptr;
+};
+
+/// Another source's rows of 16 bits: as they are where contractions read rows of features, everything else as floats.
+template <class Op, class E, class Base>
+class stored_keys {
+ public:
+  using inputs_type = inputs<Op, tensor<float const>>;
+
+  /// `resident`: the inputs without a row per key, as floats, and extents. Room for blocks of `most` keys.
+  stored_keys(Base const& base, inputs_type const& resident, problem_shape const& p, index_t most)
+      : base_(base), in_{resident}, p_(&p) {
+    for_each_field([&]<field F>() {
+      if constexpr (is_widened<F>) rows_[index_of(F)].resize(std::size_t(most * p.width_of(F) * p.heads_of(F)));
+    });
+  }
+
+  inputs_type const& resident() const { return in_; }
+  index_t end(index_t first) const { return base_.end(first); }
+  stored_block<Op, E> const& block(block_of_keys const& rows) {
+    in_.stored = &base_.block(rows);
+    for_each_field([&]<field F>() {
+      if constexpr (is_widened<F>) member<F>(in_) = floats<F>(member<F>(*in_.stored), rows);
+    });
+    return in_;
+  }
+  tensor<E const> const& values(block_of_keys const& rows) { return base_.values(rows); }
+  template <field F>
+  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+    return base_.template ahead<F>(b, h, first, last);
+  }
+
+ private:
+  template <field F>
+  static constexpr bool is_widened = side_of(F) == input_side::key && []<class... C>(contraction::list<C...>) {
+    return (false || ... || (C::uses(F) && !reads_key_rows<C>));
+  }(typename Op::contractions{});
+  static constexpr std::size_t index_of(field f) { return static_cast<std::size_t>(f); }
+
+  template <field F>
+  tensor<float const> floats(tensor<E const> const& from, block_of_keys const& rows) {
+    index_t const heads = p_->heads_of(F);
+    return widened(rows_[index_of(F)].data(), from, rows.b, p_->group(rows.head, heads),
+                   p_->group(rows.last_head, heads), rows.first, rows.n);
+  }
+
+  Base base_;
+  stored_block<Op, E> in_;
+  problem_shape const* p_;
+  std::array<std::vector<float>, field_count> rows_;
+};
+
+}  // namespace attune::exec_cpu

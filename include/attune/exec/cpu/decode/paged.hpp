@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   decode(cpu{}, op, {.q = Q, .k = K_pages, .v = V_pages}, page_table(numbers, batch), {.out = O})
+//
+// A cache in pages: sequences grow page by page, share pages and give them back, and nothing is copied together for a
+// call.
+#pragma once
+
+#include <attune/exec/cpu/decode/decode.hpp>
+#include <attune/exec/cpu/decode/stored.hpp>
+
+namespace attune {
+
+namespace exec_cpu {
+
+/// The inputs with the extents that a call without pages has: (batch, heads, keys, width). For checks; rows are
+/// elsewhere.
+template <class Op, class E>
+inputs<Op, tensor<E const>> in_one_piece(inputs<Op, tensor<E const>> const& in, page_table const& table) {
+  shape const v = in.v.extents();
+  attune::detail::require_at_least_one("decode", "v", "position", v.position);
+  auto one_piece = in;
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && side_of(F) == input_side::key) {
+      tensor<E const> const& x = member<F>(in);
+      shape e = x.extents();
+      attune::detail::require_extent("decode", name_of(F), "batch", e.batch, v.batch, "the number of pages of v");
+      attune::detail::require_extent("decode", name_of(F), "position", e.position, v.position,
+                                     "the keys of a page of v");
+      e.batch = table.batch();
+      e.position = table.per_sequence() * v.position;
+      static constexpr E nothing{};
+      member<F>(one_piece) =
+          tensor<E const>(x.absent() || e.size() == 0 || x.data() == nullptr ? &nothing : x.data(), e, x.steps());
+    }
+  });
+  return one_piece;
+}
+
+/// Every page that some query sees a key of must exist.
+template <class Mask>
+ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_table const& table, index_t size,
+                                 index_t pages) {
+  auto const exists = [&](index_t b, index_t n) { return table(b, n) >= 0 && table(b, n) < pages; };
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t n = 0; n < table.per_sequence(); ++n) {
+      if (exists(b, n)) continue;
+      index_t const first = n;
+      while (n + 1 < table.per_sequence() && !exists(b, n + 1)) ++n;
+      for (index_t h = 0; h < p.heads; ++h)
+        for (index_t i = 0; i < p.queries; ++i) {
+          key_interval const seen = mask::next(m, p.row(b, h, i), first * size);
+          if (seen.empty() || seen.first >= (n + 1) * size) continue;
+          index_t const at = seen.first / size;
+          throw error(
+              "decode", attune::detail::text("pages(", b, ", ", at, ")"),
+              attune::detail::text("the value ", table(b, at)),
+              attune::detail::text("a page in [0, ", pages, "): query ", i, " of head ", h, " sees key ", seen.first));
+        }
+    }
+}
+
+/// Checks a call and gives its keys and shape to `run`.
+template <class Op, class E, class Run>
+void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_table const& pages,
+                  outputs<Op, E> const& out, Run const& run) {
+  auto const one_piece = in_one_piece<Op, E>(in, pages);
+  attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch,
+                                 "the batch of out");
+  problem_shape const p = attune::detail::checked_problem("decode", op, one_piece, out.out.extents());
+  attune::detail::check_outputs("decode", out, p);
+  check_pages(op.mask, p, pages, in.v.extents().position, in.v.extents().batch);
+  run(paged_keys<Op, E>(in, one_piece, pages), p);
+}
+
+}  // namespace exec_cpu
+
+/// decode() from a cache in pages. Tensors with a row per key (k, v, gate_k, sort_k, position_k, place, key_bias) are
+/// (pages, heads, keys of a page, width), all with the same number of pages and keys of a page, any strides: a layout
+/// (page, key, head, feature) is a matter of these. Lk is pages.per_sequence() times the keys of a page, and key j of
+/// sequence b is row j mod size of page pages(b, j / size): masks, positions, counts and tensors of pairs speak of
+/// these keys.
+/// Lengths that differ:  mask::padding; entries of the table behind the end of a sequence may be anything.
+/// Selected pages:       a mask that shows only some keys (positions stay, unseen pages are not read), or a table that
+///                       lists only some pages (positions are those of the list). K counts the keys that are seen,
+///                       either way.
+/// Any page may stand in several places and sequences. Results are those of decode() within the bound; bit for bit if
+/// pages hold
+/// a multiple of 64 keys. Types:  those of decode(), 16-bit tensors included.
+/// Errors: those of decode(); a page that does not exist and has a key that some query sees.
+template <class T, class Arch, class Op>
+void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, page_table const& pages,
+            outputs<Op, T> const& out) {
+  exec_cpu::require_decodable<Op>();
+  exec_cpu::decode_pages(op, in, pages, out, [&](auto const& keys, problem_shape const& p) {
+    if constexpr (storage_only<T>)
+      exec_cpu::decode_stored(exec, op, keys, p, out);
+    else
+      exec_cpu::decode(exec, op, keys, p, out);
+  });
+}
+
+}  // namespace attune

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The CPU executor, gradients: forward_and_save() and vjp(), jvp(); both passes of mixtures.
+#pragma once
+
+#include <attune/exec/cpu/gradients/backward.hpp>
+#include <attune/exec/cpu/gradients/jvp.hpp>
+#include <attune/exec/cpu/gradients/mixture.hpp>

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   rows = forward_and_save(cpu{}, op, in, {.out = O});   g = vjp(cpu{}, op, in, rows, {.out = dO})
+//
+// The rows of each task; how they are divided into tasks, and what these share: gradient_tasks.hpp.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/cpu/gradients/candidates.hpp>
+#include <attune/exec/cpu/gradients/masses.hpp>
+#include <attune/exec/cpu/gradients/tasks.hpp>
+#include <attune/exec/cpu/tile/stream.hpp>
+#include <attune/exec/frozen.hpp>
+
+namespace attune {
+
+namespace exec_cpu {
+
+/// What the backward pass of an operator asks of its tasks.
+template <class Tile, class Op, class Call>
+gradient_needs needs_of(Call const& c) {
+  gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
+  needs.sides.reserve(field_count);  // g++ 14 else warns of a reallocation that it takes for too short
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && side_of(F) == input_side::key)
+      needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
+  });
+  for (operator_parameter const& x : listed_parameters(c.op)) needs.parameters.push_back(x.at->extents());
+  for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
+  if constexpr (Op::uses(field::v0)) needs.ground_value = c.in.v0.extents();
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || F == field::output_gate)) {
+      shape const e = member<F>(c.in).extents();
+      if (!(e == c.p.rows(e.feature))) needs.shared.push_back(F);
+    }
+  });
+  needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
+  using memory = arena<typename Tile::value_type>;
+  needs.resident = Tile::tiles_of_task * memory::template size_of<typename Tile::tile_memory>(c.p);
+  needs.scratch = memory::template size_of<typename Tile::block_memory>(c.p);
+  needs.distance_sums = Tile::pairs;
+  return needs;
+}
+
+/// The rows of one task.
+template <class T, class Arch, class Op>
+class gradient_rows {
+ public:
+  using tile = std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op>>;
+  explicit gradient_rows(gradient_call<T, Op> const& c) : c_(c) {}
+
+  void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
+                  gradient_sinks<T>& sinks) const {
+    problem_shape const& p = c_.p;
+    std::vector<tile> tiles;
+    auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
+    index_t const each = arena<T>::template size_of<typename tile::tile_memory>(p);
+    for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
+      stream_task<block_grid::of_rows>(
+          tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), {0, p.keys},
+          [&](index_t i, index_t t) {
+            return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
+          },
+          [&](index_t j, index_t end) {
+            tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, block.gated);
+            for (tile& t : tiles) t.absorb(j, end, block, sinks);
+          });
+      for (tile& t : tiles) t.finish(first, block, sinks);
+    }
+    if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
+    finish_distances(b, h, sinks);
+  }
+
+ private:
+  /// What grew as the gradient of gated values becomes that of values and gates.
+  void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
+    using slots = slots_of<Op>;
+    using D = dual<T, 1 + slots::value_gate>;
+    constexpr int first_slot = slots::logit + slots::normalizer;
+    problem_shape const& p = c_.p;
+    row<T> const r = attune::detail::any_query_row<T>(p, b, h);
+    auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, slots::value_gate, 1));
+    index_t const head = p.group(h, p.value_heads);
+    auto const gates = attune::detail::spread_over(c_.in.value_gate, c_.in.v.extents());
+    for (index_t j = 0; j < p.keys; ++j) {
+      T* const by_value = to.rows(field::v).at(j);
+      T* const by_gate = to.rows(field::value_gate).at(j);
+      for (index_t d = 0; d < p.value_width; ++d) {
+        T const grown = by_value[d];
+        if (grown == T(0)) continue;
+        D const f = gate.factor(D::variable(gates(b, head, j, d), 0));
+        T const gain = grown * c_.in.v(b, head, j, d);
+        by_value[d] = grown * f.value;
+        by_gate[d] = gain * f.tangent[0];
+        for (int s = 0; s < slots::value_gate; ++s)
+          to.sums->parameters[std::size_t(first_slot + s)](0, 0, 0, 0) +=
+              double(attune::detail::chained(gain, f.tangent[1 + s]));
+      }
+    }
+  }
+
+  void finish_distances([[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                        [[maybe_unused]] gradient_sinks<T>& to) const {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+      [[maybe_unused]] auto const one = [&](auto c, auto const& owner, int n) {
+        if constexpr (contraction::of_distance_alone<decltype(c)>)
+          puller<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b, h,
+                                               to);
+      };
+      (..., one(C{}, c_.op.template owner<Index>(), Index));
+    }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});
+  }
+
+  gradient_call<T, Op> const& c_;
+};
+
+/// What a tile of rows leaves for the backward pass, once it has seen all keys. `finished`: its outputs are written.
+template <class Op, class Tile, class Saved>
+void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
+  if constexpr (Op::has_threshold) {
+    if (!finished) tile.settle();
+    tile.thresholds(to);
+  } else {
+    tile.states(to);
+  }
+}
+
+/// The gradients of the heads that run.
+template <class T, class Arch, class Op>
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             problem_shape const& p, saved_rows<T, Op> const& saved,
+                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs,
+                             dense_gradients<T> memory = {}) {
+  attune::detail::check_cotangents("vjp", d, p);
+  shape const rows{p.batch, p.heads, p.queries, p.value_width};
+  if (!(attune::detail::rows_of(saved) == rows))
+    throw error("vjp", "saved", attune::detail::text("rows of shape ", to_string(attune::detail::rows_of(saved))),
+                attune::detail::text(to_string(rows), ", those of the inputs"));
+  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
+  attune::detail::frozen<Op> const fixed(op);
+  gradient_call<T, Op> const call{fixed.op, in, p, saved, d};
+  gradient_rows<T, Arch, Op> const rows_of_task(call);
+  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to, runs, rows_of_task);
+  attune::detail::pull_projections(listed_parameters(op), to);
+  return to;
+}
+/// The same with a forward pass of their own.
+template <class T, class Arch, class Op>
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
+                             std::function<bool(index_t)> const& runs) {
+  saved_rows<T, Op> saved(op, p);
+  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
+  return fused_vjp(exec, op, in, p, saved, d, runs);
+}
+
+}  // namespace exec_cpu
+
+/// forward, which also returns what vjp() starts from.
+template <class T, class Arch, class Op>
+saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                                   outputs<Op, T> const& out) {
+  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
+  detail::check_outputs("forward_and_save", out, p);
+  saved_rows<T, Op> all(op, p);
+  exec_cpu::stream(
+      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
+      [&](auto& tile, auto const& memory) {
+        tile.finish(in, out, memory);
+        exec_cpu::save_rows<Op>(tile, all, true);
+      });
+  return all;
+}
+
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, fused:
+/// nothing of size Lq x Lk exists. `saved` is what forward_and_save returned for the same operator and inputs.
+/// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// Errors:      attune::error names argument, value and expectation.
+/// Complexity:  5/2 of the forward's products; memory that of the gradients, and the key sides of at most 32 tasks.
+/// Determinism: bitwise the same for any number of threads.
+/// In a loop, g = vjp(..., std::move(g)) uses the memory of the last call again.
+template <class T, class Arch, class Op>
+dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                       saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+                       dense_gradients<T> memory = {}) {
+  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+  return exec_cpu::fused_vjp(exec, op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
+}
+
+/// The same with a forward pass of its own.
+template <class T, class Arch, class Op>
+dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                       cotangents<Op, tensor<T const>> const& d) {
+  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+  return exec_cpu::fused_vjp(exec, op, in, p, d, [](index_t) { return true; });
+}
+
+}  // namespace attune

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   r = jvp(cpu{}, op, {.q = {Q, dQ}, .k = K, .v = V}, {{"gamma", 1.0}});    r.out(b, h, i, d), r.out_along(b, h, i, d)
+//
+// Directional derivatives, fused: the recurrence of the forward pass on dual numbers with one tangent. The running
+// reference does not move: a row does not depend on it.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/tile/stream.hpp>
+#include <attune/exec/direction.hpp>
+#include <attune/exec/frozen.hpp>
+#include <attune/exec/gradients.hpp>
+
+namespace attune {
+
+/// A tensor and the direction in which it moves; without one it stands still.
+template <class T>
+struct moving_tensor {
+  tensor<T const> value, along;
+
+  constexpr moving_tensor() = default;
+  constexpr moving_tensor(tensor<T const> x) : value(x) {}
+  constexpr moving_tensor(tensor<T> x) : value(x) {}
+  constexpr moving_tensor(tensor<T const> x, tensor<T const> direction) : value(x), along(direction) {}
+  constexpr shape const& extents() const { return value.extents(); }
+};
+
+/// Values of the outputs and their derivatives along the direction; empty where the operator has no such output.
+template <class T>
+struct directional_result {
+  gradient_array<T> out, out_along, lse, lse_along, ground_weight, ground_weight_along;
+};
+
+namespace exec_cpu {
+
+template <class T, class Arch, class Op>
+class directional_tile : public logit_tile<T, Arch, Op> {
+  using base = logit_tile<T, Arch, Op>;
+
+ public:
+  using base::lanes;
+  using base::queries;
+  using base::traits;
+  using base::vectors;
+  using typename base::batch;
+  using typename base::inputs_type;
+  using typename base::normalizer;
+  using D = dual<batch, 1>;
+  using call = moving_call<T, Op>;
+  static constexpr int pairs = Op::contractions::size;
+  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+  /// Memory that lives as long as the tile: value sums and their tangents; a uniform share also wants the plain sums.
+  struct tile_memory {
+    T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : packed(from.take(base::packed_scratch(p))), pushed(from.take(pushed_scratch(p))),
+          sum(from.take(queries * p.value_width)), sum_along(from.take(queries * p.value_width)),
+          plain(from.take(plain_size(p))), plain_along(from.take(plain_size(p))) {}
+  };
+  struct block_memory : base::block_memory {
+    T* tangents;     ///< of contractions; the first becomes that of masses
+    T* pushes;       ///< what pushers need
+    T* gated_along;  ///< tangents of values behind a gate that moves
+    T* copy;         ///< of directions of values that do not lie contiguously
+    block_memory(arena<T>& from, problem_shape const& p)
+        : base::block_memory(from, p), tangents(from.take((std::max)(1, pairs) * base::pair_buffer)),
+          pushes(from.take(push_block(p))), gated_along(from.take(base::block * p.value_width)),
+          copy(from.take(base::block * p.value_width)) {}
+  };
+
+  directional_tile(Op const& op, call const& c, problem_shape const& p, lift<D> const& numbers, index_t b, index_t h,
+                   index_t first_query, tile_memory const& memory)
+      : base(op, c.in, p, b, h, first_query, memory.packed), call_(&c), own_(memory.pushed), sum_(memory.sum),
+        sum_along_(memory.sum_along), moving_(bind(op, p, numbers, std::make_index_sequence<std::size_t(vectors)>{})) {
+    std::fill_n(sum_, queries * p.value_width, T(0));
+    std::fill_n(sum_along_, queries * p.value_width, T(0));
+    if constexpr (traits.uniform_share) {
+      plain_ = {memory.plain, p.value_width};
+      plain_along_ = {memory.plain_along, p.value_width};
+    }
+    for (int v = 0; v < vectors; ++v) {
+      reference_[v] = initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
+      earned_[v] = ground_[v] = D();
+    }
+    each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int) {
+      pusher<decltype(contraction), T, Arch>::pack(own, packed, c, owner, tile_place{p_, b_, h_, first_query_});
+    });
+  }
+
+  /// Streams the keys [first, last) of one block through the rows.
+  void absorb(index_t first, index_t last, block_memory const& memory) {
+    std::uint64_t bits[base::block];
+    auto const s = this->seen(first, last, bits);
+    if (s.n == 0) return;
+    T *const scratch = memory.pairs, *const tangents = memory.tangents;
+    this->contract_all(call_->in, s, memory);
+    each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
+      pusher<decltype(contraction), T, Arch>::run(tangents + n * base::pair_buffer, own, packed, *call_, owner,
+                                                  tile_place{p_, b_, h_, first_query_}, key_block_place{s.first, s.n},
+                                                  memory.pushes);
+    });
+    batch highest[vectors];
+    for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
+    logits<true>(scratch, tangents, s.first, 0, s.full_first, bits, highest);
+    logits<false>(scratch, tangents, s.first, s.full_first, s.full_last, bits, highest);
+    logits<true>(scratch, tangents, s.first, s.full_last, s.n, bits, highest);
+    if constexpr (traits.reference == mass_reference::running_maximum) raise(highest);
+    masses<true>(scratch, tangents, 0, s.full_first, bits);
+    masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
+    masses<true>(scratch, tangents, s.full_last, s.n, bits);
+    row_block<T> const values = this->values(call_->in, s.first, s.n, memory, first);
+    this->add_values(values, s, scratch, bits, sum_);
+    this->add_values(values, s, tangents, bits, sum_along_);
+    if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
+    if (!Op::has_value_gate && call_->along.v.absent()) return;
+    row_block<T> const moved =
+        Op::has_value_gate
+            ? row_block<T>(memory.gated_along + (s.first - first) * p_->value_width, p_->value_width)
+            : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, memory.copy);
+    this->add_values(moved, s, scratch, bits, sum_along_);
+    if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
+  }
+
+  /// Divides and writes the rows.
+  void finish(directional_result<T>& to) {
+    alignas(64) T value[4][queries], along[4][queries];
+    auto const store = [&](int n, int v, D const& x) {
+      x.value.store_aligned(value[n] + v * lanes);
+      x.tangent[0].store_aligned(along[n] + v * lanes);
+    };
+    for (int v = 0; v < vectors; ++v) {
+      auto const done =
+          finish_masses<normalizer>(moving_.at[v].normalizer, D(reference_[v]), earned_[v], ground_[v], D(visible_[v]));
+      D lse = done.lse + moving_.at[v].logit_shift;
+      auto const dead = done.lse.value == -math::infinity<batch>();  // no mass at all does not move
+      lse.tangent[0] = math::select(dead, batch(T(0)), lse.tangent[0]);
+      store(0, v, done.value_factor);
+      store(1, v, done.share);
+      store(2, v, done.ground_weight);
+      store(3, v, lse);
+    }
+    using S = dual<T, 1>;
+    for (index_t l = 0; l < count_; ++l) {
+      index_t const i = first_query_ + l;
+      auto const number = [&](int n) { return made<S>(value[n][l], along[n][l]); };
+      for (index_t d = 0; d < p_->value_width; ++d) {
+        index_t const at = d * queries + l;
+        S out = made<S>(sum_[at], sum_along_[at]) * number(0);
+        if constexpr (traits.uniform_share) out = out + made<S>(plain_(l, d), plain_along_(l, d)) * number(1);
+        if constexpr (Op::uses(field::v0)) {
+          auto const at_row = attune::detail::broadcast(call_->in.v0, b_, h_, i);
+          auto const read = [&](tensor<T const> const& x) {
+            return x.absent() ? T(0) : attune::detail::element<T>(x, at_row, d);
+          };
+          out = out + number(2) * made<S>(read(call_->in.v0), read(call_->along.v0));
+        }
+        if constexpr (Op::has_output_gate) {
+          index_t const column = p_->output_gate_width == 1 ? 0 : d;
+          auto const at_row = attune::detail::broadcast(call_->in.output_gate, b_, h_, i);
+          auto const read = [&](tensor<T const> const& x) {
+            return x.absent() ? T(0) : attune::detail::element<T>(x, at_row, column);
+          };
+          out = out * output_factor(l, made<S>(read(call_->in.output_gate), read(call_->along.output_gate)));
+        }
+        to.out(b_, h_, i, d) = out.value;
+        to.out_along(b_, h_, i, d) = out.tangent[0];
+      }
+      if constexpr (Op::has_lse) to.lse(b_, h_, i, 0) = value[3][l], to.lse_along(b_, h_, i, 0) = along[3][l];
+      if constexpr (Op::has_ground_weight)
+        to.ground_weight(b_, h_, i, 0) = value[2][l], to.ground_weight_along(b_, h_, i, 0) = along[2][l];
+    }
+  }
+
+ private:
+  using base::b_;
+  using base::bound_;
+  using base::count_;
+  using base::first_query_;
+  using base::h_;
+  using base::op_;
+  using base::p_;
+  using base::packed_;
+  using base::visible_;
+  struct moving_lanes {
+    decltype(std::declval<Op const&>().bind(std::declval<row<D> const&>())) at[std::size_t(vectors)];
+  };
+
+  template <std::size_t... V>
+  moving_lanes bind(Op const& op, problem_shape const& p, lift<D> const& numbers, std::index_sequence<V...>) {
+    return {{op.bind(lifted(this->lane_row(p, index_t(V)), numbers))...}};
+  }
+  template <class S, class Number>
+  static S made(Number const& value, Number const& along) {
+    S x(value);
+    x.tangent[0] = along;
+    return x;
+  }
+
+  static index_t plain_size(problem_shape const& p) {
+    return traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0;
+  }
+  static index_t pushed_scratch(problem_shape const& p) {
+    return [&]<class... C>(contraction::list<C...>) {
+      return (index_t(0) + ... + pusher<C, T, Arch>::resident(p));
+    }(typename Op::contractions{});
+  }
+  static index_t push_block(problem_shape const& p) {
+    return [&]<class... C>(contraction::list<C...>) {
+      return (std::max)({index_t(0), pusher<C, T, Arch>::block(p)...});
+    }(typename Op::contractions{});
+  }
+  /// Visits contraction, its policy, what its contractor packed, its pusher's scratch, and its number.
+  template <class Visit>
+  void each_push(Visit const& visit) const {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+      [[maybe_unused]] T* packed = packed_;
+      [[maybe_unused]] T* own = own_;
+      (..., (visit(C{}, op_->template owner<Index>(), packed, own, Index),
+             packed += contractor<C, T, Arch>::resident(*p_), own += pusher<C, T, Arch>::resident(*p_)));
+    }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
+  }
+
+  /// The factor of the output gate in lane l, its input moving.
+  dual<T, 1> output_factor(index_t l, dual<T, 1> const& x) const {
+    auto const v = int(l / lanes);
+    D const f = moving_.at[v].output_gate.factor(made<D>(batch(x.value), batch(x.tangent[0])));
+    alignas(64) T value[lanes], along[lanes];
+    f.value.store_aligned(value);
+    f.tangent[0].store_aligned(along);
+    return made<dual<T, 1>>(value[l % lanes], along[l % lanes]);
+  }
+
+  /// Contractions and their tangents -> logits and theirs, in place of the first.
+  template <bool Masked>
+  ATTUNE_NOINLINE void logits(T* x, T* tangents, index_t first, index_t from, index_t to, std::uint64_t const* bits,
+                              batch* highest) const {
+    if (from >= to) return;
+    batch const off = -math::infinity<batch>(), zero(T(0));
+    for (int v = 0; v < vectors; ++v) {
+      auto const f = moving_.at[v];
+      batch top = highest[v];
+      for (index_t j = from; j < to; ++j) {
+        index_t const at = j * queries + v * lanes;
+        D moved[pairs + 1];
+        for (int c = 0; c < pairs; ++c)
+          moved[c] = made<D>(batch::load_aligned(x + c * base::pair_buffer + at),
+                             batch::load_aligned(tangents + c * base::pair_buffer + at));
+        D a = f.logit(moved, key<D>{D(batch(T(first + j)))});
+        if constexpr (Masked) {
+          auto const seen = lanes_of<T, Arch>(bits[j] >> (v * lanes));
+          a.value = math::select(seen, a.value, off);
+          a.tangent[0] = math::select(seen, a.tangent[0], zero);
+        }
+        top = math::larger(top, a.value);
+        a.value.store_aligned(x + at);
+        a.tangent[0].store_aligned(tangents + at);
+      }
+      highest[v] = top;
+    }
+  }
+  /// Logits -> masses, both with their tangents, in place.
+  template <bool Masked>
+  ATTUNE_NOINLINE void masses(T* x, T* tangents, index_t from, index_t to, std::uint64_t const* bits) {
+    if (from >= to) return;
+    for (int v = 0; v < vectors; ++v) {
+      auto const f = moving_.at[v].normalizer;
+      D const reference(reference_[v]), zero;
+      D earned, ground;
+      for (index_t j = from; j < to; ++j) {
+        index_t const at = j * queries + v * lanes;
+        D const a = made<D>(batch::load_aligned(x + at), batch::load_aligned(tangents + at));
+        auto const seen = [&](D const& y) {
+          if constexpr (Masked)
+            return math::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), y, zero);
+          else
+            return y;
+        };
+        D const e = seen(f.earned(a, reference));
+        earned = earned + e;
+        if constexpr (traits.ground_mass) ground = ground + seen(f.ground(a, reference));
+        e.value.store_aligned(x + at);
+        e.tangent[0].store_aligned(tangents + at);
+      }
+      earned_[v] = earned_[v] + earned;
+      ground_[v] = ground_[v] + ground;
+    }
+  }
+  /// Expresses all sums relative to higher references, which do not move.
+  void raise(batch const* higher) {
+    batch factor[vectors];
+    for (int v = 0; v < vectors; ++v) {
+      auto const same = higher[v] == reference_[v];  // at +inf too, where the difference has no value
+      factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
+      reference_[v] = higher[v];
+      earned_[v] = earned_[v] * D(factor[v]);
+      ground_[v] = ground_[v] * D(factor[v]);
+    }
+    scale_rows<T, Arch>(sum_, p_->value_width, factor);
+    scale_rows<T, Arch>(sum_along_, p_->value_width, factor);
+  }
+
+  call const* call_;
+  T *own_, *sum_, *sum_along_;
+  plain_sums<T, Arch> plain_, plain_along_;  ///< of a uniform share
+  moving_lanes moving_;
+  batch reference_[std::size_t(vectors)];
+  D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];
+};
+
+/// The values of keys [first, first + n) behind a value gate, and their tangents.
+template <class T, class Op>
+void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape const& p,
+                        lift<dual<T, 1>> const& numbers, index_t b, index_t h, index_t first, index_t n, T* to,
+                        T* to_along) {
+  using D = dual<T, 1>;
+  index_t const head = p.group(h, p.value_heads), width = p.value_width;
+  auto const gate = op.value_gate.bind(attune::detail::any_query_row<D>(p, b, h, numbers));
+  auto const read = [&](tensor<T const> const& value, tensor<T const> const& along, index_t j, index_t d) {
+    auto const at = attune::detail::broadcast(value, b, head, j);
+    D x(attune::detail::element<T>(value, at, d));
+    if (!along.absent()) x.tangent[0] = attune::detail::element<T>(along, at, d);
+    return x;
+  };
+  for (index_t j = 0; j < n; ++j)
+    for (index_t d = 0; d < width; ++d) {
+      D const x =
+          read(c.in.v, c.along.v, first + j, d) * gate.factor(read(c.in.value_gate, c.along.value_gate, first + j, d));
+      to[j * width + d] = x.value;
+      to_along[j * width + d] = x.tangent[0];
+    }
+}
+
+}  // namespace exec_cpu
+
+/// Values and directional derivatives of the outputs of an operator, fused: nothing of size Lq x Lk exists.
+/// Requires:    a normalizer with an O(1) state of masses; the others are not smooth (use reference<T>).
+/// Errors:      attune::error names argument, value and expectation.
+/// Complexity:  up to three times the forward's products.
+/// Determinism: bitwise the same for any number of threads.
+template <class T, class Arch, class Op>
+directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_tensor<T>> const& in,
+                          policy_direction const& direction = {}) {
+  static_assert(
+      Op::normalizer_is.family == row_family::masses,
+      "attune: jvp on the CPU executor wants a normalizer made of masses; extreme logits and candidate sets are not "
+      "smooth: jvp(reference<T>{}, ...) gives their one-sided derivatives");
+  using tile = exec_cpu::directional_tile<T, Arch, Op>;
+  using batch = typename tile::batch;
+  using view = tensor<T const>;
+  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset);
+  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset);
+  problem_shape const p = detail::checked_problem("jvp", op, values, detail::output_shape(values));
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) detail::check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
+  });
+  detail::frozen<Op> const fixed(op);
+  detail::moving_numbers<batch> const moving(fixed.op, direction);
+  detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
+  exec_cpu::moving_call<T, Op> const call{values, along, moving.tables_along};
+  auto const rows = [&](index_t width) { return gradient_array<T>(shape{p.batch, p.heads, p.queries, width}); };
+  directional_result<T> to{rows(p.value_width), rows(p.value_width), {}, {}, {}, {}};
+  if constexpr (Op::has_lse) to.lse = to.lse_along = rows(1);
+  if constexpr (Op::has_ground_weight) to.ground_weight = to.ground_weight_along = rows(1);
+  exec_cpu::stream_tiles<tile>(
+      exec, p, {0, p.keys}, [](index_t) { return true; },
+      [&](index_t b, index_t h, index_t first, auto const& memory) {
+        return tile(fixed.op, call, p, moving.numbers(), b, h, first, memory);
+      },
+      [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
+        if constexpr (Op::has_value_gate)
+          exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first,
+                                          memory.gated, memory.gated_along);
+        for (tile& t : tiles) t.absorb(first, last, memory);
+      },
+      [&](tile& t, auto const&) { t.finish(to); });
+  return to;
+}
+
+}  // namespace attune

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   for each block of keys:  contractions, h = <do, v>  ->  d logit, weights
+//
+// The gradients of every normalizer with an O(1) state. From the states that a forward pass left of each row everything
+// is recomputed block by block; the row rules are those of exec/row_slopes.hpp.
+#pragma once
+
+#include <attune/exec/cpu/gradients/tile.hpp>
+#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/row_slopes.hpp>
+
+namespace attune::exec_cpu {
+
+template <class T, class Arch, class Op>
+class mass_gradients : public gradient_tile<T, Arch, Op> {
+  using base = gradient_tile<T, Arch, Op>;
+
+ public:
+  using base::lanes;
+  using base::pairs;
+  using base::queries;
+  using base::traits;
+  using base::vectors;
+  using typename base::batch;
+  using typename base::call;
+  using typename base::inputs_type;
+  using typename base::normalizer;
+  static constexpr bool adjusted = traits.family == row_family::adjusted;
+  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+
+  using typename base::tile_memory;
+  struct block_memory : base::block_memory {
+    T* gain;   ///< h, then weights
+    T* spare;  ///< the first contraction, where logits are wanted as they were
+    T* saved;  ///< rows of the saved state
+    block_memory(arena<T>& from, problem_shape const& p)
+        : base::block_memory(from, p), gain(from.take(base::pair_buffer)),
+          spare(from.take(adjusted ? base::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
+  };
+
+  ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
+                                 block_memory const& shared)
+      : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {
+    batch value_sum[vectors], second_sum[vectors];
+    inner(c.saved.acc, shared.saved, value_sum);
+    if constexpr (states_of<T, Op>::has_second)
+      inner(c.saved.second, shared.saved, second_sum);
+    else
+      std::fill_n(second_sum, vectors, batch(T(0)));
+    for (int v = 0; v < vectors; ++v) {
+      reference_[v] = saved(c.saved.reference, v);
+      batch const earned = saved(c.saved.earned, v);
+      batch by_lse(T(0));
+      if constexpr (Op::has_lse) by_lse = numbers(c.d.lse, v);
+      if constexpr (adjusted)
+        adjusted_row(v, earned, value_sum[v], second_sum[v], by_lse);
+      else
+        mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), by_lse});
+    }
+  }
+
+  /// Streams the keys [first, last) of one block through the rows.
+  ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>& to) {
+    std::uint64_t bits[base::block];
+    auto s = this->seen(first, last, bits);
+    if (s.n == 0) return;
+    inputs_type const& in = call_->in;
+    T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
+    this->contract_all(in, s, memory);
+    row_block<T> const values = this->values(in, s.first, s.n, memory, first);
+    contract<T, Arch>(gain, values.data, values.step, by_out_, p_->value_width, s.n);
+    if constexpr (adjusted) {  // the extreme logits are found by what they were
+      if constexpr (pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
+      typename base::extremes unused;
+      for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
+      this->all_logits(pairs_at, s, bits, unused);
+    }
+    this->drop_idle_lanes(s, bits);
+    pair_rows const rows{pairs_at, gain, spare, s.first, bits};
+    for (int v = 0; v < vectors; ++v) {
+      pull_pairs<true>(rows, v, 0, s.full_first);
+      index_t const plain = pull_pairs<false>(rows, v, s.full_first, s.full_last);
+      pull_pairs<true>({pairs_at, gain, spare, s.first, nullptr}, v, plain, s.full_last);
+      pull_pairs<true>(rows, v, s.full_last, s.n);
+    }
+    this->pull_block(
+        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory.pulls, to);
+  }
+
+  ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
+    this->leave(first_of_task, to);
+    alignas(64) T factor[queries], share[queries], ground[queries];
+    for (int v = 0; v < vectors; ++v) {
+      factor_of_row(v).store_aligned(factor + v * lanes);
+      share_of_row(v).store_aligned(share + v * lanes);
+      ground_weight_[v].store_aligned(ground + v * lanes);
+    }
+    if constexpr (Op::uses(field::v0)) {
+      gradient_array<double>& sum = to.sums->ground_value;
+      for (index_t l = 0; l < count_; ++l)
+        for (index_t d = 0; d < p_->value_width; ++d)
+          sum(0, 0, first_query_ + l - first_of_task, d) += double(ground[l] * by_out_[d * queries + l]);
+    }
+    if constexpr (Op::has_output_gate)
+      this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) {
+        auto const n = std::size_t(call_->saved.at(b_, h_, first_query_ + l) * p_->value_width + d);
+        T out = call_->saved.acc[n] * factor[l];
+        if constexpr (states_of<T, Op>::has_second) out += call_->saved.second[n] * share[l];
+        if constexpr (Op::uses(field::v0)) out += ground[l] * ground_value(l, d);
+        return out;
+      });
+  }
+
+ private:
+  template <std::size_t... V>
+  mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
+                 tile_memory const& memory, block_memory const& shared)
+      : base(c, b, h, first_query, memory, shared), plain_{{this->template bind_logit<chain_rule::plain>(int(V))...}} {}
+
+  using base::b_;
+  using base::bound_;
+  using base::by_logit_parameter_;
+  using base::by_normalizer_;
+  using base::by_out_;
+  using base::call_;
+  using base::count_;
+  using base::first_query_;
+  using base::h_;
+  using base::moving_;
+  using base::p_;
+  using base::visible_;
+  using typename base::slots;
+
+  // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the
+  // extreme logits), the row constant and the normalizer's parameters.
+  template <chain_rule Rule>
+  using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer, Rule>;
+  using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
+
+  static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
+    if constexpr (adjusted)
+      if (n == 0) return spare;
+    return x + n * base::pair_buffer;
+  }
+
+  /// One number per row, 0 where the tensor was not given.
+  batch numbers(tensor<T const> const& x, int v) const {
+    alignas(64) T lane[lanes] = {};
+    for (index_t l = 0; l < lanes && !x.absent(); ++l) lane[l] = x(b_, h_, query(v * lanes + l), 0);
+    return batch::load_aligned(lane);
+  }
+  /// The saved numbers of the rows.
+  batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
+  index_t query(index_t l) const { return (std::min)(first_query_ + l, p_->queries - 1); }
+  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are
+  /// the same number, and what their difference means, that nothing competes with it, comes out as exactly 0.
+  void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
+    tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
+    pack_queries<queries>(packed, view, b_, h_, first_query_);
+    for (int v = 0; v < vectors; ++v) {
+      sum[v] = batch(T(0));
+      for (index_t d = 0; d < p_->value_width; ++d) {
+        index_t const at = d * queries + v * lanes;
+        sum[v] = simd::multiply_add(batch::load_aligned(by_out_ + at), batch::load_aligned(packed + at), sum[v]);
+      }
+    }
+  }
+  T ground_value(index_t l, index_t d) const {
+    return attune::detail::ground_value_row(call_->in.v0, b_, h_, query(l))[d * call_->in.v0.steps().feature];
+  }
+  /// h_0 = <do, v0> + dw0
+  batch ground_gain([[maybe_unused]] int v) const {
+    batch gain(T(0));
+    if constexpr (Op::has_ground_weight) gain = numbers(call_->d.ground_weight, v);
+    if constexpr (Op::uses(field::v0))
+      for (index_t d = 0; d < p_->value_width; ++d) {
+        alignas(64) T lane[lanes];
+        for (index_t l = 0; l < lanes; ++l) lane[l] = ground_value(v * lanes + l, d);
+        gain = gain + batch::load_aligned(by_out_ + d * queries + v * lanes) * batch::load_aligned(lane);
+      }
+    return gain;
+  }
+
+  void mass_row(int v, batch const& earned, attune::detail::row_gains<batch> const& gains) {
+    auto const r = this->template normalizer_row<row_dual>(v, 2);
+    auto const s = attune::detail::slopes_of_masses<Op>(this->normalizer_of(r), reference_[v], earned,
+                                                        saved(call_->saved.ground, v), row_dual(visible_[v]),
+                                                        r.logit_shift, gains);
+    pair_[v] = s.pair();
+    ground_weight_[v] = s.done.ground_weight.value;
+    for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+  }
+  void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
+    lowest_[v] = saved(call_->saved.lowest, v);
+    auto const s =
+        attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
+            this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v],
+            value_sum, second_sum, by_lse);
+    slopes_[v] = s.pair;
+    ground_weight_[v] = batch(T(0));
+    through_lowest_[v] = s.by[0];
+    through_highest_[v] = s.by[1];
+    for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+  }
+
+  template <chain_rule Rule>
+  auto const& moving(int v) const {
+    if constexpr (Rule == chain_rule::plain)
+      return plain_.at[v];
+    else
+      return moving_.at[v];
+  }
+
+  /// Where the pairs of a block lie, and which queries see them; no bits: all do.
+  struct pair_rows {
+    T *contractions, *gain, *spare;
+    index_t first;
+    std::uint64_t const* bits;
+  };
+
+  /// Contractions and h of the keys [from, to) in batch v of the queries -> gradients by the contractions and weights,
+  /// in place. Returns where it stopped: unguarded, it takes the chain rule as plain products, which is all there is to
+  /// it while everything is finite, and leaves the first key at which something is not to the guarded rule.
+  template <bool Guarded>
+  ATTUNE_NOINLINE index_t pull_pairs(pair_rows const& rows, int v, index_t from, index_t to) {
+    constexpr chain_rule rule = Guarded ? chain_rule::guarded : chain_rule::plain;
+    using logit_type = typename base::template logit_dual<rule>;
+    using mass_type = mass_dual<rule>;
+    auto const chained = [](batch const& x, batch const& y) { return attune::detail::chained<rule>(x, y); };
+    if (from >= to) return from;
+    batch const zero(T(0));
+    auto const f = moving<rule>(v);
+    auto const n = this->normalizer_of(this->template normalizer_row<mass_type>(v, 1));
+    auto by_parameter = by_logit_parameter_[v];
+    auto by_normalizer = by_normalizer_[v];
+    // Local copies: stores of weights then cannot be thought to change them.
+    auto const pair = pair_[v];
+    batch const reference = reference_[v];
+    batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
+    T *const x = rows.contractions, *const spare = rows.spare, *const gain = rows.gain;
+    index_t j = from;
+    for (; j < to; ++j) {
+      index_t const at = j * queries + v * lanes;
+      auto const seen = [&](batch const& y) {
+        if constexpr (Guarded)
+          return math::select(lanes_of<T, Arch>(rows.bits == nullptr ? ~std::uint64_t(0) : rows.bits[j] >> (v * lanes)),
+                              y, zero);
+        else
+          return y;
+      };
+      logit_type moved[pairs + 1];
+      for (int c = 0; c < pairs; ++c)
+        moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
+      logit_type const a = f.logit(moved, key<logit_type>{logit_type(batch(T(rows.first + j)))});
+      batch const h = batch::load_aligned(gain + at);
+      batch by_logit, weight;
+      auto next_by_normalizer = by_normalizer;
+      [[maybe_unused]] batch next_lowest, next_highest;
+      if constexpr (adjusted) {
+        batch const logit = batch::load_aligned(x + at);
+        auto const pulled = slopes_[v].pull(logit, reference, h);
+        weight = pulled.weight;
+        // What moves the extreme logits is added at the first key that has them.
+        batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
+        batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
+        next_lowest = math::select(low != zero, zero, through_lowest);
+        next_highest = math::select(high != zero, zero, through_highest);
+        by_logit = (pulled.by_range + (low + high)) + pulled.by_rest;
+      } else {
+        auto const pulled = pair.template pull<Op, mass_type, 1, base::shifts + slots::normalizer, rule>(
+            n, a.value, reference, simd::multiply_add(h, pair.factor, pair.by_earned), [&](int s, batch const& by) {
+              next_by_normalizer[std::size_t(s)] = by_normalizer[std::size_t(s)] + seen(by);
+            });
+        weight = pulled.weight;
+        by_logit = pulled.by_logit;
+      }
+      by_logit = seen(by_logit);
+      weight = seen(weight);
+      batch by_contraction[pairs + 1];
+      for (int c = 0; c < pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
+      auto next_by_parameter = by_parameter;
+      for (int s = 0; s < slots::logit; ++s)
+        next_by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+      if constexpr (!Guarded) {
+        batch all = weight;
+        for (int c = 0; c < pairs; ++c) all = all + by_contraction[c];
+        for (int s = 0; s < slots::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
+        for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
+        if (!xsimd::all(all == all)) break;  // NaN; xsimd's != of AVX is false for it
+      }
+      weight.store_aligned(gain + at);
+      for (int c = 0; c < pairs; ++c) by_contraction[c].store_aligned(contraction_at(x, spare, c) + at);
+      by_parameter = next_by_parameter;
+      by_normalizer = next_by_normalizer;
+      if constexpr (adjusted) {
+        through_lowest = next_lowest;
+        through_highest = next_highest;
+      }
+    }
+    by_logit_parameter_[v] = by_parameter;
+    by_normalizer_[v] = by_normalizer;
+    through_lowest_[v] = through_lowest;
+    through_highest_[v] = through_highest;
+    return j;
+  }
+
+  batch factor_of_row(int v) const {
+    if constexpr (adjusted)
+      return slopes_[v].value_factor * (reference_[v] - slopes_[v].low);
+    else
+      return pair_[v].factor;
+  }
+  batch share_of_row(int v) const {
+    if constexpr (adjusted)
+      return slopes_[v].value_factor;
+    else
+      return pair_[v].share;
+  }
+
+  struct {
+    typename base::template logit_bound<chain_rule::plain> at[std::size_t(vectors)];
+  } plain_;  ///< moving_ under the other chain rule
+  batch reference_[std::size_t(vectors)], ground_weight_[std::size_t(vectors)];
+  // Family masses.
+  attune::detail::mass_pair<batch> pair_[std::size_t(vectors)];
+  // Family adjusted.
+  attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
+  batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
+};
+
+}  // namespace attune::exec_cpu

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   to.rows(field::k), to.sum_of(table), to.shared(field::bias)      where the gradients of one task grow
+//
+// Query sides grow in the tile's own scratch and leave with the tile; key sides grow in rows of the task's own; tables,
+// the few numbers that many tasks share, in double. Nobody writes what another task writes.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <attune/exec/cpu/tile/operands.hpp>
+#include <attune/exec/gradients.hpp>
+
+namespace attune::exec_cpu {
+
+/// Rows of a task's own for the keys of one head, aligned and padded.
+template <class T>
+struct key_rows {
+  T* data = nullptr;
+  index_t step = 0;
+  T* at(index_t j) const { return data + j * step; }
+};
+
+/// What all rows of a task add to: numbers of a policy, tables, and inputs that tasks share.
+struct shared_sums {
+  struct shared_input {
+    field of;
+    gradient_array<double>
+        sums;  ///< (1, 1, queries of the task or 1, features); of all tasks: the extents of the input
+  };
+  std::vector<gradient_array<double>> parameters, tables;
+  gradient_array<double> ground_value;
+  std::vector<shared_input> inputs;
+};
+
+/// Where the gradients of one task, one head of it, go.
+template <class T>
+struct gradient_sinks {
+  dense_gradients<T>* to;  ///< query sides and given pairs: rows that only this task writes
+  std::array<key_rows<T>, field_count> keys;
+  shared_sums* sums;
+  std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that want them
+  index_t first = 0;              ///< the first query of the task
+  /// Whether the keys of the block at hand hold neither NaN nor infinity, by field: tiles share a block.
+  struct {
+    index_t first = -1, n = 0;
+    bool finite = false;
+  } checked[field_count] = {};
+
+  key_rows<T> const& rows(field f) const { return keys[std::size_t(f)]; }
+  /// The sums of an input with a row per query that tasks share; null where each writes rows of its own.
+  gradient_array<double>* shared(field f) const {
+    for (auto& x : sums->inputs)
+      if (x.of == f) return &x.sums;
+    return nullptr;
+  }
+  gradient_array<double>& sum_of(table const& x) const { return sums->tables[std::size_t(x.number())]; }
+};
+
+/// The sum of the first n lanes of a row of a tile.
+template <class T>
+T sum_of_lanes(T const* lanes, index_t n) {
+  T sum(0);
+  for (index_t l = 0; l < n; ++l) sum += lanes[l];
+  return sum;
+}
+
+/// A tile of which `count` queries exist, and what its contractor packed.
+template <class T>
+struct pulled_tile {
+  tile_place place;
+  index_t count;
+  T const* packed;
+  T* own;  ///< puller::resident elements that live as long as the tile
+};
+
+}  // namespace attune::exec_cpu

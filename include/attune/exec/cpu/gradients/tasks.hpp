@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   run_gradient_tasks(exec, what_a_call_has, to, runs, run_rows)
+//
+// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key
+// sides it shares with other tasks: the first of these writes where they belong too, the others to memory of their own,
+// which is then added in the order of the tasks, so that the result does not depend on who ran when. Nothing here knows
+// an operator: it is compiled once.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/cpu/gradients/contractions_vjp.hpp>
+#include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/products/outer.hpp>
+#include <attune/exec/cpu/threads.hpp>
+#include <attune/exec/gradients.hpp>
+
+namespace attune::exec_cpu {
+
+/// A tensor of which all queries read the rows of the same keys: its heads and width. `in_place`: its rows are such
+/// that a task can add to the result itself.
+struct key_side {
+  field of;
+  index_t heads, width;
+  bool in_place = false;
+};
+
+/// What an operator's backward pass asks of its tasks.
+struct gradient_needs {
+  problem_shape p;
+  std::vector<key_side> sides;
+  std::vector<field> shared;              ///< inputs with a row per query that several tasks read
+  std::vector<shape> parameters, tables;  ///< the extents of what the operator lists
+  shape ground_value{0, 0, 0, 0};         ///< of v0; without elements if there is none
+  index_t queries_at_once = 1;            ///< tasks are multiples of these
+  index_t resident = 0, scratch = 0;      ///< elements of memory of a worker
+  index_t distance_sums = 0;              ///< contractions that want a sum per distance
+};
+
+template <class T, class Arch>
+class gradient_tasks {
+  static index_t step_of(index_t width) { return panels<T, Arch>::padded_width(width); }
+
+ public:
+  /// Runs the queries [first, last) of (b, h); what is learned of the keys, of parameters and of tables goes to the
+  /// sinks.
+  using run_rows = std::function<void(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
+                                      gradient_sinks<T>& sinks)>;
+
+  gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to)
+      : exec_(exec), needs_(std::move(needs)), p_(needs_.p), to_(to) {
+    divide();
+    for (key_side& side : needs_.sides) {
+      side.in_place = side.width == step_of(side.width) &&
+                      to.of(side.of).extents == shape{p_.batch, side.heads, p_.keys, side.width};
+      keys_size_ += p_.keys * step_of(side.width);
+    }
+    for (shape const& e : needs_.parameters) total_.parameters.emplace_back(e);
+    for (shape const& e : needs_.tables) total_.tables.emplace_back(e);
+    total_.ground_value = gradient_array<double>(needs_.ground_value);
+    for (field const f : needs_.shared) total_.inputs.push_back({f, gradient_array<double>(to.of(f).extents)});
+  }
+
+  /// All tasks of the heads for which runs(h).
+  void operator()(std::function<bool(index_t)> const& runs, run_rows const& rows) {
+    if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
+    std::vector<index_t> tasks;
+    for (index_t n = 0; n < p_.batch * p_.heads * chunks_; ++n)
+      if (runs(n / chunks_ % p_.heads)) tasks.push_back(n);
+    std::vector<task_results> results(std::size_t((std::min)(wave, index_t(tasks.size()))));
+    for (index_t begin = 0; begin < index_t(tasks.size()); begin += wave) {
+      index_t const some = (std::min)(wave, index_t(tasks.size()) - begin);
+      parallel(exec_, some, [&] {
+        auto const scratch = std::make_shared<aligned_buffer<T>>(needs_.scratch);
+        auto const resident = std::make_shared<aligned_buffer<T>>(needs_.resident);
+        return [&, scratch, resident](index_t n) {
+          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads,
+                        h = head % p_.heads, first = task % chunks_ * chunk_,
+                        last = (std::min)(first + chunk_, p_.queries);
+          gradient_sinks<T> sinks = opened(results[std::size_t(n)], b, h, first, last);
+          rows(b, h, first, last, resident->data(), scratch->data(), sinks);
+        };
+      });
+      for (index_t n = 0; n < some; ++n) {
+        index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_;
+        add_sums(results[std::size_t(n)].sums, head / p_.heads, head % p_.heads, task % chunks_ * chunk_);
+      }
+      add_keys(results, tasks, begin, some);
+    }
+    for (std::size_t n = 0; n < total_.parameters.size(); ++n) round_to(total_.parameters[n], to_.parameters[n].values);
+    for (std::size_t n = 0; n < total_.tables.size(); ++n) round_to(total_.tables[n], to_.tables[n].values);
+    round_to(total_.ground_value, to_.of(field::v0));
+    for (auto const& x : total_.inputs) round_to(x.sums, to_.of(x.of));
+  }
+
+ private:
+  static constexpr index_t wave = 32;  ///< tasks whose key sides are held at a time
+
+  /// What one task leaves for the others.
+  struct task_results {
+    std::unique_ptr<aligned_buffer<T>> keys;
+    shared_sums sums;
+  };
+
+  /// Chunks of queries depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512
+  /// queries.
+  void divide() {
+    if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
+    index_t const least = needs_.queries_at_once, rows = p_.batch * p_.heads,
+                  wanted = (std::min)((2 * wave + rows - 1) / rows, (p_.queries + 1023) / 1024);
+    chunk_ = ((p_.queries + wanted - 1) / wanted + least - 1) / least * least;
+    chunks_ = (p_.queries + chunk_ - 1) / chunk_;
+  }
+  /// Sums of one head and `rows` queries: one number for all queries where they share it.
+  shared_sums blank_sums(index_t rows) const {
+    auto const own = [&](shape const& e, index_t positions) {
+      return gradient_array<double>(shape{1, 1, e.position == 1 ? 1 : positions, e.feature});
+    };
+    shared_sums s;
+    for (shape const& e : needs_.parameters) s.parameters.push_back(own(e, rows));
+    for (shape const& e : needs_.tables) s.tables.push_back(own(e, e.position));
+    if (needs_.ground_value.size() != 0) s.ground_value = own(needs_.ground_value, rows);
+    for (auto const& x : total_.inputs) s.inputs.push_back({x.of, own(x.sums.extents, rows)});
+    return s;
+  }
+  /// Where a task puts what it learns.
+  gradient_sinks<T> opened(task_results& result, index_t b, index_t h, index_t first, index_t last) {
+    result.sums = blank_sums(last - first);
+    gradient_sinks<T> sinks{&to_, {}, &result.sums, {}};
+    index_t own = 0;
+    for (key_side const& side : needs_.sides) {
+      index_t const step = step_of(side.width), size = p_.keys * step;
+      T* rows;
+      if (writes_in_place(side, h, first)) {
+        rows = to_.of(side.of).values.data() + (b * side.heads + p_.group(h, side.heads)) * size;
+      } else {
+        if (!result.keys) result.keys = std::make_unique<aligned_buffer<T>>(keys_size_);
+        rows = result.keys->data() + own;
+        std::fill_n(rows, size, T(0));
+      }
+      sinks.keys[std::size_t(side.of)] = {rows, step};
+      own += size;
+    }
+    sinks.first = first;
+    sinks.distances.assign(std::size_t(needs_.distance_sums * (p_.queries + p_.keys)), 0.0);
+    return sinks;
+  }
+  /// Whether the task of head h that begins with this query (or chunk) is the first to touch its rows of a key side.
+  bool writes_in_place(key_side const& side, index_t h, index_t first) const {
+    return side.in_place && first == 0 && h * side.heads % p_.heads == 0;
+  }
+
+  void add_sums(shared_sums const& s, index_t b, index_t h, index_t first) {
+    for (std::size_t n = 0; n < s.parameters.size(); ++n) add_rows(s.parameters[n], total_.parameters[n], b, h, first);
+    for (std::size_t n = 0; n < s.tables.size(); ++n) add_rows(s.tables[n], total_.tables[n], b, h, 0);
+    add_rows(s.ground_value, total_.ground_value, b, h, first);
+    for (std::size_t n = 0; n < s.inputs.size(); ++n) add_rows(s.inputs[n].sums, total_.inputs[n].sums, b, h, first);
+  }
+  ATTUNE_NOINLINE static void add_rows(gradient_array<double> const& from, gradient_array<double>& to, index_t b,
+                                       index_t h, index_t first) {
+    for (index_t i = 0; i < from.extents.position; ++i)
+      for (index_t d = 0; d < from.extents.feature; ++d)
+        to(b, h, from.extents.position > 1 ? first + i : i, d) += from(0, 0, i, d);
+  }
+  /// Adds the key sides of some tasks in their order; threads share the keys.
+  void add_keys(std::vector<task_results> const& results, std::vector<index_t> const& tasks, index_t begin,
+                index_t some) {
+    constexpr index_t keys_of_task = 256;
+    parallel(exec_, (p_.keys + keys_of_task - 1) / keys_of_task, [&] {
+      return [&](index_t part) {
+        index_t const first = part * keys_of_task, last = (std::min)(first + keys_of_task, p_.keys);
+        for (index_t n = 0; n < some; ++n) {
+          index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads,
+                        h = head % p_.heads;
+          index_t own = 0;
+          for (key_side const& side : needs_.sides) {
+            index_t const step = step_of(side.width);
+            if (!writes_in_place(side, h, task % chunks_)) {
+              T const* const from = results[std::size_t(n)].keys->data() + own;
+              T* const to = &to_.of(side.of)(b, p_.group(h, side.heads), first, 0);
+              for (index_t j = first; j < last; ++j)
+                for (index_t d = 0; d < side.width; ++d) to[(j - first) * side.width + d] += from[j * step + d];
+            }
+            own += p_.keys * step;
+          }
+        }
+      };
+    });
+  }
+  static void round_to(gradient_array<double> const& from, gradient_array<T>& to) {
+    for (std::size_t n = 0; n < from.values.size(); ++n) to.values[n] = T(from.values[n]);
+  }
+
+  cpu<T, Arch> exec_;
+  gradient_needs needs_;
+  problem_shape const& p_;
+  dense_gradients<T>& to_;
+  index_t keys_size_ = 0, chunk_ = 1, chunks_ = 0;
+  shared_sums total_;
+};
+
+/// The tasks of a call, from first to last: what they hold is made and let go in here, not in the code of every
+/// operator.
+template <class T, class Arch>
+ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to,
+                                        std::function<bool(index_t)> const& runs,
+                                        typename gradient_tasks<T, Arch>::run_rows const& rows) {
+  gradient_tasks<T, Arch>(exec, std::move(needs), to)(runs, rows);
+}
+
+}  // namespace attune::exec_cpu

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The products of the CPU executor and the memory they work in, for code that multiplies matrices of its own. Nothing
+// here knows a policy.
+#pragma once
+
+#include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/products/lane_sums.hpp>
+#include <attune/exec/cpu/products/microkernel.hpp>
+#include <attune/exec/cpu/products/outer.hpp>
+#include <attune/exec/cpu/products/pack.hpp>
+#include <attune/exec/cpu/products/prefetch.hpp>
+#include <attune/exec/cpu/products/tiling.hpp>
+#include <attune/exec/cpu/products/values.hpp>

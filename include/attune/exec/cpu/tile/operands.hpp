@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   x(j, v, d)      operand x of key j, for vector v of the queries of a tile, at feature d
+//
+// What the term of a contraction reads in a tile, whatever side it is of: packed once per tile, copied once per block
+// of keys, or read in place.
+#pragma once
+
+#include <algorithm>
+
+#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/products/microkernel.hpp>
+#include <attune/exec/cpu/products/pack.hpp>
+#include <attune/exec/problem.hpp>
+#include <attune/exec/terms.hpp>
+
+namespace attune::exec_cpu {
+
+using attune::detail::for_each_operand;
+using contraction::operand_side;
+using contraction::table_place;
+
+/// A tile of queries: lane l is query min(first + l, Lq - 1) of (b, h).
+struct tile_place {
+  problem_shape const* p;
+  index_t b, h, first;
+};
+/// A block of keys [first, first + n).
+struct key_block_place {
+  index_t first, n;
+};
+
+namespace detail {
+
+/// A value for every distance i + offset - j that a block meets -> pairs. values[n] belongs to the distance of the
+/// tile's first query and the block's last key, plus n.
+template <class T, class Arch>
+void spread_distances(T* to, T const* values, index_t n) {
+  using tile = tiling<T, Arch>;
+  for (index_t j = 0; j < n; ++j)
+    for (int v = 0; v < tile::vectors; ++v)
+      tile::batch::load_unaligned(values + (n - 1 - j) + v * tile::lanes)
+          .store_aligned(to + j * tile::queries + v * tile::lanes);
+}
+/// The first of those distances, and how many there are.
+inline index_t first_distance(tile_place const& at, key_block_place const& block) {
+  return at.first + at.p->offset - (block.first + block.n - 1);
+}
+/// The farthest distance of any pair: lanes past the last query have none of their own.
+inline index_t farthest_distance(problem_shape const& p) { return p.queries - 1 + p.offset; }
+
+}  // namespace detail
+
+/// The tensors and tables of a call. `Source` is what gives an operand its numbers: see `given` and moving_call.
+template <class In>
+struct given {
+  In const& in;
+  template <field F>
+  auto const& tensor_of() const {
+    return member<F>(in);
+  }
+  static table const* table_of(table const& x) { return &x; }
+};
+
+/// One operand in a tile. An operand that the source does not have is 0.
+template <class Operand, class T, class Arch>
+class tile_operand {
+  using tile = tiling<T, Arch>;
+  using batch = typename tile::batch;
+  static constexpr operand_side side = Operand::side;
+  static constexpr bool in_column = [] {
+    if constexpr (side == operand_side::table) return Operand::place == table_place::column;
+    return false;
+  }();
+  static constexpr bool by_distance = [] {
+    if constexpr (side == operand_side::table) return Operand::place == table_place::of_distance;
+    return false;
+  }();
+  static constexpr index_t distances = padded<T>(tile::queries + tile::key_block);
+
+ public:
+  /// Elements of scratch: of a tile, of a block.
+  static index_t resident(index_t width) {
+    return side == operand_side::query ? padded<T>(tile::queries * width) : in_column ? padded<T>(width) : 0;
+  }
+  static index_t rows(index_t width) {
+    return side == operand_side::pair ? padded<T>(tile::queries * tile::key_block)
+           : by_distance              ? width * distances
+                                      : 0;
+  }
+
+  template <class Source, class Owner>
+  static void pack(T* to, [[maybe_unused]] Source const& from, [[maybe_unused]] Owner const& owner,
+                   [[maybe_unused]] tile_place const& at, index_t width) {
+    std::fill_n(to, resident(width), T(0));
+    if constexpr (side == operand_side::query) {
+      auto const& x = from.template tensor_of<Operand::of>();
+      if (!x.absent()) pack_queries<tile::queries>(to, x, at.b, at.h, at.first);
+    } else if constexpr (in_column) {
+      if (table const* const x = from.table_of(Operand::table_of::of(owner)))
+        for (index_t d = 0; d < width; ++d) to[d] = T((*x)(at.b, at.h, 0, d));
+    }
+  }
+
+  /// For a block; `packed` and `scratch` are as large as `resident` and `rows` say.
+  template <class Source, class Owner>
+  tile_operand(T const* packed, [[maybe_unused]] T* scratch, [[maybe_unused]] Source const& from,
+               [[maybe_unused]] Owner const& owner, [[maybe_unused]] tile_place const& at,
+               [[maybe_unused]] key_block_place const& block, [[maybe_unused]] index_t width)
+      : data_(packed) {
+    if constexpr (side == operand_side::key) {
+      tensor<T const> const& x = from.template tensor_of<Operand::of>();
+      data_ = x.absent() ? nullptr : x.row(at.b, at.p->group(at.h, at.p->heads_of(Operand::of)), block.first);
+      key_step_ = x.steps().position;
+      step_ = x.steps().feature;
+    } else if constexpr (side == operand_side::pair) {
+      data_ = scratch;
+      auto const& x = from.template tensor_of<Operand::of>();
+      if (x.absent())
+        std::fill_n(scratch, block.n * tile::queries, T(0));
+      else
+        pack_pairs<tile::queries>(scratch, attune::detail::spread_over(x, at.p->rows(at.p->keys)), at.b, at.h, at.first,
+                                  block.first, block.n);
+    } else if constexpr (by_distance) {
+      table const* const x = from.table_of(Operand::table_of::of(owner));
+      index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(*at.p);
+      for (index_t n = 0; n < tile::queries + block.n - 1; ++n) {
+        index_t const row = Operand::table_of::row(owner, (std::min)(first + n, farthest));
+        for (index_t d = 0; d < width; ++d)
+          scratch[d * distances + n] = x != nullptr ? T((*x)(at.b, at.h, row, d)) : T(0);
+      }
+      data_ = scratch + block.n - 1;
+    }
+  }
+
+  ATTUNE_INLINE batch operator()([[maybe_unused]] index_t j, [[maybe_unused]] int v, [[maybe_unused]] index_t d) const {
+    if constexpr (side == operand_side::query)
+      return batch::load_aligned(data_ + d * tile::queries + v * tile::lanes);
+    else if constexpr (side == operand_side::key)
+      return data_ != nullptr ? batch(data_[j * key_step_ + d * step_]) : batch(T(0));
+    else if constexpr (side == operand_side::pair)
+      return batch::load_aligned(data_ + j * tile::queries + v * tile::lanes);
+    else if constexpr (in_column)
+      return batch(data_[d]);
+    else if constexpr (by_distance)
+      return batch::load_unaligned(data_ + d * distances - j + v * tile::lanes);
+    else
+      return batch(T(0));
+  }
+
+ private:
+  T const* data_;
+  index_t key_step_ = 0, step_ = 0;
+};
+
+/// The operands of a contraction that reads tensors.
+template <class C, class T, class Arch>
+struct tile_operands {
+  using tile = tiling<T, Arch>;
+  using batch = typename tile::batch;
+  template <int N>
+  using operand = tile_operand<contraction::operand_of<C, N>, T, Arch>;
+
+  static index_t resident(problem_shape const& p) {
+    index_t const width = attune::detail::term_count<C>(p);
+    return operand<0>::resident(width) + operand<1>::resident(width) + operand<2>::resident(width);
+  }
+  static index_t rows(problem_shape const& p) {
+    index_t const width = attune::detail::term_count<C>(p);
+    return operand<0>::rows(width) + operand<1>::rows(width) + operand<2>::rows(width);
+  }
+  template <class Source, class Owner>
+  static void pack(T* to, Source const& from, Owner const& owner, tile_place const& at) {
+    index_t const width = attune::detail::term_count<C>(*at.p);
+    operand<0>::pack(to, from, owner, at, width);
+    operand<1>::pack(to + operand<0>::resident(width), from, owner, at, width);
+    operand<2>::pack(to + operand<0>::resident(width) + operand<1>::resident(width), from, owner, at, width);
+  }
+
+  template <class Source, class Owner>
+  tile_operands(T const* packed, T* scratch, Source const& from, Owner const& owner, tile_place const& at,
+                key_block_place const& block)
+      : width(attune::detail::term_count<C>(*at.p)), x(packed, scratch, from, owner, at, block, width),
+        y(packed + operand<0>::resident(width), scratch + operand<0>::rows(width), from, owner, at, block, width),
+        z(packed + operand<0>::resident(width) + operand<1>::resident(width),
+          scratch + operand<0>::rows(width) + operand<1>::rows(width), from, owner, at, block, width),
+        first_distance_(at.first + at.p->offset - block.first) {}
+
+  /// i + offset - j
+  ATTUNE_INLINE batch distance(index_t j, int v) const {
+    alignas(64) T lane[tile::lanes];
+    for (int l = 0; l < tile::lanes; ++l) lane[l] = T(first_distance_ - j + v * tile::lanes + l);
+    return batch::load_aligned(lane);
+  }
+
+  index_t width;  ///< the number of terms
+  operand<0> x;
+  operand<1> y;
+  operand<2> z;
+
+ private:
+  index_t first_distance_;
+};
+
+}  // namespace attune::exec_cpu

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   tasks = (batch, head, block of queries);  each streams its keys and hands over its finished tiles
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/products/prefetch.hpp>
+#include <attune/exec/cpu/threads.hpp>
+#include <attune/exec/cpu/tile/candidates.hpp>
+#include <attune/exec/cpu/tile/masses.hpp>
+#include <attune/exec/frozen.hpp>
+
+namespace attune::exec_cpu {
+
+/// The tile that runs the rows of an operator.
+template <class T, class Arch, class Op>
+using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>,
+                                    mass_tile<T, Arch, Op>>;
+
+/// Tiles of a task: what they share is read once for all of them, but threads want tasks. No bit of a result depends on
+/// it: blocks begin at multiples of their size, and a tile meets what it sees of each.
+template <class Tile>
+index_t tiles_of_task(problem_shape const& p) {
+  constexpr index_t most = Tile::tiles_of_task, enough = 32;
+  index_t const tasks = p.batch * p.heads * ((p.queries + most * Tile::queries - 1) / (most * Tile::queries));
+  return tasks < enough ? (most + 1) / 2 : most;
+}
+
+/// Streams the block of keys [first, last) through the tiles of a task, `in` as they read it. Meanwhile the rows of the
+/// next block, up to key `end`, come from memory: a share is asked for before each tile, of everything that has a row
+/// per key in `stored`.
+template <class Op, class View, class Tile, class In>
+void absorb_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
+                  index_t b, index_t h, index_t first, index_t last, index_t end,
+                  typename Tile::block_memory const& memory) {
+  index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, end - last);
+  for (index_t t = 0; t < n; ++t) {
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F) && side_of(F) == input_side::key)
+        ask_for_rows(member<F>(stored), b, p.group(h, p.heads_of(F)), last + ahead * t / n, last + ahead * (t + 1) / n);
+    });
+    tiles[std::size_t(t)].absorb(in, first, last, memory);
+  }
+}
+
+/// The memory of a thread: of `together` tiles, and of a block.
+template <class T, class Tile>
+class tile_buffers {
+  using tile_memory = typename Tile::tile_memory;
+  using block_memory = typename Tile::block_memory;
+
+ public:
+  tile_buffers(problem_shape const& p, index_t together)
+      : p_(p), each_(arena<T>::template size_of<tile_memory>(p)), tiles_(together * each_),
+        block_(arena<T>::template size_of<block_memory>(p)) {}
+  tile_memory of_tile(index_t n) const { return arena<T>::template in<tile_memory>(tiles_.data() + n * each_, p_); }
+  block_memory of_block() const { return arena<T>::template in<block_memory>(block_.data(), p_); }
+
+ private:
+  problem_shape const& p_;
+  index_t each_;
+  aligned_buffer<T> tiles_, block_;
+};
+
+/// Where blocks of keys begin: at multiples of their size, or at the first key that any row of a task sees.
+enum class block_grid { of_keys, of_rows };
+
+/// The rows of one task: makes the tiles of queries [begin, end), make(first query, number of the tile), and calls
+/// absorb(first, last) for every block of the keys in `range` that any of them sees.
+template <block_grid Grid, class Tile, class Make, class Absorb>
+void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
+                 Absorb const& absorb) {
+  tiles.clear();
+  tiles.reserve(std::size_t((end - begin + Tile::queries - 1) / Tile::queries));
+  key_interval hull{range.last, range.first};
+  for (index_t i = begin, t = 0; i < end; i += Tile::queries, ++t) {
+    auto const& made = tiles.emplace_back(make(i, t));
+    hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
+  }
+  hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
+  for (index_t j = Grid == block_grid::of_keys ? hull.first / Tile::block * Tile::block : hull.first; j < hull.last;
+       j += Tile::block)
+    absorb((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
+}
+
+/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile, absorb(tiles,
+/// b, h, first, last, memory of a block) streams a block of keys through those of a task, deliver(tile, memory) takes
+/// what it has become.
+template <class Tile, class T, class Arch, class Runs, class Make, class Absorb, class Deliver>
+void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
+                  Make const& make, Absorb const& absorb, Deliver const& deliver) {
+  if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
+  index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
+  index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
+  parallel(exec, p.batch * p.heads * query_blocks, [&] {
+    auto const memory = std::make_shared<tile_buffers<T, Tile>>(p, together);
+    return [&, memory, tiles = std::vector<Tile>()](index_t task) mutable {
+      index_t const head = task / query_blocks;
+      index_t const b = head / p.heads, h = head % p.heads;
+      if (!runs(h)) return;
+      index_t const begin =
+          (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
+      stream_task<block_grid::of_keys>(
+          tiles, begin, (std::min)(begin + task_queries, p.queries), range,
+          [&](index_t first, index_t t) { return make(b, h, first, memory->of_tile(t)); },
+          [&](index_t first, index_t last) { absorb(tiles, b, h, first, last, memory->of_block()); });
+      for (Tile& t : tiles) deliver(t, memory->of_block());
+    };
+  });
+}
+
+/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, memory
+/// of a block). What a call makes of its tiles is no parameter of the template: forward and backward pass share the
+/// code.
+template <class T, class Arch, class Op>
+void stream(
+    cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+    key_interval range, std::function<bool(index_t)> const& runs,
+    std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& deliver) {
+  using tile = row_tile<T, Arch, Op>;
+  attune::detail::frozen<Op> const fixed(given);
+  Op const& op = fixed.op;
+  stream_tiles<tile>(
+      exec, p, range, runs,
+      [&](index_t b, index_t h, index_t first, auto const& memory) { return tile(op, in, p, b, h, first, memory); },
+      [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
+        if constexpr (tile::traits.family != row_family::candidates)
+          tile::gate_values(op, in, p, b, h, first, last - first, memory.gated);
+        absorb_block<Op>(tiles, in, in, p, b, h, first, last, range.last, memory);
+      },
+      deliver);
+}
+
+}  // namespace attune::exec_cpu

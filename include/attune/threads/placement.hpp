@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   place.keep_off(caller, waker)  ...  place.anywhere()        where a thread wakes, and where it may run
+//
+// Linux puts a thread that wakes on the processor of its waker if no other counts as idle, and on virtual machines one
+// that sleeps does not count: the thread then waits for milliseconds, while the other processor does nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace attune::detail {
+
+/// The processor that this thread runs on; -1: unknown.
+inline int this_processor() {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+/// How many processors there are for a thread that is started now: those of the machine, or as many as a set of
+/// processors (taskset, cpuset) leaves to the calling thread or to the process's first one. A quota of time (cgroup
+/// cpu.max) is not seen.
+inline int allowed_processors() {
+  int const all = (std::max)(1, int(std::thread::hardware_concurrency()));
+#if defined(__linux__)
+  int most = 0;
+  for (pid_t thread : {pid_t(0), getpid()}) {
+    cpu_set_t set;
+    if (sched_getaffinity(thread, sizeof set, &set) == 0) most = (std::max)(most, CPU_COUNT(&set));
+  }
+  if (most > 0) return (std::min)(all, most);
+#endif
+  return all;
+}
+
+/// Where a thread that is asleep will wake. Does nothing on systems other than Linux, with more than 1024 processors,
+/// and for a thread that is allowed no processor but those named.
+class thread_placement {
+ public:
+#if defined(__linux__)
+  /// That of the calling thread.
+  thread_placement() : thread_(pid_t(syscall(SYS_gettid))) { look(); }
+  /// Not on these processors (-1: none), until `anywhere`. From one thread at a time, any thread.
+  void keep_off(int first, int second) {
+    if (restricted_ || !look()) return;
+    cpu_set_t wanted = own_;
+    for (int processor : {first, second})
+      if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(std::size_t(processor), &wanted);
+    if (CPU_COUNT(&wanted) == 0 || CPU_EQUAL(&wanted, &own_)) return;
+    restricted_ = sched_setaffinity(thread_, sizeof wanted, &wanted) == 0;
+  }
+  /// Wherever it was allowed before. By the thread itself.
+  void anywhere() {
+    if (restricted_) sched_setaffinity(thread_, sizeof own_, &own_);
+    restricted_ = false;
+  }
+  /// How many processors the thread was allowed when last looked at: at its start, or in keep_off.
+  int processors() const { return CPU_COUNT(&own_); }
+
+ private:
+  bool look() { return sched_getaffinity(thread_, sizeof own_, &own_) == 0; }
+
+  pid_t thread_;
+  bool restricted_ = false;
+  cpu_set_t own_{};
+#else
+  void keep_off(int, int) {}
+  void anywhere() {}
+  int processors() const { return allowed_processors(); }
+#endif
+};
+
+}  // namespace attune::detail

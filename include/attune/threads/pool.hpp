@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   cpu{}  =  cpu<>{thread_pool{}}:  threads that wait between calls, so that a call costs microseconds and not the
+//                                    start of threads
+//
+// One pool per process. A call puts itself on a list and begins to work; helpers that wake in time take its other
+// workers; what no helper has taken when the caller is done, the caller takes back. So nobody ever waits for a thread
+// that has not begun, be it because it wakes slowly, serves another call or could not be started.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <attune/threads/executor.hpp>
+#include <attune/threads/placement.hpp>
+#include <attune/threads/pool_functions.hpp>
+#include <attune/threads/spin.hpp>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+namespace attune {
+
+namespace detail {
+
+/// Tells a process from those that it has forked.
+inline long this_process() {
+#if defined(__unix__) || defined(__APPLE__)
+  return long(getpid());
+#else
+  return 0;
+#endif
+}
+
+/// The state behind thread_pool.
+class pool_state {
+ public:
+  /// Never destroyed, so that destructors of the user's static objects may still call: by then the threads have been
+  /// joined and calls run serially.
+  static pool_state& instance() {
+    static pool_state& pool = *new pool_state;
+    static closes_at_exit const closes{pool};
+    return pool;
+  }
+  static int hardware() {
+    static int const threads = allowed_processors();
+    return threads;
+  }
+
+  void run(int workers, worker_body const& body) {
+    if (this_process() != process_) {  // made by fork: of this pool it has a picture, but no thread
+      worker_scope const scope;
+      return serial{}.run(workers, body);
+    }
+    job mine{body, 1, 1, 0, this_processor(), nullptr, {}};
+    std::unique_lock lock(guard_);
+    ++callers_;
+    mine.end += hire(workers);
+    if (mine.end > 1) append(mine);
+    helper* const first = called();
+    bool const apart = one_each();
+    lock.unlock();
+    if (first) wake(*first, apart ? mine.processor : -1, -1);
+    {
+      worker_scope const scope;
+      body(0);
+      lock.lock();
+      if (mine.next < mine.end) withdraw(mine);
+      if (int w = mine.end; w < workers) {
+        lock.unlock();
+        for (; w < workers; ++w) body(w);
+        lock.lock();
+      }
+    }
+    if (mine.running != 0 && one_each()) {
+      lock.unlock();
+      if (!spin_until([&] { return mine.running == 0 && lock.try_lock(); })) lock.lock();
+    }
+    mine.done.wait(lock, [&] { return mine.running == 0; });
+    --callers_;
+  }
+
+ private:
+  struct job {
+    worker_body const& body;
+    int next, end;             ///< workers that wait for a helper: [next, end)
+    std::atomic<int> running;  ///< workers that helpers run
+    int processor;             ///< of the caller
+    job* behind;
+    std::condition_variable done;
+  };
+  struct helper {
+    std::thread thread;
+    std::optional<thread_placement> place;  ///< once it runs
+    std::condition_variable wake;
+    bool awake = false;
+    helper* behind = nullptr;
+  };
+  struct closes_at_exit {
+    pool_state& pool;
+    ~closes_at_exit() { pool.close(); }
+  };
+
+  /// How many helpers a call gets, started where they are missing. Calls at the same time share the processors, so that
+  /// callers and helpers together are no more than there are; a call that asks for more threads than processors gets
+  /// them if it is alone.
+  int hire(int workers) {
+    if (closed_) return 0;
+    int const free = (std::max)(workers, hardware()) - callers_ - hired_;
+    int const wanted = (std::max)(0, (std::min)(workers - 1, free));
+    try {
+      while (int(helpers_.size()) < hired_ + wanted) start();
+    } catch (...) {  // no thread or memory to be had: the caller does what they would have done
+    }
+    int const got = (std::min)(wanted, int(helpers_.size()) - hired_);
+    hired_ += got;
+    return got;
+  }
+  void start() {
+    helper& h = helpers_.emplace_back();
+    try {
+      h.thread = std::thread([this, &h] { help(h); });
+    } catch (...) {
+      helpers_.pop_back();
+      throw;
+    }
+  }
+  /// Each thread at work can have a processor of its own.
+  bool one_each() const { return callers_ + hired_ <= hardware(); }
+  /// A helper that sleeps, for the calling thread to wake; none if there is none, or those who watch or are about to
+  /// wake are enough. Whoever is awake looks for jobs before it sleeps, so that no job is overlooked.
+  helper* called() {
+    helper* const h = offered_ > watching_ + coming_ ? idle_ : nullptr;
+    if (h) {
+      idle_ = h->behind;
+      ++coming_;
+    }
+    return h;
+  }
+  /// Not under the lock: three system calls. A helper that was `called` is nobody else's until it is awake.
+  void wake(helper& h, int off, int also_off) {
+    h.place->keep_off(off, also_off);
+    {
+      std::lock_guard const lock(guard_);
+      h.awake = true;
+    }
+    h.wake.notify_one();
+  }
+  void append(job& j) {
+    job** last = &waiting_;
+    while (*last) last = &(*last)->behind;
+    *last = &j;
+    offered_ += j.end - j.next;
+  }
+  void remove(job& j) {
+    job** at = &waiting_;
+    while (*at != &j) at = &(*at)->behind;
+    *at = j.behind;
+  }
+  /// Takes back the workers that no helper has begun.
+  void withdraw(job& j) {
+    hired_ -= j.end - j.next;
+    offered_ -= j.end - j.next;
+    j.end = j.next;
+    remove(j);
+  }
+
+  void help(helper& self) {
+    worker_scope const scope;                        // for good
+    thread_placement& place = self.place.emplace();  // nobody looks before it is asleep
+    std::unique_lock lock(guard_);
+    for (;;) {
+      // Those who work and those who watch are never more than there are processors.
+      if (!closed_ && !waiting_ &&
+          (std::max)(callers_, 1) + hired_ + watching_ < (std::min)(hardware(), place.processors()))
+        watch(lock);
+      while (!closed_ && !waiting_) {
+        place.anywhere();
+        sleep(self, lock);
+      }
+      if (closed_) return;
+      job& j = *waiting_;
+      int const worker = j.next++;
+      --offered_;
+      if (j.next == j.end) remove(j);
+      ++j.running;
+      // Each helper wakes two more: all are awake after log2 steps, and the caller has paid for one.
+      helper* const more[2]{called(), called()};
+      bool const apart = one_each();
+      lock.unlock();
+      for (helper* h : more)
+        if (h) wake(*h, apart ? j.processor : -1, apart ? this_processor() : -1);
+      place.anywhere();  // it has woken where it should
+      j.body(worker);
+      lock.lock();
+      --hired_;
+      if (--j.running == 0)
+        j.done.notify_one();  // under the lock: without it the caller might return, and the job be gone
+    }
+  }
+  /// Calls often come in a row.
+  void watch(std::unique_lock<std::mutex>& lock) {
+    ++watching_;
+    lock.unlock();
+    if (!spin_until([&] { return offered_ != 0 && lock.try_lock(); })) lock.lock();
+    --watching_;
+  }
+  void sleep(helper& self, std::unique_lock<std::mutex>& lock) {
+    self.awake = false;
+    self.behind = idle_;
+    idle_ = &self;
+    self.wake.wait(lock, [&] { return self.awake; });
+    --coming_;
+  }
+
+  void close() {
+    if (this_process() != process_) return;
+    std::unique_lock lock(guard_);
+    closed_ = true;
+    for (; idle_; idle_ = idle_->behind) {
+      ++coming_;
+      idle_->awake = true;
+      idle_->wake.notify_one();
+    }
+    lock.unlock();
+    for (helper& h : helpers_) {                            // as many as there will ever be
+      if (h.thread.get_id() == std::this_thread::get_id())  // a task has called exit
+        h.thread.detach();
+      else
+        h.thread.join();
+    }
+  }
+
+  long const process_ = this_process();
+  std::mutex guard_;            ///< of everything below
+  std::deque<helper> helpers_;  ///< never destroyed: they may be woken when they have gone
+  helper* idle_ = nullptr;      ///< those asleep, the last one to fall asleep first
+  job* waiting_ = nullptr;      ///< calls with workers for helpers, first come first served
+  int coming_ = 0;              ///< helpers that are being woken
+  int watching_ = 0;            ///< helpers that look for a call without sleeping
+  int callers_ = 0;             ///< threads inside run()
+  int hired_ = 0;               ///< workers of helpers, running or waiting for one
+  bool closed_ = false;
+  /// Workers of waiting calls that no helper has begun. Read by those who watch: on a line that nothing else is written
+  /// to.
+  alignas(64) std::atomic<int> offered_ = 0;
+};
+
+/// On this library's own threads, whatever it has borrowed.
+struct own_threads {
+  static int concurrency() { return inside_worker ? 1 : pool_state::hardware(); }
+  static void run(int workers, worker_body const& body) {
+    if (workers <= 1 || inside_worker)
+      serial{}.run(workers, body);
+    else
+      pool_state::instance().run(workers, body);
+  }
+};
+
+}  // namespace detail
+
+/// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between
+/// calls except for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from
+/// several threads at once share the processors: they run side by side, later ones with the helpers that are left, or
+/// none. A call from inside a task runs serially, as does one while static objects are destroyed, or in a child process
+/// made by fork. After use_pool the threads are another library's.
+struct thread_pool {
+  int concurrency() const {
+    pool_functions const* const lent = borrowed();
+    return lent ? lent->concurrency() : detail::own_threads::concurrency();
+  }
+  void run(int workers, worker_body const& body) const {
+    if (pool_functions const* const lent = borrowed())
+      lent->run(workers, [](void const* of, int worker) { (*static_cast<worker_body const*>(of))(worker); }, &body);
+    else
+      detail::own_threads::run(workers, body);
+  }
+
+ private:
+  /// Not inside a task: it stays on its thread, whoever else's pool knows nothing of it.
+  static pool_functions const* borrowed() {
+    return detail::inside_worker ? nullptr : detail::lent_pool.load(std::memory_order_acquire);
+  }
+};
+
+/// This library's own pool, for others to use_pool; a pointer to it is good as long as the library is loaded.
+inline pool_functions const& own_pool() {
+  static constexpr pool_functions own{1, detail::own_threads::concurrency,
+                                      [](int workers, void (*body)(void const*, int), void const* of) {
+                                        auto const work = [&](int worker) { body(of, worker); };
+                                        detail::own_threads::run(workers, work);
+                                      }};
+  return own;
+}
+
+}  // namespace attune

@@ -380,6 +380,8 @@ def product_of(symbol):
 
 
 def pointwise_of(symbol):
+    if found := re.search(r"::logits<false, (float|double), ", symbol):
+        return ("logits<false>", found[1])
     found = re.search(r"::\w+<(float|double), .*>::(\w+<false>)\(", symbol)
     return (found[2], found[1]) if found else None
 

@@ -66,11 +66,11 @@ void prefetch(tensor<float const> const& x, index_t first, index_t last) { ask_f
 using softmax = decltype(attention(kernel::dot_product{}, normalizer::softmax{}));
 using bits = std::uint64_t const*;
 
+template void logits<false>(tile_rows<float, arch, softmax> const&, float*, index_t, index_t, index_t, bits,
+                            logit_extremes<float, arch>&);
+template void logits<false>(tile_rows<double, arch, softmax> const&, double*, index_t, index_t, index_t, bits,
+                            logit_extremes<double, arch>&);
 // An explicit instantiation may name what is private.
-template void logit_tile<float, arch, softmax>::logits<false>(float*, index_t, index_t, index_t, bits,
-                                                              logit_tile<float, arch, softmax>::extremes&);
-template void logit_tile<double, arch, softmax>::logits<false>(double*, index_t, index_t, index_t, bits,
-                                                               logit_tile<double, arch, softmax>::extremes&);
 template void mass_tile<float, arch, softmax>::masses<false>(float*, index_t, index_t, bits);
 template void mass_tile<double, arch, softmax>::masses<false>(double*, index_t, index_t, bits);
 template index_t mass_gradients<float, arch, softmax>::pull_pairs<false>(

@@ -67,7 +67,7 @@ class gradient_rows {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
           },
           [&](index_t j, index_t end) {
-            tile::gate_values(c_.op, c_.in, p, b, h, j, end - j, block.gated);
+            gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
             for (tile& t : tiles) t.absorb(j, end, block, sinks);
           });
       for (tile& t : tiles) t.finish(first, block, sinks);

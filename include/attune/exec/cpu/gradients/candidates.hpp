@@ -17,21 +17,20 @@
 namespace attune::exec_cpu {
 
 template <class T, class Arch, class Op>
-class candidate_gradients : public gradient_tile<T, Arch, Op> {
+class candidate_gradients {
+  using types = tile_types<T, Arch, Op>;
   using base = gradient_tile<T, Arch, Op>;
 
  public:
-  using base::lanes;
-  using base::pairs;
-  using base::queries;
-  using base::vectors;
-  using typename base::batch;
-  using typename base::call;
-  using typename base::inputs_type;
-  using typename base::normalizer;
+  using value_type = T;
+  using batch = typename types::batch;
+  using normalizer = typename types::normalizer;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries, pairs = types::pairs;
+  static constexpr index_t block = types::block;
+  using call = typename base::call_type;
+  using block_memory = typename base::block_memory;
   static constexpr index_t tiles_of_task = 1;  // its columns are what is in cache
 
-  using typename base::block_memory;
   struct tile_memory : base::tile_memory {
     T *logits, *gain, *pairs_at, *out;
     tile_memory(arena<T>& from, problem_shape const& p)
@@ -41,36 +40,40 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
 
   candidate_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
                       block_memory const& shared)
-      : base(c, b, h, first_query, memory, shared), logits_(memory.logits), gain_(memory.gain), pairs_(memory.pairs_at),
-        out_(memory.out) {
+      : tile_(c, b, h, first_query, memory, shared), logits_(memory.logits), gain_(memory.gain),
+        pairs_(memory.pairs_at), out_(memory.out) {
     for (int v = 0; v < vectors; ++v) {
-      auto const at = [&](std::vector<T> const& x) { return this->saved_lanes(c.saved, x, v); };
+      auto const at = [&](std::vector<T> const& x) { return tile_.rows.saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
       poison_[v] = batch(T(0));
     }
   }
 
+  key_interval hull() const { return tile_.rows.sees.hull; }
+
   /// Keeps contractions, logits and weights of the keys [first, last); h where any key has weight.
   ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>&) {
-    std::uint64_t bits[base::block];
-    auto s = this->seen(first, last, bits);
+    std::uint64_t bits[types::block];
+    auto s = tile_.rows.seen(first, last, bits);
     if (s.n == 0) return;
-    this->contract_all(call_->in, s, memory);
+    contract_all(tile_.rows, tile_.call->in, s, memory);
     for (int c = 0; c < pairs; ++c)
-      std::copy_n(memory.pairs + c * base::pair_buffer, s.n * queries, pairs_ + c * column(*p_) + rows_ * queries);
-    typename base::extremes e;
+      std::copy_n(memory.pairs + c * types::pair_buffer, s.n * queries,
+                  pairs_ + c * column(*tile_.rows.p) + rows_ * queries);
+    logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
-    this->all_logits(memory.pairs, s, bits, e);  // bit for bit those of the forward pass
+    all_logits(tile_.rows, memory.pairs, s, bits, e);  // bit for bit those of the forward pass
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v];
-    if (!this->drop_idle_lanes(s, bits)) std::fill(bits + s.full_first, bits + s.full_last, ~std::uint64_t(0));
+    if (!tile_.drop_idle_lanes(s, bits)) std::fill(bits + s.full_first, bits + s.full_last, ~std::uint64_t(0));
     T* const logits = logits_ + rows_ * queries;
     std::copy_n(memory.pairs, s.n * queries, logits);
     bool const any = add_weights(logits, s.first, s.n);
     seen_.insert(seen_.end(), bits, bits + s.n);
     blocks_.push_back({{s.first, s.n}, rows_, any});
     if (any) {
-      row_block<T> const values = this->values(call_->in, s.first, s.n, memory, first);
-      contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, by_out_, p_->value_width, s.n);
+      row_block<T> const values = values_of(tile_.rows, tile_.call->in, s.first, s.n, memory, first);
+      contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, tile_.by_out, tile_.rows.p->value_width,
+                        s.n);
       add_slopes(logits, gain_ + rows_ * queries, s.first, s.n);
     }
     rows_ += s.n;
@@ -80,7 +83,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // xsimd's != of AVX is false for NaN
-      factor_[v] = finish_candidates(bound_.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
+      factor_[v] =
+          finish_candidates(tile_.rows.bound.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
       slopes_[v] = sums_[v].finish(batch(T(rows_)));
     }
     if constexpr (Op::has_output_gate) output_gate(first_of_task, memory, to);
@@ -88,28 +92,17 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
       if (!b.any && !poisoned) continue;
       T* const gain = gain_ + b.row * queries;
       pull_pairs(b.row, b.keys.first, b.keys.n, b.any);
-      this->pull_block(
-          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*p_) + b.row * queries; }, gain, memory.pulls,
-          to);
+      tile_.pull_block(
+          b.keys, [&](int n) -> T const* { return pairs_ + n * column(*tile_.rows.p) + b.row * queries; }, gain,
+          memory.pulls, to);
     }
-    this->leave(first_of_task, to);
+    tile_.leave(first_of_task, to);
   }
 
  private:
-  using base::b_;
-  using base::bound_;
-  using base::by_logit_parameter_;
-  using base::by_normalizer_;
-  using base::by_out_;
-  using base::call_;
-  using base::count_;
-  using base::h_;
-  using base::moving_;
-  using base::op_;
-  using base::p_;
+  using slots = typename base::slots;
   using logit_dual = typename base::template logit_dual<>;
-  using typename base::slots;
-  using row_sums = attune::detail::candidate_sums<batch, base::traits.threshold>;
+  using row_sums = attune::detail::candidate_sums<batch, types::traits.threshold>;
   // Directions of a weight: the logit, the row constant, the normalizer's parameters.
   using weight_dual = dual<batch, 1 + base::shifts + slots::normalizer>;
   using weight_bound = decltype(std::declval<normalizer const&>().bind(std::declval<row<weight_dual> const&>()));
@@ -123,7 +116,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
 
   /// Sums the weights; true if any key has one.
   ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {
-    typename base::bound_lanes const f = bound_;
+    typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.rows.bound;
     bool any = false;
     for (int v = 0; v < vectors; ++v) {
       batch sum(T(0));
@@ -138,7 +131,8 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
   ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n) {
     using D = typename row_sums::D;
     for (int v = 0; v < vectors; ++v) {
-      auto const f = this->normalizer_of(attune::detail::standing<D>(this->row_[v], bound_.at[v].logit_shift));
+      auto const f =
+          tile_.normalizer_of(attune::detail::standing<D>(tile_.facts[v], tile_.rows.bound.at[v].logit_shift));
       auto const level = row_sums::moving(level_[v]);
       row_sums sums;
       for (index_t j = 0; j < n; ++j) {
@@ -157,19 +151,20 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
     if (!any) std::fill_n(gain, n * queries, T(0));
     batch const zero(T(0));
     for (int v = 0; v < vectors; ++v) {
-      auto const f = moving_.at[v];
-      weight_bound const w = this->normalizer_of(this->template normalizer_row<weight_dual>(v, 1));
+      auto const f = tile_.moving.at[v];
+      weight_bound const w = tile_.normalizer_of(tile_.template normalizer_row<weight_dual>(v, 1));
       candidate_threshold<weight_dual> const level{weight_dual(level_[v].reference), weight_dual(level_[v].level),
                                                    weight_dual(level_[v].cut), weight_dual(level_[v].last)};
       batch through_reference = slopes_[v].through_reference;
-      auto by_parameter = by_logit_parameter_[v];
-      auto by_normalizer = by_normalizer_[v];
+      auto by_parameter = tile_.by_logit_parameter[v];
+      auto by_normalizer = tile_.by_normalizer[v];
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
         auto const lanes_seen = lanes_of<T, Arch>(seen_[std::size_t(row + j)] >> (v * lanes));
         logit_dual moved[pairs + 1];
         for (int c = 0; c < pairs; ++c)
-          moved[c] = logit_dual::variable(batch::load_aligned(pairs_ + c * column(*p_) + row * queries + at), c);
+          moved[c] =
+              logit_dual::variable(batch::load_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at), c);
         logit_dual const a = f.logit(moved, key<logit_dual>{logit_dual(batch(T(first + j)))});
         weight_dual const p = w.weight(level, weight_dual::variable(batch::load_aligned(logits + at), 0),
                                        key<weight_dual>{weight_dual(batch(T(first + j)))});
@@ -184,7 +179,7 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
         }
         math::select(lanes_seen, batch(p.value * factor_[v]), zero).store_aligned(gain + at);
         for (int c = 0; c < pairs; ++c)
-          chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*p_) + row * queries + at);
+          chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at);
         for (int s = 0; s < slots::logit; ++s)
           by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
         for (int s = 0; s < base::shifts + slots::normalizer; ++s)
@@ -192,38 +187,40 @@ class candidate_gradients : public gradient_tile<T, Arch, Op> {
               by_normalizer[std::size_t(s)] +
               math::select(lanes_seen, batch(chained(p.tangent[1 + s], by_p) + poison_[v]), zero);
       }
-      by_logit_parameter_[v] = by_parameter;
-      by_normalizer_[v] = by_normalizer;
+      tile_.by_logit_parameter[v] = by_parameter;
+      tile_.by_normalizer[v] = by_normalizer;
       slopes_[v].through_reference = through_reference;
     }
   }
 
   /// The rows themselves are wanted: their value sum again.
   void output_gate(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
-    aligned_buffer<T> const weights(base::pair_buffer);
-    std::fill_n(out_, queries * p_->value_width, T(0));
-    std::uint64_t bits[base::block];
+    aligned_buffer<T> const weights(types::pair_buffer);
+    std::fill_n(out_, queries * tile_.rows.p->value_width, T(0));
+    std::uint64_t bits[types::block];
     for (auto const& b : blocks_) {
       if (!b.any) continue;
       for (index_t j = 0; j < b.keys.n; ++j) {
         bits[j] = 0;
         for (int v = 0; v < vectors; ++v) {
           index_t const at = (b.row + j) * queries + v * lanes;
-          batch const w = bound_.at[v].normalizer.weight(level_[v], batch::load_aligned(logits_ + at),
-                                                         key<batch>{batch(T(b.keys.first + j))}) *
+          batch const w = tile_.rows.bound.at[v].normalizer.weight(level_[v], batch::load_aligned(logits_ + at),
+                                                                   key<batch>{batch(T(b.keys.first + j))}) *
                           factor_[v];
           w.store_aligned(weights.data() + j * queries + v * lanes);
           bits[j] |= bits_of<T, Arch>(w != batch(T(0))) << (v * lanes);
         }
       }
-      this->gate_values(*op_, call_->in, *p_, b_, h_, b.keys.first, b.keys.n, memory.gated);
-      typename base::seen_block const some{b.keys.first, b.keys.n, 0, 0};
-      this->add_values(this->values(call_->in, b.keys.first, b.keys.n, memory, b.keys.first), some, weights.data(),
-                       bits, out_);
+      gate_values<T, Arch>(*tile_.rows.op, tile_.call->in, *tile_.rows.p, tile_.rows.b, tile_.rows.h, b.keys.first,
+                           b.keys.n, memory.gated);
+      seen_block const some{b.keys.first, b.keys.n, 0, 0};
+      add_values(tile_.rows, values_of(tile_.rows, tile_.call->in, b.keys.first, b.keys.n, memory, b.keys.first), some,
+                 weights.data(), bits, out_);
     }
-    this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) { return out_[d * queries + l]; });
+    tile_.pull_output_gate(first_of_task, to, [&](index_t l, index_t d) { return out_[d * queries + l]; });
   }
 
+  base tile_;
   T *logits_, *gain_, *pairs_, *out_;
   index_t rows_ = 0;
   std::vector<std::uint64_t> seen_;

@@ -41,44 +41,42 @@ struct directional_result {
 namespace exec_cpu {
 
 template <class T, class Arch, class Op>
-class directional_tile : public logit_tile<T, Arch, Op> {
-  using base = logit_tile<T, Arch, Op>;
+class directional_tile {
+  using types = tile_types<T, Arch, Op>;
 
  public:
-  using base::lanes;
-  using base::queries;
-  using base::traits;
-  using base::vectors;
-  using typename base::batch;
-  using typename base::inputs_type;
-  using typename base::normalizer;
+  using batch = typename types::batch;
+  using normalizer = typename types::normalizer;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries, pairs = types::pairs;
+  static constexpr index_t block = types::block;
+  static constexpr normalizer_traits traits = types::traits;
   using D = dual<batch, 1>;
   using call = moving_call<T, Op>;
-  static constexpr int pairs = Op::contractions::size;
-  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+  static constexpr index_t tiles_of_task = types::shape_of::tiles;
   /// Memory that lives as long as the tile: value sums and their tangents; a uniform share also wants the plain sums.
   struct tile_memory {
     T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(base::packed_scratch(p))), pushed(from.take(pushed_scratch(p))),
+        : packed(from.take(packed_queries<T, Arch, Op>(p))), pushed(from.take(pushed_scratch(p))),
           sum(from.take(queries * p.value_width)), sum_along(from.take(queries * p.value_width)),
           plain(from.take(plain_size(p))), plain_along(from.take(plain_size(p))) {}
   };
-  struct block_memory : base::block_memory {
+  struct block_memory : tile_block_memory<T, Arch, Op> {
     T* tangents;     ///< of contractions; the first becomes that of masses
     T* pushes;       ///< what pushers need
     T* gated_along;  ///< tangents of values behind a gate that moves
     T* copy;         ///< of directions of values that do not lie contiguously
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), tangents(from.take((std::max)(1, pairs) * base::pair_buffer)),
-          pushes(from.take(push_block(p))), gated_along(from.take(base::block * p.value_width)),
-          copy(from.take(base::block * p.value_width)) {}
+        : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take((std::max)(1, pairs) * types::pair_buffer)),
+          pushes(from.take(push_block(p))), gated_along(from.take(types::block * p.value_width)),
+          copy(from.take(types::block * p.value_width)) {}
   };
 
   directional_tile(Op const& op, call const& c, problem_shape const& p, lift<D> const& numbers, index_t b, index_t h,
                    index_t first_query, tile_memory const& memory)
-      : base(op, c.in, p, b, h, first_query, memory.packed), call_(&c), own_(memory.pushed), sum_(memory.sum),
-        sum_along_(memory.sum_along), moving_(bind(op, p, numbers, std::make_index_sequence<std::size_t(vectors)>{})) {
+      : tile_(op, {&p, b, h, first_query}, memory.packed), call_(&c), own_(memory.pushed), sum_(memory.sum),
+        sum_along_(memory.sum_along), moving_(bind(op, numbers, std::make_index_sequence<std::size_t(vectors)>{})) {
+    pack_contractions(tile_, c.in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     std::fill_n(sum_along_, queries * p.value_width, T(0));
     if constexpr (traits.uniform_share) {
@@ -86,25 +84,27 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       plain_along_ = {memory.plain_along, p.value_width};
     }
     for (int v = 0; v < vectors; ++v) {
-      reference_[v] = initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
+      reference_[v] =
+          initial_reference<normalizer, decltype(tile_.bound.at[v].normalizer), batch>(tile_.bound.at[v].normalizer);
       earned_[v] = ground_[v] = D();
     }
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int) {
-      pusher<decltype(contraction), T, Arch>::pack(own, packed, c, owner, tile_place{p_, b_, h_, first_query_});
+      pusher<decltype(contraction), T, Arch>::pack(own, packed, c, owner, tile_.place());
     });
   }
 
+  key_interval hull() const { return tile_.sees.hull; }
+
   /// Streams the keys [first, last) of one block through the rows.
   void absorb(index_t first, index_t last, block_memory const& memory) {
-    std::uint64_t bits[base::block];
-    auto const s = this->seen(first, last, bits);
+    std::uint64_t bits[types::block];
+    auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;
     T *const scratch = memory.pairs, *const tangents = memory.tangents;
-    this->contract_all(call_->in, s, memory);
+    contract_all(tile_, call_->in, s, memory);
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
-      pusher<decltype(contraction), T, Arch>::run(tangents + n * base::pair_buffer, own, packed, *call_, owner,
-                                                  tile_place{p_, b_, h_, first_query_}, key_block_place{s.first, s.n},
-                                                  memory.pushes);
+      pusher<decltype(contraction), T, Arch>::run(tangents + n * types::pair_buffer, own, packed, *call_, owner,
+                                                  tile_.place(), key_block_place{s.first, s.n}, memory.pushes);
     });
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
@@ -115,16 +115,17 @@ class directional_tile : public logit_tile<T, Arch, Op> {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
-    row_block<T> const values = this->values(call_->in, s.first, s.n, memory, first);
-    this->add_values(values, s, scratch, bits, sum_);
-    this->add_values(values, s, tangents, bits, sum_along_);
+    row_block<T> const values = values_of(tile_, call_->in, s.first, s.n, memory, first);
+    add_values(tile_, values, s, scratch, bits, sum_);
+    add_values(tile_, values, s, tangents, bits, sum_along_);
     if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
     if (!Op::has_value_gate && call_->along.v.absent()) return;
     row_block<T> const moved =
         Op::has_value_gate
-            ? row_block<T>(memory.gated_along + (s.first - first) * p_->value_width, p_->value_width)
-            : row_block<T>(call_->along.v, b_, p_->group(h_, p_->value_heads), s.first, s.n, memory.copy);
-    this->add_values(moved, s, scratch, bits, sum_along_);
+            ? row_block<T>(memory.gated_along + (s.first - first) * tile_.p->value_width, tile_.p->value_width)
+            : row_block<T>(call_->along.v, tile_.b, tile_.p->group(tile_.h, tile_.p->value_heads), s.first, s.n,
+                           memory.copy);
+    add_values(tile_, moved, s, scratch, bits, sum_along_);
     if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
   }
 
@@ -136,8 +137,8 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       x.tangent[0].store_aligned(along[n] + v * lanes);
     };
     for (int v = 0; v < vectors; ++v) {
-      auto const done =
-          finish_masses<normalizer>(moving_.at[v].normalizer, D(reference_[v]), earned_[v], ground_[v], D(visible_[v]));
+      auto const done = finish_masses<normalizer>(moving_.at[v].normalizer, D(reference_[v]), earned_[v], ground_[v],
+                                                  D(tile_.visible[v]));
       D lse = done.lse + moving_.at[v].logit_shift;
       auto const dead = done.lse.value == -math::infinity<batch>();  // no mass at all does not move
       lse.tangent[0] = math::select(dead, batch(T(0)), lse.tangent[0]);
@@ -147,54 +148,47 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       store(3, v, lse);
     }
     using S = dual<T, 1>;
-    for (index_t l = 0; l < count_; ++l) {
-      index_t const i = first_query_ + l;
+    for (index_t l = 0; l < tile_.count; ++l) {
+      index_t const i = tile_.first_query + l;
       auto const number = [&](int n) { return made<S>(value[n][l], along[n][l]); };
-      for (index_t d = 0; d < p_->value_width; ++d) {
+      for (index_t d = 0; d < tile_.p->value_width; ++d) {
         index_t const at = d * queries + l;
         S out = made<S>(sum_[at], sum_along_[at]) * number(0);
         if constexpr (traits.uniform_share) out = out + made<S>(plain_(l, d), plain_along_(l, d)) * number(1);
         if constexpr (Op::uses(field::v0)) {
-          auto const at_row = attune::detail::broadcast(call_->in.v0, b_, h_, i);
+          auto const at_row = attune::detail::broadcast(call_->in.v0, tile_.b, tile_.h, i);
           auto const read = [&](tensor<T const> const& x) {
             return x.absent() ? T(0) : attune::detail::element<T>(x, at_row, d);
           };
           out = out + number(2) * made<S>(read(call_->in.v0), read(call_->along.v0));
         }
         if constexpr (Op::has_output_gate) {
-          index_t const column = p_->output_gate_width == 1 ? 0 : d;
-          auto const at_row = attune::detail::broadcast(call_->in.output_gate, b_, h_, i);
+          index_t const column = tile_.p->output_gate_width == 1 ? 0 : d;
+          auto const at_row = attune::detail::broadcast(call_->in.output_gate, tile_.b, tile_.h, i);
           auto const read = [&](tensor<T const> const& x) {
             return x.absent() ? T(0) : attune::detail::element<T>(x, at_row, column);
           };
           out = out * output_factor(l, made<S>(read(call_->in.output_gate), read(call_->along.output_gate)));
         }
-        to.out(b_, h_, i, d) = out.value;
-        to.out_along(b_, h_, i, d) = out.tangent[0];
+        to.out(tile_.b, tile_.h, i, d) = out.value;
+        to.out_along(tile_.b, tile_.h, i, d) = out.tangent[0];
       }
-      if constexpr (Op::has_lse) to.lse(b_, h_, i, 0) = value[3][l], to.lse_along(b_, h_, i, 0) = along[3][l];
+      if constexpr (Op::has_lse)
+        to.lse(tile_.b, tile_.h, i, 0) = value[3][l], to.lse_along(tile_.b, tile_.h, i, 0) = along[3][l];
       if constexpr (Op::has_ground_weight)
-        to.ground_weight(b_, h_, i, 0) = value[2][l], to.ground_weight_along(b_, h_, i, 0) = along[2][l];
+        to.ground_weight(tile_.b, tile_.h, i, 0) = value[2][l],
+                                              to.ground_weight_along(tile_.b, tile_.h, i, 0) = along[2][l];
     }
   }
 
  private:
-  using base::b_;
-  using base::bound_;
-  using base::count_;
-  using base::first_query_;
-  using base::h_;
-  using base::op_;
-  using base::p_;
-  using base::packed_;
-  using base::visible_;
   struct moving_lanes {
     decltype(std::declval<Op const&>().bind(std::declval<row<D> const&>())) at[std::size_t(vectors)];
   };
 
   template <std::size_t... V>
-  moving_lanes bind(Op const& op, problem_shape const& p, lift<D> const& numbers, std::index_sequence<V...>) {
-    return {{op.bind(lifted(this->lane_row(p, index_t(V)), numbers))...}};
+  moving_lanes bind(Op const& op, lift<D> const& numbers, std::index_sequence<V...>) {
+    return {{op.bind(lifted(tile_.lane_row(index_t(V)), numbers))...}};
   }
   template <class S, class Number>
   static S made(Number const& value, Number const& along) {
@@ -220,10 +214,10 @@ class directional_tile : public logit_tile<T, Arch, Op> {
   template <class Visit>
   void each_push(Visit const& visit) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-      [[maybe_unused]] T* packed = packed_;
+      [[maybe_unused]] T* packed = tile_.packed;
       [[maybe_unused]] T* own = own_;
-      (..., (visit(C{}, op_->template owner<Index>(), packed, own, Index),
-             packed += contractor<C, T, Arch>::resident(*p_), own += pusher<C, T, Arch>::resident(*p_)));
+      (..., (visit(C{}, tile_.op->template owner<Index>(), packed, own, Index),
+             packed += contractor<C, T, Arch>::resident(*tile_.p), own += pusher<C, T, Arch>::resident(*tile_.p)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
 
@@ -250,8 +244,8 @@ class directional_tile : public logit_tile<T, Arch, Op> {
         index_t const at = j * queries + v * lanes;
         D moved[pairs + 1];
         for (int c = 0; c < pairs; ++c)
-          moved[c] = made<D>(batch::load_aligned(x + c * base::pair_buffer + at),
-                             batch::load_aligned(tangents + c * base::pair_buffer + at));
+          moved[c] = made<D>(batch::load_aligned(x + c * types::pair_buffer + at),
+                             batch::load_aligned(tangents + c * types::pair_buffer + at));
         D a = f.logit(moved, key<D>{D(batch(T(first + j)))});
         if constexpr (Masked) {
           auto const seen = lanes_of<T, Arch>(bits[j] >> (v * lanes));
@@ -302,10 +296,11 @@ class directional_tile : public logit_tile<T, Arch, Op> {
       earned_[v] = earned_[v] * D(factor[v]);
       ground_[v] = ground_[v] * D(factor[v]);
     }
-    scale_rows<T, Arch>(sum_, p_->value_width, factor);
-    scale_rows<T, Arch>(sum_along_, p_->value_width, factor);
+    scale_rows<T, Arch>(sum_, tile_.p->value_width, factor);
+    scale_rows<T, Arch>(sum_along_, tile_.p->value_width, factor);
   }
 
+  tile_rows<T, Arch, Op> tile_;
   call const* call_;
   T *own_, *sum_, *sum_along_;
   plain_sums<T, Arch> plain_, plain_along_;  ///< of a uniform share

@@ -14,30 +14,30 @@
 namespace attune::exec_cpu {
 
 template <class T, class Arch, class Op>
-class mass_gradients : public gradient_tile<T, Arch, Op> {
+class mass_gradients {
+  using types = tile_types<T, Arch, Op>;
   using base = gradient_tile<T, Arch, Op>;
 
  public:
-  using base::lanes;
-  using base::pairs;
-  using base::queries;
-  using base::traits;
-  using base::vectors;
-  using typename base::batch;
-  using typename base::call;
-  using typename base::inputs_type;
-  using typename base::normalizer;
-  static constexpr bool adjusted = traits.family == row_family::adjusted;
-  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+  using value_type = T;
+  using batch = typename types::batch;
+  using inputs_type = typename types::inputs_type;
+  using normalizer = typename types::normalizer;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries, pairs = types::pairs;
+  static constexpr index_t block = types::block;
+  static constexpr normalizer_traits traits = types::traits;
+  static constexpr bool adjusted = types::adjusted;
+  using call = typename base::call_type;
+  using tile_memory = typename base::tile_memory;
+  static constexpr index_t tiles_of_task = types::shape_of::tiles;
 
-  using typename base::tile_memory;
   struct block_memory : base::block_memory {
     T* gain;   ///< h, then weights
     T* spare;  ///< the first contraction, where logits are wanted as they were
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), gain(from.take(base::pair_buffer)),
-          spare(from.take(adjusted ? base::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
+        : base::block_memory(from, p), gain(from.take(types::pair_buffer)),
+          spare(from.take(adjusted ? types::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -61,23 +61,25 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     }
   }
 
+  key_interval hull() const { return tile_.rows.sees.hull; }
+
   /// Streams the keys [first, last) of one block through the rows.
   ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>& to) {
-    std::uint64_t bits[base::block];
-    auto s = this->seen(first, last, bits);
+    std::uint64_t bits[types::block];
+    auto s = tile_.rows.seen(first, last, bits);
     if (s.n == 0) return;
-    inputs_type const& in = call_->in;
+    inputs_type const& in = tile_.call->in;
     T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
-    this->contract_all(in, s, memory);
-    row_block<T> const values = this->values(in, s.first, s.n, memory, first);
-    contract<T, Arch>(gain, values.data, values.step, by_out_, p_->value_width, s.n);
+    contract_all(tile_.rows, in, s, memory);
+    row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
+    contract<T, Arch>(gain, values.data, values.step, tile_.by_out, tile_.rows.p->value_width, s.n);
     if constexpr (adjusted) {  // the extreme logits are found by what they were
       if constexpr (pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
-      typename base::extremes unused;
+      logit_extremes<T, Arch> unused;
       for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
-      this->all_logits(pairs_at, s, bits, unused);
+      all_logits(tile_.rows, pairs_at, s, bits, unused);
     }
-    this->drop_idle_lanes(s, bits);
+    tile_.drop_idle_lanes(s, bits);
     pair_rows const rows{pairs_at, gain, spare, s.first, bits};
     for (int v = 0; v < vectors; ++v) {
       pull_pairs<true>(rows, v, 0, s.full_first);
@@ -85,12 +87,12 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       pull_pairs<true>({pairs_at, gain, spare, s.first, nullptr}, v, plain, s.full_last);
       pull_pairs<true>(rows, v, s.full_last, s.n);
     }
-    this->pull_block(
+    tile_.pull_block(
         {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory.pulls, to);
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
-    this->leave(first_of_task, to);
+    tile_.leave(first_of_task, to);
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {
       factor_of_row(v).store_aligned(factor + v * lanes);
@@ -99,39 +101,29 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     }
     if constexpr (Op::uses(field::v0)) {
       gradient_array<double>& sum = to.sums->ground_value;
-      for (index_t l = 0; l < count_; ++l)
-        for (index_t d = 0; d < p_->value_width; ++d)
-          sum(0, 0, first_query_ + l - first_of_task, d) += double(ground[l] * by_out_[d * queries + l]);
+      for (index_t l = 0; l < tile_.rows.count; ++l)
+        for (index_t d = 0; d < tile_.rows.p->value_width; ++d)
+          sum(0, 0, tile_.rows.first_query + l - first_of_task, d) += double(ground[l] * tile_.by_out[d * queries + l]);
     }
     if constexpr (Op::has_output_gate)
-      this->pull_output_gate(first_of_task, to, [&](index_t l, index_t d) {
-        auto const n = std::size_t(call_->saved.at(b_, h_, first_query_ + l) * p_->value_width + d);
-        T out = call_->saved.acc[n] * factor[l];
-        if constexpr (states_of<T, Op>::has_second) out += call_->saved.second[n] * share[l];
+      tile_.pull_output_gate(first_of_task, to, [&](index_t l, index_t d) {
+        auto const n = std::size_t(tile_.call->saved.at(tile_.rows.b, tile_.rows.h, tile_.rows.first_query + l) *
+                                       tile_.rows.p->value_width +
+                                   d);
+        T out = tile_.call->saved.acc[n] * factor[l];
+        if constexpr (states_of<T, Op>::has_second) out += tile_.call->saved.second[n] * share[l];
         if constexpr (Op::uses(field::v0)) out += ground[l] * ground_value(l, d);
         return out;
       });
   }
 
  private:
+  using slots = typename base::slots;
   template <std::size_t... V>
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory, block_memory const& shared)
-      : base(c, b, h, first_query, memory, shared), plain_{{this->template bind_logit<chain_rule::plain>(int(V))...}} {}
-
-  using base::b_;
-  using base::bound_;
-  using base::by_logit_parameter_;
-  using base::by_normalizer_;
-  using base::by_out_;
-  using base::call_;
-  using base::count_;
-  using base::first_query_;
-  using base::h_;
-  using base::moving_;
-  using base::p_;
-  using base::visible_;
-  using typename base::slots;
+      : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}} {
+  }
 
   // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the
   // extreme logits), the row constant and the normalizer's parameters.
@@ -142,67 +134,69 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
   static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
     if constexpr (adjusted)
       if (n == 0) return spare;
-    return x + n * base::pair_buffer;
+    return x + n * types::pair_buffer;
   }
 
   /// One number per row, 0 where the tensor was not given.
   batch numbers(tensor<T const> const& x, int v) const {
     alignas(64) T lane[lanes] = {};
-    for (index_t l = 0; l < lanes && !x.absent(); ++l) lane[l] = x(b_, h_, query(v * lanes + l), 0);
+    for (index_t l = 0; l < lanes && !x.absent(); ++l)
+      lane[l] = x(tile_.rows.b, tile_.rows.h, tile_.rows.query(v * lanes + l), 0);
     return batch::load_aligned(lane);
   }
   /// The saved numbers of the rows.
-  batch saved(std::vector<T> const& x, int v) const { return this->saved_lanes(call_->saved, x, v); }
-  index_t query(index_t l) const { return (std::min)(first_query_ + l, p_->queries - 1); }
+  batch saved(std::vector<T> const& x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
   /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are
   /// the same number, and what their difference means, that nothing competes with it, comes out as exactly 0.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
-    tensor<T const> const view(rows.data(), {p_->batch, p_->heads, p_->queries, p_->value_width});
-    pack_queries<queries>(packed, view, b_, h_, first_query_);
+    tensor<T const> const view(
+        rows.data(), {tile_.rows.p->batch, tile_.rows.p->heads, tile_.rows.p->queries, tile_.rows.p->value_width});
+    pack_queries<queries>(packed, view, tile_.rows.b, tile_.rows.h, tile_.rows.first_query);
     for (int v = 0; v < vectors; ++v) {
       sum[v] = batch(T(0));
-      for (index_t d = 0; d < p_->value_width; ++d) {
+      for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
         index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(by_out_ + at), batch::load_aligned(packed + at), sum[v]);
+        sum[v] = simd::multiply_add(batch::load_aligned(tile_.by_out + at), batch::load_aligned(packed + at), sum[v]);
       }
     }
   }
   T ground_value(index_t l, index_t d) const {
-    return attune::detail::ground_value_row(call_->in.v0, b_, h_, query(l))[d * call_->in.v0.steps().feature];
+    return attune::detail::ground_value_row(tile_.call->in.v0, tile_.rows.b, tile_.rows.h,
+                                            tile_.rows.query(l))[d * tile_.call->in.v0.steps().feature];
   }
   /// h_0 = <do, v0> + dw0
   batch ground_gain([[maybe_unused]] int v) const {
     batch gain(T(0));
-    if constexpr (Op::has_ground_weight) gain = numbers(call_->d.ground_weight, v);
+    if constexpr (Op::has_ground_weight) gain = numbers(tile_.call->d.ground_weight, v);
     if constexpr (Op::uses(field::v0))
-      for (index_t d = 0; d < p_->value_width; ++d) {
+      for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
         alignas(64) T lane[lanes];
         for (index_t l = 0; l < lanes; ++l) lane[l] = ground_value(v * lanes + l, d);
-        gain = gain + batch::load_aligned(by_out_ + d * queries + v * lanes) * batch::load_aligned(lane);
+        gain = gain + batch::load_aligned(tile_.by_out + d * queries + v * lanes) * batch::load_aligned(lane);
       }
     return gain;
   }
 
   void mass_row(int v, batch const& earned, attune::detail::row_gains<batch> const& gains) {
-    auto const r = this->template normalizer_row<row_dual>(v, 2);
-    auto const s = attune::detail::slopes_of_masses<Op>(this->normalizer_of(r), reference_[v], earned,
-                                                        saved(call_->saved.ground, v), row_dual(visible_[v]),
-                                                        r.logit_shift, gains);
+    auto const r = tile_.template normalizer_row<row_dual>(v, 2);
+    auto const s = attune::detail::slopes_of_masses<Op>(tile_.normalizer_of(r), reference_[v], earned,
+                                                        saved(tile_.call->saved.ground, v),
+                                                        row_dual(tile_.rows.visible[v]), r.logit_shift, gains);
     pair_[v] = s.pair();
     ground_weight_[v] = s.done.ground_weight.value;
-    for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+    for (int k = 0; k < base::shifts + slots::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
   }
   void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
-    lowest_[v] = saved(call_->saved.lowest, v);
+    lowest_[v] = saved(tile_.call->saved.lowest, v);
     auto const s =
         attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
-            this->normalizer_of(this->template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v],
+            tile_.normalizer_of(tile_.template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v],
             value_sum, second_sum, by_lse);
     slopes_[v] = s.pair;
     ground_weight_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];
     through_highest_[v] = s.by[1];
-    for (int k = 0; k < base::shifts + slots::normalizer; ++k) by_normalizer_[v][std::size_t(k)] = s.by[2 + k];
+    for (int k = 0; k < base::shifts + slots::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
   }
 
   template <chain_rule Rule>
@@ -210,7 +204,7 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     if constexpr (Rule == chain_rule::plain)
       return plain_.at[v];
     else
-      return moving_.at[v];
+      return tile_.moving.at[v];
   }
 
   /// Where the pairs of a block lie, and which queries see them; no bits: all do.
@@ -232,9 +226,9 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
     if (from >= to) return from;
     batch const zero(T(0));
     auto const f = moving<rule>(v);
-    auto const n = this->normalizer_of(this->template normalizer_row<mass_type>(v, 1));
-    auto by_parameter = by_logit_parameter_[v];
-    auto by_normalizer = by_normalizer_[v];
+    auto const n = tile_.normalizer_of(tile_.template normalizer_row<mass_type>(v, 1));
+    auto by_parameter = tile_.by_logit_parameter[v];
+    auto by_normalizer = tile_.by_normalizer[v];
     // Local copies: stores of weights then cannot be thought to change them.
     auto const pair = pair_[v];
     batch const reference = reference_[v];
@@ -299,8 +293,8 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
         through_highest = next_highest;
       }
     }
-    by_logit_parameter_[v] = by_parameter;
-    by_normalizer_[v] = by_normalizer;
+    tile_.by_logit_parameter[v] = by_parameter;
+    tile_.by_normalizer[v] = by_normalizer;
     through_lowest_[v] = through_lowest;
     through_highest_[v] = through_highest;
     return j;
@@ -319,9 +313,10 @@ class mass_gradients : public gradient_tile<T, Arch, Op> {
       return pair_[v].share;
   }
 
+  base tile_;
   struct {
     typename base::template logit_bound<chain_rule::plain> at[std::size_t(vectors)];
-  } plain_;  ///< moving_ under the other chain rule
+  } plain_;  ///< tile_.moving under the other chain rule
   batch reference_[std::size_t(vectors)], ground_weight_[std::size_t(vectors)];
   // Family masses.
   attune::detail::mass_pair<batch> pair_[std::size_t(vectors)];

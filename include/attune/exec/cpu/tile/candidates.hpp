@@ -16,6 +16,8 @@
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/tile/value_sum.hpp>
+#include <attune/exec/cpu/tile/write.hpp>
 #include <attune/policies/candidates.hpp>
 
 namespace attune::exec_cpu {
@@ -100,31 +102,31 @@ class lane_column {
 };
 
 template <class T, class Arch, class Op>
-class candidate_tile : public logit_tile<T, Arch, Op> {
-  using base = logit_tile<T, Arch, Op>;
+class candidate_tile {
+  using types = tile_types<T, Arch, Op>;
 
  public:
-  using base::lanes;
-  using base::queries;
-  using base::sees;
-  using base::vectors;
-  using typename base::batch;
-  using typename base::inputs_type;
+  using batch = typename types::batch;
+  using inputs_type = typename types::inputs_type;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries;
+  static constexpr index_t block = types::block;
+  static constexpr normalizer_traits traits = types::traits;
+  using block_memory = tile_block_memory<T, Arch, Op>;
   static constexpr index_t tiles_of_task = 1;  // its logits are what is in cache
 
-  using typename base::block_memory;
   /// Memory that lives as long as the tile.
   struct tile_memory {
     T *packed, *sum, *column, *gathered;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(base::packed_scratch(p))), sum(from.take(queries * p.value_width)),
-          column(from.take(queries * p.keys)), gathered(from.take(base::block * p.value_width)) {}
+        : packed(from.take(packed_queries<T, Arch, Op>(p))), sum(from.take(queries * p.value_width)),
+          column(from.take(queries * p.keys)), gathered(from.take(types::block * p.value_width)) {}
   };
 
   candidate_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory)
-      : base(op, in, p, b, h, first_query, memory.packed), sum_(memory.sum), column_(memory.column),
+      : tile_(op, {&p, b, h, first_query}, memory.packed), sum_(memory.sum), column_(memory.column),
         gathered_(memory.gathered) {
+    pack_contractions(tile_, in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     for (int v = 0; v < vectors; ++v) {
       poison_[v] = batch(T(0));
@@ -132,14 +134,19 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
+  key_interval hull() const { return tile_.sees.hull; }
+  tile_place place() const { return tile_.place(); }
+  index_t rows() const { return tile_.count; }
+
   /// Keeps the logits of the keys [first, last).
   ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
-    std::uint64_t bits[base::block];
-    auto const s = this->seen(first, last, bits);
+    std::uint64_t bits[types::block];
+    auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;
-    typename base::extremes e;
+    logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.poison[v] = poison_[v], e.highest[v] = highest_[v], e.lowest[v] = batch(T(0));
-    this->evaluate(in, s, bits, memory, e);
+    contract_all(tile_, in, s, memory);
+    all_logits(tile_, memory.pairs, s, bits, e);
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v], highest_[v] = e.highest[v];
     std::copy_n(memory.pairs, s.n * queries, column_ + index_t(positions_.size()) * queries);
     for (index_t j = 0; j < s.n; ++j) positions_.push_back(s.first + j);
@@ -151,33 +158,33 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     solve();
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
-      std::uint64_t bits[base::block];
+      std::uint64_t bits[types::block];
       index_t const supported = weigh(row, keys.n, bits);
       if (supported > 0) {
-        this->gate_values(*op_, in, *p_, b_, h_, keys.first, keys.n, memory.gated);
-        row_block<T> values = this->values(in, keys.first, keys.n, memory, keys.first);
+        gate_values<T, Arch>(*tile_.op, in, *tile_.p, tile_.b, tile_.h, keys.first, keys.n, memory.gated);
+        row_block<T> values = values_of(tile_, in, keys.first, keys.n, memory, keys.first);
         index_t n = keys.n;
         if (worth_gathering(supported, n)) values = gather(values, column_ + row * queries, bits, n);
         // A lane reads the keys of its own support only.
-        this->add_values(values, {keys.first, n, 0, 0}, column_ + row * queries, bits, sum_);
+        add_values(tile_, values, {keys.first, n, 0, 0}, column_ + row * queries, bits, sum_);
       }
       row += keys.n;
     }
     alignas(64) T factor[queries], threshold[queries];
     for (int v = 0; v < vectors; ++v) {
-      auto const done = finish_candidates(bound_.at[v].normalizer, level_[v], total_[v], poison_[v]);
+      auto const done = finish_candidates(tile_.bound.at[v].normalizer, level_[v], total_[v], poison_[v]);
       done.value_factor.store_aligned(factor + v * lanes);
       done.threshold.store_aligned(threshold + v * lanes);
     }
-    this->write_out(in, to, factor, memory, [&](index_t l, index_t d) { return sum_[d * queries + l] * factor[l]; });
-    for (index_t l = 0; l < count_; ++l)
-      if (!to.threshold.absent()) to.threshold(b_, h_, first_query_ + l, 0) = threshold[l];
+    write_out(tile_, in, to, factor, memory, [&](index_t l, index_t d) { return sum_[d * queries + l] * factor[l]; });
+    for (index_t l = 0; l < tile_.count; ++l)
+      if (!to.threshold.absent()) to.threshold(tile_.b, tile_.h, tile_.first_query + l, 0) = threshold[l];
   }
 
   /// Finds thresholds and weights where `finish` is not wanted.
   void settle() {
     solve();
-    std::uint64_t bits[base::block];
+    std::uint64_t bits[types::block];
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
       weigh(row, keys.n, bits);
@@ -196,8 +203,8 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
       level_[v].last.store_aligned(last + v * lanes);
       batch(total_[v] + poison_[v]).store_aligned(sum + v * lanes);
     }
-    for (index_t l = 0; l < count_; ++l) {
-      auto const n = std::size_t(to.at(b_, h_, first_query_ + l));
+    for (index_t l = 0; l < tile_.count; ++l) {
+      auto const n = std::size_t(to.at(tile_.b, tile_.h, tile_.first_query + l));
       to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l],
       to.sum[n] = sum[l];
     }
@@ -210,35 +217,27 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
     alignas(64) T poison[queries];
     for (int v = 0; v < vectors; ++v) poison_[v].store_aligned(poison + v * lanes);
     std::vector<T> logits(column_, column_ + index_t(positions_.size()) * queries);
-    std::uint64_t bits[base::block];
+    std::uint64_t bits[types::block];
     index_t row = 0;
     for (key_block_place const& keys : blocks_) {
       weigh(row, keys.n, bits);
       for (index_t j = 0; j < keys.n; ++j)
-        for (index_t l = 0; l < count_; ++l)
+        for (index_t l = 0; l < tile_.count; ++l)
           if (bits[j] >> l & 1)
-            to.add(b_, h_, first_query_ + l, logits[std::size_t((row + j) * queries + l)], keys.first + j,
-                   [&](index_t d) { return this->value_of(in, keys.first + j, d); });
+            to.add(tile_.b, tile_.h, tile_.first_query + l, logits[std::size_t((row + j) * queries + l)],
+                   keys.first + j, [&](index_t d) { return value_of(in, keys.first + j, d); });
       row += keys.n;
     }
-    for (index_t l = 0; l < count_; ++l) to.poison(b_, h_, first_query_ + l, poison[l]);
+    for (index_t l = 0; l < tile_.count; ++l) to.poison(tile_.b, tile_.h, tile_.first_query + l, poison[l]);
   }
 
  private:
-  using base::b_;
-  using base::bound_;
-  using base::count_;
-  using base::first_query_;
-  using base::h_;
-  using base::op_;
-  using base::p_;
-
   /// Finds the thresholds of the rows.
   void solve() {
     for (int v = 0; v < vectors; ++v) {
       lane_column<T, Arch> column(column_ + v * lanes, queries, positions_.data(), index_t(positions_.size()),
                                   highest_[v], kept_[v]);
-      level_[v] = bound_.at[v].normalizer.solve(column);
+      level_[v] = tile_.bound.at[v].normalizer.solve(column);
       next_[v] = 0;
       total_[v] = batch(T(0));
     }
@@ -248,7 +247,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   static bool worth_gathering(index_t supported, index_t n) { return supported < n - n / 8; }
   /// Leaves out the keys of a block that nobody has in its support: their values, weights and bits.
   ATTUNE_NOINLINE row_block<T> gather(row_block<T> const& values, T* weights, std::uint64_t* bits, index_t& n) const {
-    index_t const width = p_->value_width;
+    index_t const width = tile_.p->value_width;
     index_t kept = 0;
     for (index_t j = 0; j < n; ++j) {
       if (bits[j] == 0) continue;
@@ -263,7 +262,7 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its
   /// support. Returns how many keys anybody has. What the search for the threshold dropped has no weight.
   ATTUNE_NOINLINE index_t weigh(index_t row, index_t n, std::uint64_t* bits) {
-    typename base::bound_lanes const f = bound_;
+    typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.bound;
     batch const zero(T(0));
     std::fill_n(bits, n, std::uint64_t(0));
     for (int v = 0; v < vectors; ++v) {
@@ -289,14 +288,15 @@ class candidate_tile : public logit_tile<T, Arch, Op> {
   }
 
   T value_of(inputs_type const& in, index_t j, index_t d) const {
-    index_t const head = p_->group(h_, p_->value_heads);
-    T v = in.v(b_, head, j, d);
+    index_t const head = tile_.p->group(tile_.h, tile_.p->value_heads);
+    T v = in.v(tile_.b, head, j, d);
     if constexpr (Op::has_value_gate)
-      v *= op_->value_gate.bind(attune::detail::any_query_row<T>(*p_, b_, h_))
-               .factor(attune::detail::shared_element<T>(in.value_gate, b_, head, j, d));
+      v *= tile_.op->value_gate.bind(attune::detail::any_query_row<T>(*tile_.p, tile_.b, tile_.h))
+               .factor(attune::detail::shared_element<T>(in.value_gate, tile_.b, head, j, d));
     return v;
   }
 
+  tile_rows<T, Arch, Op> tile_;
   T *sum_, *column_, *gathered_;
   batch poison_[std::size_t(vectors)], highest_[std::size_t(vectors)], total_[std::size_t(vectors)];
   std::vector<std::int32_t> kept_[std::size_t(vectors)];

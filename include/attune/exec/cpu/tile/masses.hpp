@@ -9,38 +9,39 @@
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
+#include <attune/exec/cpu/tile/value_sum.hpp>
+#include <attune/exec/cpu/tile/write.hpp>
 
 namespace attune::exec_cpu {
 
 template <class T, class Arch, class Op>
-class mass_tile : public logit_tile<T, Arch, Op> {
-  using base = logit_tile<T, Arch, Op>;
+class mass_tile {
+  using types = tile_types<T, Arch, Op>;
 
  public:
-  using base::lanes;
-  using base::queries;
-  using base::sees;
-  using base::traits;
-  using base::vectors;
-  using typename base::batch;
-  using typename base::inputs_type;
-  using typename base::normalizer;
-  static constexpr bool adjusted = traits.family == row_family::adjusted;
-  static constexpr index_t tiles_of_task = 2 * base::shape_of::tiles;
+  using batch = typename types::batch;
+  using inputs_type = typename types::inputs_type;
+  using normalizer = typename types::normalizer;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries;
+  static constexpr index_t block = types::block;
+  static constexpr normalizer_traits traits = types::traits;
+  static constexpr bool adjusted = types::adjusted;
+  using block_memory = tile_block_memory<T, Arch, Op>;
+  static constexpr index_t tiles_of_task = 2 * types::shape_of::tiles;
 
-  using typename base::block_memory;
   /// Memory that lives as long as the tile.
   struct tile_memory {
     T *packed, *sum, *second, *plain;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(base::packed_scratch(p))), sum(from.take(queries * p.value_width)),
+        : packed(from.take(packed_queries<T, Arch, Op>(p))), sum(from.take(queries * p.value_width)),
           second(from.take(adjusted ? queries * p.value_width : 0)),
           plain(from.take(traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0)) {}
   };
 
   mass_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
             tile_memory const& memory)
-      : base(op, in, p, b, h, first_query, memory.packed), sum_(memory.sum), second_(memory.second) {
+      : tile_(op, {&p, b, h, first_query}, memory.packed), sum_(memory.sum), second_(memory.second) {
+    pack_contractions(tile_, in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     if constexpr (adjusted) std::fill_n(second_, queries * p.value_width, T(0));
     if constexpr (traits.uniform_share) plain_ = {memory.plain, p.value_width};
@@ -49,30 +50,35 @@ class mass_tile : public logit_tile<T, Arch, Op> {
         reference_[v] = unseen_reference<batch>();
       else
         reference_[v] =
-            initial_reference<normalizer, decltype(bound_.at[v].normalizer), batch>(bound_.at[v].normalizer);
+            initial_reference<normalizer, decltype(tile_.bound.at[v].normalizer), batch>(tile_.bound.at[v].normalizer);
       lowest_[v] = math::infinity<batch>();
       earned_[v] = ground_[v] = batch(T(0));
     }
   }
 
+  key_interval hull() const { return tile_.sees.hull; }
+  tile_place place() const { return tile_.place(); }
+  index_t rows() const { return tile_.count; }
+
   /// Streams the keys [first, last) of one block through the rows; `memory.gated` holds its values behind the value
   /// gate.
   ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
-    std::uint64_t bits[base::block];
-    auto const s = this->seen(first, last, bits);
+    std::uint64_t bits[types::block];
+    auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;
-    typename base::extremes e;
+    logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
-    this->evaluate(in, s, bits, memory, e);
+    contract_all(tile_, in, s, memory);
+    all_logits(tile_, memory.pairs, s, bits, e);
     for (int v = 0; v < vectors; ++v) lowest_[v] = e.lowest[v];
     if constexpr (traits.reference == mass_reference::running_maximum) raise(e.highest);
     T* const pairs = memory.pairs;
     masses<true>(pairs, 0, s.full_first, bits);
     masses<false>(pairs, s.full_first, s.full_last, bits);
     masses<true>(pairs, s.full_last, s.n, bits);
-    row_block<T> const values = this->values(in, s.first, s.n, memory, first);
-    this->add_values(values, s, pairs, bits, sum_);
-    if constexpr (adjusted) this->add_values(values, s, pairs + base::pair_buffer, bits, second_);
+    row_block<T> const values = values_of(tile_, in, s.first, s.n, memory, first);
+    add_values(tile_, values, s, pairs, bits, sum_);
+    if constexpr (adjusted) add_values(tile_, values, s, pairs + types::pair_buffer, bits, second_);
     if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
   }
 
@@ -82,32 +88,33 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     for (int v = 0; v < vectors; ++v) {
       batch const zero(T(0));
       if constexpr (adjusted) {
-        auto const row = finish_adjusted(bound_.at[v].normalizer, reference_[v], earned_[v], lowest_[v], reference_[v]);
+        auto const row =
+            finish_adjusted(tile_.bound.at[v].normalizer, reference_[v], earned_[v], lowest_[v], reference_[v]);
         batch const above = reference_[v] - row.low;
         store(weight, v, zero);
-        store(lse, v, row.lse + bound_.at[v].logit_shift);
+        store(lse, v, row.lse + tile_.bound.at[v].logit_shift);
         store(factor, v, above * row.value_factor);
         store(second, v, row.value_factor);
       } else {
-        auto const row =
-            finish_masses<normalizer>(bound_.at[v].normalizer, reference_[v], earned_[v], ground_[v], visible_[v]);
+        auto const row = finish_masses<normalizer>(tile_.bound.at[v].normalizer, reference_[v], earned_[v], ground_[v],
+                                                   tile_.visible[v]);
         store(weight, v, row.ground_weight);
-        store(lse, v, row.lse + bound_.at[v].logit_shift);
+        store(lse, v, row.lse + tile_.bound.at[v].logit_shift);
         store(factor, v, row.value_factor);
         store(second, v, row.share);
       }
     }
-    this->write_out(in, to, weight, memory, [&](index_t l, index_t d) {
+    write_out(tile_, in, to, weight, memory, [&](index_t l, index_t d) {
       T x = sum_[d * queries + l] * factor[l];
       if constexpr (adjusted) x += second_[d * queries + l] * second[l];
       if constexpr (traits.uniform_share) x += plain_(l, d) * second[l];
       return x;
     });
-    for (index_t l = 0; l < count_; ++l) {
+    for (index_t l = 0; l < tile_.count; ++l) {
       if constexpr (Op::has_lse)
-        if (!to.lse.values.absent()) to.lse.values(b_, h_, first_query_ + l, 0) = lse[l];
+        if (!to.lse.values.absent()) to.lse.values(tile_.b, tile_.h, tile_.first_query + l, 0) = lse[l];
       if constexpr (Op::has_ground_weight)
-        if (!to.ground_weight.absent()) to.ground_weight(b_, h_, first_query_ + l, 0) = weight[l];
+        if (!to.ground_weight.absent()) to.ground_weight(tile_.b, tile_.h, tile_.first_query + l, 0) = weight[l];
     }
   }
 
@@ -121,9 +128,9 @@ class mass_tile : public logit_tile<T, Arch, Op> {
       store(ground, v, ground_[v]);
       store(lowest, v, lowest_[v]);
     }
-    index_t const width = p_->value_width;
-    for (index_t l = 0; l < count_; ++l) {
-      index_t const n = to.at(b_, h_, first_query_ + l);
+    index_t const width = tile_.p->value_width;
+    for (index_t l = 0; l < tile_.count; ++l) {
+      index_t const n = to.at(tile_.b, tile_.h, tile_.first_query + l);
       auto const u = std::size_t(n);
       to.reference[u] = reference[l];
       to.earned[u] = earned[l];
@@ -138,14 +145,6 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   }
 
  private:
-  using base::b_;
-  using base::bound_;
-  using base::count_;
-  using base::first_query_;
-  using base::h_;
-  using base::p_;
-  using base::visible_;
-
   static void store(T* to, int v, batch const& x) { x.store_aligned(to + v * lanes); }
 
   /// Expresses all masses and value sums relative to higher references.
@@ -163,9 +162,9 @@ class mass_tile : public logit_tile<T, Arch, Op> {
       if constexpr (traits.ground_mass) ground_[v] = ground_[v] * factor[v];
     }
     // sum e (a - m') v = sum e (a - m) v + (m - m') sum e v
-    if constexpr (adjusted) add_scaled_rows<T, Arch>(second_, sum_, p_->value_width, drop);
-    scale_rows<T, Arch>(sum_, p_->value_width, factor);
-    if constexpr (adjusted) scale_rows<T, Arch>(second_, p_->value_width, factor);
+    if constexpr (adjusted) add_scaled_rows<T, Arch>(second_, sum_, tile_.p->value_width, drop);
+    scale_rows<T, Arch>(sum_, tile_.p->value_width, factor);
+    if constexpr (adjusted) scale_rows<T, Arch>(second_, tile_.p->value_width, factor);
   }
 
   /// Logits -> masses that weigh values, in place; sums of earned and ground mass. Masked: unseen pairs leave no mass
@@ -173,7 +172,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
   template <bool Masked>
   ATTUNE_NOINLINE void masses(T* pairs, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
-    typename base::bound_lanes const f = bound_;
+    typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.bound;
     batch const zero(T(0));
     batch m[vectors], earned[vectors], ground[vectors];
 #pragma GCC unroll 4
@@ -201,7 +200,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
         e.store_aligned(at);
         if constexpr (adjusted) {
           batch const off(-math::infinity<T>());
-          math::select(a == off, zero, batch(e * (a - m[v]))).store_aligned(at + base::pair_buffer);
+          math::select(a == off, zero, batch(e * (a - m[v]))).store_aligned(at + types::pair_buffer);
         }
       }
 #pragma GCC unroll 4
@@ -211,6 +210,7 @@ class mass_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
+  tile_rows<T, Arch, Op> tile_;
   batch reference_[std::size_t(vectors)], earned_[std::size_t(vectors)], ground_[std::size_t(vectors)],
       lowest_[std::size_t(vectors)];
   T *sum_, *second_;

@@ -29,27 +29,25 @@ struct statistics_call {
 };
 
 template <class T, class Arch, class Op>
-class statistics_tile : public logit_tile<T, Arch, Op> {
-  using base = logit_tile<T, Arch, Op>;
+class statistics_tile {
+  using types = tile_types<T, Arch, Op>;
 
  public:
-  using base::lanes;
-  using base::queries;
-  using base::traits;
-  using base::vectors;
-  using typename base::batch;
-  using typename base::normalizer;
+  using batch = typename types::batch;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries;
+  static constexpr index_t block = types::block;
+  using block_memory = tile_block_memory<T, Arch, Op>;
   using call = statistics_call<T, Op>;
-  static constexpr index_t tiles_of_task = base::shape_of::tiles;
+  static constexpr index_t tiles_of_task = types::shape_of::tiles;
 
-  using typename base::block_memory;
   struct tile_memory {
     T* packed;
-    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(base::packed_scratch(p))) {}
+    tile_memory(arena<T>& from, problem_shape const& p) : packed(from.take(packed_queries<T, Arch, Op>(p))) {}
   };
 
   statistics_tile(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory)
-      : base(c.op, c.in, c.p, b, h, first_query, memory.packed), call_(&c) {
+      : tile_(c.op, {&c.p, b, h, first_query}, memory.packed), call_(&c) {
+    pack_contractions(tile_, c.in);
     for (int v = 0; v < vectors; ++v) {
       weights_[v] = weights_of(v);
       sums_[v] = sums{};
@@ -57,14 +55,17 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
     }
   }
 
+  key_interval hull() const { return tile_.sees.hull; }
+
   /// Adds the keys [first, last) of one block to the rows, and their weights to columns[key] unless that is null.
   void absorb(index_t first, index_t last, block_memory const& memory, double* columns) {
-    std::uint64_t bits[base::block];
-    auto const s = this->seen(first, last, bits);
+    std::uint64_t bits[types::block];
+    auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;
-    typename base::extremes unused;
+    logit_extremes<T, Arch> unused;
     for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
-    this->evaluate(call_->in, s, bits, memory, unused);
+    contract_all(tile_, call_->in, s, memory);
+    all_logits(tile_, memory.pairs, s, bits, unused);
     T* const pairs = memory.pairs;
     add<true>(pairs, s.first, 0, s.full_first, bits);
     add<false>(pairs, s.first, s.full_first, s.full_last, bits);
@@ -74,7 +75,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
     if (columns == nullptr) return;
     for (index_t j = 0; j < s.n; ++j) {
       double sum = 0;  // lanes past the last query repeat it, and must not add
-      for (index_t l = 0; l < count_; ++l) sum += double(pairs[j * queries + l]);
+      for (index_t l = 0; l < tile_.count; ++l) sum += double(pairs[j * queries + l]);
       columns[s.first + j] += sum;
     }
   }
@@ -82,7 +83,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   void finish(row_statistics<T>& to) const {
     for (int v = 0; v < vectors; ++v) {
       sums const& s = sums_[v];
-      batch const shift = bound_.at[v].logit_shift, none(-math::infinity<T>());
+      batch const shift = tile_.bound.at[v].logit_shift, none(-math::infinity<T>());
       auto const any = s.scored > batch(T(0));
       batch const mean = math::select(any, batch(s.logits / s.scored + shift), none);
       store(to.mean_logit, v, mean);
@@ -98,14 +99,6 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   }
 
  private:
-  using base::b_;
-  using base::bound_;
-  using base::count_;
-  using base::first_query_;
-  using base::h_;
-  using base::p_;
-  using base::visible_;
-
   using row_weights = attune::detail::row_weights<batch>;
   struct sums {
     batch highest_logit = batch(-math::infinity<T>()), highest_weight = highest_logit;
@@ -114,8 +107,8 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
 
   row_weights weights_of(int v) const {
     return attune::detail::weights_of_row<Op>(
-        call_->saved, bound_.at[v].normalizer, visible_[v],
-        [&](std::vector<T> const& x) { return this->saved_lanes(call_->saved, x, v); });
+        call_->saved, tile_.bound.at[v].normalizer, tile_.visible[v],
+        [&](std::vector<T> const& x) { return tile_.saved_lanes(call_->saved, x, v); });
   }
 
   /// Logits -> weights in place, 0 where unseen; sums of the block.
@@ -125,7 +118,7 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
     bool const entropy = call_->request.entropy, counts = call_->request.above.has_value();
     batch const off(-math::infinity<T>()), zero(T(0)), one(T(1)), level(T(call_->request.above.value_or(0)));
     for (int v = 0; v < vectors; ++v) {
-      auto const f = bound_.at[v].normalizer;
+      auto const f = tile_.bound.at[v].normalizer;
       row_weights const row = weights_[v];
       sums s;  // a block sums from zero: error grows with the block, not with Lk
       for (index_t j = from; j < to; ++j) {
@@ -161,10 +154,11 @@ class statistics_tile : public logit_tile<T, Arch, Op> {
   void store(std::vector<Number>& to, int v, batch const& x) const {
     alignas(64) T lane[lanes];
     x.store_aligned(lane);
-    for (index_t l = 0; l < lanes && v * lanes + l < count_; ++l)
-      to[std::size_t(call_->saved.at(b_, h_, first_query_ + v * lanes + l))] = Number(lane[l]);
+    for (index_t l = 0; l < lanes && v * lanes + l < tile_.count; ++l)
+      to[std::size_t(call_->saved.at(tile_.b, tile_.h, tile_.first_query + v * lanes + l))] = Number(lane[l]);
   }
 
+  tile_rows<T, Arch, Op> tile_;
   call const* call_;
   row_weights weights_[std::size_t(vectors)];
   sums sums_[std::size_t(vectors)];

@@ -82,7 +82,7 @@ class stored_run {
           auto const now = [](field f) { return side_of(f) == input_side::key && !tile::reads_late(f); };
           wide_inputs const in = widen(now, memory.keys, b, h, first, last - first);
           if constexpr (!tile::reads_late(field::v))
-            tile::gate_values(fixed_.op, in, p_, b, h, first, last - first, memory.gated);
+            gate_values<float, Arch>(fixed_.op, in, p_, b, h, first, last - first, memory.gated);
           absorb_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },
         [&](tile& t, auto const& memory) { finish(t, memory); });

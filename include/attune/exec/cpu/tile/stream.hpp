@@ -82,7 +82,7 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
   key_interval hull{range.last, range.first};
   for (index_t i = begin, t = 0; i < end; i += Tile::queries, ++t) {
     auto const& made = tiles.emplace_back(make(i, t));
-    hull = {(std::min)(hull.first, made.sees.hull.first), (std::max)(hull.last, made.sees.hull.last)};
+    hull = {(std::min)(hull.first, made.hull().first), (std::max)(hull.last, made.hull().last)};
   }
   hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
   for (index_t j = Grid == block_grid::of_keys ? hull.first / Tile::block * Tile::block : hull.first; j < hull.last;
@@ -132,7 +132,7 @@ void stream(
       [&](index_t b, index_t h, index_t first, auto const& memory) { return tile(op, in, p, b, h, first, memory); },
       [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
         if constexpr (tile::traits.family != row_family::candidates)
-          tile::gate_values(op, in, p, b, h, first, last - first, memory.gated);
+          gate_values<T, Arch>(op, in, p, b, h, first, last - first, memory.gated);
         absorb_block<Op>(tiles, in, in, p, b, h, first, last, range.last, memory);
       },
       deliver);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   a tile  =  tiling::queries rows of one head, from query `first_query` on
+//
+// The first step of a row: where the tile stands, and which keys its rows see.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <attune/core/math.hpp>
+#include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/products/tiling.hpp>
+#include <attune/exec/cpu/tile/operands.hpp>
+#include <attune/exec/cpu/tile/visibility.hpp>
+
+namespace attune::exec_cpu {
+
+/// Types and sizes of the tiles of an operator.
+template <class T, class Arch, class Op>
+struct tile_types {
+  using shape_of = tiling<T, Arch>;
+  using batch = typename shape_of::batch;
+  using inputs_type = inputs<Op, tensor<T const>>;
+  using normalizer = typename Op::normalizer_policy;
+  using contractions = typename Op::contractions;
+  static constexpr int vectors = shape_of::vectors, lanes = shape_of::lanes, queries = shape_of::queries;
+  static constexpr normalizer_traits traits = normalizer::traits;
+  static constexpr bool adjusted = traits.family == row_family::adjusted;
+  static constexpr index_t block = shape_of::key_block;
+  static constexpr int pairs = contractions::size;
+  /// Buffers of one block of pairs: one per contraction, at least what the weights need.
+  static constexpr int buffers = (std::max)(adjusted ? 2 : 1, pairs);
+  static constexpr index_t pair_buffer = padded<T>(block * queries);
+};
+
+/// Keys of a block that somebody sees. A block on the edge of a mask may still hold a stretch [full_first, full_last)
+/// that everybody sees: only the rest pays for masking.
+struct seen_block {
+  index_t first, n, full_first, full_last;
+};
+
+template <class T, class Arch, class Op>
+struct tile_view {
+  using types = tile_types<T, Arch, Op>;
+  using batch = typename types::batch;
+  static constexpr int lanes = types::lanes, queries = types::queries;
+
+  tile_visibility<typename Op::mask_policy, queries> sees;
+  Op const* op;
+  problem_shape const* p;
+  index_t b, h, first_query;
+  index_t count;  ///< rows; lanes past them repeat the last
+
+  tile_view(Op const& of, tile_place const& at)
+      : sees(of.mask, *at.p, at.b, at.h, at.first), op(&of), p(at.p), b(at.b), h(at.h), first_query(at.first),
+        count((std::min)(index_t(queries), at.p->queries - at.first)) {}
+
+  tile_place place() const { return {p, b, h, first_query}; }
+  /// The query of lane l.
+  index_t query(index_t l) const { return (std::min)(first_query + l, p->queries - 1); }
+
+  /// The saved numbers of lanes [v * lanes, (v + 1) * lanes): x[rows.at(batch, head, query)].
+  template <class Rows>
+  batch saved_lanes(Rows const& rows, std::vector<T> const& x, int v) const {
+    alignas(64) T lane[lanes];
+    for (index_t l = 0; l < lanes; ++l) lane[l] = x[std::size_t(rows.at(b, h, query(v * lanes + l)))];
+    return batch::load_aligned(lane);
+  }
+
+  /// The keys of [first, last) between the first and the last that any row sees, with a bit per row that sees them; n =
+  /// 0 where nobody sees any.
+  seen_block seen(index_t first, index_t last, std::uint64_t* bits) {
+    using who = typename tile_visibility<typename Op::mask_policy, queries>::seen;
+    first = (std::max)(first, sees.hull.first);
+    last = (std::min)(last, sees.hull.last);
+    if (first >= last) return {first, 0, 0, 0};
+    who const some = sees.block(first, last, bits);
+    if (some == who::none) return {first, 0, 0, 0};
+    seen_block s{first, last - first, 0, some == who::all ? last - first : 0};
+    if (some == who::some && !sees.common.empty()) {
+      s.full_first = std::clamp(sees.common.first - first, index_t(0), s.n);
+      s.full_last = std::clamp(sees.common.last - first, s.full_first, s.n);
+    }
+    return s;
+  }
+};
+
+}  // namespace attune::exec_cpu

@@ -15,13 +15,13 @@
 #include <attune/analysis/monitor.hpp>
 #include <attune/analysis/numbers.hpp>
 #include <attune/analysis/observe.hpp>
-#include <attune/analysis/random_selection.hpp>
+#include <attune/analysis/limits/random_selection.hpp>
 #include <attune/analysis/row_shape.hpp>
-#include <attune/analysis/selection.hpp>
-#include <attune/analysis/separability.hpp>
+#include <attune/analysis/limits/selection.hpp>
+#include <attune/analysis/limits/separability.hpp>
 #include <attune/analysis/similarity.hpp>
 #include <attune/analysis/spectrum.hpp>
-#include <attune/analysis/vanishing.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/analysis/weights.hpp>
 #include <attune/analysis/wishes.hpp>
 #include <attune/policies.hpp>

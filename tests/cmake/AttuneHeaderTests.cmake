@@ -7,10 +7,10 @@
 set(attune_header_targets
   "^attune/(thrust\\.hpp$|exec/thrust/|sorted/thrust/)" attune::thrust
   "^attune/io/" attune::io
-  "^attune/testing/enclosure(/|\\.hpp$)" attune::enclosure
+  "^attune/(certify|testing)/enclosure(/|\\.hpp$)" attune::enclosure
   "^attune/(threads|exec)/openmp\\.hpp$" attune::openmp)
 # Headers that need attune::reference; the others must do with attune::attune.
-set(attune_reference_headers "^attune/(reference\\.hpp$|exec/reference/|analysis\\.hpp$|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|testing/)")
+set(attune_reference_headers "^attune/((reference|analysis|certify|testing)\\.hpp$|exec/reference/|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|certify/|testing/)")
 
 # attune_write_macro_test(<source> HEADERS <header>... BELOW <header>...): what these headers, and those below that they may include,
 # include that is not attune's; then the macros; then the headers.

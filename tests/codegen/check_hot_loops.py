@@ -110,9 +110,9 @@ POINTWISE = {
 }
 
 
-# Rows asked for ahead of their use: prefetch(...) of hot_loops.cpp calls ask_for_rows of exec/cpu/products/prefetch.hpp, which asks. g++
+# Rows asked for ahead of their use: prefetch(...) of hot_loops.cpp calls prefetch_rows of exec/cpu/products/prefetch.hpp, which asks. g++
 # takes a function that does nothing but prefetch for one without effects, and leaves the call out.
-PREFETCH, ASK = "prefetch", "ask_for_rows"
+PREFETCH, ASK = "prefetch", "prefetch_rows"
 
 
 # What --self-test plants: in a copy of a header, `pattern` becomes `replacement`; a finding must then name `where` and `what`.

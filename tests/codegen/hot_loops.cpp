@@ -40,26 +40,26 @@ template void outer<double, arch>(double*, index_t, double const*, double const*
 
 #ifdef HOT_LOOPS_STREAMS
 template void contract_features<float, arch>(float*, float const*, index_t, index_t, float const*, index_t, index_t,
-                                             rows_ahead const&, product_step const&);
+                                             prefetch_range const&, product_step const&);
 template void contract_features<double, arch>(double*, double const*, index_t, index_t, double const*, index_t, index_t,
-                                              rows_ahead const&, product_step const&);
+                                              prefetch_range const&, product_step const&);
 template void contract_features<float, arch>(float*, float const*, index_t, index_t, bfloat16 const*, index_t, index_t,
-                                             rows_ahead const&, product_step const&);
+                                             prefetch_range const&, product_step const&);
 template void accumulate_features<float, arch>(float*, index_t, index_t, float const*, float const*, index_t, index_t,
-                                               rows_ahead const&);
+                                               prefetch_range const&);
 template void accumulate_features<double, arch>(double*, index_t, index_t, double const*, double const*, index_t,
-                                                index_t, rows_ahead const&);
+                                                index_t, prefetch_range const&);
 #ifdef __AVX512BF16__
 template void detail::contract_rows_of_pairs<arch, decode_tiling<float, arch>::rows>(float*, float const*, index_t,
                                                                                      bfloat16 const*, index_t, index_t,
-                                                                                     rows_ahead const&);
+                                                                                     prefetch_range const&);
 template void bf16_products::accumulate<float, arch>(float*, index_t, index_t, float const*, bfloat16 const*, index_t,
-                                                     index_t, rows_ahead const&);
+                                                     index_t, prefetch_range const&);
 #endif
 #endif
 
 #ifdef HOT_LOOPS_PREFETCHES
-void prefetch(tensor<float const> const& x, index_t first, index_t last) { ask_for_rows(x, 0, 0, first, last); }
+void prefetch(tensor<float const> const& x, index_t first, index_t last) { prefetch_rows(x, 0, 0, first, last); }
 #endif
 
 #ifdef HOT_LOOPS_POINTWISE

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <attune/testing/enclosure.hpp>
-#include <attune/testing/error_bound.hpp>
-#include <attune/testing/gradient_bound.hpp>
+#include <attune/certify/enclosure.hpp>
+#include <attune/certify/error_bound.hpp>
+#include <attune/certify/gradient_bound.hpp>
 
 #include "../instances/digits.hpp"
 #include "../instances/policies.hpp"
@@ -26,19 +26,19 @@ namespace attune::instances {
 
 namespace detail {
 
-inline testing::storage format_of(backend on) {
-  return on == backend::cpu_float ? testing::storage::fp32 : testing::storage::fp64;
+inline certify::storage format_of(backend on) {
+  return on == backend::cpu_float ? certify::storage::fp32 : certify::storage::fp64;
 }
 
-using testing::enclosed_number;
-using testing::interval;
+using certify::enclosed_number;
+using certify::interval;
 
 /// Fewer than the 168 bits of 50 digits, by more than either loses.
 constexpr long coarse_bits = 100;
 
 /// A number of 50 digits, exactly, but for what is below the smallest double.
 inline interval exactly(digits x) {
-  testing::working_precision const exact(512);
+  certify::working_precision const exact(512);
   interval sum;
   for (int part = 0; part < 4; ++part) {
     double const head = double(x);
@@ -53,7 +53,7 @@ inline interval exactly(digits x) {
 inline void require_inside(interval const& x, digits const& number, std::string const& what) {
   interval const n = exactly(number);
   if (n.is_nan() ? x.is_nan() || !x.is_number() : !x.is_number()) return;
-  testing::working_precision const exact(512);
+  certify::working_precision const exact(512);
   interval const slack = scalar<interval>::abs(n) * interval(1e-47) + interval(1e-300);
   if (n.is_nan() || (n.is_finite() ? !(x <= n + slack).may_hold || !(n - slack <= x).may_hold : !(x == n).may_hold))
     throw std::runtime_error(what + ": 50 digits, " + std::to_string(double(n)) +
@@ -77,7 +77,7 @@ inline std::vector<double> decided(std::vector<enclosed_number> const& list, std
 template <class Op>
 void require_digits_inside(Op const& op, inputs<Op, any_tensor> const& in) {
   auto const wide = [&] {
-    testing::working_precision const coarse(coarse_bits);
+    certify::working_precision const coarse(coarse_bits);
     return forward(reference<interval>{}, op, in);
   }();
   auto const narrow = forward(reference<digits>{}, op, in);
@@ -98,7 +98,7 @@ result run_enclosed(Op const& op, problem const& p) {
   loaded<double> const from(p, false);
   auto const in = view_inputs<Op, any_tensor>(from, p);
   require_digits_inside(op, in);
-  auto const e = testing::enclose(op, in, {}, testing::enclosed_weights::all);
+  auto const e = certify::enclose(op, in, {}, certify::enclosed_weights::all);
   problem_shape const& s = e.extents;
   auto const rows = [&](index_t width, std::vector<double> data) {
     return array{{s.batch, s.heads, s.queries, width}, std::move(data)};
@@ -119,7 +119,7 @@ result run_enclosed(Op const& op, problem const& p) {
       r.logits.data.push_back(seen ? double(head.logits.data()[n]) : 0);
     }
   r.row_sum =
-      rows(1, decided(testing::enclosed_by({},
+      rows(1, decided(certify::enclosed_by({},
                                            [&] {
                                              std::vector<interval> sums;
                                              for (auto const& head : forward(reference<interval>{}, op, in).heads)
@@ -133,7 +133,7 @@ result run_enclosed(Op const& op, problem const& p) {
                       "row sum"));
   r.average = average_of<double>(op);
   if (!r.average.empty())
-    r.average.data = decided(testing::enclosed_by({},
+    r.average.data = decided(certify::enclosed_by({},
                                                   [&] {
                                                     std::vector<interval> averages;
                                                     for_each_average(op, [&](parameter const& x) {
@@ -162,7 +162,7 @@ gradients vjp_enclosed(Op const& op, problem const& p, cotangent const& by, slot
     return all;
   };
   auto const wide = [&] {
-    testing::working_precision const coarse(coarse_bits);
+    certify::working_precision const coarse(coarse_bits);
     return enclosed();
   }();
   std::size_t n = 0;
@@ -170,7 +170,7 @@ gradients vjp_enclosed(Op const& op, problem const& p, cotangent const& by, slot
     require_inside(wide.at(n++), x, "gradient");
     return 0.;
   });
-  auto const numbers = testing::enclosed_by({}, enclosed);
+  auto const numbers = certify::enclosed_by({}, enclosed);
   for (auto& [name, a] : places)
     for (double& x : a.data) x = decided(numbers.at(std::size_t(x)), "gradient of " + name);
   return places;
@@ -184,9 +184,9 @@ inline std::string in_full(double x) {
 
 /// Throws where one of the numbers is farther from the exact ones than is promised; absent outputs and promises hold.
 inline void hold(array const& computed, std::vector<enclosed_number> const& exact,
-                 std::vector<testing::bounded_number> const& promised, std::string const& what) {
+                 std::vector<certify::bounded_number> const& promised, std::string const& what) {
   for (std::size_t n = 0; n < promised.size() && !computed.empty(); ++n)
-    if (double const share = testing::used_share(computed.data.at(n), exact.at(n), promised[n]); share > 1)
+    if (double const share = certify::used_share(computed.data.at(n), exact.at(n), promised[n]); share > 1)
       throw std::runtime_error(what + " " + std::to_string(n) + " is " + in_full(computed.data[n]) + ", off by " +
                                in_full(share) + " times its bound of " + in_full(promised[n].bound) + " from " +
                                in_full(exact.at(n).lower));
@@ -194,11 +194,11 @@ inline void hold(array const& computed, std::vector<enclosed_number> const& exac
 
 /// What an executor computed in this format, unless it breaks a bound.
 template <class Op>
-result held_to_bounds(Op const& op, problem const& p, testing::storage computed_in, result r) {
+result held_to_bounds(Op const& op, problem const& p, certify::storage computed_in, result r) {
   loaded<double> const from(p, false);
   auto const in = view_inputs<Op, any_tensor>(from, p);
-  auto const exact = testing::enclose(op, in);
-  auto const bounds = testing::error_bound(op, in, computed_in);
+  auto const exact = certify::enclose(op, in);
+  auto const bounds = certify::error_bound(op, in, computed_in);
   hold(r.out, exact.out, bounds.out, "out");
   hold(r.lse, exact.lse, bounds.lse, "lse");
   hold(r.ground_weight, exact.ground_weight, bounds.ground_weight, "ground weight");
@@ -207,7 +207,7 @@ result held_to_bounds(Op const& op, problem const& p, testing::storage computed_
 
 /// The same of gradients by the inputs; those of candidate sets have no bounds.
 template <class Op>
-gradients gradients_held_to_bounds(Op const& op, problem const& p, cotangent const& by, testing::storage computed_in,
+gradients gradients_held_to_bounds(Op const& op, problem const& p, cotangent const& by, certify::storage computed_in,
                                    gradients g) {
   if constexpr (Op::normalizer_policy::traits.family != row_family::candidates) {
     loaded<double> const from(p, false);
@@ -215,8 +215,8 @@ gradients gradients_held_to_bounds(Op const& op, problem const& p, cotangent con
     auto const in = view_inputs<Op, any_tensor>(from, p);
     auto const cotangents = d.template views<Op, any_tensor>();
     // An enclosure is enough, correct rounding is not asked for: more bits would only be spent on kinks.
-    auto const exact = testing::enclose_vjp(op, in, cotangents, {.most_bits = 256});
-    auto const bounds = testing::gradient_error_bound(op, in, cotangents, computed_in);
+    auto const exact = certify::enclose_vjp(op, in, cotangents, {.most_bits = 256});
+    auto const bounds = certify::gradient_error_bound(op, in, cotangents, computed_in);
     for (int f = 0; f < int(field_count); ++f)
       if (auto const x = g.find(name_of(field(f))); x != g.end())
         hold(x->second, exact.of(field(f)).values, bounds.of(field(f)), "gradient of " + x->first);

@@ -5,7 +5,7 @@
 #include <attune/analysis/grouping.hpp>
 #include <attune/analysis/maxent.hpp>
 #include <attune/analysis/similarity.hpp>
-#include <attune/analysis/vanishing.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/policies/normalizer/generic.hpp>
 
 #include "diagnostics.hpp"

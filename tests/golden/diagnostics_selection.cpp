@@ -2,9 +2,9 @@
 // Copyright (c) 2026 The attune authors
 //
 // diagnostics.json: Corollary 1, the distance of Theorem 1 and the separability of Theorem 2.
-#include <attune/analysis/random_selection.hpp>
-#include <attune/analysis/separability.hpp>
-#include <attune/analysis/vanishing.hpp>
+#include <attune/analysis/limits/random_selection.hpp>
+#include <attune/analysis/limits/separability.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/analysis/weights.hpp>
 
 #include "diagnostics.hpp"

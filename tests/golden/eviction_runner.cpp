@@ -8,8 +8,8 @@
 #include <numeric>
 #include <span>
 
-#include <attune/cache/eviction/density.hpp>
-#include <attune/cache/eviction/geometric.hpp>
+#include <attune/analysis/eviction/density.hpp>
+#include <attune/analysis/eviction/geometric.hpp>
 #include <attune/sorted/sliced_relu.hpp>
 
 #include "computed.hpp"

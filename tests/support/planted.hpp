@@ -17,7 +17,7 @@
 #include <vector>
 
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/number_format.hpp>
+#include <attune/certify/number_format.hpp>
 #include <attune/testing/verdict.hpp>
 
 namespace attune::test {
@@ -40,7 +40,7 @@ struct mutation {
        reads_hidden = false;
   bool reversed = false, pairwise = false, gate_sign = false;
   int skipped_from = -1, skipped_to = -1, doubled_from = -1, doubled_to = -1;
-  testing::storage weights = testing::storage::fp32, logits = testing::storage::fp32;
+  certify::storage weights = certify::storage::fp32, logits = certify::storage::fp32;
 };
 
 /// Parameters of both operators.
@@ -55,9 +55,9 @@ struct planted_result {
 /// Runs the naive kernel. `principled` chooses the operator; numbers come from the drawn problem.
 template <class Op>
 planted_result run_planted(testing::drawn_problem<Op> const& p, planted_parameters const& par, mutation const& m,
-                           testing::storage stored, bool principled) {
-  using testing::rounded_to;
-  using testing::storage;
+                           certify::storage stored, bool principled) {
+  using certify::rounded_to;
+  using certify::storage;
   auto const& q = p.of(field::q);
   auto const& k = p.of(field::k);
   auto const& v = p.of(field::v);
@@ -181,7 +181,7 @@ inline mutation changed(void (*f)(mutation&)) {
 /// Of ssmax + sink.
 inline std::vector<planted_mutation> sink_mutations() {
   auto const m = [](void (*f)(mutation&)) { return changed(f); };
-  using testing::storage;
+  using certify::storage;
   return {
       {{"scale + 0.5 %", "kernel.scale"}, m([](mutation& x) { x.scale = 1.005; })},
       {{"scale 1/sqrt(D + 1)", "kernel.scale"}, m([](mutation& x) { x.scale = std::sqrt(32. / 33); })},
@@ -247,14 +247,14 @@ inline std::vector<planted_mutation> principled_mutations() {
 }
 
 /// What a kernel of that storage type hands over.
-inline testing::candidate as_stored(testing::storage s, std::vector<float> const& out, shape const& e) {
-  if (s == testing::storage::fp32) return testing::candidate(tensor<float const>(out, e));
+inline testing::candidate as_stored(certify::storage s, std::vector<float> const& out, shape const& e) {
+  if (s == certify::storage::fp32) return testing::candidate(tensor<float const>(out, e));
   auto const narrow = [&]<class E>(E) {
     std::vector<E> x;
     for (float y : out) x.push_back(E(y));
     return testing::candidate(tensor<E const>(x, e));
   };
-  return s == testing::storage::fp16 ? narrow(float16{}) : narrow(bfloat16{});
+  return s == certify::storage::fp16 ? narrow(float16{}) : narrow(bfloat16{});
 }
 
 /// Whether the verdict names one of `causes`, or none where there is no name.

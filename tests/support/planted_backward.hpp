@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/number_format.hpp>
+#include <attune/certify/number_format.hpp>
 
 namespace attune::test {
 
@@ -34,13 +34,13 @@ struct planted_gradients {
 /// logit.
 template <class Op>
 planted_gradients run_planted_backward(testing::drawn_problem<Op> const& p, double sink, backward_mutation const& m,
-                                       testing::storage rounded) {
+                                       certify::storage rounded) {
   auto const& q = p.of(field::q);
   auto const& k = p.of(field::k);
   auto const& v = p.of(field::v);
   index_t const H = q.extents.head, Lq = q.extents.position, D = q.extents.feature, Lk = k.extents.position,
                 Dv = v.extents.feature, Hk = k.extents.head, Hv = v.extents.head;
-  auto const narrow = [&](float x) { return float(testing::rounded_to(rounded, x)); };
+  auto const narrow = [&](float x) { return float(certify::rounded_to(rounded, x)); };
   auto const row = [](std::vector<float> const& x, index_t rows, index_t h, index_t i, index_t width) {
     return x.data() + (h * rows + i) * width;
   };

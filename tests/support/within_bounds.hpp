@@ -8,10 +8,10 @@
 #include <cmath>
 #include <limits>
 
-#include <attune/testing/enclosure.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/certify/enclosure.hpp>
+#include <attune/certify/error_bound.hpp>
 
-namespace attune::testing {
+namespace attune::certify {
 
 /// How much of its bound a computed number uses: at least |computed - exact| / bound for the exact number somewhere in
 /// the enclosure, so that more than 1 is a broken promise for certain. 0 for numbers that are not finite, where bounds
@@ -24,4 +24,4 @@ inline double used_share(double computed, enclosed_number const& exact, bounded_
   return error == 0 ? 0 : error / promised.bound;
 }
 
-}  // namespace attune::testing
+}  // namespace attune::certify

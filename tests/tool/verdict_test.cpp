@@ -79,8 +79,8 @@ TEST_CASE("What is judged: results, formats, and masks that a wrong kernel may h
   workplace const w;
   REQUIRE(w.judge({"--lse", w.at("lse.npy"), "--mask", "causal"}).status == 0);
   CHECK(last_handed_back().outputs.at("lse").extents == shape{1, 2, 3, 1});
-  CHECK(last_handed_back().stored == testing::storage::fp32);
-  CHECK(last_handed_back().how.how->weights == testing::storage::fp32);
+  CHECK(last_handed_back().stored == certify::storage::fp32);
+  CHECK(last_handed_back().how.how->weights == certify::storage::fp32);
   // Query 0 sees keys 0..2; one late, one early, and aligned top-left: 0..3, 0..1, 0.
   auto const& others = last_problem().misaligned;
   REQUIRE(others.size() == 3);
@@ -93,9 +93,9 @@ TEST_CASE("What is judged: results, formats, and masks that a wrong kernel may h
 
   io::write_npy(w.at("narrow.npy"), filled({2, 3, 4}, 0.3, io::element_type::float16));
   REQUIRE(w.judge({"--weights", "f32", "--arithmetic", "f64"}, "narrow.npy").status == 0);
-  CHECK(last_handed_back().stored == testing::storage::fp16);
-  CHECK(last_handed_back().how.how->weights == testing::storage::fp32);
-  CHECK(last_handed_back().how.how->arithmetic == testing::storage::fp64);
+  CHECK(last_handed_back().stored == certify::storage::fp16);
+  CHECK(last_handed_back().how.how->weights == certify::storage::fp32);
+  CHECK(last_handed_back().how.how->arithmetic == certify::storage::fp64);
 }
 
 TEST_CASE("Narrow numbers in wide files: --dtype says so, a hint asks, and numbers that are none are refused") {
@@ -107,8 +107,8 @@ TEST_CASE("Narrow numbers in wide files: --dtype says so, a hint asks, and numbe
   captured const said = w.judge({"--dtype", "bf16"}, "wide.npy");
   CHECK(said.status == 0);
   CHECK(!said.says("hint"));
-  CHECK(last_handed_back().stored == testing::storage::bf16);
-  CHECK(last_handed_back().how.how->weights == testing::storage::bf16);
+  CHECK(last_handed_back().stored == certify::storage::bf16);
+  CHECK(last_handed_back().how.how->weights == certify::storage::bf16);
   captured const wrong = w.judge({"--dtype", "bf16"});
   CHECK(wrong.status == 2);
   CHECK(wrong.says("expected numbers of the type bfloat16; it holds 0.300000012, which is none"));
@@ -222,7 +222,7 @@ TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has
   CHECK(judged.err == "");
   CHECK(judged.status == 0);
   CHECK(judged.says("PASS: 2 probes judged, 0 failed"));
-  CHECK(last_handed_back().stored == testing::storage::bf16);
+  CHECK(last_handed_back().stored == certify::storage::bf16);
   CHECK(last_problem().mask.view.hulls != nullptr);
   // A demand is met by one probe with the power.
   CHECK(tool_tests::attune({"probes", "judge", pack, "--must-detect", "scale=0.01"}).status == 0);

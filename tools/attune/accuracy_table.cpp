@@ -22,7 +22,7 @@
 namespace attune::tool {
 namespace {
 
-using testing::storage;
+using certify::storage;
 
 struct largest {
   double ratio = 0;
@@ -59,7 +59,7 @@ std::vector<column> const columns{
 
 /// As a kernel stores it.
 numbers rounded(numbers x, storage s) {
-  for (double& y : x.doubles) y = testing::rounded_to(s, y);
+  for (double& y : x.doubles) y = certify::rounded_to(s, y);
   return x;
 }
 
@@ -98,7 +98,7 @@ row_of_table measured(preset const& of, int seeds) {
           handed_back given;
           // attune rounds outputs once, and nothing else.
           storage const computed = c.in == arithmetic::float32 ? storage::fp32 : storage::fp64;
-          given.how.how = testing::precision(s, computed, computed);
+          given.how.how = certify::precision(s, computed, computed);
           given.how.rows = 1;  // elements are what is asked for
           given.stored = s;
           given.outputs["out"] = rounded(out.at("out"), s);

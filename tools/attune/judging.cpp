@@ -6,24 +6,24 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <attune/testing/number_format.hpp>
+#include <attune/certify/number_format.hpp>
 
 #include "files.hpp"
 
 namespace attune::tool {
 namespace {
 
-testing::storage storage_of(io::element_type type) {
+certify::storage storage_of(io::element_type type) {
   if (io::size_of(type) == 1) throw usage_error("a verdict on numbers of 8 bits: it knows f64, f32, f16 and bf16");
-  return type == io::element_type::float64   ? testing::storage::fp64
-         : type == io::element_type::float32 ? testing::storage::fp32
-         : type == io::element_type::float16 ? testing::storage::fp16
-                                             : testing::storage::bf16;
+  return type == io::element_type::float64   ? certify::storage::fp64
+         : type == io::element_type::float32 ? certify::storage::fp32
+         : type == io::element_type::float16 ? certify::storage::fp16
+                                             : certify::storage::bf16;
 }
 /// The first number that the format does not have, or nothing.
-double const* foreign_to(testing::storage s, std::vector<double> const& x) {
+double const* foreign_to(certify::storage s, std::vector<double> const& x) {
   auto const found =
-      std::find_if(x.begin(), x.end(), [&](double y) { return std::isfinite(y) && testing::rounded_to(s, y) != y; });
+      std::find_if(x.begin(), x.end(), [&](double y) { return std::isfinite(y) && certify::rounded_to(s, y) != y; });
   return found == x.end() ? nullptr : &*found;
 }
 
@@ -98,10 +98,10 @@ testing::judgement judged_call::decision() const {
 judged_call judge(call_arguments const& arguments, result_words const& files, strictness_words const& how) {
   handed_back theirs;
   for (auto const& word : how.must_detect) theirs.how.must_detect.push_back(demanded_of(word));
-  std::optional<testing::storage> weights, arithmetic;
+  std::optional<certify::storage> weights, arithmetic;
   if (!how.weights.empty()) weights = storage_of(element_type_named("--weights", how.weights));
   if (!how.arithmetic.empty()) arithmetic = storage_of(element_type_named("--arithmetic", how.arithmetic));
-  if (arithmetic && testing::format_of(*arithmetic).unit > testing::format_of(testing::storage::fp32).unit)
+  if (arithmetic && certify::format_of(*arithmetic).unit > certify::format_of(certify::storage::fp32).unit)
     throw usage_error("--arithmetic", how.arithmetic, "f32 or f64: in 16 bits nothing can be promised");
   std::map<std::string, std::string> given = files.gradients;
   std::erase_if(given, [](auto const& x) { return x.second.empty(); });
@@ -130,20 +130,20 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
                         shape const& expected, results& to) {
     auto x = arguments.read_extra(argument, file, name, c, expected);
     if (!type) type = x.type;
-    auto const foreign = [&](testing::storage s) { return foreign_to(s, x.values.doubles); };
+    auto const foreign = [&](certify::storage s) { return foreign_to(s, x.values.doubles); };
     if (double const* const odd = foreign(storage_of(*type)))
       throw usage_error(
           argument, file,
           detail::text("numbers of the type ", io::name_of(*type), "; it holds ", *odd, ", which is none"));
-    all_bf16 = all_bf16 && foreign(testing::storage::bf16) == nullptr;
-    all_fp16 = all_fp16 && foreign(testing::storage::fp16) == nullptr;
+    all_bf16 = all_bf16 && foreign(certify::storage::bf16) == nullptr;
+    all_fp16 = all_fp16 && foreign(certify::storage::fp16) == nullptr;
     to.emplace(name, std::move(x.values));
   };
   if (!files.out.empty()) take("--out", files.out, "out", c.out, theirs.outputs);
   for (auto const& [name, file] : given)
     take("--d" + name, file, name, c.what.tensors.at(name).extents, theirs.gradients);
   theirs.stored = j.stored = storage_of(*type);
-  if (j.stored == testing::storage::fp32 && (all_bf16 || all_fp16))
+  if (j.stored == certify::storage::fp32 && (all_bf16 || all_fp16))
     j.hints.push_back(std::string("every number is a ") + (all_bf16 ? "bfloat16" : "float16") +
                       ": if the kernel wrote those, say --dtype " + (all_bf16 ? "bf16" : "f16"));
 
@@ -161,7 +161,7 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
     c.what.cotangents["out"] = arguments.read_extra("--dout", files.dout, "out", c, c.out).values;
   rows("--dlse", files.dlse, "lse", c.what.cotangents, false);
 
-  testing::precision precision(j.stored);
+  certify::precision precision(j.stored);
   if (weights) precision.weights = *weights;
   if (arithmetic) precision.arithmetic = *arithmetic;
   theirs.how.how = precision;

@@ -37,7 +37,7 @@ struct result_words {
 /// Everything that is known of one judgement.
 struct judged_call {
   call_arguments::call call;
-  testing::storage stored;
+  certify::storage stored;
   std::vector<std::pair<std::string, testing::verdict_report>> reports;  ///< of "outputs", of "gradients"
   std::vector<std::string> hints;                                        ///< what the caller may have meant
 

@@ -67,7 +67,7 @@ using results = std::map<std::string, numbers>;
 struct handed_back {
   results outputs;    ///< out, lse, ground_weight
   results gradients;  ///< by the inputs' names; the problem has the cotangents
-  testing::storage stored = testing::storage::fp32;
+  certify::storage stored = certify::storage::fp32;
   testing::verdict_options how;
 };
 

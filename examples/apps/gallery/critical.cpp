@@ -6,7 +6,7 @@
 #include <map>
 
 #include <attune/analysis/kolmogorov_smirnov.hpp>
-#include <attune/analysis/random_selection.hpp>
+#include <attune/analysis/limits/random_selection.hpp>
 
 #include "experiments.hpp"
 #include "rows.hpp"

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Theorem 1 on real rows: the distance of the keys that a row does not select, and its bounds.
-#include <attune/analysis/random_selection.hpp>
+#include <attune/analysis/limits/random_selection.hpp>
 
 #include "experiments.hpp"
 #include "rows.hpp"

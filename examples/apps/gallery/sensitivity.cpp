@@ -7,7 +7,7 @@
 #include <random>
 
 #include <attune/analysis/jacobian.hpp>
-#include <attune/analysis/selection.hpp>
+#include <attune/analysis/limits/selection.hpp>
 #include <attune/analysis/spectrum.hpp>
 
 #include "experiments.hpp"

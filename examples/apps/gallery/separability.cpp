@@ -3,7 +3,7 @@
 //
 // Theorem 2 on real rows: how many of the selected keys stay nearer to what the row selects than any other key.
 #include <attune/analysis/heads.hpp>
-#include <attune/analysis/separability.hpp>
+#include <attune/analysis/limits/separability.hpp>
 
 #include "experiments.hpp"
 #include "rows.hpp"

@@ -4,10 +4,10 @@
 // Limitations of Normalization: weights, distances, geometry.
 #include <attune/analysis/heads.hpp>
 #include <attune/analysis/jacobian.hpp>
-#include <attune/analysis/random_selection.hpp>
-#include <attune/analysis/separability.hpp>
+#include <attune/analysis/limits/random_selection.hpp>
+#include <attune/analysis/limits/separability.hpp>
 #include <attune/analysis/similarity.hpp>
-#include <attune/analysis/vanishing.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
 
 #include "common.hpp"

@@ -7,7 +7,7 @@
 #include <attune/analysis/heads.hpp>
 #include <attune/analysis/jacobian.hpp>
 #include <attune/analysis/length_law.hpp>
-#include <attune/analysis/separability.hpp>
+#include <attune/analysis/limits/separability.hpp>
 #include <attune/analysis/spectrum.hpp>
 #include <attune/policies/length_scale/ssmax.hpp>
 #include <attune/policies/normalizer/entmax.hpp>

@@ -239,7 +239,7 @@ void one_accumulator(evidence& e) {
     struct state {
       double m, sum, shortfall;
     };
-    auto const absorb = [&](index_t first, index_t last) {
+    auto const accumulate = [&](index_t first, index_t last) {
       state s{gamma, 0, 0};
       for (index_t j = first; j < last; ++j) s.m = std::fmax(s.m, a[std::size_t(j)]);
       for (index_t j = first; j < last; ++j) {
@@ -249,7 +249,7 @@ void one_accumulator(evidence& e) {
       }
       return s;
     };
-    state const x = absorb(0, cut), y = absorb(cut, n);
+    state const x = accumulate(0, cut), y = accumulate(cut, n);
     double const m = std::fmax(x.m, y.m), sum = x.sum * std::exp(x.m - m) + y.sum * std::exp(y.m - m),
                  shortfall = x.shortfall * std::exp(x.m - m) + y.shortfall * std::exp(y.m - m);
     auto const whole = analysis::weigh(attune::normalizer::grounded{gamma}, a);

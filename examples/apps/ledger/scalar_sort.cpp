@@ -8,7 +8,7 @@
 #include <attune/analysis/maxent.hpp>
 #include <attune/analysis/row_shape.hpp>
 #include <attune/analysis/similarity.hpp>
-#include <attune/analysis/vanishing.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 
 #include "common.hpp"
 

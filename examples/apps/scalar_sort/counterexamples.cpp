@@ -8,7 +8,7 @@
 
 #include <attune/analysis/numbers.hpp>
 #include <attune/analysis/regularizer/spread.hpp>
-#include <attune/cache/eviction/density.hpp>
+#include <attune/analysis/eviction/density.hpp>
 
 #include "experiments.hpp"
 #include "shared/csv.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 
 #include <attune/analysis/heads.hpp>
-#include <attune/analysis/separability.hpp>
+#include <attune/analysis/limits/separability.hpp>
 #include <attune/exec/statistics.hpp>
 
 namespace attune::analysis {

@@ -17,7 +17,7 @@ namespace attune {
 
 /// The reference of a row that has seen nothing: every logit that counts lies above it.
 template <class T>
-ATTUNE_HD T unseen_reference() {
+ATTUNE_HD T initial_max() {
   return math::lowest_logit<T>();
 }
 
@@ -27,9 +27,9 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
   if constexpr (Normalizer::traits.reference == mass_reference::none)
     return T(0);
   else if constexpr (needs_lowest_reference<Normalizer>)
-    return math::larger(unseen_reference<T>(), normalizer.lowest_reference());
+    return math::larger(initial_max<T>(), normalizer.lowest_reference());
   else
-    return unseen_reference<T>();
+    return initial_max<T>();
 }
 
 /// What a row is divided by, x, and 0 where it is below the normal numbers: its inverse might overflow, and the row
@@ -104,7 +104,7 @@ struct finished_candidates {
   T value_factor, threshold;
 };
 
-/// Family candidates: divides by the sum of weights. `poison` is the sum of candidate_poison; a row without any weight
+/// Family candidates: divides by the sum of weights. `poison` is the sum of nan_carrier; a row without any weight
 /// has weights of 0 and no threshold (NaN).
 template <class Bound, class T>
 ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, candidate_threshold<T> const& at,
@@ -119,7 +119,7 @@ ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, cand
 /// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract
 /// wants; else 0.
 template <class T>
-ATTUNE_HD ATTUNE_INLINE T candidate_poison(T const& a) {
+ATTUNE_HD ATTUNE_INLINE T nan_carrier(T const& a) {
   return math::select(a == -math::infinity<T>(), T(0), math::zero_if_finite(a));
 }
 
@@ -136,7 +136,7 @@ struct row_state {
   ATTUNE_UNCHECKED template <class Normalizer, class Bound>
   ATTUNE_HD static row_state empty(Bound const& normalizer, index_t width) {
     std::size_t const n = std::size_t(width);
-    row_state s{unseen_reference<T>(),
+    row_state s{initial_max<T>(),
                 T(0),
                 T(0),
                 math::infinity<T>(),
@@ -164,7 +164,7 @@ struct row_state {
   }
   /// Adds one visible key of logit a; value(d) gives its value vector.
   ATTUNE_UNCHECKED template <class Normalizer, class Bound, class Value>
-  ATTUNE_HD void absorb([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
+  ATTUNE_HD void accumulate([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
     if constexpr (Normalizer::traits.reference == mass_reference::running_maximum)
       raise<Normalizer>(math::larger(reference, a));
     if constexpr (Normalizer::traits.family == row_family::adjusted) {

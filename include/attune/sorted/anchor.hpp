@@ -16,7 +16,7 @@ namespace attune::sorted::detail {
 /// Where sums are counted from: a place of the line and the logit there. The first anchor is that of no source.
 template <class W>
 struct anchor {
-  W at = W(0), logit = unseen_reference<W>();
+  W at = W(0), logit = initial_max<W>();
 
   /// The logit that the sums are relative to, seen from x.
   template <class Kernel>

@@ -158,11 +158,11 @@ inline index_t block_size(index_t keys) {
 /// Stairs: `seen` and query(r), as a staircase. load(first, last) puts the keys [first, last) into the tiles;
 /// before(ids, r, first) begins the rows of a tile, queries r, r + 1, ... of the staircase, with what they get from the
 /// keys before `first`; done(count, r, first) ends the tile, whose queries see count[t] keys from `first` on;
-/// absorb(first, last) makes the keys of the block ones of an earlier block. Queries that see no key are met in the
+/// accumulate(first, last) makes the keys of the block ones of an earlier block. Queries that see no key are met in the
 /// first block; without a key there is none, and they are met together before it.
-template <class Stairs, class Tiles, class Load, class Before, class Done, class Absorb>
+template <class Stairs, class Tiles, class Load, class Before, class Done, class Accumulate>
 index_t walk_blocks(Stairs const& stairs, index_t from, index_t to, index_t size, index_t r, Tiles& tiles,
-                    Load const& load, Before const& before, Done const& done, Absorb const& absorb) {
+                    Load const& load, Before const& before, Done const& done, Accumulate const& accumulate) {
   index_t const rows = index_t(stairs.seen.size());
   std::vector<index_t> ids, count;
   for (index_t first = from; first < to || first == 0; first += size) {
@@ -181,7 +181,7 @@ index_t walk_blocks(Stairs const& stairs, index_t from, index_t to, index_t size
       tiles.add_pairs(ids, count);
       done(std::span<index_t const>(count), begin, first);
     }
-    if (last < stairs.seen.back()) absorb(first, last);
+    if (last < stairs.seen.back()) accumulate(first, last);
   }
   return r;
 }

@@ -186,7 +186,7 @@ struct block_keys {
 
 /// Walks a staircase by blocks and cells. Weigh: the weight of a pair, by the numbers `of` of its positions. Far: what
 /// is known of earlier blocks,
-///   absorb(keys, first, values): the keys of a block, whose first is number `first` of the staircase; add_to(row,
+///   accumulate(keys, first, values): the keys of a block, whose first is number `first` of the staircase; add_to(row,
 ///   mass, earlier, i, c): what query i of cell c gets from the keys of other cells, and a row of earlier sums.
 ///
 /// A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the
@@ -242,7 +242,7 @@ class cell_walk {
   }
   void ask_for_key(index_t n) const {
     index_t const j = stairs_.key(n);
-    exec_cpu::rows_ahead(v_, b_, h_, j, j + 1).ask_alone(0);
+    exec_cpu::prefetch_range(v_, b_, h_, j, j + 1).ask_alone(0);
     tiles_.ask_for_key(j);
   }
   /// Where a query's keys of earlier blocks in its own cell are summed.
@@ -314,7 +314,7 @@ class cell_walk {
             in_block_.push_back(n - first);
             cell_.push_back(cells_.of_key(n));
           }
-          far_.absorb(block_keys{in_block_, cell_}, first, tiles_.values());
+          far_.accumulate(block_keys{in_block_, cell_}, first, tiles_.values());
         });
   }
 

@@ -72,7 +72,7 @@ class gaussian_rectangle {
       }
       for (index_t r = box.first; r < box.last; ++r) {
         W const q = q_[std::size_t(r)];
-        W farthest = 0, most = unseen_reference<W>(), mass = 0;
+        W farthest = 0, most = initial_max<W>(), mass = 0;
         for (index_t j = box.lo; j < box.hi; ++j)
           most = (std::max)(most, kernel_.score(q - k_[std::size_t(j)], no_key));
         std::fill(one[0], one[0] + one.step(), W(0));

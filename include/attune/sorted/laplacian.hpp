@@ -24,7 +24,7 @@ namespace attune::sorted {
 namespace detail {
 
 /// Sums of masses and values relative to the mass of one key, the anchor, as they are seen from anywhere beyond the
-/// last key absorbed.
+/// last key added.
 template <class W>
 class laplacian_scan {
  public:
@@ -42,7 +42,7 @@ class laplacian_scan {
   /// The logit that the masses are relative to, seen from x.
   W reference(W const& x) const { return anchor_.seen_from(kernel_, x); }
   /// One more source at x, beyond all others, with a logit of its own.
-  void absorb(W const& x, W const& logit, W const* row) {
+  void accumulate(W const& x, W const& logit, W const* row) {
     auto const both = join(kernel_, anchor_, {x, logit});
     if (both.second_factor == W(1))
       mix(sums_[0], both.first_factor, row, W(1), step_);
@@ -79,14 +79,14 @@ class laplacian_head {
     for_each_visible(
         sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
-          auto const absorb = [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], W(0), value_(j)); };
+          auto const accumulate = [&](index_t j) { scan_.accumulate(on_.k[std::size_t(j)], W(0), value_(j)); };
           auto const join_all = [&](index_t i) {
             if (!scan_.empty()) sums_.join(i, scan_.reference(on_.q[std::size_t(i)]), scan_.sums());
           };
           scan_.restart();
-          ascend(queries, on_.q, keys, on_.k, not_behind<W>, absorb, join_all);
+          ascend(queries, on_.q, keys, on_.k, not_behind<W>, accumulate, join_all);
           scan_.restart();
-          descend(queries, on_.q, keys, on_.k, absorb, join_all);
+          descend(queries, on_.q, keys, on_.k, accumulate, join_all);
         },
         [&](index_t i, index_t first, index_t last) {
           if constexpr (fused) return near_.add(i, first, last);
@@ -120,7 +120,7 @@ class laplacian_head {
     for_each_visible(
         sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
-          auto const absorb_key = [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], W(0), value_(j)); };
+          auto const accumulate_key = [&](index_t j) { scan_.accumulate(on_.k[std::size_t(j)], W(0), value_(j)); };
           auto const to_query = [&](W const& sign) {
             return [&, sign](index_t i) {
               if (scan_.empty() || !alive(i)) return;
@@ -129,12 +129,12 @@ class laplacian_head {
             };
           };
           scan_.restart();  // equal scalars pull in no direction: strictly before, strictly behind
-          ascend(queries, on_.q, keys, on_.k, before<W>, absorb_key, to_query(W(-1)));
+          ascend(queries, on_.q, keys, on_.k, before<W>, accumulate_key, to_query(W(-1)));
           scan_.restart();
-          descend(queries, on_.q, keys, on_.k, absorb_key, to_query(W(1)));
+          descend(queries, on_.q, keys, on_.k, accumulate_key, to_query(W(1)));
 
-          auto const absorb_query = [&](index_t i) {
-            if (alive(i)) scan_.absorb(on_.q[std::size_t(i)], -lse_[std::size_t(i)], pulls[i]);
+          auto const accumulate_query = [&](index_t i) {
+            if (alive(i)) scan_.accumulate(on_.q[std::size_t(i)], -lse_[std::size_t(i)], pulls[i]);
           };
           auto const to_key = [&](W const& sign) {
             return [&, sign](index_t j) {
@@ -145,9 +145,9 @@ class laplacian_head {
             };
           };
           scan_.restart();
-          ascend(keys, on_.k, queries, on_.q, before<W>, absorb_query, to_key(W(-1)));
+          ascend(keys, on_.k, queries, on_.q, before<W>, accumulate_query, to_key(W(-1)));
           scan_.restart();
-          descend(keys, on_.k, queries, on_.q, absorb_query, to_key(W(1)));
+          descend(keys, on_.k, queries, on_.q, accumulate_query, to_key(W(1)));
           at_equal_scalars(queries, keys, pulls, dv);
         },
         [&](index_t i, index_t first, index_t last) {

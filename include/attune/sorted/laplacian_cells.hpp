@@ -31,7 +31,7 @@ class laplacian_far {
  public:
   laplacian_far(staircase const& stairs, line_cells const& cells, pair_numbers<2> const& of, index_t width)
       : stairs_(stairs), of_(of), cells_(cells.count()), left_(cells_, width), right_(cells_, width) {}
-  void absorb(block_keys const& keys, index_t first, panels<Arch> const& values) {
+  void accumulate(block_keys const& keys, index_t first, panels<Arch> const& values) {
     for (std::size_t side = 0; side < 2; ++side) {
       cell_rows<Arch>& to = side == 0 ? left_ : right_;
       factor_.clear();

@@ -18,7 +18,7 @@ template <class W>
 class mass_rows {
  public:
   mass_rows(index_t count, index_t width)
-      : width_(width), reference_(std::size_t(count), unseen_reference<W>()), sums_(count, width + 1) {}
+      : width_(width), reference_(std::size_t(count), initial_max<W>()), sums_(count, width + 1) {}
   index_t step() const { return sums_.step(); }
   /// Values, then the mass.
   W* operator[](index_t i) { return sums_[i]; }

@@ -231,25 +231,26 @@ inline bool not_behind(W const& x, W const& y) {
   return x <= y;
 }
 
-/// From the left: visit(t) for every target in ascending order, each after absorb(s) for the sources before it.
-template <class W, class Before, class Absorb, class Visit>
+/// From the left: visit(t) for every target in ascending order, each after accumulate(s) for the sources before it.
+template <class W, class Before, class Accumulate, class Visit>
 void ascend(std::span<index_t const> targets, std::vector<W> const& at, std::span<index_t const> sources,
-            std::vector<W> const& from, Before const& is_before, Absorb const& absorb, Visit const& visit) {
+            std::vector<W> const& from, Before const& is_before, Accumulate const& accumulate, Visit const& visit) {
   std::size_t s = 0;
   for (index_t const t : targets) {
-    for (; s < sources.size() && is_before(from[std::size_t(sources[s])], at[std::size_t(t)]); ++s) absorb(sources[s]);
+    for (; s < sources.size() && is_before(from[std::size_t(sources[s])], at[std::size_t(t)]); ++s)
+      accumulate(sources[s]);
     visit(t);
   }
 }
 
-/// From the right: visit(t) for every target in descending order, each after absorb(s) for the sources strictly behind
+/// From the right: visit(t) for every target in descending order, each after accumulate(s) for the sources strictly behind
 ///                 it.
-template <class W, class Absorb, class Visit>
+template <class W, class Accumulate, class Visit>
 void descend(std::span<index_t const> targets, std::vector<W> const& at, std::span<index_t const> sources,
-             std::vector<W> const& from, Absorb const& absorb, Visit const& visit) {
+             std::vector<W> const& from, Accumulate const& accumulate, Visit const& visit) {
   std::size_t s = sources.size();
   for (std::size_t t = targets.size(); t-- > 0;) {
-    for (; s > 0 && at[std::size_t(targets[t])] < from[std::size_t(sources[s - 1])]; --s) absorb(sources[s - 1]);
+    for (; s > 0 && at[std::size_t(targets[t])] < from[std::size_t(sources[s - 1])]; --s) accumulate(sources[s - 1]);
     visit(targets[t]);
   }
 }

@@ -29,7 +29,7 @@ class relu_far {
  public:
   relu_far(staircase const& stairs, line_cells const& cells, pair_numbers<1> const& of, index_t width)
       : stairs_(stairs), cells_(cells), of_(of), sums_(cells.count(), width), moments_(cells.count(), width) {}
-  void absorb(block_keys const& keys, index_t first, panels<Arch> const& values) {
+  void accumulate(block_keys const& keys, index_t first, panels<Arch> const& values) {
     at_.clear();
     for (index_t const s : keys.number) at_.push_back(of_.k[0][std::size_t(stairs_.key(first + s))]);
     double count = 0, moment = 0, place = at_.front();

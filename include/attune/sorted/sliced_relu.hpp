@@ -21,7 +21,7 @@ namespace attune::sorted {
 
 namespace detail {
 
-/// Moments of order 0 and 1 of the rows absorbed so far, about the last of them.
+/// Moments of order 0 and 1 of the rows added so far, about the last of them.
 template <class W>
 class moment_scan {
  public:
@@ -30,7 +30,7 @@ class moment_scan {
   /// sum row
   W const* sum() const { return moments_[0]; }
   /// One more row at x, at or beyond all others.
-  void absorb(W const& x, W const* row) {
+  void accumulate(W const& x, W const* row) {
     add(moments_[1], moments_[0], math::abs(W(x - at_)), moments_.step());
     add(moments_[0], row, W(1), moments_.step());
     at_ = x;
@@ -67,7 +67,7 @@ class sliced_relu_head {
           scan_.restart();
           ascend(
               queries, on_.q, keys, on_.k, before<W>,
-              [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
+              [&](index_t j) { scan_.accumulate(on_.k[std::size_t(j)], value_(j)); },
               [&](index_t i) { scan_.add_distances(sums_[i], on_.q[std::size_t(i)]); });
         },
         [&](index_t i, index_t first, index_t last) {
@@ -121,11 +121,11 @@ class sliced_relu_head {
           scan_.restart();
           ascend(
               queries, on_.q, keys, on_.k, before<W>,
-              [&](index_t j) { scan_.absorb(on_.k[std::size_t(j)], value_(j)); },
+              [&](index_t j) { scan_.accumulate(on_.k[std::size_t(j)], value_(j)); },
               [&](index_t i) { dq[std::size_t(i)] = dq[std::size_t(i)] + dot(pulls[i], scan_.sum(), step); });
           scan_.restart();
           descend(
-              keys, on_.k, queries, on_.q, [&](index_t i) { scan_.absorb(on_.q[std::size_t(i)], pulls[i]); },
+              keys, on_.k, queries, on_.q, [&](index_t i) { scan_.accumulate(on_.q[std::size_t(i)], pulls[i]); },
               [&](index_t j) {
                 dk[std::size_t(j)] = dk[std::size_t(j)] - dot(value_(j), scan_.sum(), step);
                 scan_.add_distances(dv[j], on_.k[std::size_t(j)]);

@@ -53,7 +53,7 @@ class wave_table {
   }
   /// Adds the keys at u(0 .. count), whose values are `values`.
   template <class Place>
-  void absorb(index_t count, Place const& u, panels<Arch> const& values) {
+  void accumulate(index_t count, Place const& u, panels<Arch> const& values) {
     for (index_t s = 0; s < count; s += at_once) {
       alignas(64) double x[at_once] = {}, there[at_once] = {};
       for (index_t l = 0; l < (std::min<index_t>)(at_once, count - s); ++l) x[l] = u(s + l), there[l] = 1;
@@ -169,7 +169,7 @@ struct lone_row {
 
   lone_row(arrays<T> const& in, extents const& e, index_t b, index_t h, line<double> const& on, double tau,
            double tolerance, index_t i, index_t count, double* row)
-      : reference(unseen_reference<double>()), mass(0) {
+      : reference(initial_max<double>()), mass(0) {
     std::fill_n(row, e.width, 0.0);
     // In units of sqrt(tau): squares of what is left neither overflow nor lose digits where the row has mass.
     double const unit = std::sqrt(tau), q = on.q[std::size_t(i)];
@@ -255,7 +255,7 @@ double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, l
   double const of_pairs = 0x1p-53 * double(size) * (64 + 4 * line.range());
   pair_numbers<1> const places{{of_q}, {of_k}};
   pair_tiles<Arch, weigh_gaussian> tiles({}, places, size, e.width);
-  auto const ask_for_row = [&](index_t j) { exec_cpu::rows_ahead(in.v, b, group, j, j + 1).ask_alone(0); };
+  auto const ask_for_row = [&](index_t j) { exec_cpu::prefetch_range(in.v, b, group, j, j + 1).ask_alone(0); };
   bool finite = true;
   for (std::size_t n = 0; n < stairs_of.size() && finite; ++n) {
     wave_box const& box = line.boxes()[n];
@@ -300,7 +300,7 @@ double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, l
         [&](index_t first, index_t last) {
           if (!finite) return;
           auto const place = [&](index_t s) { return of_k[std::size_t(own.key(first + s))] - center; };
-          table.absorb(last - first, place, tiles.values());
+          table.accumulate(last - first, place, tiles.values());
         });
   }
   return finite ? line.work() : 0;

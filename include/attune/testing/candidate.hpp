@@ -10,7 +10,7 @@
 
 #include <attune/core/lse.hpp>
 #include <attune/core/tensor.hpp>
-#include <attune/testing/number_format.hpp>
+#include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
 

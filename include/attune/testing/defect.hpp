@@ -15,7 +15,7 @@
 
 #include <attune/exec/reference/executor.hpp>
 #include <attune/exec/reference/row.hpp>
-#include <attune/testing/number_format.hpp>
+#include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
 

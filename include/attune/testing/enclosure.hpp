@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   #include <attune/testing/enclosure.hpp>  testing::enclose(op, inputs),
-//       testing::enclose_vjp(op, inputs, {.out = dO})
-//
-// Intervals that provably contain the exact result, and correctly rounded results. Needs what attune::reference needs,
-// and MPFI, MPFR and GMP: link attune::enclosure.
+// Moved to attune/certify/enclosure.hpp, and to namespace attune::certify. This file goes with version 0.3.
 #pragma once
 
-#include <attune/testing/enclosure/enclose.hpp>
+#include <attune/certify/enclosure.hpp>
+
+#ifndef ATTUNE_ALLOW_OLD_NAMES
+#pragma message("attune: include <attune/certify/enclosure.hpp> instead of <attune/testing/enclosure.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#endif
+
+namespace attune::testing {
+using namespace certify;
+}

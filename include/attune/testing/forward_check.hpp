@@ -26,7 +26,7 @@
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/statistics.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/testing/vocabulary.hpp>
 #include <attune/testing/forward_report.hpp>
 
 namespace attune::testing {

@@ -21,7 +21,7 @@
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/gradient_bound.hpp>
+#include <attune/certify/gradient_bound.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/projection.hpp>
 

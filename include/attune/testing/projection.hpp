@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <attune/core/stable_sort.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/testing/vocabulary.hpp>
 #include <attune/testing/verdict_options.hpp>
 #include <attune/testing/verdict_report.hpp>
 

@@ -23,7 +23,7 @@
 
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/testing/vocabulary.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <attune/core/tensor.hpp>
-#include <attune/testing/number_format.hpp>
+#include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
 

@@ -6,9 +6,9 @@
 
 #include <unit/check.hpp>
 
-#include <attune/analysis/random_selection.hpp>
-#include <attune/analysis/separability.hpp>
-#include <attune/analysis/vanishing.hpp>
+#include <attune/analysis/limits/random_selection.hpp>
+#include <attune/analysis/limits/separability.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 
 using namespace attune;
 using namespace attune::analysis;

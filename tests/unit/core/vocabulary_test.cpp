@@ -12,7 +12,7 @@
 #include <attune/core/simd_math.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/policies/probe.hpp>
-#include <attune/testing/rounded.hpp>
+#include <attune/certify/rounded.hpp>
 
 #include "../check.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 double number(float x) { return double(x); }
 double number(double x) { return x; }
 double number(digits50 const& x) { return static_cast<double>(x); }
-double number(testing::rounded const& x) { return x.value; }
+double number(certify::rounded const& x) { return x.value; }
 template <class T, class Arch>
 double number(xsimd::batch<T, Arch> const& x) {
   alignas(64) T lanes[xsimd::batch<T, Arch>::size];
@@ -68,9 +68,9 @@ void every_function(Visit const& visit) {
 }
 
 TEST_CASE_TEMPLATE("Every function of the vocabulary, on every kind of scalar", T, float, double, digits50,
-                   xsimd::batch<float>, xsimd::batch<double>, testing::rounded, dual<float, 2>, dual<double, 1>,
+                   xsimd::batch<float>, xsimd::batch<double>, certify::rounded, dual<float, 2>, dual<double, 1>,
                    dual<double, 1, chain_rule::plain>, dual<xsimd::batch<float>, 2>, dual<dual<double, 1>, 1>,
-                   dual<digits50, 1>, dual<testing::rounded, 1>) {
+                   dual<digits50, 1>, dual<certify::rounded, 1>) {
   every_function<T>([](char const* name, T const& got, double want) {
     CAPTURE(std::string(name));
     CHECK(near(number(got), want, 3e-7));

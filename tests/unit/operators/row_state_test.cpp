@@ -25,7 +25,7 @@ template <class N>
 state state_of(N const& n, visible_keys const& keys) {
   auto const f = n.bind(row_with(0));
   state s = state::empty<N>(f, 1);
-  for (visible_key const& k : keys) s.absorb<N>(f, k.logit, [&](index_t) { return k.value; });
+  for (visible_key const& k : keys) s.accumulate<N>(f, k.logit, [&](index_t) { return k.value; });
   return s;
 }
 
@@ -51,7 +51,7 @@ void check(finished const& got, double out, double ground_weight, double lse) {
 // Masses 1, 2, 3 with values 6, 12, 18: sum 6, value sum 6 + 24 + 54 = 84.
 visible_keys const three{{0, 6}, {ln2, 12}, {ln3, 18}};
 
-TEST_CASE("absorb: masses relative to the largest logit so far") {
+TEST_CASE("accumulate: masses relative to the largest logit so far") {
   state const s = state_of(normalizer::softmax{}, three);
   CHECK(s.reference == ln3);
   CHECK(near(s.earned, 2));   // 6 / 3
@@ -63,7 +63,7 @@ TEST_CASE("absorb: masses relative to the largest logit so far") {
   CHECK(near(g.ground, 1.5));  // (3 + 2 + 1) / 4
 }
 
-TEST_CASE("absorb, finish: a row by hand, in any order of its keys") {
+TEST_CASE("accumulate, finish: a row by hand, in any order of its keys") {
   visible_keys keys = three;
   for (int order = 0; order < 3; ++order, std::rotate(keys.begin(), keys.begin() + 1, keys.end())) {
     check(row_of(normalizer::softmax{}, keys), 14, 0, std::log(6));            // 84 / 6

@@ -101,14 +101,14 @@ TEST_CASE("ascend and descend: sources before a target, and strictly behind it")
   std::vector<index_t> const targets{0, 1, 2, 3}, sources{0, 1, 2, 3};
   std::vector<int> left, strictly, right;
   int seen = 0;
-  auto const absorb = [&](index_t) { ++seen; };
-  sorted::detail::ascend<double>(targets, at, sources, from, sorted::detail::not_behind<double>, absorb,
+  auto const accumulate = [&](index_t) { ++seen; };
+  sorted::detail::ascend<double>(targets, at, sources, from, sorted::detail::not_behind<double>, accumulate,
                                  [&](index_t) { left.push_back(seen); });
   seen = 0;
-  sorted::detail::ascend<double>(targets, at, sources, from, sorted::detail::before<double>, absorb,
+  sorted::detail::ascend<double>(targets, at, sources, from, sorted::detail::before<double>, accumulate,
                                  [&](index_t) { strictly.push_back(seen); });
   seen = 0;
-  sorted::detail::descend<double>(targets, at, sources, from, absorb, [&](index_t) { right.push_back(seen); });
+  sorted::detail::descend<double>(targets, at, sources, from, accumulate, [&](index_t) { right.push_back(seen); });
   CHECK(left == std::vector<int>{1, 2, 2, 3});
   CHECK(strictly == std::vector<int>{1, 1, 1, 2});
   CHECK(right == std::vector<int>{1, 2, 2, 3});  // of the last target first

@@ -25,7 +25,7 @@ using testing::gradient_candidate;
 using testing::gradient_verdict;
 using testing::judgement;
 using testing::problem_extents;
-using testing::storage;
+using certify::storage;
 using testing::verdict_report;
 
 constexpr double sink = 0.5;
@@ -40,7 +40,7 @@ gradient_candidate as_stored(drawn const& p, planted_gradients const& g, storage
   gradient_candidate given;
   auto const give = [&](field f, std::vector<float> const& x) {
     std::vector<double> y;
-    for (float one : x) y.push_back(testing::rounded_to(s, one));
+    for (float one : x) y.push_back(certify::rounded_to(s, one));
     given.with(f, tensor<double const>(y, p.of(f).extents), s);
   };
   give(field::q, g.q);
@@ -126,7 +126,7 @@ TEST_CASE("a kink within reach of rounding: either side is right") {
   p.of(field::sort_k).doubles = {1, 0, 2};  // query 0 stands on key 0
   p.of(field::sort_q).floats = {1, 3};
   p.of(field::sort_k).floats = {1, 0, 2};
-  auto const b = testing::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
+  auto const b = certify::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
   CHECK(std::isinf(b.of(field::sort_q)[0].bound));
   CHECK(!std::isinf(b.of(field::sort_q)[1].bound));
   CHECK(std::isinf(b.of(field::sort_k)[0].bound));
@@ -143,7 +143,7 @@ TEST_CASE("weights too small for a float may be 0") {
            {.heads = 4, .queries = 6, .keys = 20, .width = 8, .value_width = 6, .key_heads = 2, .value_heads = 2})) {
     auto const& p = probe->problem;
     auto const g = vjp(cpu<float>{1}, op, p.inputs<tensor<float const>>(), p.cotangents<tensor<float const>>());
-    auto const bounds = testing::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
+    auto const bounds = certify::gradient_error_bound(op, p.inputs<any_tensor>(), p.cotangents<any_tensor>());
     for (field f : {field::q, field::k, field::v})
       for (std::size_t n = 0; n < g.of(f).values.size(); ++n) {
         auto const& b = bounds.of(f)[n];
@@ -171,7 +171,7 @@ TEST_CASE("misuse of a gradient verdict is an error in words") {
   using sparse_type = decltype(sparse);
   testing::drawn_problem<sparse_type> const s(usual, random);
   CHECK(error_of([&] {
-          testing::gradient_error_bound(sparse, s.inputs<any_tensor>(), s.cotangents<any_tensor>());
+          certify::gradient_error_bound(sparse, s.inputs<any_tensor>(), s.cotangents<any_tensor>());
         }).find("a candidate set") != std::string::npos);
 }
 

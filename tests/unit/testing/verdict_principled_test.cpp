@@ -15,7 +15,7 @@ namespace attune::test {
 namespace {
 
 using testing::judgement;
-using testing::storage;
+using certify::storage;
 using testing::verdict_report;
 
 TEST_SUITE_BEGIN("verdict");

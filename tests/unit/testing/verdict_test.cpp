@@ -21,9 +21,9 @@ namespace {
 
 using testing::candidate;
 using testing::judgement;
-using testing::precision;
+using certify::precision;
 using testing::problem_extents;
-using testing::storage;
+using certify::storage;
 using testing::verdict;
 using testing::verdict_options;
 using testing::verdict_report;
@@ -117,7 +117,7 @@ TEST_CASE("one element beyond its bound is FAIL, whatever its place; within it n
   drawn const p(usual, random);
   auto const op = sink_operator();
   auto const in = p.inputs<any_tensor>();
-  auto const bounds = testing::error_bound(op, in);
+  auto const bounds = certify::error_bound(op, in);
   shape const e{1, 4, 24, 16}, rows{1, 4, 24, 1};
   auto const judged_with = [&](std::size_t out_at, double out_by, std::size_t lse_at, double lse_by) {
     std::vector<double> out, lse;

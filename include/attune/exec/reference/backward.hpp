@@ -236,7 +236,7 @@ class row_pullback {
   void candidates(Bound const& f, weighed_row<T> const& w) {
     T const zero(0);
     T poison(0);
-    for (T const& a : seen_.logits) poison = poison + candidate_poison(a);
+    for (T const& a : seen_.logits) poison = poison + nan_carrier(a);
     if (scalar<T>::all(w.earned == zero) && scalar<T>::all(poison == zero)) return;
     constexpr bool selects = is.threshold == threshold_rule::selection;
     candidate_threshold<D> at{D(w.level.reference), D(w.level.level), D(w.level.cut), D(w.level.last)};

@@ -76,7 +76,7 @@ template <class Normalizer, class Bound, class T>
 weighed_row<T> weigh_adjusted(Bound const& normalizer, visible_keys<T> const& row) {
   T const off = -math::infinity<T>(), zero(0);
   weighed_row<T> r;
-  r.reference = unseen_reference<T>();
+  r.reference = initial_max<T>();
   r.lowest = math::infinity<T>();
   for (T const& a : row.logits) {
     r.reference = math::larger(r.reference, a);
@@ -109,7 +109,7 @@ weighed_row<T> weigh_candidates(Bound const& normalizer, visible_keys<T> const& 
   for (std::size_t n = 0; n < row.keys.size(); ++n) {
     r.weights.push_back(normalizer.weight(r.level, row.logits[n], key<T>{T(double(row.keys[n]))}));
     sum.add(r.weights.back());
-    poison = poison + candidate_poison(row.logits[n]);
+    poison = poison + nan_carrier(row.logits[n]);
   }
   r.earned = sum.value();
   auto const done = finish_candidates(normalizer, r.level, r.earned, poison);

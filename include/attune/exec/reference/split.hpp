@@ -9,7 +9,7 @@
 
 namespace attune {
 
-/// The states of all rows over the keys [keys.first, keys.last), one key absorbed after the other: the streaming
+/// The states of all rows over the keys [keys.first, keys.last), one key added after the other: the streaming
 /// derivation in any scalar, independent of the dense one.
 template <class T, class Op>
 states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
@@ -30,13 +30,13 @@ states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> c
         if constexpr (Op::has_threshold) {
           detail::for_each_visible(contract, f, b, h, i, keys, [&](index_t j, T const&, T const& a) {
             all.add(b, h, i, a, j, value_of(j));
-            all.poison(b, h, i, candidate_poison(a));
+            all.poison(b, h, i, nan_carrier(a));
           });
           all.prune(std::size_t(all.at(b, h, i)));
         } else {
           auto state = row_state<T>::template empty<normalizer>(f.normalizer, p.value_width);
           detail::for_each_visible(contract, f, b, h, i, keys, [&](index_t j, T const&, T const& a) {
-            state.template absorb<normalizer>(f.normalizer, a, value_of(j));
+            state.template accumulate<normalizer>(f.normalizer, a, value_of(j));
           });
           all.store(all.at(b, h, i), state);
         }

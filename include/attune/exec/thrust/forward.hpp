@@ -47,7 +47,7 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
     T sum(0), poison(0);
     pairs.for_each_key([&](index_t j) {
       T const a = same_logit(pairs, f, j);
-      poison = poison + candidate_poison(a);
+      poison = poison + nan_carrier(a);
       T const w = f.normalizer.weight(level, a, key<T>{T(double(j))});
       if (w == T(0)) return;  // outside the support: the value is never read
       sum = sum + w;
@@ -69,8 +69,8 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
     pairs.for_each_key([&](index_t j) {
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      state.template absorb<normalizer>(f.normalizer, pairs.logit(f, j),
-                                        [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
+      state.template accumulate<normalizer>(f.normalizer, pairs.logit(f, j),
+                                            [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
     });
     keep(n, first, state);
     auto const done = finish_state<normalizer>(state, f.normalizer, visible);

@@ -109,7 +109,7 @@ struct record_program {
     to.reference_key = -1;
     pairs.for_each_key([&](index_t j) {
       T const a = same_logit(pairs, f, j);
-      poison = poison + candidate_poison(a);
+      poison = poison + nan_carrier(a);
       D const p = moving.weight(at, sums_type::moving(a), key<D>{D(T(double(j)))});
       sums.weights = sums.weights + p.value;
       sums.add(p, p.value == zero ? zero : gain_of_value(call, pairs, f, j));
@@ -125,11 +125,11 @@ struct record_program {
   template <class Record>
   ATTUNE_HD void masses(pairs_type const& pairs, row<T> const& r, bound const& f, Record& to, T* by_parameter) const {
     auto state = row_state<T, accumulators<T, 1>>::template empty<normalizer>(f.normalizer, 1);
-    [[maybe_unused]] T low = math::infinity<T>(), high = unseen_reference<T>();
+    [[maybe_unused]] T low = math::infinity<T>(), high = initial_max<T>();
     [[maybe_unused]] index_t lowest_key = -1, highest_key = -1;
     pairs.for_each_key([&](index_t j) {
       T const a = pairs.logit(f, j), h = gain_of_value(call, pairs, f, j);
-      state.template absorb<normalizer>(f.normalizer, a, [&](index_t) { return h; });
+      state.template accumulate<normalizer>(f.normalizer, a, [&](index_t) { return h; });
       if (a < low && a > -math::infinity<T>()) low = a, lowest_key = j;
       if (a > high) high = a, highest_key = j;
     });

@@ -49,7 +49,7 @@ struct window_query {
       double const s = kernel.score(x - k[j], key<double>{0.0});
       index_t const place = lines.place_of(line, j);
       farthest = math::larger(farthest, -s);
-      state.template absorb<normalizer::softmax>(softmax, s, [&](index_t d) {
+      state.template accumulate<normalizer::softmax>(softmax, s, [&](index_t d) {
         return first + d < lines.e.width ? double(lines.value(line, place, first + d)) : 0.0;
       });
     }

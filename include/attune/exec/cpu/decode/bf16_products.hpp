@@ -97,7 +97,7 @@ ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], fl
 template <class Arch, int Rows>
 ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float const* queries, index_t width,
                                             bfloat16 const* keys, index_t key_step, index_t n,
-                                            rows_ahead const& ahead) {
+                                            prefetch_range const& ahead) {
   using tile = decode_tiling<float, Arch>;
   using batch = typename tile::batch;
   constexpr index_t lanes = tile::lanes;
@@ -133,7 +133,7 @@ template <class Arch, int Rows, int Vectors, bool All>
 ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, index_t width,
                                                  paired_weights const* weights, bfloat16 const* values,
                                                  index_t value_step, index_t n, std::uint64_t seen,
-                                                 rows_ahead const& ahead, index_t d) {
+                                                 prefetch_range const& ahead, index_t d) {
   using tile = decode_tiling<float, Arch>;
   using batch = typename tile::batch;
   constexpr index_t lanes = tile::lanes, features = 2 * lanes * Vectors;
@@ -142,7 +142,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
     batch acc[Rows][2 * Vectors];
     clear(acc);
     index_t const some = (std::min)(features, width - d);  // of one vector
-    rows_ahead next = ahead.part(d * index_t(sizeof(bfloat16)));
+    prefetch_range next = ahead.part(d * index_t(sizeof(bfloat16)));
     for (index_t j = 0; j < n; j += 2) {
       bfloat16 const* const at = values + d + j * value_step;
       if constexpr (Vectors > 1) next.ask_next<Vectors>(), next.ask_next<Vectors>();
@@ -187,7 +187,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
 
 template <class Arch, int Rows, bool All>
 void accumulate_pairs(float* sum, index_t width, float const* weights, bfloat16 const* values, index_t value_step,
-                      index_t n, std::uint64_t seen, rows_ahead const& ahead) {
+                      index_t n, std::uint64_t seen, prefetch_range const& ahead) {
   paired_weights pairs[Rows];
   for (int r = 0; r < Rows; ++r) pair_weights<Arch>(pairs[r], weights + r * decode_tiling<float, Arch>::block, n);
   index_t const d =
@@ -238,11 +238,11 @@ struct bf16_products {
   }
   template <class T, class Arch>
   static void accumulate(float* sum, index_t rows, index_t width, float const* weights, bfloat16 const* values,
-                         index_t value_step, index_t n, rows_ahead const& ahead) {
+                         index_t value_step, index_t n, prefetch_range const& ahead) {
     using tile = decode_tiling<float, Arch>;
     detail::in_row_blocks<float, Arch>(rows, [&](auto some, index_t r) {
       detail::accumulate_pairs<Arch, some(), true>(sum + r * tile::whole(width), width, weights + r * tile::block,
-                                                   values, value_step, n, 0, r == 0 ? ahead : rows_ahead{});
+                                                   values, value_step, n, 0, r == 0 ? ahead : prefetch_range{});
     });
   }
   /// The same bits as if nothing were hidden and unseen values were finite: their weights are 0.
@@ -271,7 +271,7 @@ struct bf16_products {
       with_rows<float, Arch>(keys, at.b, head, block.first, block.n, copy, [&](bfloat16 const* from, index_t key_step) {
         detail::in_row_blocks<float, Arch>(at.rows, [&](auto some, index_t r) {
           detail::contract_rows_of_pairs<Arch, some()>(to + r * tile::block, q + r * tile::whole(width), width, from,
-                                                       key_step, block.n, r == 0 ? at.values : rows_ahead{});
+                                                       key_step, block.n, r == 0 ? at.values : prefetch_range{});
         });
       });
     }

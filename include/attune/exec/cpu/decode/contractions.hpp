@@ -14,7 +14,6 @@
 #include <attune/exec/cpu/decode/products.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
-#include <attune/exec/cpu/tile/visibility.hpp>
 
 namespace attune::exec_cpu {
 
@@ -23,7 +22,7 @@ namespace attune::exec_cpu {
 struct decode_place {
   problem_shape const* p;
   index_t b, head, first, rows;
-  rows_ahead values = {};  ///< those of the block, read after its keys
+  prefetch_range values = {};  ///< those of the block, read after its keys
   index_t head_of(index_t r) const { return head + (first + r) / p->queries; }
   index_t query_of(index_t r) const { return (first + r) % p->queries; }
 };
@@ -200,7 +199,7 @@ struct decode_contractor<contraction::metric_distance, T, Arch>
         feature_rows<field::k>(in), at.b, head, block.first, block.n, copy, [&](auto const* from, index_t step) {
           for (index_t r = 0; r < at.rows; ++r)
             contract_features<T, Arch>(to + r * decode_tiling<T, Arch>::block, q + r * whole, 1, whole, from, step,
-                                       block.n, r == 0 ? at.values : rows_ahead{},
+                                       block.n, r == 0 ? at.values : prefetch_range{},
                                        detail::decode_metric_step<T>{q + (at.rows + r) * whole});
         });
   }
@@ -237,7 +236,7 @@ struct float_products {
   }
   template <class T, class Arch, class E>
   static void accumulate(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step,
-                         index_t n, rows_ahead const& ahead) {
+                         index_t n, prefetch_range const& ahead) {
     accumulate_features<T, Arch>(sum, rows, decode_tiling<T, Arch>::whole(width), weights, values, value_step, n,
                                  ahead);
   }

@@ -216,8 +216,8 @@ class converted_keys {
     return in_.v;
   }
   template <field F>
-  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
-    return member<F>(*from_).visit([&](auto const& x) { return rows_ahead(x, b, h, first, last); });
+  prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
+    return member<F>(*from_).visit([&](auto const& x) { return prefetch_range(x, b, h, first, last); });
   }
 
  private:

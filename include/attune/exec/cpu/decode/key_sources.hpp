@@ -45,7 +45,7 @@ class contiguous_keys {
   tensor<E const> const& values(block_of_keys const&) { return in_->v; }
   /// Rows [first, last) of field F, key head h, or fewer.
   template <field F>
-  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+  prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
     return {member<F>(*in_), b, h, first, last};
   }
 
@@ -80,7 +80,7 @@ class paged_keys {
   }
   tensor<E const> const& values(block_of_keys const&) { return in_.v; }
   template <field F>
-  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+  prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
     if (first >= last) return {};
     index_t const n = first / size_, page = table_(b, n);
     if (page < 0 || page >= pages_->v.extents().batch) return {};  // nobody sees it
@@ -125,7 +125,7 @@ class stored_keys {
   }
   tensor<E const> const& values(block_of_keys const& rows) { return base_.values(rows); }
   template <field F>
-  rows_ahead ahead(index_t b, index_t h, index_t first, index_t last) const {
+  prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
     return base_.template ahead<F>(b, h, first, last);
   }
 

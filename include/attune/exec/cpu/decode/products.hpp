@@ -74,7 +74,8 @@ inline constexpr index_t short_row = 256;  // bytes from one key to the next; me
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
 template <class T, class Arch, int Rows, class E, class Step>
 ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* queries, index_t width, E const* keys,
-                                               index_t key_step, index_t n, rows_ahead const& ahead, Step const& step) {
+                                               index_t key_step, index_t n, prefetch_range const& ahead,
+                                               Step const& step) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
   // The sums of keys that are multiplied together are the first to be joined, before they leave their registers.
@@ -119,7 +120,7 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
 template <class T, class Arch, int Rows, int Vectors, class E>
 ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, index_t width, T const* weights,
                                                     E const* values, index_t value_step, index_t n,
-                                                    rows_ahead const& ahead, index_t d) {
+                                                    prefetch_range const& ahead, index_t d) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
   for (; d + Vectors * tile::lanes <= width; d += Vectors * tile::lanes) {
@@ -157,7 +158,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, inde
 
 template <class T, class Arch, int Rows, class E>
 void accumulate_rows_of_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,
-                                 index_t n, rows_ahead const& ahead) {
+                                 index_t n, prefetch_range const& ahead) {
   constexpr int vectors = decode_tiling<T, Arch>::template vectors<Rows>;
   index_t const d =
       accumulate_rows_of_features<T, Arch, Rows, vectors>(sum, width, weights, values, value_step, n, ahead, 0);
@@ -205,22 +206,22 @@ void in_row_blocks(index_t rows, Part const& part) {
 /// [rows][width], aligned; width: whole batches; out: [rows][block], written up to the batch of key n - 1.
 template <class T, class Arch, class E, class Step = product_step>
 void contract_features(T* out, T const* queries, index_t rows, index_t width, E const* keys, index_t key_step,
-                       index_t n, rows_ahead const& ahead = {}, Step const& step = {}) {
+                       index_t n, prefetch_range const& ahead = {}, Step const& step = {}) {
   constexpr index_t block = decode_tiling<T, Arch>::block;
   detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
     detail::contract_rows_of_features<T, Arch, some()>(out + r * block, queries + r * width, width, keys, key_step, n,
-                                                       r == 0 ? ahead : rows_ahead{}, step);
+                                                       r == 0 ? ahead : prefetch_range{}, step);
   });
 }
 
 /// sum[r] += sum over n <= block keys of weights[r][j] values_j. sum: [rows][width], weights: [rows][block].
 template <class T, class Arch, class E>
 void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, E const* values, index_t value_step,
-                         index_t n, rows_ahead const& ahead = {}) {
+                         index_t n, prefetch_range const& ahead = {}) {
   constexpr index_t block = decode_tiling<T, Arch>::block;
   detail::in_row_blocks<T, Arch>(rows, [&](auto some, index_t r) {
     detail::accumulate_rows_of_features<T, Arch, some()>(sum + r * width, width, weights + r * block, values,
-                                                         value_step, n, r == 0 ? ahead : rows_ahead{});
+                                                         value_step, n, r == 0 ? ahead : prefetch_range{});
   });
 }
 

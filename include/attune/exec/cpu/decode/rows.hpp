@@ -64,7 +64,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     start(at, visible, keys.first);
     for (index_t j = nearest(keys.first); j < keys.last; j = nearest(j)) {
       index_t const n = (std::min)({(j / block + 1) * block, keys.last, source_.end(j)}) - j;
-      absorb({j, n}, (std::min)(block, keys.last - j - n));
+      accumulate({j, n}, (std::min)(block, keys.last - j - n));
       j += n;
     }
     this->deliver(to);
@@ -133,7 +133,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   }
 
   /// `more`: keys of this task in the block behind.
-  void absorb(key_block_place const& keys, index_t more) {
+  void accumulate(key_block_place const& keys, index_t more) {
     std::uint64_t any = 0;
     for (std::size_t r = 0; r < sees_.size(); ++r) any |= seen_[r] = sees_[r].block(keys.first, keys.n);
     if (any == 0) return;
@@ -147,7 +147,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
       pairs += plane_;
     });
     weigh(keys);
-    rows_ahead next;
+    prefetch_range next;
     if constexpr (Op::uses(field::k))
       next = source_.template ahead<field::k>(at_.b, p_->group(at_.head, p_->key_heads), end, end + more);
     this->add_values(source_.values(rows), keys, next);

@@ -82,8 +82,7 @@ class decode_sums {
   /// Rows without a key.
   ATTUNE_NOINLINE void clear(decode_place const& at) {
     at_ = at;
-    masses_.assign(std::size_t(at.rows),
-                   {unseen_reference<batch>(), batch(T(0)), batch(T(0)), math::infinity<batch>()});
+    masses_.assign(std::size_t(at.rows), {initial_max<batch>(), batch(T(0)), batch(T(0)), math::infinity<batch>()});
     seen_.resize(std::size_t(at.rows));
     std::fill_n(sum_.data(), at.rows * width_, T(0));
     if constexpr (has_second) std::fill_n(second_.data(), at.rows * width_, T(0));
@@ -92,7 +91,7 @@ class decode_sums {
 
   /// Adds the values of a block that the rows see, by the weights in pairs_; `next` are rows to ask for meanwhile.
   template <class E>
-  ATTUNE_NOINLINE void add_values(tensor<E const> const& v, key_block_place const& keys, rows_ahead const& next) {
+  ATTUNE_NOINLINE void add_values(tensor<E const> const& v, key_block_place const& keys, prefetch_range const& next) {
     bool const by_all =
         std::all_of(seen_.begin(), seen_.end(), [&](std::uint64_t x) { return x == lowest_bits(keys.n); });
     index_t const head = p_->group(at_.head, p_->value_heads);
@@ -160,7 +159,7 @@ class decode_sums {
   /// sum += weights V. What a row does not see may hold anything: 0 * NaN would be NaN, so it is left out.
   template <class E>
   void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum,
-           rows_ahead const& next) const {
+           prefetch_range const& next) const {
     if (by_all)
       products::template accumulate<T, Arch>(sum, at_.rows, p_->value_width, weights, values, step, n, next);
     else

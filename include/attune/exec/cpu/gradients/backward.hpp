@@ -68,7 +68,7 @@ class gradient_rows {
           },
           [&](index_t j, index_t end) {
             gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
-            for (tile& t : tiles) t.absorb(j, end, block, sinks);
+            for (tile& t : tiles) t.accumulate(j, end, block, sinks);
           });
       for (tile& t : tiles) t.finish(first, block, sinks);
     }
@@ -109,8 +109,8 @@ class gradient_rows {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] auto const one = [&](auto c, auto const& owner, int n) {
         if constexpr (contraction::of_distance_alone<decltype(c)>)
-          puller<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p, owner, b, h,
-                                               to);
+          contraction_vjp<decltype(c), T, Arch>::finish(to.distances.data() + n * (c_.p.queries + c_.p.keys), c_.p,
+                                                        owner, b, h, to);
       };
       (..., one(C{}, c_.op.template owner<Index>(), Index));
     }(typename Op::contractions{}, std::make_integer_sequence<int, tile::pairs>{});

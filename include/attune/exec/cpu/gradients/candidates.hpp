@@ -52,7 +52,7 @@ class candidate_gradients {
   key_interval hull() const { return tile_.rows.sees.hull; }
 
   /// Keeps contractions, logits and weights of the keys [first, last); h where any key has weight.
-  ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>&) {
+  ATTUNE_NOINLINE void accumulate(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>&) {
     std::uint64_t bits[types::block];
     auto s = tile_.rows.seen(first, last, bits);
     if (s.n == 0) return;

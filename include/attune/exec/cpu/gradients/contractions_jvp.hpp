@@ -34,7 +34,7 @@ struct moving_call {
 /// Scratch per tile and per block, `pack` once per tile, `run` per block: of any contraction that reads tensors.
 /// `packed` is what the contractor packed.
 template <class C, class T, class Arch>
-struct pusher {
+struct contraction_jvp {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
   using operands = tile_operands<C, T, Arch>;
@@ -71,7 +71,7 @@ struct pusher {
 /// One tangent for each distance, in double.
 template <class C, class T, class Arch>
   requires contraction::of_distance_alone<C>
-struct pusher<C, T, Arch> {
+struct contraction_jvp<C, T, Arch> {
   using tile = tiling<T, Arch>;
   static index_t resident(problem_shape const&) { return 0; }
   static index_t block(problem_shape const&) { return padded<T>(tile::queries + tile::key_block); }
@@ -125,7 +125,7 @@ void pack_moving_left(T* own, Call const& c, [[maybe_unused]] Owner const& owner
 
 /// Products: resident is the tangent of the left side.
 template <class C, class T, class Arch>
-struct product_pusher {
+struct product_jvp {
   using tile = tiling<T, Arch>;
   static constexpr int queries = tile::queries;
   static constexpr field query = C::x::of;
@@ -140,8 +140,8 @@ struct product_pusher {
 
 /// <left', k> + <left, k'>
 template <KeyProduct C, class T, class Arch>
-struct pusher<C, T, Arch> : detail::product_pusher<C, T, Arch> {
-  using base = detail::product_pusher<C, T, Arch>;
+struct contraction_jvp<C, T, Arch> : detail::product_jvp<C, T, Arch> {
+  using base = detail::product_jvp<C, T, Arch>;
   using tile = typename base::tile;
   static constexpr field key = C::y::of;
   static constexpr index_t pairs = padded<T>(tile::key_block * tile::queries);
@@ -161,8 +161,8 @@ struct pusher<C, T, Arch> : detail::product_pusher<C, T, Arch> {
 };
 
 template <DistanceProduct C, class T, class Arch>
-struct pusher<C, T, Arch> : detail::product_pusher<C, T, Arch> {
-  using base = detail::product_pusher<C, T, Arch>;
+struct contraction_jvp<C, T, Arch> : detail::product_jvp<C, T, Arch> {
+  using base = detail::product_jvp<C, T, Arch>;
   static constexpr index_t queries = base::queries, distances = queries + base::tile::key_block;
   static index_t block(problem_shape const& p) {
     return padded<T>(distances * p.width_of(base::query)) + 2 * padded<T>(distances * queries);

@@ -20,7 +20,7 @@ namespace detail {
 /// Sums over features: resident are the gradient of the packed queries, [d][query], those queries as panels, and
 /// whether they hold neither NaN nor infinity.
 template <class C, class T, class Arch>
-struct feature_puller {
+struct feature_vjp {
   static constexpr field query = C::x::of;
   static constexpr int queries = tiling<T, Arch>::queries;
   static constexpr index_t block_keys = tiling<T, Arch>::key_block;
@@ -29,14 +29,12 @@ struct feature_puller {
   static index_t resident(problem_shape const& p) {
     return grown(p) + padded<T>(panels<T, Arch>::size(p.width_of(query), queries)) + padded<T>(1);
   }
-  static T& finite_queries(pulled_tile<T> const& t) {
-    return t.own[feature_puller::resident(*t.place.p) - padded<T>(1)];
-  }
+  static T& finite_queries(vjp_tile<T> const& t) { return t.own[feature_vjp::resident(*t.place.p) - padded<T>(1)]; }
   static index_t block(problem_shape const& p) { return padded<T>(block_keys * p.width_of(query)); }
-  static T* query_panels(pulled_tile<T> const& t) { return t.own + grown(*t.place.p); }
+  static T* query_panels(vjp_tile<T> const& t) { return t.own + grown(*t.place.p); }
 
   template <class In, class Owner>
-  static void begin(pulled_tile<T> const& t, In const&, Owner const&) {
+  static void begin(vjp_tile<T> const& t, In const&, Owner const&) {
     std::fill_n(t.own, grown(*t.place.p), T(0));
     index_t const width = t.place.p->width_of(query);
     panels<T, Arch>::template from_packed<queries>(query_panels(t), t.packed, width, t.count);
@@ -45,14 +43,14 @@ struct feature_puller {
     finite_queries(t) = T(finite_rows<T, Arch>(rows, panel, 0, panels<T, Arch>::count(width) * t.count));
   }
   template <class In>
-  static row_block<T> keys(In const& in, pulled_tile<T> const& t, key_block_place const& b, T* scratch) {
+  static row_block<T> keys(In const& in, vjp_tile<T> const& t, key_block_place const& b, T* scratch) {
     problem_shape const& p = *t.place.p;
     constexpr field key = C::y::of;
     return {member<key>(in), t.place.b, p.group(t.place.h, p.heads_of(key)), b.first, b.n, scratch};
   }
   /// Adds scale[d] grown[d][lane] to the gradient of the query field; `also(d, lane, grown)` sees each.
   template <class Scale, class Also>
-  static void leave(pulled_tile<T> const& t, gradient_sinks<T>& to, Scale const& scale, Also const& also) {
+  static void leave(vjp_tile<T> const& t, gradient_sinks<T>& to, Scale const& scale, Also const& also) {
     tile_place const& at = t.place;
     for (index_t l = 0; l < t.count; ++l) {
       T* const row = &to.to->of(query)(at.b, at.h, at.first + l, 0);
@@ -65,7 +63,7 @@ struct feature_puller {
   }
   /// The same of what grew as the gradient of left(q, z).
   template <class In, class Owner>
-  static void leave_left(pulled_tile<T> const& t, [[maybe_unused]] In const& in, [[maybe_unused]] Owner const& owner,
+  static void leave_left(vjp_tile<T> const& t, [[maybe_unused]] In const& in, [[maybe_unused]] Owner const& owner,
                          gradient_sinks<T>& to) {
     if constexpr (C::z::side == operand_side::none) {
       leave(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
@@ -93,11 +91,11 @@ struct feature_puller {
 /// Products: the query side is the forward's value product, the key side an outer product. What is packed is left(q,
 /// z): right for the keys; the queries still want the derivative of left.
 template <KeyProduct C, class T, class Arch>
-struct puller<C, T, Arch> : detail::feature_puller<C, T, Arch> {
-  using base = detail::feature_puller<C, T, Arch>;
+struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
+  using base = detail::feature_vjp<C, T, Arch>;
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b,
-                   T* scratch, gradient_sinks<T>& to) {
+  static void pull(T const* ds, vjp_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
+                   gradient_sinks<T>& to) {
     constexpr field key = C::y::of;
     index_t const width = t.place.p->width_of(base::query);
     row_block<T> const keys = base::keys(in, t, b, scratch);
@@ -109,7 +107,7 @@ struct puller<C, T, Arch> : detail::feature_puller<C, T, Arch> {
                    base::finite_queries(t) != T(0));
   }
   template <class In, class Owner>
-  static void end(pulled_tile<T> const& t, In const& in, Owner const& owner, gradient_sinks<T>& to) {
+  static void end(vjp_tile<T> const& t, In const& in, Owner const& owner, gradient_sinks<T>& to) {
     base::leave_left(t, in, owner, to);
   }
 };
@@ -118,14 +116,14 @@ namespace detail {
 
 /// Other sums over features, f(q_d, k_d): from f's derivatives, never from a difference of sums.
 template <class C, class T, class Arch>
-struct feature_sum_puller : feature_puller<C, T, Arch> {
-  using base = feature_puller<C, T, Arch>;
+struct feature_sum_vjp : feature_vjp<C, T, Arch> {
+  using base = feature_vjp<C, T, Arch>;
   using tile_panels = panels<T, Arch>;
   static index_t block(problem_shape const& p) {
     return base::block(p) + padded<T>(tile_panels::size(p.width, base::block_keys));
   }
   template <class In, class ByQuery, class ByKey>
-  static void pull_pairs(T const* ds, pulled_tile<T> const& t, In const& in, key_block_place const& b, T* scratch,
+  static void pull_pairs(T const* ds, vjp_tile<T> const& t, In const& in, key_block_place const& b, T* scratch,
                          gradient_sinks<T>& to, T const* scale, ByQuery const& by_query, ByKey const& by_key) {
     index_t const width = t.place.p->width;
     row_block<T> const keys = base::keys(in, t, b, scratch);
@@ -141,18 +139,18 @@ struct feature_sum_puller : feature_puller<C, T, Arch> {
 }  // namespace detail
 
 template <FeatureSum C, class T, class Arch>
-struct puller<C, T, Arch> : detail::feature_sum_puller<C, T, Arch> {
-  using base = detail::feature_sum_puller<C, T, Arch>;
+struct contraction_vjp<C, T, Arch> : detail::feature_sum_vjp<C, T, Arch> {
+  using base = detail::feature_sum_vjp<C, T, Arch>;
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b,
-                   T* scratch, gradient_sinks<T>& to) {
+  static void pull(T const* ds, vjp_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
+                   gradient_sinks<T>& to) {
     base::pull_pairs(
         ds, t, in, b, scratch, to, nullptr,
         []<class B>(B const& q, B const& k) { return term(dual<B, 1>::variable(q, 0), dual<B, 1>(k)).tangent[0]; },
         []<class B>(B const& q, B const& k) { return term(dual<B, 1>(q), dual<B, 1>::variable(k, 0)).tangent[0]; });
   }
   template <class In, class Owner>
-  static void end(pulled_tile<T> const& t, In const&, Owner const&, gradient_sinks<T>& to) {
+  static void end(vjp_tile<T> const& t, In const&, Owner const&, gradient_sinks<T>& to) {
     base::leave(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
   }
 
@@ -165,17 +163,17 @@ struct puller<C, T, Arch> : detail::feature_sum_puller<C, T, Arch> {
 
 /// Resident beside the rest: the gradient of the metric lane by lane, and twice the metric, padded.
 template <class T, class Arch>
-struct puller<contraction::metric_distance, T, Arch>
-    : detail::feature_sum_puller<contraction::metric_distance, T, Arch> {
-  using base = detail::feature_sum_puller<contraction::metric_distance, T, Arch>;
+struct contraction_vjp<contraction::metric_distance, T, Arch>
+    : detail::feature_sum_vjp<contraction::metric_distance, T, Arch> {
+  using base = detail::feature_sum_vjp<contraction::metric_distance, T, Arch>;
   using tile_panels = panels<T, Arch>;
   static index_t resident(problem_shape const& p) {
     return base::resident(p) + base::grown(p) + padded<T>(tile_panels::padded_width(p.width));
   }
-  static T* by_metric(pulled_tile<T> const& t) { return t.own + base::resident(*t.place.p); }
-  static T* twice_metric(pulled_tile<T> const& t) { return by_metric(t) + base::grown(*t.place.p); }
+  static T* by_metric(vjp_tile<T> const& t) { return t.own + base::resident(*t.place.p); }
+  static T* twice_metric(vjp_tile<T> const& t) { return by_metric(t) + base::grown(*t.place.p); }
   template <class In, class Owner>
-  static void begin(pulled_tile<T> const& t, In const& in, Owner const& owner) {
+  static void begin(vjp_tile<T> const& t, In const& in, Owner const& owner) {
     base::begin(t, in, owner);
     std::fill_n(by_metric(t), base::grown(*t.place.p), T(0));
     std::fill_n(twice_metric(t), tile_panels::padded_width(t.place.p->width), T(0));
@@ -183,8 +181,8 @@ struct puller<contraction::metric_distance, T, Arch>
       twice_metric(t)[d] = T(2) * T(owner.metric(t.place.b, t.place.h, 0, d));
   }
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const&, key_block_place const& b,
-                   T* scratch, gradient_sinks<T>& to) {
+  static void pull(T const* ds, vjp_tile<T> const& t, In const& in, Owner const&, key_block_place const& b, T* scratch,
+                   gradient_sinks<T>& to) {
     base::pull_pairs(
         ds, t, in, b, scratch, to, twice_metric(t), [](auto const& q, auto const& k) { return q - k; },
         [](auto const& q, auto const& k) { return k - q; });
@@ -192,7 +190,7 @@ struct puller<contraction::metric_distance, T, Arch>
                               [](auto const& q, auto const& k) { return (q - k) * (q - k); });
   }
   template <class In, class Owner>
-  static void end(pulled_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
+  static void end(vjp_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
     gradient_array<double>& metric = to.sum_of(owner.metric);
     base::leave(
         t, to, [&](index_t d) { return twice_metric(t)[d]; },
@@ -202,15 +200,15 @@ struct puller<contraction::metric_distance, T, Arch>
 
 /// Pairs are sorted by their distance; what is left is a product with the rows of the table.
 template <DistanceProduct C, class T, class Arch>
-struct puller<C, T, Arch> : detail::feature_puller<C, T, Arch> {
-  using base = detail::feature_puller<C, T, Arch>;
+struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
+  using base = detail::feature_vjp<C, T, Arch>;
   static constexpr index_t queries = base::queries, distances = queries + base::block_keys;
   static index_t block(problem_shape const& p) {
     return padded<T>(distances * queries) + padded<T>(distances * p.width_of(base::query)) +
            padded<T>(distances * panels<T, Arch>::padded_width(p.width_of(base::query)));
   }
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const& owner, key_block_place const& b,
+  static void pull(T const* ds, vjp_tile<T> const& t, In const&, Owner const& owner, key_block_place const& b,
                    T* scratch, gradient_sinks<T>& to) {
     tile_place const& at = t.place;
     table const& distance_rows = C::y::table_of::of(owner);
@@ -234,7 +232,7 @@ struct puller<C, T, Arch> : detail::feature_puller<C, T, Arch> {
     }
   }
   template <class In, class Owner>
-  static void end(pulled_tile<T> const& t, In const& in, Owner const& owner, gradient_sinks<T>& to) {
+  static void end(vjp_tile<T> const& t, In const& in, Owner const& owner, gradient_sinks<T>& to) {
     base::leave_left(t, in, owner, to);
   }
 };

@@ -63,7 +63,7 @@ class directional_tile {
   };
   struct block_memory : tile_block_memory<T, Arch, Op> {
     T* tangents;     ///< of contractions; the first becomes that of masses
-    T* pushes;       ///< what pushers need
+    T* pushes;       ///< what the derivatives of contractions need
     T* gated_along;  ///< tangents of values behind a gate that moves
     T* copy;         ///< of directions of values that do not lie contiguously
     block_memory(arena<T>& from, problem_shape const& p)
@@ -89,22 +89,23 @@ class directional_tile {
       earned_[v] = ground_[v] = D();
     }
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int) {
-      pusher<decltype(contraction), T, Arch>::pack(own, packed, c, owner, tile_.place());
+      contraction_jvp<decltype(contraction), T, Arch>::pack(own, packed, c, owner, tile_.place());
     });
   }
 
   key_interval hull() const { return tile_.sees.hull; }
 
   /// Streams the keys [first, last) of one block through the rows.
-  void absorb(index_t first, index_t last, block_memory const& memory) {
+  void accumulate(index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[types::block];
     auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;
     T *const scratch = memory.pairs, *const tangents = memory.tangents;
     contract_all(tile_, call_->in, s, memory);
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
-      pusher<decltype(contraction), T, Arch>::run(tangents + n * types::pair_buffer, own, packed, *call_, owner,
-                                                  tile_.place(), key_block_place{s.first, s.n}, memory.pushes);
+      contraction_jvp<decltype(contraction), T, Arch>::run(tangents + n * types::pair_buffer, own, packed, *call_,
+                                                           owner, tile_.place(), key_block_place{s.first, s.n},
+                                                           memory.pushes);
     });
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
@@ -202,22 +203,23 @@ class directional_tile {
   }
   static index_t pushed_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + pusher<C, T, Arch>::resident(p));
+      return (index_t(0) + ... + contraction_jvp<C, T, Arch>::resident(p));
     }(typename Op::contractions{});
   }
   static index_t push_block(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return (std::max)({index_t(0), pusher<C, T, Arch>::block(p)...});
+      return (std::max)({index_t(0), contraction_jvp<C, T, Arch>::block(p)...});
     }(typename Op::contractions{});
   }
-  /// Visits contraction, its policy, what its contractor packed, its pusher's scratch, and its number.
+  /// Visits contraction, its policy, what its contractor packed, its contraction_jvp's scratch, and its number.
   template <class Visit>
   void each_push(Visit const& visit) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* packed = tile_.packed;
       [[maybe_unused]] T* own = own_;
-      (..., (visit(C{}, tile_.op->template owner<Index>(), packed, own, Index),
-             packed += contractor<C, T, Arch>::resident(*tile_.p), own += pusher<C, T, Arch>::resident(*tile_.p)));
+      (...,
+       (visit(C{}, tile_.op->template owner<Index>(), packed, own, Index),
+        packed += contractor<C, T, Arch>::resident(*tile_.p), own += contraction_jvp<C, T, Arch>::resident(*tile_.p)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
 
@@ -372,7 +374,7 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
         if constexpr (Op::has_value_gate)
           exec_cpu::gate_moving_values<T>(fixed.op, call, p, moving_scalars.numbers(), b, h, first, last - first,
                                           memory.gated, memory.gated_along);
-        for (tile& t : tiles) t.absorb(first, last, memory);
+        for (tile& t : tiles) t.accumulate(first, last, memory);
       },
       [&](tile& t, auto const&) { t.finish(to); });
   return to;

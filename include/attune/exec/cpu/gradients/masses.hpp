@@ -64,7 +64,7 @@ class mass_gradients {
   key_interval hull() const { return tile_.rows.sees.hull; }
 
   /// Streams the keys [first, last) of one block through the rows.
-  ATTUNE_NOINLINE void absorb(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>& to) {
+  ATTUNE_NOINLINE void accumulate(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>& to) {
     std::uint64_t bits[types::block];
     auto s = tile_.rows.seen(first, last, bits);
     if (s.n == 0) return;

@@ -69,11 +69,11 @@ T sum_of_lanes(T const* lanes, index_t n) {
 
 /// A tile of which `count` queries exist, and what its contractor packed.
 template <class T>
-struct pulled_tile {
+struct vjp_tile {
   tile_place place;
   index_t count;
   T const* packed;
-  T* own;  ///< puller::resident elements that live as long as the tile
+  T* own;  ///< contraction_vjp::resident elements that live as long as the tile
 };
 
 }  // namespace attune::exec_cpu

@@ -18,7 +18,7 @@ namespace detail {
 /// Adds the gradients of a block of pairs, [key][query], to those of an input with a number per pair: in the caller's
 /// order, summed where the caller shares them.
 template <field F, class T, class Arch>
-void add_pairs(T const* ds, pulled_tile<T> const& t, key_block_place const& b, gradient_sinks<T>& to) {
+void add_pairs(T const* ds, vjp_tile<T> const& t, key_block_place const& b, gradient_sinks<T>& to) {
   auto const add = [&](auto const& row_of) {
     for (index_t l = 0; l < t.count; ++l) {
       auto* const row = row_of(l);
@@ -37,7 +37,7 @@ void add_pairs(T const* ds, pulled_tile<T> const& t, key_block_place const& b, g
 /// tensors, from the derivatives of its term. `ds` is 0 in lanes past the last query and where a query does not see a
 /// key.
 template <class C, class T, class Arch>
-struct term_puller {
+struct term_vjp {
   using tile = tiling<T, Arch>;
   using operands = tile_operands<C, T, Arch>;
   using batch = typename tile::batch;
@@ -59,20 +59,20 @@ struct term_puller {
     return operands::rows(p) + pairs * (in_block<0> + in_block<1> + in_block<2>);
   }
   template <int N>
-  static T* own(pulled_tile<T> const& t) {
+  static T* own(vjp_tile<T> const& t) {
     return t.own + grown(*t.place.p) * ((N > 0) * in_tile<0> + (N > 1) * in_tile<1>);
   }
   template <int N>
-  static T* of_block(pulled_tile<T> const& t, T* scratch) {
+  static T* of_block(vjp_tile<T> const& t, T* scratch) {
     return scratch + operands::rows(*t.place.p) + pairs * ((N > 0) * in_block<0> + (N > 1) * in_block<1>);
   }
 
   template <class In, class Owner>
-  static void begin(pulled_tile<T> const& t, In const&, Owner const&) {
+  static void begin(vjp_tile<T> const& t, In const&, Owner const&) {
     std::fill_n(t.own, resident(*t.place.p), T(0));
   }
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const& in, Owner const& owner, key_block_place const& b,
+  static void pull(T const* ds, vjp_tile<T> const& t, In const& in, Owner const& owner, key_block_place const& b,
                    T* scratch, gradient_sinks<T>& to) {
     using D = dual<batch, C::operands>;
     operands const of(t.packed, scratch, given<In>{in}, owner, t.place, b);
@@ -114,7 +114,7 @@ struct term_puller {
     });
   }
   template <class In, class Owner>
-  static void end(pulled_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
+  static void end(vjp_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
     tile_place const& at = t.place;
     index_t const width = attune::detail::term_count<C>(*at.p);
     for_each_operand<C>([&]<int N, class Operand>() {
@@ -133,25 +133,25 @@ struct term_puller {
 
 /// Specialised where something is faster.
 template <class C, class T, class Arch>
-struct puller : term_puller<C, T, Arch> {};
+struct contraction_vjp : term_vjp<C, T, Arch> {};
 
 /// Nothing to prepare.
 template <class T>
-struct unprepared_puller {
+struct unprepared_vjp {
   static index_t resident(problem_shape const&) { return 0; }
   static index_t block(problem_shape const&) { return 0; }
   template <class In, class Owner>
-  static void begin(pulled_tile<T> const&, In const&, Owner const&) {}
+  static void begin(vjp_tile<T> const&, In const&, Owner const&) {}
   template <class In, class Owner>
-  static void end(pulled_tile<T> const&, In const&, Owner const&, gradient_sinks<T>&) {}
+  static void end(vjp_tile<T> const&, In const&, Owner const&, gradient_sinks<T>&) {}
 };
 
 /// A number of each pair, read as it is: its gradient is that of the contraction.
 template <class C, class T, class Arch>
   requires(contraction::Plain<C> && C::x::side == operand_side::pair)
-struct puller<C, T, Arch> : unprepared_puller<T> {
+struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
   template <class In, class Owner>
-  static void pull(T const* ds, pulled_tile<T> const& t, In const&, Owner const&, key_block_place const& b, T*,
+  static void pull(T const* ds, vjp_tile<T> const& t, In const&, Owner const&, key_block_place const& b, T*,
                    gradient_sinks<T>& to) {
     detail::add_pairs<C::x::of, T, Arch>(ds, t, b, to);
   }
@@ -160,10 +160,10 @@ struct puller<C, T, Arch> : unprepared_puller<T> {
 /// Contractions of a distance alone sum by distance, over all tiles of a task; `finish` gives the sums to the tables.
 template <class C, class T, class Arch>
   requires contraction::of_distance_alone<C>
-struct puller<C, T, Arch> : unprepared_puller<T> {
+struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
   static constexpr index_t queries = tiling<T, Arch>::queries;
   static index_t lowest(problem_shape const& p) { return p.offset - (p.keys - 1); }
-  static void pull_distances(T const* ds, pulled_tile<T> const& t, key_block_place const& b, double* distances) {
+  static void pull_distances(T const* ds, vjp_tile<T> const& t, key_block_place const& b, double* distances) {
     double* const first = distances + detail::first_distance(t.place, b) - lowest(*t.place.p);
     for (index_t j = 0; j < b.n; ++j)
       for (index_t l = 0; l < t.count; ++l) first[b.n - 1 - j + l] += double(ds[j * queries + l]);

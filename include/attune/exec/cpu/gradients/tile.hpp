@@ -106,7 +106,7 @@ struct gradient_tile {
     }
     read_cotangents(shared.factors);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
-      puller<decltype(contraction), T, Arch>::begin(t, c.in, owner);
+      contraction_vjp<decltype(contraction), T, Arch>::begin(t, c.in, owner);
     });
   }
 
@@ -148,18 +148,18 @@ struct gradient_tile {
     outer<T, Arch>(by_values.at(keys.first), by_values.step, weights, out_panels, rows.count, keys.n,
                    rows.p->value_width, finite_cotangents);
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
-      using puller_type = puller<decltype(c), T, Arch>;
+      using vjp_of = contraction_vjp<decltype(c), T, Arch>;
       if constexpr (contraction::of_distance_alone<decltype(c)>)
-        puller_type::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
+        vjp_of::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
       else
-        puller_type::pull(pairs_of(n), t, call->in, owner, keys, pulls, to);
+        vjp_of::pull(pairs_of(n), t, call->in, owner, keys, pulls, to);
     });
   }
 
   /// Gives what grew with the tile to the call.
   void leave(index_t first_of_task, gradient_sinks<T>& to) const {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
-      puller<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
+      contraction_vjp<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
     });
     alignas(64) T lane[queries];
     auto const add = [&](int slot, auto const& of_vector) {
@@ -216,25 +216,26 @@ struct gradient_tile {
   normalizer_sums by_normalizer[std::size_t(vectors)];
 
  private:
-  /// Visits contraction, its policy, the tile as its puller sees it, and its number.
+  /// Visits contraction, its policy, the tile as its contraction_vjp sees it, and its number.
   template <class Visit>
   void each_pull(Visit const& visit) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       [[maybe_unused]] T* packed = rows.packed;
       [[maybe_unused]] T* own = pulled;
       [[maybe_unused]] tile_place const at{rows.p, rows.b, rows.h, rows.first_query};
-      (..., (visit(C{}, rows.op->template owner<Index>(), pulled_tile<T>{at, rows.count, packed, own}, Index),
-             packed += contractor<C, T, Arch>::resident(*rows.p), own += puller<C, T, Arch>::resident(*rows.p)));
+      (...,
+       (visit(C{}, rows.op->template owner<Index>(), vjp_tile<T>{at, rows.count, packed, own}, Index),
+        packed += contractor<C, T, Arch>::resident(*rows.p), own += contraction_vjp<C, T, Arch>::resident(*rows.p)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
   static index_t pull_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return (std::max)({index_t(0), puller<C, T, Arch>::block(p)...});
+      return (std::max)({index_t(0), contraction_vjp<C, T, Arch>::block(p)...});
     }(typename Op::contractions{});
   }
   static index_t pulls_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + puller<C, T, Arch>::resident(p));
+      return (index_t(0) + ... + contraction_vjp<C, T, Arch>::resident(p));
     }(typename Op::contractions{});
   }
 

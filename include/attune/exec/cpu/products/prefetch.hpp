@@ -10,22 +10,22 @@ namespace attune::exec_cpu {
 
 /// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the
 /// hardware alone starts anew at every page, and K and V take turns.
-struct rows_ahead {
+struct prefetch_range {
   char const* first = nullptr;
   index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
   static constexpr index_t line = 64;
 
-  rows_ahead() = default;
+  prefetch_range() = default;
   /// Positions [first, last) of a head; nothing where features are not contiguous, or the range is empty.
   template <class T>
-  rows_ahead(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
+  prefetch_range(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
     if (from >= to || x.steps().feature != 1) return;
     first = reinterpret_cast<char const*>(x.row(b, h, from));
     step = x.steps().position * index_t(sizeof(T)), rows = to - from, bytes = x.extents().feature * index_t(sizeof(T));
   }
   /// The bytes from `from` on of each row.
-  rows_ahead part(index_t from) const {
-    rows_ahead to = *this;
+  prefetch_range part(index_t from) const {
+    prefetch_range to = *this;
     if (from >= bytes) return {};
     to.first += from;
     to.bytes -= from;
@@ -69,14 +69,14 @@ struct rows_ahead {
 
 /// Asks for rows [from, to) of a head.
 template <class T>
-ATTUNE_NOINLINE void ask_for_rows(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
-  rows_ahead const rows(x, b, h, from, to);
+ATTUNE_NOINLINE void prefetch_rows(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
+  prefetch_range const rows(x, b, h, from, to);
   for (index_t j = 0; j < rows.rows; ++j) rows.ask(j, 0, rows.bytes);
 }
 template <class View>
   requires requires(View const& x) { x.is_converted_by_itself; }
-void ask_for_rows(View const& x, index_t b, index_t h, index_t from, index_t to) {
-  x.visit([&](auto const& stored) { exec_cpu::ask_for_rows(stored, b, h, from, to); });
+void prefetch_rows(View const& x, index_t b, index_t h, index_t from, index_t to) {
+  x.visit([&](auto const& stored) { exec_cpu::prefetch_rows(stored, b, h, from, to); });
 }
 
 }  // namespace attune::exec_cpu

@@ -139,7 +139,7 @@ class candidate_tile {
   index_t rows() const { return tile_.count; }
 
   /// Keeps the logits of the keys [first, last).
-  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
+  ATTUNE_NOINLINE void accumulate(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[types::block];
     auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;

@@ -47,7 +47,7 @@ class mass_tile {
     if constexpr (traits.uniform_share) plain_ = {memory.plain, p.value_width};
     for (int v = 0; v < vectors; ++v) {
       if constexpr (adjusted)
-        reference_[v] = unseen_reference<batch>();
+        reference_[v] = initial_max<batch>();
       else
         reference_[v] =
             initial_reference<normalizer, decltype(tile_.bound.at[v].normalizer), batch>(tile_.bound.at[v].normalizer);
@@ -62,7 +62,7 @@ class mass_tile {
 
   /// Streams the keys [first, last) of one block through the rows; `memory.gated` holds its values behind the value
   /// gate.
-  ATTUNE_NOINLINE void absorb(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
+  ATTUNE_NOINLINE void accumulate(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[types::block];
     auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;

@@ -58,7 +58,7 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
               return tile(call, head / p.heads, head % p.heads, first, memory->of_tile(t));
             },
             [&](index_t first, index_t last) {
-              for (tile& t : tiles) t.absorb(first, last, memory->of_block(), own);
+              for (tile& t : tiles) t.accumulate(first, last, memory->of_block(), own);
             });
         for (tile const& t : tiles) t.finish(to);
       }

@@ -58,7 +58,7 @@ class statistics_tile {
   key_interval hull() const { return tile_.sees.hull; }
 
   /// Adds the keys [first, last) of one block to the rows, and their weights to columns[key] unless that is null.
-  void absorb(index_t first, index_t last, block_memory const& memory, double* columns) {
+  void accumulate(index_t first, index_t last, block_memory const& memory, double* columns) {
     std::uint64_t bits[types::block];
     auto const s = tile_.seen(first, last, bits);
     if (s.n == 0) return;

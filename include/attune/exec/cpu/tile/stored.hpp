@@ -83,7 +83,7 @@ class stored_run {
           wide_inputs const in = widen(now, memory.keys, b, h, first, last - first);
           if constexpr (!tile::reads_late(field::v))
             gate_values<float, Arch>(fixed_.op, in, p_, b, h, first, last - first, memory.gated);
-          absorb_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
+          accumulate_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },
         [&](tile& t, auto const& memory) { finish(t, memory); });
   }

@@ -37,16 +37,17 @@ index_t tiles_of_task(problem_shape const& p) {
 /// next block, up to key `end`, come from memory: a share is asked for before each tile, of everything that has a row
 /// per key in `stored`.
 template <class Op, class View, class Tile, class In>
-void absorb_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
-                  index_t b, index_t h, index_t first, index_t last, index_t end,
-                  typename Tile::block_memory const& memory) {
+void accumulate_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
+                      index_t b, index_t h, index_t first, index_t last, index_t end,
+                      typename Tile::block_memory const& memory) {
   index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, end - last);
   for (index_t t = 0; t < n; ++t) {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F) && side_of(F) == input_side::key)
-        ask_for_rows(member<F>(stored), b, p.group(h, p.heads_of(F)), last + ahead * t / n, last + ahead * (t + 1) / n);
+        prefetch_rows(member<F>(stored), b, p.group(h, p.heads_of(F)), last + ahead * t / n,
+                      last + ahead * (t + 1) / n);
     });
-    tiles[std::size_t(t)].absorb(in, first, last, memory);
+    tiles[std::size_t(t)].accumulate(in, first, last, memory);
   }
 }
 
@@ -73,10 +74,10 @@ class tile_buffers {
 enum class block_grid { of_keys, of_rows };
 
 /// The rows of one task: makes the tiles of queries [begin, end), make(first query, number of the tile), and calls
-/// absorb(first, last) for every block of the keys in `range` that any of them sees.
-template <block_grid Grid, class Tile, class Make, class Absorb>
+/// accumulate(first, last) for every block of the keys in `range` that any of them sees.
+template <block_grid Grid, class Tile, class Make, class Accumulate>
 void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
-                 Absorb const& absorb) {
+                 Accumulate const& accumulate) {
   tiles.clear();
   tiles.reserve(std::size_t((end - begin + Tile::queries - 1) / Tile::queries));
   key_interval hull{range.last, range.first};
@@ -87,15 +88,15 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
   hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
   for (index_t j = Grid == block_grid::of_keys ? hull.first / Tile::block * Tile::block : hull.first; j < hull.last;
        j += Tile::block)
-    absorb((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
+    accumulate((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
 }
 
-/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile, absorb(tiles,
+/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile, accumulate(tiles,
 /// b, h, first, last, memory of a block) streams a block of keys through those of a task, deliver(tile, memory) takes
 /// what it has become.
-template <class Tile, class T, class Arch, class Runs, class Make, class Absorb, class Deliver>
+template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Deliver>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
-                  Make const& make, Absorb const& absorb, Deliver const& deliver) {
+                  Make const& make, Accumulate const& accumulate, Deliver const& deliver) {
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
@@ -110,7 +111,7 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
       stream_task<block_grid::of_keys>(
           tiles, begin, (std::min)(begin + task_queries, p.queries), range,
           [&](index_t first, index_t t) { return make(b, h, first, memory->of_tile(t)); },
-          [&](index_t first, index_t last) { absorb(tiles, b, h, first, last, memory->of_block()); });
+          [&](index_t first, index_t last) { accumulate(tiles, b, h, first, last, memory->of_block()); });
       for (Tile& t : tiles) deliver(t, memory->of_block());
     };
   });
@@ -133,7 +134,7 @@ void stream(
       [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
         if constexpr (tile::traits.family != row_family::candidates)
           gate_values<T, Arch>(op, in, p, b, h, first, last - first, memory.gated);
-        absorb_block<Op>(tiles, in, in, p, b, h, first, last, range.last, memory);
+        accumulate_block<Op>(tiles, in, in, p, b, h, first, last, range.last, memory);
       },
       deliver);
 }

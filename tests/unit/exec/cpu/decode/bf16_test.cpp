@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/decode/bf16.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/certify/error_bound.hpp>
 
 #include "decoding.hpp"
 
@@ -74,7 +74,7 @@ written<float, bfloat16> decoded_by_products(Op const& op, inputs<Op, tensor<bfl
 template <class Op>
 std::string beyond_bound(written<float, bfloat16> const& got, Op const& op, problem<Op>& p) {
   shape const s = p.extents();
-  auto const floats = attune::testing::error_bound(op, p.template inputs<any_tensor>(), attune::testing::storage::fp32);
+  auto const floats = attune::certify::error_bound(op, p.template inputs<any_tensor>(), attune::certify::storage::fp32);
   auto const size_of = [](double x, index_t, index_t, index_t) { return std::fabs(x); };
   auto const v = p.of(field::v), v0 = p.of(field::v0);
   p.change(field::v, size_of);

@@ -14,7 +14,7 @@
 
 #include <attune/exec/reference/row.hpp>
 
-namespace attune::testing::detail {
+namespace attune::certify::detail {
 
 /// Masses and gates below this many least normal numbers may be 0: the CPU's exponential is from sqrt 2 of them down.
 constexpr double flushed = 2;
@@ -52,4 +52,4 @@ struct weight_loss {
   }
 };
 
-}  // namespace attune::testing::detail
+}  // namespace attune::certify::detail

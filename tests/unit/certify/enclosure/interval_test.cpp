@@ -6,17 +6,17 @@
 
 #include <doctest/doctest.h>
 
-#include <attune/testing/enclosure/interval.hpp>
-#include <attune/testing/enclosure/rounding.hpp>
+#include <attune/certify/enclosure/interval.hpp>
+#include <attune/certify/enclosure/rounding.hpp>
 
 namespace {
 
 using attune::scalar;
-using attune::testing::enclosed;
-using attune::testing::interval;
-using attune::testing::nearest;
-using attune::testing::storage;
-using attune::testing::working_precision;
+using attune::certify::enclosed;
+using attune::certify::interval;
+using attune::certify::nearest;
+using attune::certify::storage;
+using attune::certify::working_precision;
 namespace math = attune::math;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -175,7 +175,7 @@ TEST_CASE("rounding to a format is one rounding, ties to even") {
   // By way of float the last bit is lost before it can break the tie.
   interval const above_tie = interval(1 + 0x1p-11) + interval(0x1p-60);
   CHECK(rounded(above_tie, storage::fp16) == 1 + 0x1p-10);
-  CHECK(attune::testing::rounded_to(storage::fp16, 1 + 0x1p-11 + 0x1p-52) == 1);
+  CHECK(attune::certify::rounded_to(storage::fp16, 1 + 0x1p-11 + 0x1p-52) == 1);
   CHECK(rounded(interval(0x1p-1074) / interval(2), storage::fp64) == 0);
   CHECK(rounded(interval(0x1.8p-1074) / interval(2), storage::fp64) == 0x1p-1074);
   CHECK(rounded(interval(1) / interval(3), storage::fp64) == 1. / 3);

@@ -11,10 +11,10 @@
 #include <cmath>
 #include <limits>
 
-#include <attune/testing/enclosure/interval.hpp>
-#include <attune/testing/number_format.hpp>
+#include <attune/certify/enclosure/interval.hpp>
+#include <attune/certify/number_format.hpp>
 
-namespace attune::testing {
+namespace attune::certify {
 
 /// The number of a format that is nearest to a number of MPFR. Zeros are positive.
 inline double nearest(mpfr_srcptr x, storage s) {
@@ -65,4 +65,4 @@ inline enclosed_number enclosed(interval const& x, storage format) {
   return r;
 }
 
-}  // namespace attune::testing
+}  // namespace attune::certify

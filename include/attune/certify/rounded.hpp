@@ -20,7 +20,7 @@
 #include <attune/core/math.hpp>
 #include <attune/core/row.hpp>
 
-namespace attune::testing {
+namespace attune::certify {
 
 struct rounded {
   double value = 0;
@@ -89,14 +89,14 @@ inline bool operator>=(rounded const& x, rounded const& y) { return x.value >= y
 inline bool operator==(rounded const& x, rounded const& y) { return x.value == y.value; }
 inline bool operator!=(rounded const& x, rounded const& y) { return x.value != y.value; }
 
-}  // namespace attune::testing
+}  // namespace attune::certify
 
 namespace attune {
 
 /// Comparisons and choices are those of the values: a kink within the error of its argument is the caller's concern.
 template <>
-struct scalar<testing::rounded> {
-  using T = testing::rounded;
+struct scalar<certify::rounded> {
+  using T = certify::rounded;
   using mask = bool;
   static T larger(T const& a, T const& b) { return a < b ? b : a; }
   static T smaller(T const& a, T const& b) { return b < a ? b : a; }
@@ -142,7 +142,7 @@ struct scalar<testing::rounded> {
   static T pow(T const& x, T const& y) {
     double const value = std::pow(x.value, y.value);
     T r = of(value, y.value == 0 ? 0 : y.value * std::pow(x.value, y.value - 1), x);
-    if (std::isfinite(value) && x.value > 0) r.error += testing::detail::carried(value * std::log(x.value), y.total());
+    if (std::isfinite(value) && x.value > 0) r.error += certify::detail::carried(value * std::log(x.value), y.total());
     return r;
   }
   /// Exact: a step within the error of its argument is a kink, as a comparison is.
@@ -158,26 +158,26 @@ struct scalar<testing::rounded> {
   static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
 
  private:
-  static T of(double value, double derivative, T const& x) { return testing::detail::through(value, derivative, x); }
+  static T of(double value, double derivative, T const& x) { return certify::detail::through(value, derivative, x); }
   static T turned(double value, double derivative, T const& x) {
     T r = of(value, derivative, x);
-    r.error += testing::detail::function;
+    r.error += certify::detail::function;
     return r;
   }
 };
 
 /// A parameter is read once, and rounded unless it is a float.
 template <>
-struct lift<testing::rounded> {
-  testing::rounded value(parameter const& p, row_place const& at) const { return read(lift<double>{}.value(p, at)); }
-  testing::rounded entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
+struct lift<certify::rounded> {
+  certify::rounded value(parameter const& p, row_place const& at) const { return read(lift<double>{}.value(p, at)); }
+  certify::rounded entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
     return read(lift<double>{}.entry(x, b, h, i, d));
   }
-  static testing::rounded constant(double x) { return testing::rounded(x); }
+  static certify::rounded constant(double x) { return certify::rounded(x); }
 
  private:
-  static testing::rounded read(double x) {
-    testing::rounded r(x);
+  static certify::rounded read(double x) {
+    certify::rounded r(x);
     if (std::isfinite(x) && double(float(x)) != x) r.rounds = 0.5;
     return r;
   }

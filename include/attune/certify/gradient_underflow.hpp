@@ -4,7 +4,7 @@
 // What gradients lose near the least normal number of the arithmetic, where every mass, every factor of a gate and
 // every slope of a policy may be off by `flushed`; in 16 bits weights and dS by `step`, half the spacing of their
 // subnormal numbers, besides. With weights that are off by `of_mass` and, in proportion to themselves, by `of_sum`
-// (testing/underflow.hpp), and gains g >= |h_j|, |h_0|, |dlse|:
+// (certify/underflow.hpp), and gains g >= |h_j|, |h_0|, |dlse|:
 //   dS_j   2 g (of_mass + slope_j of_sum) + 2 slope_j (what gates take from the gains),
 //       slope_j >= |dw/da_j| of any weight
 //   by x   |da/dx| (loss of dS + step) + |dS| flushed       of every contraction x
@@ -18,9 +18,9 @@
 #include <vector>
 
 #include <attune/exec/reference/backward.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/certify/error_bound.hpp>
 
-namespace attune::testing::detail {
+namespace attune::certify::detail {
 
 template <class Op>
 class gradient_underflow {
@@ -241,4 +241,4 @@ dense_gradients<rounded> through_underflow(Op const& op, inputs<Op, any_tensor> 
   return to;
 }
 
-}  // namespace attune::testing::detail
+}  // namespace attune::certify::detail

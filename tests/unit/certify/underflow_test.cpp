@@ -11,14 +11,14 @@
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/gradient_bound.hpp>
+#include <attune/certify/gradient_bound.hpp>
 
 #include "../check.hpp"
 
 namespace attune::test {
 namespace {
 
-using testing::bounded_number;
+using certify::bounded_number;
 
 /// One query and its keys, numbers of width 1.
 template <class Op>
@@ -64,13 +64,13 @@ class one_row {
   /// The largest error / bound of the outputs.
   double share_of_outputs() const {
     numbers const x = outputs_of();
-    auto const b = testing::error_bound(op_, problem_.template inputs<any_tensor>());
+    auto const b = certify::error_bound(op_, problem_.template inputs<any_tensor>());
     return std::fmax(share(x.out, b.out), std::fmax(share(x.lse, b.lse), share(x.ground_weight, b.ground_weight)));
   }
   /// The same of the gradient by one input.
   double share_of_gradient(field f) const {
     auto const b =
-        testing::gradient_error_bound(op_, problem_.template inputs<any_tensor>(), cotangents_of<any_tensor>());
+        certify::gradient_error_bound(op_, problem_.template inputs<any_tensor>(), cotangents_of<any_tensor>());
     return share(gradient(f), b.of(f));
   }
 

@@ -9,7 +9,7 @@
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/certify/error_bound.hpp>
 
 #include "../../support/tolerance.hpp"
 #include "../check.hpp"
@@ -17,11 +17,11 @@
 namespace attune::test {
 namespace {
 
-using testing::error_bound;
-using testing::error_bounds;
-using testing::precision;
-using testing::rounded;
-using testing::storage;
+using certify::error_bound;
+using certify::error_bounds;
+using certify::precision;
+using certify::rounded;
+using certify::storage;
 
 TEST_SUITE_BEGIN("error bounds");
 
@@ -74,7 +74,7 @@ double share_used(Op const& op, testing::problem_extents const& e, int cases) {
     if constexpr (Op::has_lse) to.lse = natural_lse(tensor<float>(lse, {x.batch, x.heads, x.queries, 1}));
     if constexpr (Op::has_ground_weight) to.ground_weight = tensor<float>(w0, {x.batch, x.heads, x.queries, 1});
     forward(cpu<float>{1}, op, p.template inputs<tensor<float const>>(), to);
-    auto const compare = [&](std::vector<float> const& got, std::vector<testing::bounded_number> const& wanted) {
+    auto const compare = [&](std::vector<float> const& got, std::vector<certify::bounded_number> const& wanted) {
       for (std::size_t n = 0; n < got.size(); ++n)
         if (double const r = std::fabs(double(got[n]) - wanted[n].value) / wanted[n].bound; !(r <= worst)) worst = r;
     };
@@ -207,7 +207,7 @@ TEST_CASE("beside the analysis that the tests use: the same order of magnitude, 
     n.queries = 3, n.keys = keys, n.width = n.value_width = n.gate_width = 8;
     bounds const theirs = bounds_of(e, same, n, r, accuracy_of(backend::cpu_float));
     double low = inf, high = 0;
-    auto const compare = [&](std::vector<testing::bounded_number> const& x, array const& y) {
+    auto const compare = [&](std::vector<certify::bounded_number> const& x, array const& y) {
       for (std::size_t k = 0; k < x.size(); ++k) {
         low = std::fmin(low, x[k].bound / y.data[k]);
         high = std::fmax(high, x[k].bound / y.data[k]);

@@ -27,7 +27,7 @@
 
 #include <attune/core/math.hpp>
 
-namespace attune::testing {
+namespace attune::certify {
 
 /// What is known of a comparison.
 struct decision {
@@ -339,4 +339,4 @@ class interval {
   node* at_ = nullptr;  ///< null is exactly 0
 };
 
-}  // namespace attune::testing
+}  // namespace attune::certify

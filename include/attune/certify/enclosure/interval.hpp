@@ -8,14 +8,14 @@
 #include <limits>
 
 #include <attune/core/math.hpp>
-#include <attune/testing/enclosure/interval_number.hpp>
+#include <attune/certify/enclosure/interval_number.hpp>
 
 namespace attune {
 
 template <>
-struct scalar<testing::interval> {
-  using T = testing::interval;
-  using mask = testing::decision;
+struct scalar<certify::interval> {
+  using T = certify::interval;
+  using mask = certify::decision;
 
   static T larger(T const& a, T const& b) { return T::larger(a, b); }
   static T smaller(T const& a, T const& b) { return T::smaller(a, b); }
@@ -81,7 +81,7 @@ struct scalar<testing::interval> {
       return (log(total) - z / total) / (z * z);
     }
     T sum, power = one, tiny = one;
-    long const bits = testing::detail::interval_bits();
+    long const bits = certify::detail::interval_bits();
     long n = 0;
     for (; 4 * n < bits + 8; ++n) {
       sum = sum + power * (T(n + 1) / T(n + 2));

@@ -15,7 +15,7 @@
 
 #include <attune/core/stable_sort.hpp>
 #include <attune/policies/candidates.hpp>
-#include <attune/testing/enclosure/interval.hpp>
+#include <attune/certify/enclosure/interval.hpp>
 
 namespace attune {
 
@@ -24,7 +24,7 @@ namespace detail {
 /// The sum over a column as a function of the level.
 template <class Exponential>
 class enclosed_sum {
-  using interval = testing::interval;
+  using interval = certify::interval;
 
  public:
   enclosed_sum(Exponential const& exponential, interval const& k, interval const& m,
@@ -53,10 +53,10 @@ class enclosed_sum {
 
 /// A bracket around what double precision finds, if the signs confirm one.
 template <class Exponential>
-bool guess_level(Exponential const& exponential, testing::interval const& k,
-                 candidate_column<testing::interval> const& column, enclosed_sum<Exponential> const& sum,
-                 bracket<testing::interval>& to) {
-  using testing::interval;
+bool guess_level(Exponential const& exponential, certify::interval const& k,
+                 candidate_column<certify::interval> const& column, enclosed_sum<Exponential> const& sum,
+                 bracket<certify::interval>& to) {
+  using certify::interval;
   std::vector<double> logits;
   std::vector<index_t> positions;
   for (index_t n = 0; n < column.size(); ++n) {
@@ -79,9 +79,9 @@ bool guess_level(Exponential const& exponential, testing::interval const& k,
 /// Found by overload: what bound_deformed::solve calls for intervals. Rows with a NaN or infinite logit come out with
 /// any level.
 template <class Exponential>
-candidate_threshold<testing::interval> deformed_level(Exponential const& exponential, testing::interval const& k,
-                                                      candidate_column<testing::interval>& column) {
-  using testing::interval;
+candidate_threshold<certify::interval> deformed_level(Exponential const& exponential, certify::interval const& k,
+                                                      candidate_column<certify::interval>& column) {
+  using certify::interval;
   auto const point = [](mpfr_srcptr x) { return interval::between(x, x); };
   interval const zero, off = -math::infinity<interval>();
   interval m = column.highest();
@@ -96,7 +96,7 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
   // Scores are differences to the level: where it is counted from the maximum nothing is gained by knowing a level next
   // to 0, or 0 itself (the end of the bracket, where no key has a weight), to more bits than these.
   interval const finest =
-      exponential.lead(k) * interval(std::ldexp(1.0, -int((std::min)(testing::detail::interval_bits(), 1000L))));
+      exponential.lead(k) * interval(std::ldexp(1.0, -int((std::min)(certify::detail::interval_bits(), 1000L))));
   for (bool shrinks = true; shrinks;) {
     interval const levels = interval::hull(at.low, at.high), width = at.high - at.low, middle = levels.middle();
     interval const f = sum.excess(middle);
@@ -119,9 +119,9 @@ candidate_threshold<testing::interval> deformed_level(Exponential const& exponen
 /// Top-k over intervals. Where the order at the cut is not decided, the cut is the hull of what may be it, and any key
 /// near it may be in or out.
 template <>
-inline void candidate_column<testing::interval>::largest(index_t k, testing::interval& cut,
-                                                         testing::interval& last) const {
-  using testing::interval;
+inline void candidate_column<certify::interval>::largest(index_t k, certify::interval& cut,
+                                                         certify::interval& last) const {
+  using certify::interval;
   interval const off = -math::infinity<interval>();
   std::vector<index_t> order;
   for (index_t n = 0; n < size(); ++n) {

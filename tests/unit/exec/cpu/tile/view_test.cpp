@@ -7,7 +7,7 @@
 #include <unit/check.hpp>
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
-#include <attune/exec/cpu/tile/visibility.hpp>
+#include <attune/exec/cpu/tile/view.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/mask/runtime.hpp>

@@ -12,16 +12,16 @@
 
 #include <attune/attune.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
-#include <attune/testing/enclosure/enclose.hpp>
-#include <attune/testing/error_bound.hpp>
+#include <attune/certify/enclosure/enclose.hpp>
+#include <attune/certify/error_bound.hpp>
 
 namespace {
 
 using namespace attune;
-using testing::enclose;
-using testing::enclosed_number;
-using testing::interval;
-using testing::storage;
+using certify::enclose;
+using certify::enclosed_number;
+using certify::interval;
+using certify::storage;
 
 struct drawn {
   static constexpr index_t queries = 3, keys = 6, width = 5, value_width = 2;
@@ -47,7 +47,7 @@ void agree(Op const& op, char const* name) {
   CAPTURE(std::string(name));
   drawn const p;
   auto const exact = forward(reference<digits50>{}, op, {.q = p.Q(), .k = p.K(), .v = p.V()}).at(0, 0);
-  auto const e = enclose(op, {.q = p.Q(), .k = p.K(), .v = p.V()}, {}, testing::enclosed_weights::all);
+  auto const e = enclose(op, {.q = p.Q(), .k = p.K(), .v = p.V()}, {}, certify::enclosed_weights::all);
   CHECK(e.undecided() == 0);
   for (index_t i = 0; i < p.queries; ++i) {
     for (index_t d = 0; d < p.value_width; ++d) CHECK(e.at_out(0, 0, i, d).rounded == double(exact.out(i, d)));
@@ -56,7 +56,7 @@ void agree(Op const& op, char const* name) {
     if constexpr (Op::has_threshold) CHECK(e.threshold[std::size_t(i)].rounded == double(exact.threshold(i)));
   }
   auto const gradient = vjp(reference<digits50>{}, op, {.q = p.Q(), .k = p.K(), .v = p.V()}, {.out = p.D()});
-  auto const g = testing::enclose_vjp(op, {.q = p.Q(), .k = p.K(), .v = p.V()}, {.out = p.D()});
+  auto const g = certify::enclose_vjp(op, {.q = p.Q(), .k = p.K(), .v = p.V()}, {.out = p.D()});
   for (field const f : {field::q, field::k, field::v})
     for (std::size_t n = 0; n < g.of(f).values.size(); ++n) {
       CHECK(g.of(f).values[n].decided);
@@ -77,16 +77,16 @@ TEST_CASE("bits are added until both ends round alike, up to a limit that is sai
     interval const third = interval(1) / interval(3);
     return std::vector<interval>{third + third + third - interval(1), interval(2)};
   };
-  auto const decided = testing::enclosed_by({}, cancelled);
+  auto const decided = certify::enclosed_by({}, cancelled);
   CHECK(decided[0].decided);
   CHECK(decided[0].rounded == 0);
   CHECK(decided[1].rounded == 2);
-  auto const open = testing::enclosed_by({.most_bits = 512}, cancelled);
+  auto const open = certify::enclosed_by({.most_bits = 512}, cancelled);
   CHECK_FALSE(open[0].decided);
   CHECK(open[0].lower <= 0);
   CHECK(open[0].upper >= 0);
   CHECK(open[1].decided);
-  CHECK_THROWS_WITH_AS(testing::enclosed_by({.first_bits = 20}, cancelled),
+  CHECK_THROWS_WITH_AS(certify::enclosed_by({.first_bits = 20}, cancelled),
                        doctest::Contains("64 <= first_bits <= most_bits"), attune::error);
 }
 
@@ -98,11 +98,11 @@ TEST_CASE("equal keys share the weight exactly, in every format") {
                            {.q = tensor<float const>(q, shape{1, 1, 1, 1}),
                             .k = tensor<float const>(k, shape{1, 1, 2, 1}),
                             .v = tensor<float const>(v, shape{1, 1, 2, 1})},
-                           {.format = s}, testing::enclosed_weights::all);
+                           {.format = s}, certify::enclosed_weights::all);
     CHECK(e.undecided() == 0);
     CHECK(e.at_weight(0, 0, 0, 0).rounded == 0.5);
     CHECK(e.at_out(0, 0, 0, 0).rounded == 2.5);
-    CHECK(e.at_lse(0, 0, 0).rounded == testing::rounded_to(s, 3 + std::log(2.)));
+    CHECK(e.at_lse(0, 0, 0).rounded == certify::rounded_to(s, 3 + std::log(2.)));
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a level at the end of its bracket is found: rows of -inf, and of one 
                              {.q = tensor<float const>(q, shape{1, 1, 1, 1}),
                               .k = tensor<float const>(k, shape{1, 1, 2, 1}),
                               .v = tensor<float const>(v, shape{1, 1, 2, 1})},
-                             {}, testing::enclosed_weights::all);
+                             {}, certify::enclosed_weights::all);
       CHECK(e.undecided() == 0);
       return std::pair{e.at_weight(0, 0, 0, 0).rounded, e.at_weight(0, 0, 0, 1).rounded};
     };
@@ -147,7 +147,7 @@ TEST_SUITE("full enclosures") {
     auto const Q = tensor<float const>(q, shape{1, 1, 1, 3}), K = tensor<float const>(k, shape{1, 1, 3, 3});
     auto const V = tensor<float const>(v, shape{1, 1, 3, 1}), D = tensor<float const>(d, shape{1, 1, 1, 1});
     CHECK(enclose(op, {.q = Q, .k = K, .v = V}).undecided() == 0);  // the result is continuous there
-    auto const g = testing::enclose_vjp(op, {.q = Q, .k = K, .v = V}, {.out = D}, {.most_bits = 512});
+    auto const g = certify::enclose_vjp(op, {.q = Q, .k = K, .v = V}, {.out = D}, {.most_bits = 512});
     auto const convention = vjp(reference<double>{}, op, {.q = Q, .k = K, .v = V}, {.out = D});
     int open = 0;
     for (std::size_t n = 0; n < k.size(); ++n) {
@@ -166,11 +166,11 @@ TEST_SUITE("full enclosures") {
     forward(cpu<float>{}, op, {.q = p.Q(), .k = p.K(), .v = p.V()},
             {.out = tensor<float>(out, shape{1, 1, p.queries, p.value_width})});
     auto const e = enclose(op, {.q = p.Q(), .k = p.K(), .v = p.V()});
-    auto b = testing::error_bound(op, {.q = p.Q(), .k = p.K(), .v = p.V()});
+    auto b = certify::error_bound(op, {.q = p.Q(), .k = p.K(), .v = p.V()});
     auto const worst = [&] {
       double share = 0;
       for (std::size_t n = 0; n < out.size(); ++n)
-        share = std::max(share, testing::used_share(out[n], e.out[n], b.out[n]));
+        share = std::max(share, certify::used_share(out[n], e.out[n], b.out[n]));
       return share;
     };
     CHECK(worst() > 0);

@@ -13,9 +13,9 @@
 #include <attune/core/error.hpp>
 #include <attune/exec/reference/backward.hpp>
 #include <attune/exec/reference/forward.hpp>
-#include <attune/testing/call_numbers.hpp>
-#include <attune/testing/enclosure/rounding.hpp>
-#include <attune/testing/enclosure/threshold.hpp>
+#include <attune/certify/call_numbers.hpp>
+#include <attune/certify/enclosure/rounding.hpp>
+#include <attune/certify/enclosure/threshold.hpp>
 
 namespace attune {
 
@@ -23,18 +23,18 @@ namespace detail {
 
 /// Intervals tell themselves what a sum has lost.
 template <>
-class compensated<testing::interval> {
+class compensated<certify::interval> {
  public:
-  void add(testing::interval const& x) { sum_ = sum_ + x; }
-  testing::interval const& value() const { return sum_; }
+  void add(certify::interval const& x) { sum_ = sum_ + x; }
+  certify::interval const& value() const { return sum_; }
 
  private:
-  testing::interval sum_;
+  certify::interval sum_;
 };
 
 }  // namespace detail
 
-namespace testing {
+namespace certify {
 
 /// How far to go.
 struct enclosure_options {

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include <attune/cache/eviction/density.hpp>
-#include <attune/cache/eviction/first_and_recent.hpp>
-#include <attune/cache/eviction/geometric.hpp>
-#include <attune/cache/eviction/heavy_hitters.hpp>
+#include <attune/analysis/eviction/density.hpp>
+#include <attune/analysis/eviction/first_and_recent.hpp>
+#include <attune/analysis/eviction/geometric.hpp>
+#include <attune/analysis/eviction/heavy_hitters.hpp>
 
 #include "../check.hpp"
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   C1 / L <= alpha_i <= C2 / L,   C1 = min F / max F,   C2 = max F / min F
+//
+// Lemma 1 and Corollary 1: how small a row of L bounded logits makes its weights.
+#pragma once
+
+#include <attune/analysis/numbers.hpp>
+
+namespace attune::analysis {
+
+/// No weight of a row lies outside [lower, upper]; the sharp pair is attained, by one key at one end of F and all
+/// others at the other.
+template <class T>
+struct weight_range {
+  T lower, upper;              ///< as printed: C1 / L, C2 / L
+  T sharp_lower, sharp_upper;  ///< a / (a + (L - 1) A), A / (A + (L - 1) a)
+};
+
+/// Lemma 1 for alpha = F(l) / sum F(l), F within [least, greatest] on the logits in question. Shapes: scalars, L >= 1
+/// keys. Not for normalizers of another form: sparsemax of (2, 0, ..., 0) is 1 for every L.
+/// Throws attune::error unless 0 < least <= greatest. Source: Limits of Normalization, Lemma 1; the sharp pair is our
+/// own.
+template <class T>
+weight_range<T> vanishing_weights(T const& least, T const& greatest, index_t keys) {
+  detail::require_positive("analysis::vanishing_weights", "least", least);
+  detail::require_count("analysis::vanishing_weights", "keys", keys, 1, (std::numeric_limits<index_t>::max)());
+  if (greatest < least)
+    throw error("analysis::vanishing_weights", "greatest", attune::detail::text("the value ", double(greatest)),
+                attune::detail::text("at least least, ", double(least)));
+  T const n = T(double(keys)), others = T(double(keys - 1)), low = least / greatest, high = greatest / least;
+  return {low / n, high / n, keys == 1 ? T(1) : T(low / (low + others)), T(1) / (T(1) + others * low)};
+}
+
+/// Delta = |q| max_j |k_j|: no score of the row is larger. The norm of one key in its place gives no bound.
+template <numbers Q, class T = number_of<Q>>
+T score_bound(Q const& q, points<T> const& keys) {
+  T longest(0);
+  for (index_t j = 0; j < keys.count(); ++j) longest = math::larger(longest, norm(keys[j]));
+  return norm(q) * longest;
+}
+
+/// Corollary 1: softmax(l / T) of logits in [-Delta, Delta]: the range of e^l is [e^(-Delta / T), e^(Delta / T)].
+/// Throws attune::error unless T > 0 and Delta >= 0. Source: Limits of Normalization, Corollary 1.
+template <class T>
+weight_range<T> vanishing_softmax(T const& delta, T const& temperature, index_t keys) {
+  detail::require_positive("analysis::vanishing_softmax", "temperature", temperature);
+  if (!(delta >= T(0)))
+    throw error("analysis::vanishing_softmax", "delta", attune::detail::text("the value ", double(delta)),
+                "a number >= 0");
+  detail::require_count("analysis::vanishing_softmax", "keys", keys, 1, (std::numeric_limits<index_t>::max)());
+  T const n = T(double(keys)), others = T(double(keys - 1)), spread = T(2) * delta / temperature;
+  T const low = math::exp(T(-spread)), high = math::exp(spread);
+  return {low / n, high / n, keys == 1 ? T(1) : T(low / (low + others)), T(1) / (T(1) + others * low)};
+}
+
+}  // namespace attune::analysis

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   bound = gradient_error_bound(op, inputs, {.out = dO}, precision)  |computed - exact| <= bound.of(field::q)[n].bound
+//
+// A-priori error bounds of the gradients of any operator: the dense backward pass, run on `rounded`
+// (certify/rounded.hpp), so that every term of a gradient pays for what it is made of. Twice that is promised, since
+// kernels recompute weights from a saved lse.
+//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R =
+//             <do, out> is made of an `out` that is off by its own bound, which enters the gradients as a cotangent of
+//             the lse does
+//   underflow certify/gradient_underflow.hpp
+//   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is
+//             promised to the query and the key
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <attune/exec/reference/backward.hpp>
+#include <attune/certify/error_bound.hpp>
+#include <attune/certify/gradient_underflow.hpp>
+
+/// Sums of `rounded` are counted as they are: nothing is compensated for.
+template <>
+class attune::detail::compensated<attune::certify::rounded> {
+ public:
+  void add(certify::rounded const& x) { sum_ = sum_ + x; }
+  certify::rounded value() const { return sum_; }
+
+ private:
+  certify::rounded sum_;
+};
+
+namespace attune::certify {
+
+/// The bounds of the gradients by the inputs, row-major; empty where the operator does not use a field.
+struct gradient_bounds {
+  problem_shape extents;
+  std::array<std::vector<bounded_number>, field_count> fields;
+  std::array<shape, field_count> shapes;
+
+  std::vector<bounded_number> const& of(field f) const { return fields[std::size_t(f)]; }
+};
+
+namespace detail {
+
+/// Calls visit(b, h, i, j) for every pair at which a derivative jumps within reach of rounding.
+template <class Op, class Visit>
+void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, double eps,
+                   Visit const& visit) {
+  using normalizer = typename Op::normalizer_policy;
+  constexpr int pairs = Op::contractions::size;
+  using D = dual<double, pairs + 1>;
+  if constexpr (normalizer::traits.family == row_family::masses) {
+    lift<rounded> const loose{};
+    attune::detail::reference_contraction<rounded, Op, any_tensor> const contract{op, in, p, loose};
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t h = 0; h < p.heads; ++h)
+        for (index_t i = 0; i < p.queries; ++i) {
+          row<rounded> const loose_row = attune::detail::scalar_row<rounded>(p, op.mask, b, h, i);
+          row<D> const moving_row = attune::detail::scalar_row<D>(p, op.mask, b, h, i);
+          auto const bound = op.bind(loose_row);
+          auto const f = op.bind(moving_row);
+          D reference = initial_reference<normalizer, decltype(f.normalizer), D>(f.normalizer);
+          struct pair {
+            index_t j;
+            std::array<rounded, pairs + 1> x;
+            double a, delta;
+          };
+          std::vector<pair> seen;
+          mask_row const m = p.row(b, h, i);
+          for (key_interval k = mask::next(op.mask, m, 0); !k.empty(); k = mask::next(op.mask, m, k.last))
+            for (index_t j = k.first; j < k.last; ++j) {
+              pair& s = seen.emplace_back();
+              s.j = j;
+              contract.all(s.x.data(), b, h, i, j);
+              rounded const a = bound.logit(s.x.data(), key<rounded>{rounded(double(j))});
+              s.a = a.value, s.delta = eps * a.total();
+              if constexpr (normalizer::traits.reference == mass_reference::running_maximum)
+                reference = math::larger(reference, D(a.value));
+            }
+          for (int n = 0; n < pairs + 1; ++n) reference.tangent[n] = 0;
+          for (pair const& s : seen) {
+            // Derivatives of the masses by the contractions, with contractions and logit moved to either end of their
+            // errors.
+            auto const slopes = [&](double side) {
+              D x[pairs + 1];
+              for (int c = 0; c < pairs; ++c)
+                x[c] = D::variable(s.x[std::size_t(c)].value + side * eps * s.x[std::size_t(c)].total(), c);
+              D a = f.logit(x, key<D>{D(double(s.j))});
+              a.value = s.a + side * s.delta;
+              D const e = f.normalizer.earned(a, reference);
+              std::array<double, 2 * pairs> t{};
+              for (int c = 0; c < pairs; ++c) t[std::size_t(c)] = e.tangent[c];
+              if constexpr (normalizer::traits.ground_mass) {
+                D const g = f.normalizer.ground(a, reference);
+                for (int c = 0; c < pairs; ++c) t[std::size_t(pairs + c)] = g.tangent[c];
+              }
+              return t;
+            };
+            auto const low = slopes(-1), high = slopes(1);
+            bool jumps = false;
+            for (std::size_t n = 0; n < low.size(); ++n)
+              jumps = jumps || std::fabs(high[n] - low[n]) > 0.01 * std::fmax(std::fabs(high[n]), std::fabs(low[n]));
+            // A smooth derivative moves as much where the error itself is that large: then the bound says so.
+            if (jumps && s.delta < 1e-3) visit(b, h, i, s.j);
+          }
+        }
+  }
+}
+
+/// What a row term does that is off by <|do|, bound of out>: the sums of |terms| are its worst case.
+template <class Op>
+dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
+                                          cotangents<Op, any_tensor> const& d, precision const& how) {
+  dense_gradients<rounded> none;
+  if constexpr (Op::has_lse) {
+    if (d.out.absent()) return none;
+    auto const bounds = error_bound(op, in, how);
+    std::vector<double> off;
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t h = 0; h < p.heads; ++h)
+        for (index_t i = 0; i < p.queries; ++i) {
+          double sum = 0;
+          for (index_t c = 0; c < p.value_width; ++c)
+            sum += weighed(d.out(b, h, i, c), bounds.at_out(b, h, i, c).bound);
+          off.push_back(sum);
+        }
+    cotangents<Op, any_tensor> by_lse;
+    by_lse.lse = tensor<double const>(off, {p.batch, p.heads, p.queries, 1});
+    return attune::detail::dense_vjp<rounded>(op, in, p, by_lse);
+  }
+  return none;
+}
+
+}  // namespace detail
+
+/// Bounds of the gradients by every input, and their values in double.
+/// Errors:     attune::error as vjp; operators with a candidate set, whose supports jump, are refused.
+/// Complexity: about 50 times vjp(reference<double>).
+template <class Op>
+gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,
+                                     cotangents<Op, any_tensor> const& d, precision const& how = {}) {
+  gradient_bounds to;
+  problem_shape const p = to.extents =
+      attune::detail::checked_problem("gradient_error_bound", op, in, attune::detail::output_shape(in));
+  if constexpr (Op::normalizer_policy::traits.family == row_family::candidates) {
+    throw error("gradient_error_bound", "the operator", "a candidate set",
+                "weights that are continuous in the logits, with slopes");
+  } else {
+    number_format const out = format_of(how.out), weights = format_of(how.weights), number = format_of(how.arithmetic);
+    double const eps = 2 * number.unit, own = how.arithmetic == storage::fp64 ? 2 : 1;
+    bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
+    auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
+    auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
+    auto const by_row_term =
+        coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
+    // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a
+    // row.
+    double const terms = std::fmin(16, std::fmax(1, double((std::min)(p.keys, p.queries))));
+    for (std::size_t f = 0; f < to.fields.size(); ++f) {
+      to.shapes[f] = g.fields[f].extents;
+      for (std::size_t n = 0; n < g.fields[f].values.size(); ++n) {
+        rounded const& x = g.fields[f].values[n];
+        bounded_number r;
+        r.value = x.value;
+        double const exact = 2 * own * eps * x.total(), least = by_underflow.fields[f].values[n].size,
+                     rough = least + (coarse ? weights.unit * x.size : 0),
+                     row_term = by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size,
+                     all = exact + rough + row_term + 16 * number.least;
+        double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;
+        r.bound = all + stored;
+        r.drift = exact / 4 + 16 * number.least;
+        r.scatter =
+            std::hypot(rough / std::sqrt(terms), narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) /
+            std::sqrt(3.);
+        if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
+        if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > out.largest)
+          r.bound = math::infinity<double>();
+        to.fields[f].push_back(r);
+      }
+    }
+    detail::for_each_kink(op, in, p, eps, [&](index_t b, index_t h, index_t i, index_t j) {
+      for_each_field([&]<field F>() {
+        if constexpr (Op::uses(F) && F != field::v && F != field::value_gate && F != field::output_gate &&
+                      F != field::v0) {
+          shape const& e = to.shapes[std::size_t(F)];
+          bool const by_key = side_of(F) == input_side::key;
+          index_t const head = by_key ? p.group(h, e.head) : h, position = by_key ? j : i;
+          for (index_t c = 0; c < e.feature; ++c)
+            to.fields[std::size_t(F)][std::size_t(((b * e.head + head) * e.position + position) * e.feature + c)]
+                .bound = math::infinity<double>();
+        }
+      });
+    });
+    return to;
+  }
+}
+
+}  // namespace attune::certify

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   |round(x) - x| <= unit |x| + step / 2        unit: 2^-53, 2^-24, 2^-11, 2^-8 for fp64, fp32, fp16, bf16
+//
+// What rounding to a number format does, and which formats a kernel uses where.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include <attune/core/error.hpp>
+#include <attune/core/storage.hpp>
+
+namespace attune::certify {
+
+enum class storage { fp64, fp32, fp16, bf16 };
+
+constexpr char const* name_of(storage s) {
+  switch (s) {
+    case storage::fp64:
+      return "fp64";
+    case storage::fp32:
+      return "fp32";
+    case storage::fp16:
+      return "fp16";
+    case storage::bf16:
+      return "bf16";
+  }
+  return "";
+}
+
+/// The format of an element type of attune's tensors.
+template <class E>
+constexpr storage storage_of() {
+  using T = std::remove_const_t<E>;
+  static_assert(std::is_same_v<T, double> || std::is_same_v<T, float> || storage_only<T>,
+                "attune: outputs are stored as double, float, bfloat16 or float16");
+  return std::is_same_v<T, double>    ? storage::fp64
+         : std::is_same_v<T, float>   ? storage::fp32
+         : std::is_same_v<T, float16> ? storage::fp16
+                                      : storage::bf16;
+}
+
+/// A binary floating-point format, rounding to nearest.
+struct number_format {
+  double unit;     ///< half the spacing at 1: the largest relative rounding error of a normal number
+  double least;    ///< smallest normal number
+  double step;     ///< spacing of the subnormal numbers
+  double largest;  ///< above it: infinity
+};
+constexpr number_format format_of(storage s) {
+  switch (s) {
+    case storage::fp64:
+      return {0x1p-53, 0x1p-1022, 0x1p-1074, (std::numeric_limits<double>::max)()};
+    case storage::fp32:
+      return {0x1p-24, 0x1p-126, 0x1p-149, 0x1.fffffep127};
+    case storage::fp16:
+      return {0x1p-11, 0x1p-14, 0x1p-24, 65504};
+    case storage::bf16:
+      return {0x1p-8, 0x1p-126, 0x1p-133, 0x1.fep127};
+  }
+  return {};
+}
+
+/// The nearest number of a format (fp64 and fp32: of the type; 16 bits: by way of float, as storing does).
+inline double rounded_to(storage s, double x) {
+  switch (s) {
+    case storage::fp64:
+      return x;
+    case storage::fp32:
+      return double(float(x));
+    case storage::fp16:
+      return double(float(float16(float(x))));
+    case storage::bf16:
+      return double(float(bfloat16(float(x))));
+  }
+  return x;
+}
+
+/// Where a kernel uses which format. By default what is usual: 16-bit outputs are accumulated in fp32, and
+/// probabilities are rounded to the 16 bits of the output before they meet the values (tensor cores, and PyTorch on
+/// CPUs, do so).
+struct precision {
+  storage out = storage::fp32;         ///< of the stored output
+  storage arithmetic = storage::fp32;  ///< of everything else; lse and ground weight are stored in it
+  storage weights = storage::fp32;     ///< of the probabilities, when they are multiplied with the values
+
+  constexpr precision() = default;
+  constexpr precision(storage stored)
+      : out(stored), arithmetic(stored == storage::fp64 ? storage::fp64 : storage::fp32), weights(stored) {}
+  constexpr precision(storage stored, storage computed, storage probabilities)
+      : out(stored), arithmetic(computed), weights(probabilities) {}
+};
+
+}  // namespace attune::certify

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// A-priori error bounds of any operator, a user's policies included, from its own source:
+//   delta_j    error of logit j: contractions, length scale and gate run on `rounded` (certify/rounded.hpp)
+//   de_j, dg_j what that does to the masses earned and left: the policy evaluated at a_j +- delta_j, so that a kink
+//              within reach and an error that is not small count in full; and the rounding of the policy itself, on
+//              `rounded` again
+//   out_d      sum_j |d out_d / d e_j| |de_j| + ... :  A v_jd + (dA/dE) S_d + ... : what a key's error does after the
+//              row has been divided by its masses (for softmax w_j |v_jd - out_d|, nothing for a row that sees one key)
+//   sums       n(K) eps (A sum e|v| + |dA/dE E S| + ...): a sum of K terms, in whatever order, n(K) = K
+//   weights    probabilities rounded before they meet the values: unit A sum e|v|;   storage: unit |out|
+// Self-adjusted rows and candidate sets: the error of each weight, times |v_jd|. A weight of a candidate set is
+// evaluated at a_j +- (delta_j + the largest delta of the support): no derivative, which is infinite at the edge of
+// entmax beyond alpha = 2.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <attune/certify/number_format.hpp>
+#include <attune/certify/row_error.hpp>
+#include <attune/certify/rounded.hpp>
+#include <attune/certify/underflow.hpp>
+#include <attune/core/dual.hpp>
+#include <attune/exec/reference/row.hpp>
+
+namespace attune::certify::detail {
+
+template <class Op>
+class row_bounds {
+  using view = any_tensor;
+  using normalizer = typename Op::normalizer_policy;
+  using D = dual<double, 2>;
+  static constexpr normalizer_traits is = normalizer::traits;
+
+ public:
+  row_bounds(Op const& op, inputs<Op, view> const& in, problem_shape const& p, precision const& how)
+      : op_(op), in_(in), p_(p), how_(how), eps_(2 * format_of(how.arithmetic).unit) {}
+
+  /// Appends the numbers of a row.
+  void operator()(index_t b, index_t h, index_t i, error_bounds& to) {
+    b_ = b, h_ = h, i_ = i;
+    std::size_t const width = std::size_t(p_.value_width);
+    row<rounded> const at = attune::detail::scalar_row<rounded>(p_, op_.mask, b, h, i);
+    auto const loose = op_.bind(at);
+    row<double> const exact = attune::detail::scalar_row<double>(p_, op_.mask, b, h, i);
+    auto const f = op_.bind(exact);
+    read_logits(loose);
+    read_values(loose);
+    weighed_ = attune::detail::weigh<normalizer>(f.normalizer, seen_, exact.visible);
+    out_error_.assign(width, {});
+    lse_error_ = ground_error_ = {};
+    per_mass_ = weight_per_mass<normalizer>(f.normalizer, seen_, weighed_, exact.visible);
+    spread_.assign(width, 0);
+    squares_.assign(width, 0);
+    if constexpr (is.family == row_family::masses)
+      masses(f, loose, exact.visible);
+    else if constexpr (is.family == row_family::adjusted)
+      adjusted(f);
+    else
+      candidates(f);
+    lse_error_.add(eps_ * loose.logit_shift.total());
+    finish(loose, f, to);
+  }
+
+ private:
+  // ---- the parts of a row -------------------------------------------------------------------------------------------
+  template <class Bound>
+  void read_logits(Bound const& f) {
+    seen_ = {};
+    delta_.clear();
+    lift<rounded> const numbers{};
+    attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
+    attune::detail::for_each_visible(contract, f, b_, h_, i_, {0, p_.keys},
+                                     [&](index_t j, rounded const& s, rounded const& a) {
+                                       seen_.keys.push_back(j);
+                                       seen_.scores.push_back(s.value);
+                                       seen_.logits.push_back(a.value);
+                                       delta_.push_back(eps_ * a.total());
+                                     });
+  }
+  /// v behind its gate, and the error that the gate makes; values outside every support are not read.
+  template <class Bound>
+  void read_values(Bound const& f) {
+    [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;
+    index_t const head = p_.group(h_, p_.value_heads);
+    values_.clear();
+    value_errors_.clear();
+    for (index_t j : seen_.keys)
+      for (index_t d = 0; d < p_.value_width; ++d) {
+        rounded const v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, d);
+        values_.push_back(v.value);
+        if constexpr (Op::has_value_gate)
+          value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)));
+      }
+  }
+  double value(std::size_t n, std::size_t d) const { return values_[n * std::size_t(p_.value_width) + d]; }
+  double value_error(std::size_t n, std::size_t d) const {
+    return value_errors_.empty() ? 0 : value_errors_[n * std::size_t(p_.value_width) + d];
+  }
+  double ground_value([[maybe_unused]] index_t d) const {
+    if constexpr (Op::uses(field::v0)) {
+      auto const at = attune::detail::broadcast(in_.v0, b_, h_, i_);
+      return in_.v0(at.batch, at.head, at.position, d);
+    } else {
+      return 0;
+    }
+  }
+  /// Adds what a sum over the keys loses whose terms have the total size `s`.
+  void add_sum(row_error& to, double s) const {
+    double const n = double(seen_.keys.size());
+    to.worst += eps_ * n * s;
+    to.walk += eps_ * std::fmin(n, 4 * std::sqrt(n)) * s;
+  }
+
+  // ---- families -----------------------------------------------------------------------------------------------------
+  template <class Bound, class Loose>
+  void masses(Bound const& f, Loose const& loose, double visible) {
+    std::size_t const n_keys = seen_.keys.size(), width = std::size_t(p_.value_width);
+    double const m = weighed_.reference, E = weighed_.earned, G = weighed_.ground;
+    D earned(E), ground(G);
+    double const earned_unit = E == 0 ? 1 : E, ground_unit = G == 0 ? 1 : G;
+    earned.tangent[0] = earned_unit;
+    ground.tangent[1] = ground_unit;
+    row<D> const moving = attune::detail::scalar_row<D>(p_, op_.mask, b_, h_, i_);
+    auto const by = finish_masses<normalizer>(op_.bind(moving).normalizer, D(m), earned, ground, D(visible));
+    auto const done = finish_masses<normalizer>(loose.normalizer, rounded(m), rounded(E), rounded(G), rounded(visible));
+    double const A = done.value_factor.value;
+    // What the sums of masses move; a sum of nothing has no error.
+    auto const by_sums = [&](double by_e, double by_g) {
+      return (E == 0 ? 0 : std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
+    };
+
+    struct change {
+      double up_e, up_g, down_e, down_g, own_e, own_g;
+    };
+    std::vector<change> changes;
+    double relative = 0;
+    for (std::size_t n = 0; n < n_keys; ++n) {
+      double const a = seen_.logits[n], x = std::isfinite(a) ? delta_[n] : 0;
+      change c{};
+      auto const e = [&](double y) { return f.normalizer.earned(y, m); };
+      double const here = e(a);
+      rounded const own = loose.normalizer.earned(rounded(a), rounded(m));
+      // Exponentials relative to another reference, and rescaled: the distance counts.
+      double const shift = is.reference == mass_reference::none ? 0 : magnitude(a - m);
+      c.own_e = eps_ * (own.total() + shift * magnitude(here));
+      if (x > 0) c.up_e = e(a + x) - here, c.down_e = e(a - x) - here;
+      if constexpr (is.ground_mass) {
+        auto const g = [&](double y) { return f.normalizer.ground(y, m); };
+        c.own_g = eps_ * loose.normalizer.ground(rounded(a), rounded(m)).total();
+        if (x > 0) c.up_g = g(a + x) - g(a), c.down_g = g(a - x) - g(a);
+      }
+      if (is.divided_by == divisor::sum)
+        relative += weighed(1 / (E + G == 0 ? 1 : E + G), std::fmax(std::fabs(c.up_e) + std::fabs(c.up_g),
+                                                                    std::fabs(c.down_e) + std::fabs(c.down_g)));
+      changes.push_back(c);
+    }
+    double const beyond = grown(relative);
+
+    /// What the errors of the keys do to a function of the row: its derivative by e_n is x(n), by g_n it is y.
+    auto const add_keys = [&](row_error& to, auto const& x, double y) {
+      double sum = 0;
+      for (std::size_t n = 0; n < n_keys; ++n) {
+        change const& c = changes[n];
+        double const by_e = x(n), up = (c.up_e == 0 ? 0 : by_e * c.up_e) + (c.up_g == 0 ? 0 : y * c.up_g),
+                     down = (c.down_e == 0 ? 0 : by_e * c.down_e) + (c.down_g == 0 ? 0 : y * c.down_g);
+        sum += std::fmax(std::fabs(up), std::fabs(down)) + weighed(by_e, c.own_e) + weighed(y, c.own_g);
+      }
+      to.add(beyond * sum);
+    };
+    for (std::size_t d = 0; d < width; ++d) {
+      double S = 0, P = 0, size = 0, plain = 0, gates = 0;
+      for (std::size_t n = 0; n < n_keys; ++n) {
+        double const e = A == 0 ? 0 : weighed_.weights[n] - done.share.value, v = value(n, d);
+        S += weighed(1, e) == 0 ? 0 : e * v;
+        P += v;
+        size += weighed(e, v);
+        squares_[d] += weighed(e, v) * weighed(e, v);
+        plain += magnitude(v);
+        gates += weighed(weighed_.weights[n], value_error(n, d));
+      }
+      spread_[d] = size;
+      double const v0 = ground_value(index_t(d));
+      auto const moved = [&](int k) {  // S is A sum e v: the derivative of A relative to A
+        double sum = A == 0 || by.value_factor.tangent[k] == 0 ? 0 : by.value_factor.tangent[k] / A * S;
+        if constexpr (is.uniform_share) sum += by.share.tangent[k] == 0 ? 0 : by.share.tangent[k] * P;
+        if constexpr (Op::uses(field::v0))
+          sum += by.ground_weight.tangent[k] == 0 ? 0 : by.ground_weight.tangent[k] * v0;
+        return sum;
+      };
+      double const by_e = moved(0), by_g = moved(1);
+      row_error& to = out_error_[d];
+      add_keys(
+          to, [&](std::size_t n) { return (A == 0 ? 0 : A * value(n, d)) + by_e / earned_unit; }, by_g / ground_unit);
+      add_sum(to, size + by_sums(by_e, by_g) + (is.uniform_share ? weighed(done.share.value, plain) : 0));
+      to.add(gates + eps_ * (weighed(S, A == 0 ? 0 : done.value_factor.total() / std::fabs(A)) + 2 * size +
+                             weighed(P, done.share.total()) + weighed(plain, 2 * done.share.value)));
+      if constexpr (Op::uses(field::v0))
+        to.add(eps_ * (weighed(v0, done.ground_weight.total()) + 2 * weighed(v0, done.ground_weight.value)));
+    }
+    if constexpr (Op::has_lse) {
+      auto const lse = [&](row_error& to, D const& x, rounded const& own) {
+        add_keys(to, [&](std::size_t) { return x.tangent[0] / earned_unit; }, x.tangent[1] / ground_unit);
+        add_sum(to, by_sums(x.tangent[0], x.tangent[1]));
+        to.add(eps_ * own.total());
+      };
+      if (std::isfinite(done.lse.value)) {
+        lse(lse_error_, by.lse, done.lse);
+        lse_error_.add(eps_ * (magnitude(m) + magnitude(done.lse.value)));
+      }
+      if constexpr (Op::has_ground_weight) lse(ground_error_, by.ground_weight, done.ground_weight);
+    }
+  }
+
+  /// w = p f, f = (a - low) / (high - low).
+  template <class Bound>
+  void adjusted(Bound const& f) {
+    std::size_t const n_keys = seen_.keys.size();
+    if (weighed_.earned == 0) return;
+    auto const ends = f.normalizer.ends(weighed_.lowest, weighed_.highest);
+    double const range = std::fabs(ends.high - ends.low), n = double(n_keys);
+    double largest = 0, mean = 0;
+    std::vector<double> p(n_keys);
+    for (std::size_t k = 0; k < n_keys; ++k) {
+      if (!std::isfinite(seen_.logits[k])) continue;
+      p[k] = std::exp(seen_.logits[k] - weighed_.reference) / weighed_.earned;
+      largest = std::fmax(largest, delta_[k]);
+      mean += p[k] * (delta_[k] + eps_ * (3 + magnitude(seen_.logits[k] - weighed_.reference)));
+    }
+    double const sums = eps_ * (n + 8), size = magnitude(ends.low) + magnitude(ends.high);
+    std::vector<double> bound(n_keys, 0);
+    for (std::size_t k = 0; k < n_keys; ++k) {
+      if (p[k] == 0) continue;
+      double const a = seen_.logits[k], own = delta_[k] + eps_ * (3 + magnitude(a - weighed_.reference));
+      double const place = range == 0 ? 0 : 1 / range;
+      double const places = 2 * place * (delta_[k] + 2 * largest + eps_ * (magnitude(a) + size + range));
+      bound[k] = magnitude(weighed_.weights[k]) * grown(own + mean) * (own + mean + sums) + p[k] * places;
+    }
+    add_weights(bound);
+    if constexpr (Op::has_lse)
+      if (std::isfinite(weighed_.lse))
+        lse_error_.add(mean + sums + eps_ * (2 * magnitude(weighed_.lse) + magnitude(weighed_.reference)));
+  }
+
+  template <class Bound>
+  void candidates(Bound const& f) {
+    std::size_t const n_keys = seen_.keys.size();
+    auto const& level = weighed_.level;
+    double largest = 0;
+    for (std::size_t n = 0; n < n_keys; ++n)
+      if (weighed_.weights[n] > 0) largest = std::fmax(largest, delta_[n]);
+    auto const reach = [&](std::size_t n) {
+      return delta_[n] + largest +
+             eps_ * (4 + magnitude(seen_.logits[n]) + magnitude(level.reference) + magnitude(level.level));
+    };
+    // Across a cut keys change places; without another key in reach the last one kept stays.
+    bool const cuts = std::isfinite(level.cut);
+    double lowest_kept = math::infinity<double>(), highest_left = -lowest_kept;
+    for (std::size_t n = 0; n < n_keys && cuts; ++n) {
+      double const a = seen_.logits[n];
+      if (weighed_.weights[n] > 0)
+        lowest_kept = std::fmin(lowest_kept, a - reach(n));
+      else
+        highest_left = std::fmax(highest_left, a + reach(n));
+    }
+    std::vector<double> bound(n_keys, 0);
+    double total = 0;
+    for (std::size_t n = 0; n < n_keys; ++n) {
+      double const a = seen_.logits[n];
+      if (!std::isfinite(a)) continue;
+      double const x = reach(n), earned = weighed_.earned == 0 ? 1 : weighed_.earned;
+      auto const weight = [&](double y) { return f.normalizer.weight(level, y, key<double>{double(seen_.keys[n])}); };
+      double const here = weight(a);
+      bool const kept = here > 0, crosses = cuts && (kept ? a - x <= highest_left : a + x >= lowest_kept);
+      double change = 0;
+      if (!cuts)
+        change = std::fmax(std::fabs(weight(a + x) - here), std::fabs(weight(a - x) - here));
+      else if (crosses)
+        change = weight(std::fmax(a, level.cut) + x);
+      else if (kept)
+        change = weight(a + x) - here;
+      bound[n] = (change + 8 * eps_ * here) / earned;
+      total += bound[n];
+    }
+    for (std::size_t n = 0; n < n_keys; ++n)
+      bound[n] += weighed_.weights[n] * grown(total) * (total + eps_ * (double(n_keys) + 4));
+    add_weights(bound);
+  }
+
+  void add_weights(std::vector<double> const& bound) {
+    for (std::size_t d = 0; d < out_error_.size(); ++d) {
+      double size = 0, sum = 0;
+      for (std::size_t n = 0; n < bound.size(); ++n) {
+        double const w = weighed_.weights[n];
+        if (Op::has_threshold && w == 0 && bound[n] == 0) continue;
+        sum += weighed(bound[n], value(n, d)) + weighed(w, value_error(n, d));
+        size += weighed(w, value(n, d));
+        squares_[d] += weighed(w, value(n, d)) * weighed(w, value(n, d));
+      }
+      spread_[d] = size;
+      out_error_[d].add(sum + 2 * eps_ * size);
+      add_sum(out_error_[d], size);
+    }
+  }
+
+  // ---- storage ------------------------------------------------------------------------------------------------------
+  template <class Loose, class Bound>
+  void finish(Loose const& loose, [[maybe_unused]] Bound const& f, error_bounds& to) {
+    number_format const out_format = format_of(how_.out), weights = format_of(how_.weights),
+                        number = format_of(how_.arithmetic);
+    bool const coarse = weights.unit > number.unit;
+    // A double reference judges doubles: its own error counts as much as theirs.
+    double const own = how_.arithmetic == storage::fp64 ? 2 : 1;
+    double const n = double(seen_.keys.size());
+    weight_loss const loss(flushed * number.least, per_mass_, n);
+    for (index_t d = 0; d < p_.value_width; ++d) {
+      std::size_t const x = std::size_t(d);
+      double const plain = plain_size(x);
+      bounded_number r;
+      for (std::size_t k = 0; k < seen_.keys.size(); ++k)
+        if (!(Op::has_threshold && weighed_.weights[k] == 0)) r.value += weighed_.weights[k] * value(k, x);
+      double const sum = r.value, ground = ground_value(d);
+      if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground;
+      double const lost = weighed(plain, loss.of_mass) + weighed(magnitude(sum) + 3 * magnitude(ground), loss.of_sum);
+      double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost;
+      double rough = 0, scatter = 0;
+      if (coarse) {
+        // Rounded before or after the division, in the numerator alone or in both places.
+        double const tiny = weights.step / 2 * plain;
+        rough = weights.unit * (spread_[x] + magnitude(r.value)) + tiny;
+        scatter = weights.unit * (std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1))) + tiny;
+      }
+      if constexpr (Op::has_output_gate) {
+        rounded const gate = attune::detail::output_factor<rounded>(in_, p_, loose, b_, h_, i_, d);
+        double const factor = magnitude(gate.value),
+                     extra = own * weighed(r.value, eps_ * (gate.total() + 2 * factor) + flushed * number.least);
+        worst = worst * factor + extra;
+        walk = walk * factor + extra;
+        rough *= factor;
+        scatter *= factor;
+        r.value *= attune::detail::output_factor<double>(in_, p_, f, b_, h_, i_, d);
+      }
+      double const all = worst + rough + 16 * number.least;
+      double const stored = out_format.unit * (magnitude(r.value) + all) + out_format.step / 2;
+      // fp64 and fp32 outputs are rounded by the last operation, which is charged already.
+      bool const narrow = out_format.unit > number.unit;
+      r.bound = all + (narrow ? stored : 0);
+      r.drift = walk + 16 * number.least;
+      // Over a binade the spacing halves: a rounding error has at most the deviation unit |x| / sqrt 3.
+      r.scatter = std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.);
+      if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
+      if (magnitude(r.value) + r.bound > out_format.largest) r.bound = math::infinity<double>();
+      to.out.push_back(r);
+    }
+    auto const number_of_row = [&](double value, row_error const& e) {
+      double const tiny = 16 * number.least + 2 * loss.of_sum;
+      return std::isfinite(value) ? bounded_number{value, own * e.worst + tiny, own * e.walk + tiny, 0}
+                                  : bounded_number{value, 0, 0, 0};
+    };
+    if constexpr (Op::has_lse) {
+      double const lse =
+          weighed_.lse == -math::infinity<double>() ? weighed_.lse : weighed_.lse + loose.logit_shift.value;
+      to.lse.push_back(number_of_row(lse, lse_error_));
+    }
+    if constexpr (Op::has_ground_weight)
+      to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
+  }
+  double plain_size(std::size_t d) const {
+    double sum = 0;
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n)
+      if (weighed_.weights[n] != 0) sum += magnitude(value(n, d));
+    return sum;
+  }
+
+  Op const& op_;
+  inputs<Op, view> const& in_;
+  problem_shape const& p_;
+  precision how_;
+  double eps_;
+  index_t b_ = 0, h_ = 0, i_ = 0;
+  attune::detail::visible_keys<double> seen_;
+  attune::detail::weighed_row<double> weighed_;
+  std::vector<double> delta_, values_, value_errors_;
+  std::vector<row_error> out_error_;
+  row_error lse_error_, ground_error_;
+  double per_mass_ = 1;          ///< what underflow of a mass is multiplied with
+  std::vector<double> spread_;   ///< sum |w v|
+  std::vector<double> squares_;  ///< sum (w v)^2
+};
+
+}  // namespace attune::certify::detail

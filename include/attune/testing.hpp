@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// What your tests call: is an operator right, are its gradients, is a kernel of somebody else's? Needs Eigen, Boost, and
+// xsimd for the checks of the CPU executor.
+#pragma once
+
+#include <attune/testing/forward_check.hpp>
+#include <attune/testing/gradient_check.hpp>
+#include <attune/testing/gradient_verdict.hpp>
+#include <attune/testing/probes.hpp>
+#include <attune/testing/verdict.hpp>

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// A program of version 0.1 that does not want to hear of it.
+#define ATTUNE_ALLOW_OLD_NAMES
+#include <attune/analysis/selection.hpp>
+#include <attune/analysis/vanishing.hpp>
+#include <attune/attune.hpp>
+#include <attune/cache/eviction/geometric.hpp>
+#include <attune/exec/cpu/float8_cache.hpp>
+#include <attune/exec/pool_functions.hpp>
+#include <attune/exec/thread_placement.hpp>
+#include <attune/exec/thread_pool.hpp>
+#include <attune/exec/threading.hpp>
+#include <attune/testing/error_bound.hpp>
+#include <attune/testing/gradient_bound.hpp>
+
+using operator_type = decltype(attune::attention(attune::kernel::dot_product{}));
+
+attune::testing::bounded_number largest(operator_type const& of,
+                                        attune::inputs<operator_type, attune::any_tensor> const& in,
+                                        attune::cotangents<operator_type, attune::any_tensor> const& by) {
+  attune::testing::gradient_bounds const bounds =
+      attune::testing::gradient_error_bound(of, in, by, attune::certify::precision{});
+  return bounds.of(attune::field::q).at(0);
+}

@@ -18,6 +18,7 @@ set(layers
   "^exec/cpu/[^/]+\\.hpp$"
   "^float8_cache\\.hpp$"
   "^(cache|analysis|sorted)/"
+  "^line(/|\\.hpp$)"
   "^(interop|io|certify)/"
   "^testing/"
   "^(attune|reference|thrust|analysis|certify|testing)\\.hpp$")

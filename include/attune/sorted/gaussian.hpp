@@ -285,8 +285,9 @@ class gaussian_head {
   using near_type = near_pairs<T, Arch, scalar_scores>;
 
  public:
-  gaussian_head(gaussian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), b_(b), h_(h), op_(op), tau_(op.tau.template value<W>(b, h, 0)), on_(in, e, b, h),
+  gaussian_head(parameter const& tau, double tolerance, sight const& sees, arrays<T> const& in, extents const& e,
+                index_t b, index_t h)
+      : e_(e), b_(b), h_(h), tolerance_(tolerance), sees_(sees), tau_(tau.template value<W>(b, h, 0)), on_(in, e, b, h),
         sums_(e.queries, e.width), series_(e.width + 1), value_(in, e, b, h), near_(in, e, b, h, tau_),
         lse_(std::size_t(e.queries)) {}
 
@@ -294,13 +295,13 @@ class gaussian_head {
   gaussian_certificate forward() {
     gaussian_certificate worst;
     for_each_visible(
-        op_.sees, on_, near_type::most_keys,
+        sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           worst.include(rectangle(queries, keys).forward(sums_));
         },
         [&](index_t i, index_t first, index_t last) { near_.add(i, first, last); });
     near_.forward([&](index_t i, W const& reference, W const* row) { sums_.join(i, reference, row); });
-    if (!op_.sees.sees_all()) worst.rounded += near_rounding();
+    if (!sees_.sees_all()) worst.rounded += near_rounding();
     return worst;
   }
   /// After forward().
@@ -317,7 +318,7 @@ class gaussian_head {
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
     rows<W> dv(e_.keys, e_.width + 1);
     for_each_visible(
-        op_.sees, on_, near_type::most_keys,
+        sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           rectangle(queries, keys).backward(pulls, lse_, dq, dk, dv);
         },
@@ -336,7 +337,7 @@ class gaussian_head {
 
  private:
   gaussian_rectangle<Arch> rectangle(std::span<index_t const> queries, std::span<index_t const> keys) {
-    return {queries, keys, on_, tau_, op_.tolerance, e_.width, series_, [&](index_t j) { return value_(j); }};
+    return {queries, keys, on_, tau_, tolerance_, e_.width, series_, [&](index_t j) { return value_(j); }};
   }
   /// Rounding of what near_ sums, and of joining the parts of a row, as hybrid_head::rounding, without vectors, in
   /// double.
@@ -350,7 +351,8 @@ class gaussian_head {
 
   extents const& e_;
   index_t b_, h_;
-  gaussian const& op_;
+  double tolerance_;
+  sight const& sees_;
   W tau_;
   line<W> on_;
   mass_rows<W> sums_;
@@ -363,12 +365,13 @@ class gaussian_head {
 /// A head whose visible pairs are one staircase, by waves and straight to the outputs; nothing if waves do not serve
 /// it.
 template <class T, class Arch>
-std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<T> const& in, extents const& e,
-                                                     index_t b, index_t h, results<T> const& to) {
-  std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
+std::optional<gaussian_certificate> forward_by_waves(parameter const& bandwidth, double tolerance, sight const& sees,
+                                                     arrays<T> const& in, extents const& e, index_t b, index_t h,
+                                                     results<T> const& to) {
+  std::vector<index_t> const counts = lone_staircase(sees, shortest_block);
   if (counts.empty()) return std::nullopt;
   line<double> const on(in, e, b, h);
-  double const tau = op.tau.template value<double>(b, h, 0);
+  double const tau = bandwidth.template value<double>(b, h, 0);
   auto const finish = [&](index_t i, double const& reference, double* row, double mass) {
     store_row(to, b, h, i, row,
               finish_masses<normalizer::softmax>(normalizer::softmax::bound<double>{}, reference, mass, 0.0, 1.0));
@@ -376,20 +379,50 @@ std::optional<gaussian_certificate> forward_by_waves(gaussian const& op, arrays<
   gaussian_certificate worst;
   std::vector<index_t> late;
   double const rows_of_tables = walk_waves<T, Arch>(
-      in, e, b, h, on, tau, op.tolerance, {counts, {0, false}, {0, false}}, worst,
+      in, e, b, h, on, tau, tolerance, {counts, {0, false}, {0, false}}, worst,
       [&](index_t i, double* row, double mass) { finish(i, 0, row, mass); }, [&](index_t i) { late.push_back(i); });
   if (rows_of_tables == 0) return std::nullopt;
   // As long as they cost half of what the waves did; lone pairs are slow.
   double work = rows_of_tables / 2 * double(e.width);
   rows<double> one(1, e.width);
   for (index_t const i : late) {
-    lone_row<T> const row(in, e, b, h, on, tau, op.tolerance, i, counts[std::size_t(i)], one[0]);
+    lone_row<T> const row(in, e, b, h, on, tau, tolerance, i, counts[std::size_t(i)], one[0]);
     work -= double(counts[std::size_t(i)]) + 4 * double(row.met) * double(e.width);
     if (work < 0) return std::nullopt;
     worst.include(row.left_out);
     finish(i, row.reference, one[0], row.mass);
   }
   return worst;
+}
+
+/// Arguments that have been checked; sees(b, h) is the sight of a head.
+template <class T, class Arch, class Sees>
+gaussian_certificate run_gaussian(parameter const& tau, double tolerance, Sees const& sees, arrays<T> const& in,
+                                  extents const& e, results<T> const& to, workers const& who) {
+  return report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
+    sight const seen = sees(b, h);
+    if (auto const by_waves = forward_by_waves<T, Arch>(tau, tolerance, seen, in, e, b, h, to)) return *by_waves;
+    gaussian_head<T, Arch> head(tau, tolerance, seen, in, e, b, h);
+    auto const certificate = head.forward();
+    head.write(to);
+    return certificate;
+  });
+}
+/// by_tau: the gradients by the bandwidth of each (batch, head).
+template <class T, class Arch, class Sees>
+gaussian_certificate run_gaussian_vjp(parameter const& tau, double tolerance, Sees const& sees, arrays<T> const& in,
+                                      extents const& e, cotangents<T> const& by, gradients<T> const& d,
+                                      std::vector<double>& by_tau, workers const& who) {
+  clear(d.sort_k);
+  clear(d.v);
+  by_tau.assign(std::size_t(e.batch * e.heads), 0);
+  return report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
+    sight const seen = sees(b, h);
+    gaussian_head<T, Arch> head(tau, tolerance, seen, in, e, b, h);
+    auto const certificate = head.forward();
+    by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
+    return certificate;
+  });
 }
 
 }  // namespace detail
@@ -404,13 +437,8 @@ gaussian_certificate forward(gaussian const& op, arrays<T> const& in, results<T>
   detail::check_bandwidth<T>("sorted::forward(gaussian)", e, op.tau);
   detail::check_tolerance("sorted::forward(gaussian)", op.tolerance);
   detail::check_results("sorted::forward(gaussian)", e, to);
-  return detail::report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
-    if (auto const by_waves = detail::forward_by_waves<T, Arch>(op, in, e, b, h, to)) return *by_waves;
-    detail::gaussian_head<T, Arch> head(op, in, e, b, h);
-    auto const certificate = head.forward();
-    head.write(to);
-    return certificate;
-  });
+  return detail::run_gaussian<T, Arch>(
+      op.tau, op.tolerance, [&](index_t, index_t) { return detail::sight(op.sees, e); }, in, e, to, who);
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>, exact for approximate weights whose rows differ from the exact ones
@@ -424,15 +452,9 @@ gaussian_certificate vjp(gaussian const& op, arrays<T> const& in, cotangents<T> 
   detail::check_bandwidth<T>("sorted::vjp(gaussian)", e, op.tau);
   detail::check_tolerance("sorted::vjp(gaussian)", op.tolerance);
   detail::check_gradients("sorted::vjp(gaussian)", e, by, d);
-  detail::clear(d.sort_k);
-  detail::clear(d.v);
-  std::vector<double> by_tau(std::size_t(e.batch * e.heads));
-  auto const worst = detail::report_of_heads<gaussian_certificate>(who, e, [&](index_t b, index_t h) {
-    detail::gaussian_head<T, Arch> head(op, in, e, b, h);
-    auto const certificate = head.forward();
-    by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
-    return certificate;
-  });
+  std::vector<double> by_tau;
+  auto const worst = detail::run_gaussian_vjp<T, Arch>(
+      op.tau, op.tolerance, [&](index_t, index_t) { return detail::sight(op.sees, e); }, in, e, by, d, by_tau, who);
   detail::write_tau(e, by_tau, d.tau);
   return worst;
 }

@@ -135,10 +135,9 @@ class hybrid_head {
  public:
   hybrid_head(windowed_call const& op, hybrid_arrays<T> const& in, extents const& e, index_t b, index_t h,
               workers const& who)
-      : e_(e), b_(b), h_(h), in_(in), on_(arrays<T>{in.sort_q, in.sort_k, in.v}, e, b, h),
-        seen_(op.sees.intervals(e.queries, e.keys)), sums_(e.queries, e.width), rule_(op.rule),
-        bounds_(e.queries, op.rule.tolerance), scored_(std::size_t(e.queries), 0.0),
-        key_norm_(std::size_t(e.keys), 0.0) {
+      : e_(e), b_(b), h_(h), in_(in), on_(arrays<T>{in.sort_q, in.sort_k, in.v}, e, b, h), sees_(op.sees, e),
+        seen_(sees_.intervals()), sums_(e.queries, e.width), rule_(op.rule), bounds_(e.queries, op.rule.tolerance),
+        scored_(std::size_t(e.queries), 0.0), key_norm_(std::size_t(e.keys), 0.0) {
     exec_.threads = who.threads;
     exec_.executor = who.executor;
     head_ = {tensors::of_head(in.sort_q, b, h),
@@ -154,7 +153,7 @@ class hybrid_head {
       head_.scale.push_back(op.scale.is_set() ? op.scale.template value<W>(b, h, i) : usual);
     }
     if constexpr (Scores::has_vectors) measure_vectors();
-    cut(op.sees);
+    cut();
   }
 
   hybrid_certificate forward() {
@@ -279,10 +278,10 @@ class hybrid_head {
     }
   }
   /// Rectangles, and the short stretches beside them: two parts in the order of positions.
-  void cut(visibility const& sees) {
+  void cut() {
     near_stretches stretches(e_.queries);
     for_each_visible(
-        sees, on_, near_keys,
+        sees_, on_, near_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           rectangles_.emplace_back(std::vector<index_t>(queries.begin(), queries.end()),
                                    std::vector<index_t>(keys.begin(), keys.end()));
@@ -372,7 +371,8 @@ class hybrid_head {
   cpu<T, Arch> exec_;
   head_tensors<T> head_;
   line<W> on_;
-  std::vector<key_interval> seen_;
+  sight sees_;
+  std::vector<key_interval> const& seen_;
   mass_rows<W> sums_;
   window_rule rule_;
   row_bounds bounds_;

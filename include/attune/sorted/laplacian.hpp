@@ -68,8 +68,8 @@ class laplacian_head {
   static constexpr bool fused = !std::is_same_v<near_type, no_near_pairs>;
 
  public:
-  laplacian_head(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), in_(in), b_(b), h_(h), tau_(op.tau.template value<W>(b, h, 0)), sees_(op.sees), on_(in, e, b, h),
+  laplacian_head(parameter const& tau, sight const& sees, arrays<T> const& in, extents const& e, index_t b, index_t h)
+      : e_(e), in_(in), b_(b), h_(h), tau_(tau.template value<W>(b, h, 0)), sees_(sees), on_(in, e, b, h),
         scan_(tau_, e.width + 1), sums_(e.queries, e.width), buffer_(1, e.width + 1), value_(in, e, b, h),
         near_(in, e, b, h, tau_), lse_(std::size_t(e.queries)) {}
 
@@ -201,7 +201,7 @@ class laplacian_head {
   arrays<T> const& in_;
   index_t b_, h_;
   W tau_;
-  visibility const& sees_;
+  sight const& sees_;
   line<W> on_;
   laplacian_scan<W> scan_;
   mass_rows<W> sums_;
@@ -213,16 +213,44 @@ class laplacian_head {
 
 /// A head whose visible pairs are one staircase, straight to the outputs; or false.
 template <class T, class Arch>
-bool forward_by_cells(laplacian const& op, arrays<T> const& in, extents const& e, index_t b, index_t h,
-                      results<T> const& to) {
-  std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
+bool forward_by_cells(parameter const& tau, sight const& sees, arrays<T> const& in, extents const& e, index_t b,
+                      index_t h, results<T> const& to) {
+  std::vector<index_t> const counts = lone_staircase(sees, shortest_block);
   if (counts.empty()) return false;
   line<wide<T>> const on(in, e, b, h);
-  laplacian_cells<T, Arch> cells(in, e, b, h, on, op.tau.template value<wide<T>>(b, h, 0));
+  laplacian_cells<T, Arch> cells(in, e, b, h, on, tau.template value<wide<T>>(b, h, 0));
   return cells.walk({counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
     auto const done = finish_masses<normalizer::softmax>(normalizer::softmax::bound<double>{}, 0.0, mass, 0.0, 1.0);
     store_row(to, b, h, i, row, done);
   });
+}
+
+/// Arguments that have been checked; sees(b, h) is the sight of a head.
+template <class T, class Arch, class Sees>
+void run_laplacian(parameter const& tau, Sees const& sees, arrays<T> const& in, extents const& e, results<T> const& to,
+                   workers const& who) {
+  for_each_head(who, e, [&](index_t b, index_t h) {
+    sight const seen = sees(b, h);
+    if (forward_by_cells<T, Arch>(tau, seen, in, e, b, h, to)) return;
+    laplacian_head<T, Arch> head(tau, seen, in, e, b, h);
+    head.forward();
+    head.write(to);
+  });
+}
+/// Returns the gradients by the bandwidth of each (batch, head).
+template <class T, class Arch, class Sees>
+std::vector<wide<T>> run_laplacian_vjp(parameter const& tau, Sees const& sees, arrays<T> const& in, extents const& e,
+                                       cotangents<T> const& by, gradients<T> const& d, workers const& who) {
+  clear(d.sort_k);
+  clear(d.v);
+  std::vector<wide<T>> by_tau(std::size_t(e.batch * e.heads));
+  for_each_head(who, e, [&](index_t b, index_t h) {
+    sight const seen = sees(b, h);
+    laplacian_head<T, Arch> head(tau, seen, in, e, b, h);
+    head.forward();
+    by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
+  });
+  return by_tau;
 }
 
 }  // namespace detail
@@ -236,12 +264,7 @@ void forward(laplacian const& op, arrays<T> const& in, results<T> const& to, wor
   op.sees.check("sorted::forward(laplacian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::forward(laplacian)", e, op.tau);
   detail::check_results("sorted::forward(laplacian)", e, to);
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    if (detail::forward_by_cells<T, Arch>(op, in, e, b, h, to)) return;
-    detail::laplacian_head<T, Arch> head(op, in, e, b, h);
-    head.forward();
-    head.write(to);
-  });
+  detail::run_laplacian<T, Arch>(op.tau, [&](index_t, index_t) { return detail::sight(op.sees, e); }, in, e, to, who);
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
@@ -254,15 +277,10 @@ void vjp(laplacian const& op, arrays<T> const& in, cotangents<T> const& by, grad
   op.sees.check("sorted::vjp(laplacian)", e.queries, e.keys);
   detail::check_bandwidth<T>("sorted::vjp(laplacian)", e, op.tau);
   detail::check_gradients("sorted::vjp(laplacian)", e, by, d);
-  detail::clear(d.sort_k);
-  detail::clear(d.v);
-  std::vector<detail::wide<T>> by_tau(std::size_t(e.batch * e.heads));
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    detail::laplacian_head<T, Arch> head(op, in, e, b, h);
-    head.forward();
-    by_tau[std::size_t(b * e.heads + h)] = head.backward(by, d);
-  });
-  detail::write_tau(e, by_tau, d.tau);
+  detail::write_tau(e,
+                    detail::run_laplacian_vjp<T, Arch>(
+                        op.tau, [&](index_t, index_t) { return detail::sight(op.sees, e); }, in, e, by, d, who),
+                    d.tau);
 }
 
 }  // namespace attune::sorted

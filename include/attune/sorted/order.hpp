@@ -18,6 +18,7 @@
 
 #include <attune/sorted/radix.hpp>
 #include <attune/sorted/rows.hpp>
+#include <attune/sorted/sight.hpp>
 
 namespace attune::sorted::detail {
 
@@ -166,8 +167,9 @@ void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& b
 /// Visible pairs as staircases. Queries whose intervals share a place fall into two, of the keys behind it and of those
 /// before it; a key is in two such runs of queries at most, so that the cost is that of causal visibility.
 template <class Use>
-void for_each_staircase(visibility const& sees, index_t queries, index_t keys, Use const& use) {
-  std::vector<key_interval> const seen = sees.intervals(queries, keys);
+void for_each_staircase(sight const& sees, Use const& use) {
+  std::vector<key_interval> const& seen = sees.intervals();
+  index_t const queries = index_t(seen.size());
   std::vector<index_t> steps;
   for (index_t i = 0; i < queries;) {
     index_t const reach = seen[std::size_t(i)].last;
@@ -191,9 +193,9 @@ void for_each_staircase(visibility const& sees, index_t queries, index_t keys, U
 
 /// The one staircase that all visible pairs are, from its first key on; no counts if there are more, or if its queries
 /// all see many keys.
-inline std::vector<index_t> lone_staircase(visibility const& sees, index_t queries, index_t keys, index_t many) {
+inline std::vector<index_t> lone_staircase(sight const& sees, index_t many) {
   std::vector<index_t> counts;
-  for (key_interval const& seen : sees.intervals(queries, keys)) {
+  for (key_interval const& seen : sees.intervals()) {
     if (!seen.empty() && seen.first != 0) return {};
     counts.push_back(seen.size());
   }
@@ -204,20 +206,20 @@ inline std::vector<index_t> lone_staircase(visibility const& sees, index_t queri
 
 /// Calls rectangle(queries, keys) with index lists sorted by value, both not empty, and row(i, first, last) for queries
 /// that see the fewer than `shortest` keys [first, last) besides, at most two such stretches each. Every visible pair
-/// is met once, in an order that depends on the extents and the visibility alone. What takes(staircase) is true for is
+/// is met once, in an order that depends on the extents and on what is seen alone. What takes(staircase) is true for is
 /// left out: whoever says so has met its pairs.
 template <class W, class Rectangle, class Row, class Takes>
-void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle,
+void for_each_visible(sight const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle,
                       Row const& row, Takes const& takes) {
   sorted_runs<W> by_query(on.q), by_key(on.k);
-  for_each_staircase(sees, index_t(on.q.size()), index_t(on.k.size()), [&](staircase const& whole) {
+  for_each_staircase(sees, [&](staircase const& whole) {
     split_staircase(whole, shortest, by_query, by_key, rectangle, [&](staircase const& stairs) {
       if (!takes(stairs)) climb_levels(stairs, shortest, by_query, by_key, rectangle, row);
     });
   });
 }
 template <class W, class Rectangle, class Row>
-void for_each_visible(visibility const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle,
+void for_each_visible(sight const& sees, line<W> const& on, index_t shortest, Rectangle const& rectangle,
                       Row const& row) {
   for_each_visible(sees, on, shortest, rectangle, row, [](staircase const&) { return false; });
 }

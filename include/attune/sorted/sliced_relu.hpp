@@ -53,16 +53,16 @@ class sliced_relu_head {
   static constexpr bool fused = !std::is_same_v<near_type, no_near_pairs>;
 
  public:
-  sliced_relu_head(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h)
-      : e_(e), in_(in), b_(b), h_(h), op_(op), on_(in, e, b, h), scan_(e.width + 1), sums_(e.queries, e.width + 1),
-        buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1),
-        seen_(op.sees.intervals(e.queries, e.keys)) {}
+  sliced_relu_head(divisor divided_by, sight const& sees, arrays<T> const& in, extents const& e, index_t b, index_t h)
+      : e_(e), in_(in), b_(b), h_(h), divided_by_(divided_by), sees_(sees), on_(in, e, b, h), scan_(e.width + 1),
+        sums_(e.queries, e.width + 1), buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1),
+        seen_(sees.intervals()) {}
 
   /// A scan per rectangle, or a staircase by cells.
   void forward() {
     relu_cells<T, Arch> cells(in_, e_, b_, h_, on_);
     for_each_visible(
-        op_.sees, on_, near_type::most_keys,
+        sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           scan_.restart();
           ascend(
@@ -106,7 +106,7 @@ class sliced_relu_head {
       load(buffer_[0], by.out, b_, h_, i, W(0));
       pulls[i][e_.width] = W(0);
       W const f = factor_[std::size_t(i)];
-      W const r = op_.divided_by == divisor::sum
+      W const r = divided_by_ == divisor::sum
                       ? W(dot(buffer_[0], pulls[i], step) - (by.lse.absent() ? W(0) : W(by.lse(b_, h_, i, 0))))
                       : W(0);
       mix(pulls[i], W(0), buffer_[0], f, step);
@@ -116,7 +116,7 @@ class sliced_relu_head {
     rows<W> dv(e_.keys, e_.width + 1);
     if constexpr (fused) near_.clear();  // forward() may have met some of these pairs otherwise
     for_each_visible(
-        op_.sees, on_, near_type::most_keys,
+        sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
           scan_.restart();
           ascend(
@@ -150,7 +150,7 @@ class sliced_relu_head {
   /// Divides row i.
   finished_row<W> finish(index_t i) {
     W* const row = sums_[i];
-    auto const done = finish_relu(op_.divided_by, row[e_.width], W(double(seen_[std::size_t(i)].size())));
+    auto const done = finish_relu(divided_by_, row[e_.width], W(double(seen_[std::size_t(i)].size())));
     for (index_t d = 0; d < e_.width; ++d) row[d] = row[d] * done.value_factor;
     return done;
   }
@@ -158,26 +158,52 @@ class sliced_relu_head {
   extents const& e_;
   arrays<T> const& in_;
   index_t b_, h_;
-  sliced_relu op_;
+  divisor divided_by_;
+  sight const& sees_;
   line<W> on_;
   moment_scan<W> scan_;
   rows<W> sums_, buffer_;
   value_rows<T, W> value_;
   near_type near_;
-  std::vector<key_interval> seen_;
+  std::vector<key_interval> const& seen_;
   std::vector<W> factor_;
 };
 
 /// A head whose visible pairs are one staircase, straight to the outputs; or false.
 template <class T, class Arch>
-bool forward_by_cells(sliced_relu const& op, arrays<T> const& in, extents const& e, index_t b, index_t h,
-                      results<T> const& to) {
-  std::vector<index_t> const counts = lone_staircase(op.sees, e.queries, e.keys, shortest_block);
+bool forward_by_cells(divisor divided_by, sight const& sees, arrays<T> const& in, extents const& e, index_t b,
+                      index_t h, results<T> const& to) {
+  std::vector<index_t> const counts = lone_staircase(sees, shortest_block);
   if (counts.empty()) return false;
   line<wide<T>> const on(in, e, b, h);
   relu_cells<T, Arch> cells(in, e, b, h, on);
   return cells.walk({counts, {0, false}, {0, false}}, [&](index_t i, double* row, double mass) {
-    store_row(to, b, h, i, row, finish_relu(op.divided_by, mass, double(counts[std::size_t(i)])));
+    store_row(to, b, h, i, row, finish_relu(divided_by, mass, double(counts[std::size_t(i)])));
+  });
+}
+
+/// Arguments that have been checked; sees(b, h) is the sight of a head.
+template <class T, class Arch, class Sees>
+void run_sliced_relu(divisor divided_by, Sees const& sees, arrays<T> const& in, extents const& e, results<T> const& to,
+                     workers const& who) {
+  for_each_head(who, e, [&](index_t b, index_t h) {
+    sight const seen = sees(b, h);
+    if (forward_by_cells<T, Arch>(divided_by, seen, in, e, b, h, to)) return;
+    sliced_relu_head<T, Arch> head(divided_by, seen, in, e, b, h);
+    head.forward();
+    head.write(to);
+  });
+}
+template <class T, class Arch, class Sees>
+void run_sliced_relu_vjp(divisor divided_by, Sees const& sees, arrays<T> const& in, extents const& e,
+                         cotangents<T> const& by, gradients<T> const& d, workers const& who) {
+  clear(d.sort_k);
+  clear(d.v);
+  for_each_head(who, e, [&](index_t b, index_t h) {
+    sight const seen = sees(b, h);
+    sliced_relu_head<T, Arch> head(divided_by, seen, in, e, b, h);
+    head.forward();
+    head.backward(by, d);
   });
 }
 
@@ -192,12 +218,8 @@ void forward(sliced_relu const& op, arrays<T> const& in, results<T> const& to, w
   op.sees.check("sorted::forward(sliced_relu)", e.queries, e.keys);
   detail::check_results("sorted::forward(sliced_relu)", e, to);
   detail::check_lse("sorted::forward(sliced_relu)", "lse", op, to.lse.absent());
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    if (detail::forward_by_cells<T, Arch>(op, in, e, b, h, to)) return;
-    detail::sliced_relu_head<T, Arch> head(op, in, e, b, h);
-    head.forward();
-    head.write(to);
-  });
+  detail::run_sliced_relu<T, Arch>(
+      op.divided_by, [&](index_t, index_t) { return detail::sight(op.sees, e); }, in, e, to, who);
 }
 
 /// The gradients of <by.out, out> + <by.lse, lse>. Runs the forward pass again: nothing has to be saved.
@@ -209,13 +231,8 @@ void vjp(sliced_relu const& op, arrays<T> const& in, cotangents<T> const& by, gr
   detail::check_gradients("sorted::vjp(sliced_relu)", e, by, d);
   detail::check_lse("sorted::vjp(sliced_relu)", "by.lse", op, by.lse.absent());
   detail::check_no_bandwidth("sorted::vjp(sliced_relu)", d);
-  detail::clear(d.sort_k);
-  detail::clear(d.v);
-  detail::for_each_head(who, e, [&](index_t b, index_t h) {
-    detail::sliced_relu_head<T, Arch> head(op, in, e, b, h);
-    head.forward();
-    head.backward(by, d);
-  });
+  detail::run_sliced_relu_vjp<T, Arch>(
+      op.divided_by, [&](index_t, index_t) { return detail::sight(op.sees, e); }, in, e, by, d, who);
 }
 
 }  // namespace attune::sorted

@@ -28,7 +28,7 @@ std::vector<int> met(sorted::visibility const& sees, index_t queries, index_t ke
     });
   };
   sorted::detail::for_each_visible(
-      sees, on, sorted::detail::shortest_block,
+      sorted::detail::sight(sees, {1, 1, 1, 1, queries, keys, 1}), on, sorted::detail::shortest_block,
       [&](std::span<index_t const> rows, std::span<index_t const> columns) {
         CHECK(ordered(rows, q));
         CHECK(ordered(columns, k));
@@ -70,7 +70,7 @@ TEST_CASE("for_each_visible: work grows like n log n under windows and documents
       sorted::detail::line<double> const on(in, {1, 1, 1, 1, n, n, 1}, 0, 0);
       index_t touched = 0;
       sorted::detail::for_each_visible(
-          s.value, on, sorted::detail::shortest_block,
+          sorted::detail::sight(s.value, {1, 1, 1, 1, n, n, 1}), on, sorted::detail::shortest_block,
           [&](std::span<index_t const> rows, std::span<index_t const> columns) {
             touched += index_t(rows.size() + columns.size());
           },

@@ -4,6 +4,8 @@
 //   query_document[batch, i] == key_document[batch, j]
 #pragma once
 
+#include <algorithm>
+
 #include <attune/core/error.hpp>
 #include <attune/policies/mask/concepts.hpp>
 
@@ -35,6 +37,25 @@ struct documents {
   ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const {
     index_t const b = batch_ == 1 ? 0 : r.batch;
     return query_[b * r.queries + r.query] == key_[b * r.keys + j];
+  }
+  /// What a query sees where ids ascend: one interval. O(log Lk). For operators on a line (attune/line.hpp).
+  key_interval interval_of(mask_row const& r) const {
+    index_t const b = batch_ == 1 ? 0 : r.batch;
+    index_t const* const keys = key_ + b * r.keys;
+    auto const run = std::equal_range(keys, keys + r.keys, query_[b * r.queries + r.query]);
+    return {run.first - keys, run.second - keys};
+  }
+  /// Throws attune::error unless the ids of each batch element ascend.
+  void check_order(char const* function, mask_shape const& s) const {
+    auto const check = [&](char const* of, index_t const* ids, index_t count) {
+      for (index_t n = 1; n < batch_ * count; ++n)
+        if (n % count != 0 && ids[n] < ids[n - 1])
+          throw error(function, attune::detail::text("mask::documents of ", of),
+                      attune::detail::text("id ", ids[n], " after ", ids[n - 1], " at position ", n % count),
+                      "ids that ascend: the keys that a query sees are one interval here");
+    };
+    check("queries", query_, s.queries);
+    check("keys", key_, s.keys);
   }
   void check(mask_shape const& s) const {
     attune::detail::require_readable(

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   line::laplacian{tau, mask::causal{}}     line::sliced_relu{normalizer::relu{}}     line::gaussian{tau, 1e-6}
+//
+// Operators whose keys are numbers on a line, by algorithms that do not meet all pairs. They are called like every other
+// operator, on cpu{}: forward(cpu{}, op, inputs, outputs), vjp(cpu{}, op, inputs, cotangents). `op.dense()` is the same
+// operator as one of attention(), for every other call and executor.
+#pragma once
+
+#include <attune/operators/attention.hpp>
+#include <attune/policies/kernel/scalar.hpp>
+#include <attune/policies/mask/none.hpp>
+#include <attune/policies/normalizer/generic.hpp>
+#include <attune/policies/normalizer/softmax.hpp>
+
+namespace attune::line {
+
+namespace detail {
+
+/// The inputs of an operator on a line: .sort_q (B, H, Lq, 1), .sort_k (B, H', Lk, 1), .v (B, Hv, Lk, Dv).
+struct scalars_and_values {
+  static constexpr bool uses(field f) { return f == field::sort_q || f == field::sort_k || f == field::v; }
+  static constexpr bool has_ground_weight = false, has_threshold = false;
+};
+
+}  // namespace detail
+
+/// Softmax attention with kernel::scalar_laplacian, exact up to rounding.
+/// tau: shared, per batch element or per head; > 0. A value per query is refused in words.
+/// mask: one interval of keys for each query, whose ends never move back (causal, windows, documents in order).
+/// Rounding: sums run in double for float tensors. With u the unit roundoff of the sums, n = Lk and d_i the distance of
+///   a query to its nearest key, |out - exact| <= u (8 n + 6 d_i / tau + 12 log(n + 1) + 64) max|v|, and one rounding
+///   to the tensor's type. The term d_i / tau is the rounding of the scores, which the dense operator has too.
+/// NaN or infinite values reach every query that sees them, whatever their weight. NaN and infinite scalars throw.
+/// Cost: no mask: two sorts and two scans, O(n log n + n Dv). Masks: O(n^(4/3) Dv) in blocks and cells, with a small
+///   constant, for float and double, from 512 keys to 4 million, on a line of at most 300 tau; else O(n log n Dv) by
+///   levels of rectangles. VJP: by levels.
+template <class Mask = mask::none>
+struct laplacian : detail::scalars_and_values {
+  static constexpr bool has_lse = true;
+  parameter tau;
+  [[no_unique_address]] Mask mask;
+
+  constexpr laplacian(parameter bandwidth = 1, Mask which = {}) : tau(bandwidth), mask(which) {}
+  constexpr auto dense() const { return attention(kernel::scalar_laplacian{tau}, normalizer::softmax{}, mask); }
+};
+
+/// Sliced ReLU attention: kernel::scalar_difference with normalizer::relu, mean_relu or normalized_relu.
+/// Rounding: sums run in double for float tensors; with their unit roundoff u and n = Lk, feature by feature,
+///   |out - exact| <= 4 (n + 8) u sum_j w_ij |v_j|, and one rounding to the tensor's type.
+/// lse exists with normalized_relu only. NaN or infinite values reach queries that see them, those on their right for
+/// certain.
+/// Cost: no mask: two sorts and one scan, O(n log n + n Dv); otherwise as `laplacian`, on a line of any length.
+/// Source: Sliced ReLU Attention, named by Scalar Sort, related work.
+template <class Normalizer = normalizer::relu, class Mask = mask::none>
+struct sliced_relu : detail::scalars_and_values {
+  static_assert(std::is_same_v<Normalizer, normalizer::relu> || std::is_same_v<Normalizer, normalizer::mean_relu> ||
+                    std::is_same_v<Normalizer, normalizer::normalized_relu>,
+                "attune: line::sliced_relu takes normalizer::relu, mean_relu or normalized_relu");
+  static constexpr bool has_lse = Normalizer::traits.divided_by == divisor::sum;
+  [[no_unique_address]] Mask mask;
+
+  constexpr sliced_relu(Normalizer = {}, Mask which = {}) : mask(which) {}
+  constexpr auto dense() const { return attention(kernel::scalar_difference{}, Normalizer{}, mask); }
+};
+
+/// Softmax attention with kernel::scalar_sort, float and double.
+/// tau, mask: as `laplacian`.
+/// tolerance: what windows and series may leave out of any row, as a share of its mass, in [1e-12, 1). What they did
+///   leave out, with the rounding of the sums, comes back as the certificate of the call.
+/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: one box, two terms, uniform weights. No NaN from finite
+///   inputs as long as (q - k)^2 / tau is finite in double for the nearest key.
+/// NaN or infinite values reach every query that sees them and whose window holds them, and no query that does not see
+/// them.
+/// Cost: n log n for sorting, then O(n p Dv) with p <= 40 terms (about 11 at 1e-6); docs/sorted.md.
+/// Source: Greengard and Strain, "The Fast Gauss Transform", 1991; the certificate is ours.
+template <class Mask = mask::none>
+struct gaussian : detail::scalars_and_values {
+  static constexpr bool has_lse = true;
+  parameter tau;
+  double tolerance;
+  [[no_unique_address]] Mask mask;
+
+  constexpr gaussian(parameter bandwidth = 1, double share = 1e-6, Mask which = {})
+      : tau(bandwidth), tolerance(share), mask(which) {}
+  constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}, mask); }
+};
+
+}  // namespace attune::line

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   g = vjp(cpu{}, line::laplacian{0.5}, {.sort_q = S, .sort_k = K, .v = V}, {.out = dO});     g.of(field::v), g.parameter("tau")
+//   g = vjp(cpu{}, line::laplacian{0.5}, {.sort_q = S, .sort_k = K, .v = V}, {.out = dO});
+//   g.of(field::v), g.parameter("tau")
 //
 // The gradients of <d.out, out> + <d.lse, lse>, by every input and by tau, as vjp of any operator returns them. The
 // forward pass runs again: nothing has to be saved.

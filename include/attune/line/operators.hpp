@@ -3,9 +3,9 @@
 //
 //   line::laplacian{tau, mask::causal{}}     line::sliced_relu{normalizer::relu{}}     line::gaussian{tau, 1e-6}
 //
-// Operators whose keys are numbers on a line, by algorithms that do not meet all pairs. They are called like every other
-// operator, on cpu{}: forward(cpu{}, op, inputs, outputs), vjp(cpu{}, op, inputs, cotangents). `op.dense()` is the same
-// operator as one of attention(), for every other call and executor.
+// Operators whose keys are numbers on a line, by algorithms that do not meet all pairs. You call them like every other
+// operator, on cpu{}: forward(cpu{}, op, inputs, outputs), vjp(cpu{}, op, inputs, cotangents). `op.dense()` is the
+// same operator as one of attention(), for every other call and executor.
 #pragma once
 
 #include <attune/operators/attention.hpp>

@@ -19,7 +19,8 @@ struct laplacian {
   visibility sees{};
 };
 
-/// line::sliced_relu: normalizer::relu is divisor::one, mean_relu count, normalized_relu sum. lse with divisor::sum only.
+/// line::sliced_relu: normalizer::relu is divisor::one, mean_relu count, normalized_relu sum.
+/// lse with divisor::sum only.
 struct sliced_relu {
   divisor divided_by = divisor::one;
   visibility sees{};

@@ -245,8 +245,8 @@ void ascend(std::span<index_t const> targets, std::vector<W> const& at, std::spa
   }
 }
 
-/// From the right: visit(t) for every target in descending order, each after accumulate(s) for the sources strictly behind
-///                 it.
+/// From the right: visit(t) for every target in descending order, each after accumulate(s) for the sources strictly
+///                 behind it.
 template <class W, class Accumulate, class Visit>
 void descend(std::span<index_t const> targets, std::vector<W> const& at, std::span<index_t const> sources,
              std::vector<W> const& from, Accumulate const& accumulate, Visit const& visit) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What your tests call: is an operator right, are its gradients, is a kernel of somebody else's? Needs Eigen, Boost, and
-// xsimd for the checks of the CPU executor.
+// What your tests call: is an operator right, are its gradients, is a kernel of somebody else's? Needs Eigen, Boost,
+// and xsimd for the checks of the CPU executor.
 #pragma once
 
 #include <attune/testing/forward_check.hpp>

@@ -12,8 +12,8 @@
 
 namespace attune::exec_cpu {
 
-/// What rows know of their logits: `highest` and `lowest` follow them (the latter the finite ones), `poison` becomes NaN
-/// with the first logit that is NaN or +inf.
+/// What rows know of their logits: `highest` and `lowest` follow them (the latter the finite ones), `poison` becomes
+/// NaN with the first logit that is NaN or +inf.
 template <class T, class Arch>
 struct logit_extremes {
   using batch = typename tiling<T, Arch>::batch;

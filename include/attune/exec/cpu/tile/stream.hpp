@@ -91,9 +91,9 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
     accumulate((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
 }
 
-/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile, accumulate(tiles,
-/// b, h, first, last, memory of a block) streams a block of keys through those of a task, deliver(tile, memory) takes
-/// what it has become.
+/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile,
+/// accumulate(tiles, b, h, first, last, memory of a block) streams a block of keys through those of a task,
+/// deliver(tile, memory) takes what it has become.
 template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Deliver>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
                   Make const& make, Accumulate const& accumulate, Deliver const& deliver) {

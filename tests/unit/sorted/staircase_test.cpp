@@ -179,8 +179,9 @@ TEST_CASE("long staircases: NaN and infinite values reach those that see them, a
 bool goes_by_waves(sorted::gaussian const& op, line_problem const& p) {
   numbers out(std::size_t(p.query_side(p.width).size()));
   sorted::detail::extents const e{p.batch, p.heads, p.key_heads, p.value_heads, p.queries, p.keys, p.width};
-  return sorted::detail::forward_by_waves<double, xsimd::default_arch>(op, p.arrays(), e, 0, 0,
-                                                                       {tensor(out, p.query_side(p.width)), {}})
+  sorted::results<double> const to{tensor(out, p.query_side(p.width)), {}};
+  return sorted::detail::forward_by_waves<double, xsimd::default_arch>(op.tau, op.tolerance, {op.sees, e}, p.arrays(),
+                                                                       e, 0, 0, to)
       .has_value();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The approximations that Scalar Sort names for training, beside the certified forms of attune/sorted/: time of forward
-// and gradients, and the error that each makes, measured against long double on some rows. CSV on standard output.
+// The approximations that Scalar Sort names for training, beside the certified operators of attune/line.hpp: time of
+// forward and gradients, and the error that each makes, measured against long double on some rows. CSV on standard
+// output.
 //
 //   attune_approximations [keys = 4096] [attempts = 5] [tau = 0.1] [threads = 1]
 //
@@ -18,11 +19,11 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include <attune/sorted/gaussian.hpp>
-#include <attune/sorted/hybrid.hpp>
-#include <attune/sorted/low_rank.hpp>
+#include <attune/line.hpp>
 
 namespace {
 
@@ -31,17 +32,17 @@ using namespace attune;
 struct problem {
   index_t keys, width = 64;
   double tau;
-  std::vector<float> q, k, v, by, out, dq, dk, dv;
+  std::vector<float> q, k, v, by, out;
 
   problem(index_t n, double t) : keys(n), tau(t) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
-    for (auto* x : {&q, &k, &dq, &dk}) x->resize(std::size_t(n));
-    for (auto* x : {&v, &by, &out, &dv}) x->resize(std::size_t(n * width));
+    for (auto* x : {&q, &k}) x->resize(std::size_t(n));
+    for (auto* x : {&v, &by, &out}) x->resize(std::size_t(n * width));
     for (auto* x : {&q, &k, &v, &by})
       for (float& e : *x) e = normal(random);
   }
-  shape line() const { return {1, 1, keys, 1}; }
+  shape scalars() const { return {1, 1, keys, 1}; }
   shape wide() const { return {1, 1, keys, width}; }
 };
 
@@ -101,42 +102,29 @@ std::vector<double> errors(problem const& p) {
   return all;
 }
 
-template <class Op>
-method windows(std::string name, Op const& op, int threads) {
-  auto const in = [](problem const& p) {
-    return sorted::hybrid_arrays<float>{
-        .sort_q = tensor(p.q, p.line()), .sort_k = tensor(p.k, p.line()), .v = tensor(p.v, p.wide())};
-  };
-  bool const certified = std::is_same_v<Op, sorted::hybrid>;
-  return {std::move(name),
-          [=](problem& p) {
-            auto const c = sorted::forward<float>(op, in(p), {tensor(p.out, p.wide()), {}, {}}, {threads});
-            return claim{certified ? c.output() : -1, 1 - c.discarded, 0};
-          },
-          [=](problem& p) {
-            sorted::vjp<float>(
-                op, in(p), {tensor<float const>(p.by, p.wide()), {}},
-                {.sort_q = tensor(p.dq, p.line()), .sort_k = tensor(p.dk, p.line()), .v = tensor(p.dv, p.wide())},
-                {threads});
-          }};
+claim claim_of(line::gaussian<> const&, line::gaussian_certificate const& c) {
+  return {c.output(), 1 - c.discarded, 0};
+}
+template <class Window>
+claim claim_of(line::windowed<Window> const&, line::window_certificate const& c) {
+  return {std::is_same_v<Window, line::certified> ? c.output() : -1, 1 - c.discarded, 0};
 }
 template <class Op>
-method sums(std::string name, Op const& op, int threads) {
+claim claim_of(Op const&, line::low_rank_report const& r) {
+  return {-1, 1, r.rows_without_mass};
+}
+
+template <class Op>
+method measured(std::string name, Op const& op, int threads) {
   auto const in = [](problem const& p) {
-    return sorted::arrays<float>{tensor(p.q, p.line()), tensor(p.k, p.line()), tensor(p.v, p.wide())};
+    return inputs<Op, tensor<float const>>{
+        .v = tensor(p.v, p.wide()), .sort_q = tensor(p.q, p.scalars()), .sort_k = tensor(p.k, p.scalars())};
   };
   return {std::move(name),
           [=](problem& p) {
-            auto const c = sorted::forward<float>(op, in(p), {tensor(p.out, p.wide()), {}}, {threads});
-            if constexpr (std::is_same_v<Op, sorted::gaussian>)
-              return claim{c.output(), 1 - c.discarded, 0};
-            else
-              return claim{-1, 1, c.rows_without_mass};
+            return claim_of(op, forward(cpu<float>{threads}, op, in(p), {.out = tensor(p.out, p.wide())}));
           },
-          [=](problem& p) {
-            sorted::vjp<float>(op, in(p), {tensor<float const>(p.by, p.wide()), {}},
-                               {tensor(p.dq, p.line()), tensor(p.dk, p.line()), tensor(p.dv, p.wide()), {}}, {threads});
-          }};
+          [=](problem& p) { vjp(cpu<float>{threads}, op, in(p), {.out = tensor<float const>(p.by, p.wide())}); }};
 }
 
 }  // namespace
@@ -150,22 +138,21 @@ int main(int argc, char** argv) {
   for (double const tolerance : {1e-3, 1e-6}) {
     char text[64];
     std::snprintf(text, sizeof text, "Gauss transform %g", tolerance);
-    all.push_back(sums(text, sorted::gaussian{tau, tolerance}, threads));
+    all.push_back(measured(text, line::gaussian{tau, tolerance}, threads));
     std::snprintf(text, sizeof text, "certified windows %g", tolerance);
-    all.push_back(windows(text, sorted::hybrid{.tau = tau, .tolerance = tolerance}, threads));
+    all.push_back(measured(text, line::windowed{tau, line::certified{tolerance}}, threads));
   }
   for (index_t const keys : {64, 256, 1024})
-    all.push_back(windows("nearest " + std::to_string(keys), sorted::truncated{.tau = tau, .keys = keys}, threads));
+    all.push_back(measured("nearest " + std::to_string(keys), line::windowed{tau, line::half{keys}}, threads));
   for (double const eps : {1e-2, 1e-6}) {
     char text[64];
     std::snprintf(text, sizeof text, "radius %g", eps);
-    all.push_back(windows(text, sorted::limited_radius{.tau = tau, .eps = eps}, threads));
+    all.push_back(measured(text, line::windowed{tau, line::radius{eps}}, threads));
   }
   for (index_t const rank : {32, 128, 512})
-    all.push_back(
-        sums("Fourier " + std::to_string(rank), sorted::fourier_features{.tau = tau, .features = rank / 2}, threads));
+    all.push_back(measured("Fourier " + std::to_string(rank), line::fourier_features{tau, rank / 2}, threads));
   for (index_t const rank : {16, 32, 64, 128})
-    all.push_back(sums("Nystroem " + std::to_string(rank), sorted::nystroem{.tau = tau, .landmarks = rank}, threads));
+    all.push_back(measured("Nystroem " + std::to_string(rank), line::nystroem{tau, rank}, threads));
   std::printf("method,keys,tau,forward_ms,vjp_ms,error,median_error,captured,lost,promised\n");
   for (method const& m : all) {
     claim c;

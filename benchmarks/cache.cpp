@@ -7,14 +7,14 @@
 #include <vector>
 
 #include <attune/attune.hpp>
-#include <attune/cache/decode.hpp>
+#include <attune/line/decode.hpp>
 
 using namespace attune;
 
 namespace {
 
 struct {
-  std::unique_ptr<cache::sorted<float>> sorted;
+  std::unique_ptr<line::sorted_cache<float>> sorted;
   float const *sort_k, *k, *v;  // the caller's
   index_t keys, width, value_width;
 } tokens;
@@ -26,7 +26,7 @@ extern "C" {
 /// k may be null: then width is 0. The arrays must stay.
 void attune_cache_fill(float const* sort_k, float const* k, float const* v, int keys, int width, int value_width) {
   tokens = {
-      std::make_unique<cache::sorted<float>>(cache::sorted_layout{.key_width = width, .value_width = value_width}),
+      std::make_unique<line::sorted_cache<float>>(line::cache_layout{.key_width = width, .value_width = value_width}),
       sort_k,
       k,
       v,
@@ -40,14 +40,15 @@ void attune_cache_fill(float const* sort_k, float const* k, float const* v, int 
 
 /// One row, certified. Returns the number of keys scored.
 long attune_cache_decode(float const* sort_q, float const* q, float* out, float tau, double eps) {
-  cache::row_report report;
-  cache::decode(cpu<float>{1}, *tokens.sorted,
-                cache::queries<float>{
-                    .sort_q = {sort_q, {1, 1, 1, 1}},
-                    .tau = double(tau),
-                    .q = q == nullptr ? tensor<float const>() : tensor<float const>(q, {1, 1, 1, tokens.width})},
-                cache::certified{eps},
-                cache::decoded<float>{.out = {out, {1, 1, 1, tokens.value_width}}, .rows = {&report, 1}});
+  line::row_report report;
+  line::certified const window{eps};
+  tensor<float const> const Q(sort_q, {1, 1, 1, 1});
+  line::decoded<float> const to{.out = {out, {1, 1, 1, tokens.value_width}}, .rows = {&report, 1}};
+  if (q == nullptr)
+    decode(cpu<float>{1}, line::windowed{double(tau), window}, *tokens.sorted, {.sort_q = Q}, to);
+  else
+    decode(cpu<float>{1}, line::hybrid{double(tau), window}, *tokens.sorted,
+           {.sort_q = Q, .q = {q, {1, 1, 1, tokens.width}}}, to);
   return long(report.scored);
 }
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include <attune/attune.hpp>
-#include <attune/cache/decode.hpp>
+#include <attune/line/decode.hpp>
 
 namespace {
 
@@ -94,7 +94,7 @@ struct figures {
 figures measure(settings const& s, index_t n, double tau, bool hybrid, bool with_dense) {
   index_t const width = hybrid ? s.key_width : 0;
   source random(s.seed);
-  cache::sorted<float> kv({.key_width = width, .value_width = s.width});
+  line::sorted_cache<float> kv({.key_width = width, .value_width = s.width});
   std::vector<float> value(static_cast<std::size_t>(s.width)), key(static_cast<std::size_t>(width)), sort_q(1),
       q(key.size()), out(value.size());
   figures f;
@@ -114,17 +114,20 @@ figures measure(settings const& s, index_t n, double tau, bool hybrid, bool with
   f.printed = double(kv.memory().printed);
 
   shape const number{1, 1, 1, 1};
-  cache::row_report report;
-  cache::queries<float> const in{.sort_q = {sort_q, number},
-                                 .tau = tau,
-                                 .q = hybrid ? tensor<float const>(q, {1, 1, 1, width}) : tensor<float const>{}};
+  line::row_report report;
+  line::certified const window{s.eps};
+  line::queries<float> const in{.sort_q = {sort_q, number},
+                                .q = hybrid ? tensor<float const>(q, {1, 1, 1, width}) : tensor<float const>{}};
+  line::decoded<float> const to{.out = {out, {1, 1, 1, s.width}}, .rows = {&report, 1}};
   std::vector<double> times;
   for (int i = 0; i < s.repeats + 10; ++i) {
     sort_q[0] = random.number();
     random.fill(q);
     double const start = now();
-    cache::decode(cpu<float>{1}, kv, in, cache::certified{s.eps},
-                  cache::decoded<float>{.out = {out, {1, 1, 1, s.width}}, .rows = {&report, 1}});
+    if (hybrid)
+      decode(cpu<float>{1}, line::hybrid{tau, window}, kv, in, to);
+    else
+      decode(cpu<float>{1}, line::windowed{tau, window}, kv, in, to);
     double const stop = now();
     if (i < 10) continue;
     times.push_back(stop - start);
@@ -139,7 +142,7 @@ figures measure(settings const& s, index_t n, double tau, bool hybrid, bool with
   std::vector<float> sort_k(std::size_t(n), 0.0f), v(std::size_t(n * s.width)), k(std::size_t(n * width)),
       dense_out(out);
   for (index_t j = 0; j < n; ++j) {
-    auto const id = cache::token(j);
+    auto const id = line::token(j);
     sort_k[std::size_t(j)] = kv.sort_key(0, id);
     std::copy_n(kv.value(0, id), s.width, v.begin() + j * s.width);
     if (hybrid) std::copy_n(kv.vector_key(0, id), width, k.begin() + j * width);

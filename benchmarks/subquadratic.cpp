@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Sums over sorted keys (attune/sorted/) beside the dense fused operator on the same numbers: time, ratio, and the
+// Operators on a line (attune/line.hpp) beside the dense fused operators on the same numbers: time, ratio, and the
 // error of both against long double on a few rows, as a share of max|v|. Attempts are interleaved; each figure is the
 // best of them, in processor time.
 //
@@ -14,13 +14,12 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/attune.hpp>
-#include <attune/sorted/gaussian.hpp>
-#include <attune/sorted/hybrid.hpp>
-#include <attune/sorted/laplacian.hpp>
-#include <attune/sorted/sliced_relu.hpp>
+#include <attune/line.hpp>
 
 namespace {
 
@@ -29,7 +28,7 @@ using namespace attune;
 struct problem {
   index_t keys, heads, width = 64;
   double tau;
-  std::vector<float> q, k, v, by, out, dq, dk, dv, vector_q, vector_k, dvq, dvk;
+  std::vector<float> q, k, v, by, out, vector_q, vector_k;
 
   problem(index_t n, index_t h, double t) : keys(n), heads(h), tau(t) {
     std::mt19937 random(1);
@@ -38,15 +37,23 @@ struct problem {
       x.resize(std::size_t(heads * keys * features));
       for (float& e : x) e = normal(random);
     };
-    for (auto* x : {&q, &k, &dq, &dk}) fill(*x, 1);
-    for (auto* x : {&v, &by, &out, &dv, &vector_q, &vector_k, &dvq, &dvk}) fill(*x, width);
+    for (auto* x : {&q, &k}) fill(*x, 1);
+    for (auto* x : {&v, &by, &out, &vector_q, &vector_k}) fill(*x, width);
     for (auto* x : {&vector_q, &vector_k})
       for (float& e : *x) e *= 0.5f;  // |<q, k>| / 8 of one half, at most |q| |k| / 8 of about 2
   }
-  shape line() const { return {1, heads, keys, 1}; }
+  shape scalars() const { return {1, heads, keys, 1}; }
   shape wide() const { return {1, heads, keys, width}; }
-  sorted::arrays<float> in() const { return {tensor(q, line()), tensor(k, line()), tensor(v, wide())}; }
-  sorted::gradients<float> gradients() { return {tensor(dq, line()), tensor(dk, line()), tensor(dv, wide()), {}}; }
+  template <class Op>
+  inputs<Op, tensor<float const>> in() const {
+    return make_inputs<Op, tensor<float const>>([&]<field F>() {
+      if constexpr (F == field::q) return tensor<float const>(vector_q, wide());
+      if constexpr (F == field::k) return tensor<float const>(vector_k, wide());
+      if constexpr (F == field::v) return tensor<float const>(v, wide());
+      if constexpr (F == field::sort_q) return tensor<float const>(q, scalars());
+      if constexpr (F == field::sort_k) return tensor<float const>(k, scalars());
+    });
+  }
 };
 
 /// Processor time of all threads together: a busy machine stretches it less than the time on the clock. Of a second
@@ -90,84 +97,52 @@ struct contender {
   std::function<std::string(problem&)> certificate;
 };
 
-template <class Op, class Sorted>
-contender make(std::string name, bool causal, bool normalised, std::function<long double(long double)> weight,
-               Op const& op, Sorted const& ours, int threads) {
-  sorted::workers const who{threads};
-  contender c{
-      std::move(name), causal, normalised, std::move(weight), {}, {}, {}, {}, [](problem&) { return std::string(); }};
-  c.dense = [=](problem& p) {
-    auto const in = p.in();
-    forward(cpu<float>{threads}, op, {.v = in.v, .sort_q = in.sort_q, .sort_k = in.sort_k},
-            {.out = tensor(p.out, p.wide())});
-  };
-  c.dense_vjp = [=](problem& p) {
-    auto const in = p.in();
-    vjp(cpu<float>{threads}, op, {.v = in.v, .sort_q = in.sort_q, .sort_k = in.sort_k},
-        {.out = tensor<float const>(p.by, p.wide())});
-  };
-  c.ours = [=](problem& p) { sorted::forward<float>(ours, p.in(), {tensor(p.out, p.wide()), {}}, who); };
-  c.our_vjp = [=](problem& p) {
-    sorted::vjp<float>(ours, p.in(), {tensor<float const>(p.by, p.wide()), {}}, p.gradients(), who);
-  };
-  if constexpr (std::is_same_v<Sorted, sorted::gaussian>)
-    c.certificate = [=](problem& p) {
-      auto const of = sorted::forward<float>(ours, p.in(), {tensor(p.out, p.wide()), {}}, who);
-      char text[160];
-      std::snprintf(text, sizeof text,
-                    "  certificate %.1e: discarded %.1e, truncated %.1e, rounded %.1e; %td of %td boxes by series",
-                    of.output(), of.discarded, of.truncated, of.rounded, of.expanded, of.boxes);
-      return std::string(text);
-    };
-  return c;
+template <class Op>
+std::string describe(line::gaussian_certificate const& c) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "  certificate %.1e: discarded %.1e, truncated %.1e, rounded %.1e; %td of %td boxes by series",
+                c.output(), c.discarded, c.truncated, c.rounded, c.expanded, c.boxes);
+  return text;
+}
+template <class Op>
+std::string describe(line::window_certificate const& c) {
+  char text[160];
+  std::snprintf(text, sizeof text, "  certificate %.1e: discarded %.1e, rounded %.1e; %.1f%% of visible pairs scored%s",
+                c.output(), c.discarded, c.rounded, 100 * double(c.scored) / double(c.visible),
+                Op::has_vectors ? "; no errors with vectors" : "");
+  return text;
 }
 
-/// Windows in key order, with a dot product or without; causal, tolerance 1e-6. Errors are not looked at where there
-/// are vectors.
 template <class Op>
-contender make_windows(std::string name, Op const& op, double tau, bool vectors, int threads) {
-  sorted::workers const who{threads};
-  sorted::hybrid const ours{.tau = tau, .tolerance = 1e-6, .sees = sorted::visibility::causal};
-  auto const weight = [=](long double e) { return std::exp(-e * e / static_cast<long double>(tau)); };
-  contender c{std::move(name), true, true, {}, {}, {}, {}, {}, {}};
-  if (!vectors) c.weight = weight;
-  auto const dense = [=](problem& p) {
-    auto const in = p.in();
-    return make_inputs<Op, tensor<float const>>([&]<field F>() {
-      if constexpr (F == field::v) return in.v;
-      if constexpr (F == field::sort_q) return in.sort_q;
-      if constexpr (F == field::sort_k) return in.sort_k;
-      if constexpr (F == field::q) return tensor<float const>(p.vector_q, p.wide());
-      if constexpr (F == field::k) return tensor<float const>(p.vector_k, p.wide());
-    });
+std::function<void(problem&)> forward_of(Op const& op, int threads) {
+  return [=](problem& p) { forward(cpu<float>{threads}, op, p.in<Op>(), {.out = tensor(p.out, p.wide())}); };
+}
+template <class Op>
+std::function<void(problem&)> vjp_of(Op const& op, int threads) {
+  return [=](problem& p) { vjp(cpu<float>{threads}, op, p.in<Op>(), {.out = tensor<float const>(p.by, p.wide())}); };
+}
+
+/// Without a weight, errors are not looked at.
+template <class Op>
+contender make(std::string name, bool causal, bool normalised, std::function<long double(long double)> weight,
+               Op const& ours, int threads) {
+  auto const certificate = [=](problem& p) {
+    auto const call = [&] { return forward(cpu<float>{threads}, ours, p.in<Op>(), {.out = tensor(p.out, p.wide())}); };
+    if constexpr (std::is_void_v<decltype(call())>)
+      return std::string();
+    else
+      return describe<Op>(call());
   };
-  auto const sorted_in = [=](problem& p) {
-    auto const in = p.in();
-    sorted::hybrid_arrays<float> all{.sort_q = in.sort_q, .sort_k = in.sort_k, .v = in.v};
-    if (vectors) all.q = tensor(p.vector_q, p.wide()), all.k = tensor(p.vector_k, p.wide());
-    return all;
-  };
-  c.dense = [=](problem& p) { forward(cpu<float>{threads}, op, dense(p), {.out = tensor(p.out, p.wide())}); };
-  c.dense_vjp = [=](problem& p) {
-    vjp(cpu<float>{threads}, op, dense(p), {.out = tensor<float const>(p.by, p.wide())});
-  };
-  c.ours = [=](problem& p) { sorted::forward<float>(ours, sorted_in(p), {tensor(p.out, p.wide()), {}, {}}, who); };
-  c.our_vjp = [=](problem& p) {
-    sorted::hybrid_gradients<float> d{
-        .sort_q = tensor(p.dq, p.line()), .sort_k = tensor(p.dk, p.line()), .v = tensor(p.dv, p.wide())};
-    if (vectors) d.q = tensor(p.dvq, p.wide()), d.k = tensor(p.dvk, p.wide());
-    sorted::vjp<float>(ours, sorted_in(p), {tensor<float const>(p.by, p.wide()), {}}, d, who);
-  };
-  c.certificate = [=](problem& p) {
-    auto const of = sorted::forward<float>(ours, sorted_in(p), {tensor(p.out, p.wide()), {}, {}}, who);
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "  certificate %.1e: discarded %.1e, rounded %.1e; %.1f%% of visible pairs scored%s", of.output(),
-                  of.discarded, of.rounded, 100 * double(of.scored) / double(of.visible),
-                  vectors ? "; no errors with vectors" : "");
-    return std::string(text);
-  };
-  return c;
+  return {std::move(name),
+          causal,
+          normalised,
+          std::move(weight),
+          forward_of(ours.dense(), threads),
+          forward_of(ours, threads),
+          vjp_of(ours.dense(), threads),
+          vjp_of(ours, threads),
+          certificate};
 }
 
 }  // namespace
@@ -178,26 +153,21 @@ int main(int argc, char** argv) {
   int const threads = int(argument(3, 2)), attempts = int(argument(4, 5));
   double const tau = argument(5, 0.1);
   problem p(keys, heads, tau);
+  mask::causal const causal;
   auto const gauss = [=](long double e) { return std::exp(-e * e / static_cast<long double>(tau)); };
   auto const laplace = [=](long double e) { return std::exp(-std::fabs(e) / static_cast<long double>(tau)); };
   auto const relu = [](long double e) { return std::max(e, 0.0L); };
   std::vector<contender> const all{
-      make("laplacian", false, true, laplace, scalar_laplacian_attention(tau), sorted::laplacian{tau}, threads),
-      make("laplacian, causal", true, true, laplace, scalar_laplacian_attention(tau, mask::causal{}),
-           sorted::laplacian{tau, sorted::visibility::causal}, threads),
-      make("sliced ReLU", false, false, relu, attention(kernel::scalar_difference{}, normalizer::relu{}),
-           sorted::sliced_relu{}, threads),
-      make("sliced ReLU, causal", true, false, relu,
-           attention(kernel::scalar_difference{}, normalizer::relu{}, mask::causal{}),
-           sorted::sliced_relu{divisor::one, sorted::visibility::causal}, threads),
-      make("gaussian, 1e-6", false, true, gauss, scalar_sort_attention(tau), sorted::gaussian{tau, 1e-6}, threads),
-      make("gaussian, 1e-3", false, true, gauss, scalar_sort_attention(tau), sorted::gaussian{tau, 1e-3}, threads),
-      make("gaussian, causal, 1e-6", true, true, gauss, scalar_sort_attention(tau, mask::causal{}),
-           sorted::gaussian{tau, 1e-6, sorted::visibility::causal}, threads),
-      make("gaussian, causal, 1e-3", true, true, gauss, scalar_sort_attention(tau, mask::causal{}),
-           sorted::gaussian{tau, 1e-3, sorted::visibility::causal}, threads),
-      make_windows("windows, causal, 1e-6", scalar_sort_attention(tau, mask::causal{}), tau, false, threads),
-      make_windows("hybrid, causal, 1e-6", hybrid_attention(tau, mask::causal{}), tau, true, threads),
+      make("laplacian", false, true, laplace, line::laplacian{tau}, threads),
+      make("laplacian, causal", true, true, laplace, line::laplacian{tau, causal}, threads),
+      make("sliced ReLU", false, false, relu, line::sliced_relu{}, threads),
+      make("sliced ReLU, causal", true, false, relu, line::sliced_relu{normalizer::relu{}, causal}, threads),
+      make("gaussian, 1e-6", false, true, gauss, line::gaussian{tau, 1e-6}, threads),
+      make("gaussian, 1e-3", false, true, gauss, line::gaussian{tau, 1e-3}, threads),
+      make("gaussian, causal, 1e-6", true, true, gauss, line::gaussian{tau, 1e-6, causal}, threads),
+      make("gaussian, causal, 1e-3", true, true, gauss, line::gaussian{tau, 1e-3, causal}, threads),
+      make("windows, causal, 1e-6", true, true, gauss, line::windowed{tau, line::certified{1e-6}, causal}, threads),
+      make("hybrid, causal, 1e-6", true, true, {}, line::hybrid{tau, line::certified{1e-6}, causal}, threads),
   };
   std::printf("%td queries and keys, %td heads, Dv = %td, float, tau = %g, %d threads, best of %d\n", keys, heads,
               p.width, tau, threads, attempts);

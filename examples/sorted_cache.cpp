@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <attune/attune.hpp>
-#include <attune/cache/decode.hpp>
+#include <attune/line.hpp>
 
 int main() {
   using namespace attune;
@@ -22,7 +22,7 @@ int main() {
   };
 
   // [snippet: fill]
-  cache::sorted<float> kv({.heads = heads, .value_groups = groups, .value_width = width});
+  line::sorted_cache<float> kv({.heads = heads, .value_groups = groups, .value_width = width});
   std::vector<float> sort_k, v;  // also kept as plain tensors here, to compare
   for (index_t j = 0; j < tokens; ++j) {
     std::vector<float> const keys = numbers(heads), values = numbers(groups * width);
@@ -39,8 +39,9 @@ int main() {
   tensor O(out, to);
   // [snippet: decode]
   std::vector<double> const tau{1e-4, 1e-3, 1e-2, 1e-1};  // one per head
-  std::vector<cache::row_report> reports(heads);
-  decode(cpu{}, kv, {.sort_q = Q, .tau = per_head(tau)}, cache::certified{1e-6}, {.out = O, .rows = reports});
+  std::vector<line::row_report> reports(heads);
+  line::windowed const op{per_head(tau), line::certified{1e-6}};
+  decode(cpu{}, op, kv, {.sort_q = Q}, {.out = O, .rows = reports});
   // [/snippet]
 
   // The same by reading everything: token j's keys and values lie side by side, hence the strides.

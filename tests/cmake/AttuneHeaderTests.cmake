@@ -5,7 +5,7 @@
 
 # Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
 set(attune_header_targets
-  "^attune/(thrust\\.hpp$|exec/thrust/|sorted/thrust/)" attune::thrust
+  "^attune/(thrust\\.hpp$|exec/thrust/|line/thrust/|sorted/thrust/)" attune::thrust
   "^attune/io/" attune::io
   "^attune/(certify|testing)/enclosure(/|\\.hpp$)" attune::enclosure
   "^attune/(threads|exec)/openmp\\.hpp$" attune::openmp)

@@ -1,9 +1,9 @@
-// expect-error: of family adjusted: bind\(row\) must return an object with attune::adjustment<T> ends
+// expect-error: of family range_weighted: bind\(row\) must return an object with attune::adjustment<T> ends
 #include "views.hpp"
 
 struct mine {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::adjusted};
+  static constexpr normalizer_traits traits{.family = row_family::range_weighted};
   template <class T>
   struct bound {
     T earned(T const& a, T const& m) const { return a - m; }

@@ -5,7 +5,7 @@ using namespace attune;
 
 struct undeclared {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support};
   template <class T>
   struct bound {
     template <class Column>

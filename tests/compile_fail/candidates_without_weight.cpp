@@ -1,9 +1,9 @@
-// expect-error: of family candidates: bind\(row\) must return an object with attune::candidate_threshold<T> solve
+// expect-error: of family sparse_support: bind\(row\) must return an object with attune::candidate_threshold<T> solve
 #include "views.hpp"
 
 struct mine {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::sum};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
   template <class T>
   struct bound {
     template <class Column>

@@ -209,7 +209,7 @@ result held_to_bounds(Op const& op, problem const& p, certify::storage computed_
 template <class Op>
 gradients gradients_held_to_bounds(Op const& op, problem const& p, cotangent const& by, certify::storage computed_in,
                                    gradients g) {
-  if constexpr (Op::normalizer_policy::traits.family != row_family::candidates) {
+  if constexpr (Op::normalizer_policy::traits.family != row_family::sparse_support) {
     loaded<double> const from(p, false);
     loaded_cotangents<double> const d(by, false);
     auto const in = view_inputs<Op, any_tensor>(from, p);

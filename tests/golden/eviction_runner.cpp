@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// evict_geometric, density_compression and the sorted sliced_relu (cases/README.md, section 8), in the scalar of each
+// evict_geometric, density_compression and sliced_relu on a line (cases/README.md, section 8), in the scalar of each
 // executor.
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include <attune/analysis/eviction/density.hpp>
 #include <attune/analysis/eviction/geometric.hpp>
-#include <attune/sorted/sliced_relu.hpp>
+#include <attune/line.hpp>
 
 #include "computed.hpp"
 
@@ -83,10 +83,14 @@ results relu(golden_case const& c) {
   index const queries = static_cast<index>(q.size()), keys = static_cast<index>(k.size()),
               width = static_cast<index>(v.size()) / keys;
   std::vector<T> out(static_cast<std::size_t>(queries * width));
-  sorted::forward<T>(sorted::sliced_relu{},
-                     {attune::tensor(q, shape{1, 1, queries, 1}), attune::tensor(k, shape{1, 1, keys, 1}),
-                      attune::tensor(v, shape{1, 1, keys, width})},
-                     {attune::tensor(out, shape{1, 1, queries, width}), {}}, {1});
+  attune::line::detail::run_sliced_relu<T, xsimd::default_arch>(
+      attune::divisor::one,
+      [&](index, index) {
+        return attune::line::detail::sight(std::vector<attune::key_interval>(q.size(), {0, keys}), true);
+      },
+      {attune::tensor(q, shape{1, 1, queries, 1}), attune::tensor(k, shape{1, 1, keys, 1}),
+       attune::tensor(v, shape{1, 1, keys, width})},
+      {1, 1, 1, 1, queries, keys, width}, {attune::tensor(out, shape{1, 1, queries, width}), {}}, {1});
   std::vector<std::size_t> order(k.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return k[a] < k[b]; });

@@ -10,7 +10,7 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include <attune/cache/decode.hpp>
+#include <attune/line/decode.hpp>
 
 #include "plan.hpp"
 #include "runner.hpp"
@@ -181,9 +181,9 @@ std::vector<T> as(std::vector<double> const& x) {
 
 /// The keys of a case, with the values given or with unit vectors, so that the output is the weights.
 template <class T>
-cache::sorted<T> filled(window_case const& w, bool weights) {
+line::sorted_cache<T> filled(window_case const& w, bool weights) {
   index const n = w.size();
-  cache::sorted<T> kv({.key_width = w.dot.empty() ? 0 : 1, .value_width = weights ? n : w.width});
+  line::sorted_cache<T> kv({.key_width = w.dot.empty() ? 0 : 1, .value_width = weights ? n : w.width});
   for (index j = 0; j < n; ++j) {
     std::vector<T> unit(weights ? std::size_t(n) : 0);
     if (weights) unit[std::size_t(j)] = 1;
@@ -195,39 +195,43 @@ cache::sorted<T> filled(window_case const& w, bool weights) {
 
 struct decoded_row {
   std::vector<double> out;
-  cache::row_report report;
+  line::row_report report;
 };
 
 template <class T, class Window>
-decoded_row decode_row(cache::sorted<T> const& kv, window_case const& w, Window const& window) {
+decoded_row decode_row(line::sorted_cache<T> const& kv, window_case const& w, Window const& window) {
   T const query = T(w.query), one = 1;
   shape const number{1, 1, 1, 1};
   std::vector<T> out(std::size_t(kv.layout().value_width));
   decoded_row r;
   attune::tensor<T const> const q = w.dot.empty() ? attune::tensor<T const>{} : attune::tensor<T const>(&one, number);
-  cache::decode(cpu<T>{1}, kv, cache::queries<T>{.sort_q = {&query, number}, .tau = w.tau, .q = q, .scale = 1}, window,
-                cache::decoded<T>{.out = {out, {1, 1, 1, kv.layout().value_width}}, .rows = {&r.report, 1}});
+  line::queries<T> const in{.sort_q = {&query, number}, .q = q};
+  line::decoded<T> const to{.out = {out, {1, 1, 1, kv.layout().value_width}}, .rows = {&r.report, 1}};
+  if (w.dot.empty())
+    attune::decode(cpu<T>{1}, line::windowed{w.tau, window}, kv, in, to);
+  else
+    attune::decode(cpu<T>{1}, line::hybrid{w.tau, window, mask::none{}, line::no_sink{}, 1.0}, kv, in, to);
   r.out.assign(out.begin(), out.end());
   return r;
 }
 
 template <class T>
-decoded_row decode_window(cache::sorted<T> const& kv, window_case const& w) {
-  if (w.mode == "half") return decode_row(kv, w, cache::half{w.k});
-  return w.mode == "nearest" ? decode_row(kv, w, cache::nearest{w.k}) : decode_row(kv, w, cache::radius{w.eps});
+decoded_row decode_window(line::sorted_cache<T> const& kv, window_case const& w) {
+  if (w.mode == "half") return decode_row(kv, w, line::half{w.k});
+  return w.mode == "nearest" ? decode_row(kv, w, line::nearest{w.k}) : decode_row(kv, w, line::radius{w.eps});
 }
 
 template <class T>
 results run_window(window_case const& w) {
   auto const kv = filled<T>(w, false), units = filled<T>(w, true);
-  cache::nearest const everything{w.size()};
+  line::nearest const everything{w.size()};
   decoded_row const window = decode_window(kv, w), full = decode_row(kv, w, everything),
                     weights = decode_window(units, w), all_weights = decode_row(units, w, everything);
   index const n = w.size(), lo = window.report.lower, hi = window.report.upper;
   double const infinity = std::numeric_limits<double>::infinity();
   std::vector<index> perm;
   std::vector<double> keys;
-  kv.scan(0, -infinity, infinity, [&](T key, cache::token id) {
+  kv.scan(0, -infinity, infinity, [&](T key, line::token id) {
     perm.push_back(index(id));
     keys.push_back(double(key));
   });
@@ -252,11 +256,11 @@ results run_window(window_case const& w) {
   for (std::size_t d = 0; d < difference.size(); ++d) difference[d] -= window.out[d];
   t["output_error"] = {norm(difference)};
   t["output_error_bound_certified"] = {2 * window.report.discarded_by_ends * kv.value_bound(0)};
-  t["erfc_uniform_tail"] = {hi - lo == n ? 0 : cache::uniform_tail(distance, w.tau)};
+  t["erfc_uniform_tail"] = {hi - lo == n ? 0 : line::uniform_tail(distance, w.tau)};
   if (w.mode == "radius") {
-    double const radius = cache::radius_of(w.tau, w.eps);
+    double const radius = line::radius_of(w.tau, w.eps);
     t["radius"] = {radius};
-    t["expected_keys_uniform_density"] = {cache::expected_keys(radius, w.density)};
+    t["expected_keys_uniform_density"] = {line::expected_keys(radius, w.density)};
   }
   return t;
 }
@@ -279,8 +283,8 @@ results window_on(backend executor, window_case const& w) {
 
 /// A cache of bare keys, or of keys and values.
 template <class T>
-cache::sorted<T> filled(std::vector<double> const& keys, std::vector<double> const& values, index width) {
-  cache::sorted<T> kv({.value_width = width});
+line::sorted_cache<T> filled(std::vector<double> const& keys, std::vector<double> const& values, index width) {
+  line::sorted_cache<T> kv({.value_width = width});
   for (std::size_t j = 0; j < keys.size(); ++j) {
     T const key = T(keys[j]);
     std::vector<double> const v(values.begin() + index(j) * width, values.begin() + index(j + 1) * width);
@@ -289,18 +293,18 @@ cache::sorted<T> filled(std::vector<double> const& keys, std::vector<double> con
   return kv;
 }
 template <class T>
-cache::sorted<T> filled(std::vector<double> const& keys) {
+line::sorted_cache<T> filled(std::vector<double> const& keys) {
   return filled<T>(keys, std::vector<double>(keys.size()), 1);
 }
 
 /// The k tokens nearest to a query; at equal distances those of lower index.
 template <class T>
-std::vector<std::size_t> nearest_tokens(cache::sorted<T> const& kv, double query, index k) {
+std::vector<std::size_t> nearest_tokens(line::sorted_cache<T> const& kv, double query, index k) {
   T const q = T(query);
   T out = 0;
-  cache::row_report report;
-  cache::decode(cpu<T>{1}, kv, cache::queries<T>{.sort_q = {&q, {1, 1, 1, 1}}}, cache::nearest{k},
-                cache::decoded<T>{.out = {&out, {1, 1, 1, 1}}, .rows = {&report, 1}});
+  line::row_report report;
+  attune::decode(cpu<T>{1}, line::windowed{1, line::nearest{k}}, kv, {.sort_q = {&q, {1, 1, 1, 1}}},
+                 {.out = {&out, {1, 1, 1, 1}}, .rows = {&report, 1}});
   // Windows take the lower side of equal distances, this rule the lower index: the keys as far as the farthest are
   // looked at again.
   double reach = 0;
@@ -309,7 +313,7 @@ std::vector<std::size_t> nearest_tokens(cache::sorted<T> const& kv, double query
   });
   std::vector<std::pair<double, std::size_t>> within;
   kv.scan(0, query - reach, query + reach,
-          [&](T key, cache::token id) { within.emplace_back(std::abs(query - double(key)), std::size_t(id)); });
+          [&](T key, line::token id) { within.emplace_back(std::abs(query - double(key)), std::size_t(id)); });
   std::sort(within.begin(), within.end());
   std::vector<std::size_t> tokens;
   for (auto const& [distance, id] : within)

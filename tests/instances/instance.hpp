@@ -198,7 +198,7 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
     };
   };
   using weights = typename op::normalizer_policy;
-  if constexpr (weights::traits.family == row_family::candidates)
+  if constexpr (weights::traits.family == row_family::sparse_support)
     e.softmax_vjp = vjp_with(attune::normalizer::softmax{});
   if constexpr (requires(weights w) { detail::uncentered(w); })
     e.uncentered_vjp = vjp_with(detail::uncentered(weights{}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Random problems on a line of keys, and what the operators of attune/sorted/ make of them.
+// Random problems on a line of keys, and what the operators of attune/line.hpp make of them.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <attune/sorted/problem.hpp>
+#include <attune/exec/gradients.hpp>
+#include <attune/line/call/call.hpp>
 
 namespace attune::test {
 
@@ -24,11 +25,26 @@ struct line_problem {
   shape query_side(index_t f = 1) const { return {batch, heads, queries, f}; }
   shape key_side() const { return {batch, key_heads, keys, 1}; }
   shape value_side() const { return {batch, value_heads, keys, width}; }
-  sorted::arrays<double> arrays() const {
+  /// What the algorithms behind the operators take.
+  line::detail::arrays<double> arrays() const {
     return {tensor(q, query_side()), tensor(k, key_side()), tensor(v, value_side())};
   }
-  sorted::cotangents<double> cotangents() const {
-    return {tensor(by, query_side(width)), tensor(by_lse, query_side())};
+  template <class Op>
+  inputs<Op, tensor<double const>> in() const {
+    return {.v = tensor(v, value_side()), .sort_q = tensor(q, query_side()), .sort_k = tensor(k, key_side())};
+  }
+  template <class Op>
+  attune::cotangents<Op, tensor<double const>> cotangents() const {
+    attune::cotangents<Op, tensor<double const>> d;
+    d.out = tensor(by, query_side(width));
+    if constexpr (Op::has_lse) d.lse = tensor(by_lse, query_side());
+    return d;
+  }
+  template <class Op>
+  outputs<Op, double> to(std::vector<double>& out, std::vector<double>& lse) const {
+    outputs<Op, double> o{.out = tensor(out, query_side(width))};
+    if constexpr (Op::has_lse) o.lse = natural_lse<double>(tensor(lse, query_side()));
+    return o;
   }
 };
 
@@ -84,17 +100,14 @@ struct line_results {
         tau(p.tau.size()) {}
 };
 
-template <class Op>
-line_results sorted_results(Op const& op, line_problem const& p, bool with_lse, bool with_tau) {
+/// On the CPU, or on any executor of double.
+template <class Op, class Exec>
+line_results results_on(Exec const& exec, Op const& op, line_problem const& p) {
   line_results r(p);
-  auto by = p.cotangents();
-  sorted::results<double> to{tensor(r.out, p.query_side(p.width)), tensor(r.lse, p.query_side())};
-  sorted::gradients<double> d{tensor(r.q, p.query_side()), tensor(r.k, p.key_side()), tensor(r.v, p.value_side()),
-                              tensor(r.tau, shape{1, p.heads, 1, 1})};
-  if (!with_lse) by.lse = {}, to.lse = {};
-  if (!with_tau) d.tau = {};
-  sorted::forward(op, p.arrays(), to);
-  sorted::vjp(op, p.arrays(), by, d);
+  forward(exec, op, p.in<Op>(), p.to<Op>(r.out, r.lse));
+  auto const d = vjp(exec, op, p.in<Op>(), p.cotangents<Op>());
+  r.q = d.of(field::sort_q).values, r.k = d.of(field::sort_k).values, r.v = d.of(field::v).values;
+  if (!d.parameters.empty()) r.tau = d.parameter("tau").values;
   return r;
 }
 
@@ -103,14 +116,17 @@ inline double largest(std::vector<double> const& x) {
   for (double e : x) m = std::fmax(m, std::fabs(e));
   return m;
 }
-/// Doubles as numbers of type T, and the outputs of an operator on them.
-template <class T, class Op>
-std::vector<T> outputs_in(Op const& op, line_problem const& p) {
+/// Doubles as numbers of type T, and the outputs of an operator on them, by the CPU.
+template <class T, class Op, class Exec>
+std::vector<T> outputs_in(Exec const& exec, Op const& op, line_problem const& p) {
   auto const as = [](std::vector<double> const& x) { return std::vector<T>(x.begin(), x.end()); };
   auto const q = as(p.q), k = as(p.k), v = as(p.v);
   std::vector<T> out(std::size_t(p.query_side(p.width).size()));
-  sorted::forward<T>(op, {tensor(q, p.query_side()), tensor(k, p.key_side()), tensor(v, p.value_side())},
-                     {tensor(out, p.query_side(p.width)), {}});
+  forward(exec, op,
+          inputs<Op, tensor<T const>>{.v = tensor<T const>(v, p.value_side()),
+                                      .sort_q = tensor<T const>(q, p.query_side()),
+                                      .sort_k = tensor<T const>(k, p.key_side())},
+          outputs<Op, T>{.out = tensor<T>(out, p.query_side(p.width))});
   return out;
 }
 

@@ -11,7 +11,8 @@ namespace attune::test {
 /// Weights [1 + (a - reference) / 2]+ of the keys above the highest logit - 2: a selection whose reference moves.
 struct tent {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support,
+                                            .threshold = threshold_rule::selection};
 
   template <class T>
   struct bound {

@@ -11,8 +11,8 @@
 
 #include <attune/analysis/row_shape.hpp>
 #include <attune/analysis/similarity.hpp>
-#include <attune/cache/sorted.hpp>
 #include <attune/exec/reference/forward.hpp>
+#include <attune/line/sorted_cache.hpp>
 #include <attune/operators/presets.hpp>
 #include <attune/policies/normalizer/generic.hpp>
 
@@ -57,8 +57,8 @@ void negligible(evidence& e) {
     e.refute(share > 0.1, "H = 64, G = 4, d_v = ", width, ": ", all, " numbers per token, ", 100 * share,
              " % of them scalar keys; four standard heads: ", standard_cache(4, width), " with their keys");
   }
-  namespace cache = attune::cache;
-  cache::sorted<float> kv({.heads = 64, .value_groups = 4, .value_width = 64});
+  namespace line = attune::line;
+  line::sorted_cache<float> kv({.heads = 64, .value_groups = 4, .value_width = 64});
   rng draw(17);
   index_t const tokens = 4096;
   std::vector<float> keys(64), values(4 * 64, 0.0f);
@@ -66,7 +66,7 @@ void negligible(evidence& e) {
     for (float& k : keys) k = float(draw.normal());
     kv.insert(keys, values);
   }
-  cache::sorted_memory const m = kv.memory();
+  line::cache_memory const m = kv.memory();
   e.confirm(m.printed == std::size_t(tokens) * std::size_t(scalar_cache(64, 4, 64)) * sizeof(float),
             "the formula, of a cache of ", tokens, " tokens: ", m.printed, " bytes");
   e.refute(m.permutations + m.sort_keys > m.values / 3, "that cache: ", m.values, " bytes of values, ", m.sort_keys,

@@ -17,7 +17,7 @@ namespace scalar_sort {
 namespace {
 
 using apps::text;
-namespace cache = attune::cache;
+namespace line = attune::line;
 
 /// Keys of a known density, and queries at one place of it.
 struct place {
@@ -39,8 +39,8 @@ struct counts {
 };
 counts count(window_study const& s, double eps) {
   counts to;
-  auto const r = s.rows(cache::radius{eps});
-  auto const c = s.rows(cache::certified{eps});
+  auto const r = s.rows(line::radius{eps});
+  auto const c = s.rows(line::certified{eps});
   for (auto const& row : r) to.radius += double(row.scored) / double(r.size());
   for (auto const& row : c) {
     if (1 - row.captured > eps * (1 + 1e-9) + 1e-12)
@@ -69,7 +69,7 @@ std::string run(apps::context const& c, shared_fits& made) {
                                       .key = p.key},
                                      std::uint64_t(n)));
       for (double const eps : {1e-2, 1e-6}) {
-        double const predicted = cache::expected_keys(cache::radius_of(double(tau), eps), double(n) * p.density);
+        double const predicted = line::expected_keys(line::radius_of(double(tau), eps), double(n) * p.density);
         counts const found = count(study, eps);
         csv.row({n, p.name, tau, eps, predicted, found.radius, found.certified, found.summed});
         if (n == largest && eps == 1e-6)
@@ -87,11 +87,11 @@ std::string run(apps::context const& c, shared_fits& made) {
     for (fitted_layer const& l : f.layers) {
       stretch const s = l.held_out();
       window_study const study(in_context(l.learned, s, s.count));
-      auto const near = study.rows(cache::radius{eps}), proved = study.rows(cache::certified{eps});
+      auto const near = study.rows(line::radius{eps}), proved = study.rows(line::certified{eps});
       for (std::size_t n = 0; n < near.size(); ++n) {
         index_t const h = index_t(n) / s.count;
-        double const reach = cache::radius_of(double(study.what().tau[std::size_t(h)]), eps);
-        double const expected = cache::expected_keys(reach, study.density(h, near[n].sort_q));
+        double const reach = line::radius_of(double(study.what().tau[std::size_t(h)]), eps);
+        double const expected = line::expected_keys(reach, study.density(h, near[n].sort_q));
         if (n % 7 == 0) real.row({f.with.name, expected, near[n].scored, proved[n].scored});
         predicted += std::min(expected, double(s.count));
         in_radius += double(near[n].scored);

@@ -15,7 +15,7 @@ namespace scalar_sort {
 namespace {
 
 using apps::text;
-namespace cache = attune::cache;
+namespace line = attune::line;
 
 /// How keys come as there are more of them: 128 of them are the same in all three.
 struct growth {
@@ -52,7 +52,7 @@ double synthetic(apps::context const& c) {
                                         .key = g.key},
                                        std::uint64_t(n)));
         for (index_t const k : {1, 8, 16, 32, 64}) {
-          window_summary const s = summary(study.rows(cache::nearest{k}));
+          window_summary const s = summary(study.rows(line::nearest{k}));
           csv.row({n, g.name, width == 0 ? "scalar" : "hybrid", k, s.captured, s.error});
           if (n == 4096 && k == 64 && width == 0 && &g == &growths[0]) at_4096 = s.captured;
         }
@@ -76,9 +76,9 @@ std::string run(apps::context const& c, shared_fits& made) {
       std::vector<window_study> studies;
       for (fitted_layer const& l : f.layers)
         studies.emplace_back(in_context(l.learned, {l.of, l.of->length - n, n}, 64));
-      double const read = summary(rows_of(studies, cache::certified{1e-3})).scored;
+      double const read = summary(rows_of(studies, line::certified{1e-3})).scored;
       for (index_t const k : window_sizes) {
-        window_summary const s = summary(rows_of(studies, cache::nearest{k}));
+        window_summary const s = summary(rows_of(studies, line::nearest{k}));
         csv.row({n, f.with.name, k, s.captured, s.error, read});
         if (k == 64 && (n == 128 || n == 256 || n == 512)) {
           windows.push_back(text("%.2f", s.captured));

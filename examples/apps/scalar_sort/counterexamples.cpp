@@ -6,9 +6,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <attune/analysis/eviction/density.hpp>
 #include <attune/analysis/numbers.hpp>
 #include <attune/analysis/regularizer/spread.hpp>
-#include <attune/analysis/eviction/density.hpp>
 
 #include "experiments.hpp"
 #include "shared/csv.hpp"
@@ -20,7 +20,7 @@ namespace scalar_sort {
 namespace {
 
 using apps::text;
-namespace cache = attune::cache;
+namespace line = attune::line;
 
 /// S03: the weight beyond a radius is erfc(r / sqrt tau), for any keys? Returns the printed and the true share at r =
 /// 1.005.
@@ -46,8 +46,8 @@ std::pair<double, double> tail(apps::context const& c) {
                               .v = numbers(keys.size(), 1.0f),
                               .tau = {tau}});
     for (double r = 0.3; r < 1.5; r += 0.015) {
-      auto const row = study.rows(cache::radius{std::exp(-r * r / double(tau))}).front();
-      double const outside = 1 - row.captured, printed = cache::uniform_tail(r, double(tau));
+      auto const row = study.rows(line::radius{std::exp(-r * r / double(tau))}).front();
+      double const outside = 1 - row.captured, printed = line::uniform_tail(r, double(tau));
       if (outside > row.bound + 1e-6)
         throw std::runtime_error("the bound on the weight outside a radius does not hold");
       if (counterexample && std::fabs(r - 1.005) < 1e-9) at = {printed, outside};
@@ -73,8 +73,8 @@ std::pair<double, double> sides(apps::context const& c) {
                                  6));
   std::pair<double, double> at{};
   for (index_t const k : {2, 4, 8, 16, 32, 64, 128, 256}) {
-    double const near = 1 - summary(study.rows(cache::nearest{k})).captured,
-                 half = 1 - summary(study.rows(cache::half{k})).captured;
+    double const near = 1 - summary(study.rows(line::nearest{k})).captured,
+                 half = 1 - summary(study.rows(line::half{k})).captured;
     if (k == 64) at = {near, half};
     csv.row({k, near, half});
   }

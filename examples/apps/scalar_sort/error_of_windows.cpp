@@ -16,7 +16,7 @@ namespace scalar_sort {
 namespace {
 
 using apps::text;
-namespace cache = attune::cache;
+namespace line = attune::line;
 
 std::string run(apps::context const& c, shared_fits& made) {
   auto const& all = made(c);
@@ -34,7 +34,7 @@ std::string run(apps::context const& c, shared_fits& made) {
     for (index_t const k : {4, 8, 16, 32, 64, 128}) {
       std::vector<window_row> near, half;
       for (window_study const& s : studies) {
-        auto const a = s.rows(cache::nearest{k}), b = s.rows(cache::half{k});
+        auto const a = s.rows(line::nearest{k}), b = s.rows(line::half{k});
         near.insert(near.end(), a.begin(), a.end());
         half.insert(half.end(), b.begin(), b.end());
       }

@@ -73,11 +73,11 @@ std::string run(apps::context const& c, shared_fits& made) {
                  median = quantile(over_layers(f, steps - 1, &fit_step::tau), 0.5);
     table.push_back({f.with.name, text("%.3f", trained), text("%.3f", mean(held_out)), text("%.2f", median)});
     for (index_t const k : window_sizes) {
-      window_summary const s = summary(rows_of(studies, attune::cache::nearest{k}));
+      window_summary const s = summary(rows_of(studies, attune::line::nearest{k}));
       captured.row({f.with.name, k, s.captured, s.error});
       table.back().push_back(text("%.2f", s.captured));
     }
-    double const read = summary(rows_of(studies, attune::cache::certified{1e-3})).scored;
+    double const read = summary(rows_of(studies, attune::line::certified{1e-3})).scored;
     table.back().push_back(text("%.0f %%", 100 * read / double(context)));
     summaries.row({f.with.name, trained, mean(held_out), median, read});
     c.bar->add(1);

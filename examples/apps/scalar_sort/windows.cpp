@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include <attune/cache/decode.hpp>
+#include <attune/line/decode.hpp>
 
 namespace scalar_sort {
 
@@ -36,13 +36,13 @@ heads_in_context in_context(projections const& p, stretch const& s, index_t quer
   return to;
 }
 
-struct window_study::cache : attune::cache::sorted<float> {
-  using attune::cache::sorted<float>::sorted;
+struct window_study::cache : attune::line::sorted_cache<float> {
+  using attune::line::sorted_cache<float>::sorted_cache;
 };
 
 struct window_study::decoded_rows {
   numbers out;
-  std::vector<attune::cache::row_report> reports;
+  std::vector<attune::line::row_report> reports;
 };
 
 window_study::~window_study() = default;
@@ -50,7 +50,7 @@ window_study::window_study(window_study&&) noexcept = default;
 
 window_study::window_study(heads_in_context what) : what_(std::move(what)) {
   heads_in_context const& p = what_;
-  cache_ = std::make_unique<cache>(attune::cache::sorted_layout{
+  cache_ = std::make_unique<cache>(attune::line::cache_layout{
       .heads = p.heads, .value_groups = p.heads, .key_width = p.width, .value_width = p.value_width});
   numbers sort_k(std::size_t(p.heads)), k(std::size_t(p.heads * p.width)), v(std::size_t(p.heads * p.value_width));
   for (index_t j = 0; j < p.keys; ++j) {
@@ -61,7 +61,7 @@ window_study::window_study(heads_in_context what) : what_(std::move(what)) {
     }
     cache_->insert(sort_k, v, k);
   }
-  all_ = std::make_unique<decoded_rows>(run(attune::cache::nearest{p.keys}));
+  all_ = std::make_unique<decoded_rows>(run(attune::line::nearest{p.keys}));
 }
 
 window_study::decoded_rows window_study::run(any_window const& w) const {
@@ -70,14 +70,19 @@ window_study::decoded_rows window_study::run(any_window const& w) const {
   decoded_rows to;
   to.out.resize(std::size_t(p.heads * p.queries * p.value_width));
   to.reports.resize(std::size_t(p.heads * p.queries));
-  attune::cache::queries<float> in{.sort_q = as_tensor(p.sort_q.data(), p.heads, p.queries),
-                                   .tau = attune::per_head(p.tau)};
-  if (p.width > 0) in.q = tensor<float const>(p.q.data(), {1, p.heads, p.queries, p.width});
+  attune::line::queries<float> const in{
+      .sort_q = as_tensor(p.sort_q.data(), p.heads, p.queries),
+      .q = p.width > 0 ? tensor<float const>(p.q.data(), {1, p.heads, p.queries, p.width}) : tensor<float const>{}};
+  attune::line::decoded<float> const rows{.out = tensor<float>(to.out.data(), {1, p.heads, p.queries, p.value_width}),
+                                          .rows = to.reports};
+  attune::line::sorted_cache<float> const& kv = *cache_;
+  attune::parameter const tau = attune::per_head(p.tau);
   std::visit(
       [&](auto const& window) {
-        attune::cache::decode(
-            attune::cpu<float>{1}, static_cast<attune::cache::sorted<float> const&>(*cache_), in, window,
-            {.out = tensor<float>(to.out.data(), {1, p.heads, p.queries, p.value_width}), .rows = to.reports});
+        if (p.width > 0)
+          decode(attune::cpu<float>{1}, attune::line::hybrid{tau, window}, kv, in, rows);
+        else
+          decode(attune::cpu<float>{1}, attune::line::windowed{tau, window}, kv, in, rows);
       },
       w);
   return to;

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include <attune/cache/window.hpp>
+#include <attune/line/windows.hpp>
 
 #include "fit.hpp"
 
@@ -39,7 +39,7 @@ struct window_row {
 };
 
 using any_window =
-    std::variant<attune::cache::nearest, attune::cache::half, attune::cache::radius, attune::cache::certified>;
+    std::variant<attune::line::nearest, attune::line::half, attune::line::radius, attune::line::certified>;
 
 /// A sorted cache of these keys, and every query's row over all of them.
 class window_study {

@@ -19,9 +19,9 @@
 #include <cmath>
 #include <vector>
 
-#include <attune/exec/reference/backward.hpp>
 #include <attune/certify/error_bound.hpp>
 #include <attune/certify/gradient_underflow.hpp>
+#include <attune/exec/reference/backward.hpp>
 
 /// Sums of `rounded` are counted as they are: nothing is compensated for.
 template <>
@@ -147,7 +147,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
   gradient_bounds to;
   problem_shape const p = to.extents =
       attune::detail::checked_problem("gradient_error_bound", op, in, attune::detail::output_shape(in));
-  if constexpr (Op::normalizer_policy::traits.family == row_family::candidates) {
+  if constexpr (Op::normalizer_policy::traits.family == row_family::sparse_support) {
     throw error("gradient_error_bound", "the operator", "a candidate set",
                 "weights that are continuous in the logits, with slopes");
   } else {

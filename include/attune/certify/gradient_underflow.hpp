@@ -17,8 +17,8 @@
 #include <cmath>
 #include <vector>
 
-#include <attune/exec/reference/backward.hpp>
 #include <attune/certify/error_bound.hpp>
+#include <attune/exec/reference/backward.hpp>
 
 namespace attune::certify::detail {
 
@@ -170,7 +170,7 @@ class gradient_underflow {
   template <class Bound>
   double slope_through_ends([[maybe_unused]] Bound const& bound,
                             [[maybe_unused]] attune::detail::weighed_row<double> const& w) const {
-    if constexpr (is.family == row_family::adjusted && !is.detached_ends) {
+    if constexpr (is.family == row_family::range_weighted && !is.detached_ends) {
       auto const ends = bound.ends(D::variable(w.lowest, 0), D::variable(w.highest, 1));
       double const range = std::fabs(ends.high.value - ends.low.value);
       double moves = 0;

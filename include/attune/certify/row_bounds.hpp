@@ -20,8 +20,8 @@
 #include <vector>
 
 #include <attune/certify/number_format.hpp>
-#include <attune/certify/row_error.hpp>
 #include <attune/certify/rounded.hpp>
+#include <attune/certify/row_error.hpp>
 #include <attune/certify/underflow.hpp>
 #include <attune/core/dual.hpp>
 #include <attune/exec/reference/row.hpp>
@@ -57,7 +57,7 @@ class row_bounds {
     squares_.assign(width, 0);
     if constexpr (is.family == row_family::masses)
       masses(f, loose, exact.visible);
-    else if constexpr (is.family == row_family::adjusted)
+    else if constexpr (is.family == row_family::range_weighted)
       adjusted(f);
     else
       candidates(f);

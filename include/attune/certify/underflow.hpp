@@ -30,7 +30,7 @@ double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<dou
   };
   if constexpr (Normalizer::traits.family == row_family::masses) {
     meet(finish_masses<Normalizer>(normalizer, w.reference, w.earned, w.ground, visible).value_factor);
-  } else if constexpr (Normalizer::traits.family == row_family::adjusted) {
+  } else if constexpr (Normalizer::traits.family == row_family::range_weighted) {
     auto const ends = normalizer.ends(w.lowest, w.highest);
     double const range = std::fabs(ends.high - ends.low);
     if (range != 0)

@@ -20,13 +20,13 @@ struct row_gains {
   T value_sum;    ///< sum e_j h_j
   T plain_sum;    ///< sum h_j, of a uniform share
   T ground_gain;  ///< h_0
-  T by_lse;       ///< dlse
+  T d_lse;        ///< dlse
 };
 
 /// A pair of family masses: the weight of the key, and the gradient by its logit. T: a scalar or a batch of rows.
 template <class T>
 struct mass_pair {
-  T factor, share, by_earned, by_ground;
+  T factor, share, by_earned, d_ground_weight;
 
   struct pulled {
     T weight, by_logit;
@@ -43,13 +43,13 @@ struct mass_pair {
     D g;
     if constexpr (is.ground_mass) {
       g = normalizer.ground(D::variable(a, 0), m);
-      p.by_logit = p.by_logit + chained<Rule>(by_ground, g.tangent[0]);
+      p.by_logit = p.by_logit + chained<Rule>(d_ground_weight, g.tangent[0]);
     }
     if constexpr (Rule == chain_rule::guarded)
       p.by_logit = math::select(factor == factor, p.by_logit, factor);  // a row of NaN: by every key that it sees
     for (int s = 0; s < Count; ++s) {
       T by = chained<Rule>(by_e, e.tangent[First + s]);
-      if constexpr (is.ground_mass) by = by + chained<Rule>(by_ground, g.tangent[First + s]);
+      if constexpr (is.ground_mass) by = by + chained<Rule>(d_ground_weight, g.tangent[First + s]);
       move(s, by);
     }
     return p;
@@ -93,7 +93,7 @@ ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& r
     if constexpr (Op::has_ground_weight || Op::uses(field::v0))
       sum = sum + chained(gains.ground_gain, s.done.ground_weight.tangent[k]);
     if constexpr (Op::has_lse)
-      sum = sum + chained(gains.by_lse, math::select(dead, zero, T(s.done.lse.tangent[k] + logit_shift.tangent[k])));
+      sum = sum + chained(gains.d_lse, math::select(dead, zero, T(s.done.lse.tangent[k] + logit_shift.tangent[k])));
     s.by[k] = sum;
   }
   return s;
@@ -105,7 +105,7 @@ ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& r
 /// cancel it, before the others.
 template <class T>
 struct adjusted_pair {
-  T inverse_earned, inverse, low, mean, by_lse, value_factor;
+  T inverse_earned, inverse, low, mean, d_lse, value_factor;
 
   struct pulled {
     T weight, by_range, by_rest;
@@ -113,7 +113,7 @@ struct adjusted_pair {
   ATTUNE_HD ATTUNE_INLINE pulled pull(T const& a, T const& reference, T const& h) const {
     T const p = math::exp_nonpositive(T(a - reference)) * inverse_earned;
     T const place = math::select(a == -math::infinity<T>(), T(0), T((a - low) * inverse));
-    return {T(p * place), chained(p, T(h * inverse)), chained(p, T((h * place - mean) + by_lse))};
+    return {T(p * place), chained(p, T(h * inverse)), chained(p, T((h * place - mean) + d_lse))};
   }
 };
 template <class T, int N>
@@ -128,7 +128,7 @@ struct adjusted_slopes {
 template <bool Detached, int N, int Shifts, class Bound, class T>
 ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& reference, T const& earned,
                                                    T const& lowest, T const& value_sum, T const& second_sum,
-                                                   T const& by_lse) {
+                                                   T const& d_lse) {
   using D = dual<T, N>;
   T const zero(0), one(1);
   auto const dead = earned == zero;
@@ -147,7 +147,7 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
       alive(T((second_sum * inverse + place(reference - low, one) * value_sum) * inverse_earned));  // sum p h f
   T const below = alive(T((second_sum * inverse + place(reference - high, T(-one)) * value_sum) * inverse_earned));
   T const by_low = below * inverse, by_high = -(above * inverse);
-  adjusted_slopes<T, N> s{{inverse_earned, inverse, alive(low), above, by_lse, T(inverse * inverse_earned)}, {}};
+  adjusted_slopes<T, N> s{{inverse_earned, inverse, alive(low), above, d_lse, T(inverse * inverse_earned)}, {}};
   for (int k = 0; k < N; ++k) {
     T const through_ends = chained(by_low, ends.low.tangent[k]) + chained(by_high, ends.high.tangent[k]);
     if constexpr (Detached)  // ends that stand still move against logits that leave their row constant out
@@ -155,7 +155,7 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
     else
       s.by[k] = alive(through_ends);
   }
-  if constexpr (Shifts != 0) s.by[2] = s.by[2] + alive(by_lse);
+  if constexpr (Shifts != 0) s.by[2] = s.by[2] + alive(d_lse);
   return s;
 }
 

@@ -25,10 +25,10 @@ ATTUNE_HD row_weights<V> weights_of_row(Rows const& rows, Bound const& normalize
   constexpr normalizer_traits is = Op::normalizer_is;
   V const zero(0);
   row_weights<V> w{saved(rows.reference), zero, zero, zero, zero, zero, {}};
-  if constexpr (is.family == row_family::candidates) {
+  if constexpr (is.family == row_family::sparse_support) {
     w.level = {w.reference, saved(rows.level), saved(rows.cut), saved(rows.last)};
     w.factor = finish_candidates(normalizer, w.level, saved(rows.sum), zero).value_factor;
-  } else if constexpr (is.family == row_family::adjusted) {
+  } else if constexpr (is.family == row_family::range_weighted) {
     w.lowest = saved(rows.lowest);
     auto const done = finish_adjusted(normalizer, w.reference, saved(rows.earned), w.lowest, w.reference);
     w.factor = done.value_factor;
@@ -48,9 +48,9 @@ template <class Op, class Bound, class V>
 ATTUNE_HD ATTUNE_INLINE V weight_of(Bound const& normalizer, row_weights<V> const& w, V const& a,
                                     [[maybe_unused]] key<V> const& at) {
   constexpr normalizer_traits is = Op::normalizer_is;
-  if constexpr (is.family == row_family::candidates) {
+  if constexpr (is.family == row_family::sparse_support) {
     return normalizer.weight(w.level, a, at) * w.factor;
-  } else if constexpr (is.family == row_family::adjusted) {
+  } else if constexpr (is.family == row_family::range_weighted) {
     // No logit is below the lowest, but for rounding; -inf is none.
     V const place = math::select(a == V(-math::infinity<V>()), V(0), V(math::larger(a, w.lowest) - w.low));
     return math::exp_nonpositive(V(a - w.reference)) * place * w.factor;

@@ -24,7 +24,7 @@ struct row_states {
   static constexpr bool has_second = row_state<T>::template has_second<Normalizer>;
   problem_shape extents;
   std::vector<T> reference, earned, ground;  ///< B H Lq
-  std::vector<T> lowest;                     ///< B H Lq, of family adjusted
+  std::vector<T> lowest;                     ///< B H Lq, of family range_weighted
   std::vector<T> acc;                        ///< B H Lq Dv
   std::vector<T> second;                     ///< B H Lq Dv, where the normalizer needs it (operators/row_state.hpp)
 
@@ -134,7 +134,7 @@ struct candidate_states {
 
 /// The states of an operator's rows.
 template <class T, class Op>
-using states_of = std::conditional_t<Op::normalizer_is.family == row_family::candidates,
+using states_of = std::conditional_t<Op::normalizer_is.family == row_family::sparse_support,
                                      candidate_states<T, typename Op::normalizer_policy>,
                                      row_states<T, typename Op::normalizer_policy>>;
 

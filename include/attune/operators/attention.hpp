@@ -84,7 +84,7 @@ struct attention_operator {
   using contractions = typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
                                                   contraction::single<typename Gate::contraction>>::type;
   static constexpr normalizer_traits normalizer_is = Normalizer::traits;
-  static constexpr bool has_threshold = normalizer_is.family == row_family::candidates;
+  static constexpr bool has_threshold = normalizer_is.family == row_family::sparse_support;
   static constexpr bool has_value_gate = !std::is_same_v<ValueGate, gate::no_value_factor>;
   static constexpr bool has_output_gate = !std::is_same_v<OutputGate, gate::no_output_factor>;
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.

@@ -130,7 +130,7 @@ template <class T, class Values = std::vector<T>>
 struct row_state {
   T reference, earned, ground, lowest;
   Values acc;     ///< sum e v
-  Values second;  ///< uniform share: sum v; family adjusted: sum e (a - reference) v
+  Values second;  ///< uniform share: sum v; family range_weighted: sum e (a - reference) v
 
   /// The unit of `merge` for a bound normalizer.
   ATTUNE_UNCHECKED template <class Normalizer, class Bound>
@@ -148,7 +148,7 @@ struct row_state {
   }
   template <class Normalizer>
   static constexpr bool has_second =
-      Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::adjusted;
+      Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::range_weighted;
 
   /// Expresses all masses relative to a higher reference.
   ATTUNE_UNCHECKED template <class Normalizer>
@@ -157,7 +157,7 @@ struct row_state {
     T const factor = math::exp_nonpositive(T(reference - higher));
     earned = earned * factor;
     ground = ground * factor;
-    if constexpr (Normalizer::traits.family == row_family::adjusted)
+    if constexpr (Normalizer::traits.family == row_family::range_weighted)
       for (std::size_t d = 0; d < acc.size(); ++d) second[d] = (second[d] - (higher - reference) * acc[d]) * factor;
     for (T& x : acc) x = x * factor;
     reference = higher;
@@ -167,7 +167,7 @@ struct row_state {
   ATTUNE_HD void accumulate([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
     if constexpr (Normalizer::traits.reference == mass_reference::running_maximum)
       raise<Normalizer>(math::larger(reference, a));
-    if constexpr (Normalizer::traits.family == row_family::adjusted) {
+    if constexpr (Normalizer::traits.family == row_family::range_weighted) {
       T const mass = math::exp_nonpositive(T(a - reference));
       bool const off = a == -math::infinity<T>();
       if (!off) lowest = math::smaller(lowest, a);
@@ -214,7 +214,7 @@ struct finished_numbers {
 ATTUNE_UNCHECKED template <class Normalizer, class Bound, class T, class Values>
 ATTUNE_HD finished_numbers<T> finish_state(row_state<T, Values>& s, Bound const& normalizer,
                                            [[maybe_unused]] T const& visible) {
-  if constexpr (Normalizer::traits.family == row_family::adjusted) {
+  if constexpr (Normalizer::traits.family == row_family::range_weighted) {
     auto const done = finish_adjusted(normalizer, s.reference, s.earned, s.lowest, s.reference);
     T const above = s.reference - done.low;
     for (std::size_t d = 0; d < s.acc.size(); ++d) s.acc[d] = (s.second[d] + above * s.acc[d]) * done.value_factor;

@@ -33,12 +33,14 @@ enum class mass_reference {
 
 /// What a row keeps while keys stream by, and so which hooks a normalizer offers.
 enum class row_family {
-  masses,      ///< O(1): each key earns a mass, independent of all other keys
-  adjusted,    ///< O(1): softmax masses times the logit's place between two ends that the row's extreme logits decide
-  candidates,  ///< the logits above a threshold that only rises when keys are added: bounded by the support, not O(1)
+  masses,          ///< O(1): each key earns a mass, independent of all other keys
+  range_weighted,  ///< O(1): softmax masses times the logit's place between two ends that the row's extreme logits decide
+  sparse_support,  ///< the logits above a threshold that only rises when keys are added: bounded by the support, not O(1)
+  adjusted ATTUNE_DEPRECATED("row_family::range_weighted") = range_weighted,
+  candidates ATTUNE_DEPRECATED("row_family::sparse_support") = sparse_support,
 };
 
-/// Family candidates: how a row's threshold comes about, from which its gradient follows.
+/// Family sparse_support: how a row's threshold comes about, from which its gradient follows.
 enum class threshold_rule {
   undeclared,  ///< every other family
   sum,         ///< the level is where the weights sum to a constant: it moves with every key that has weight
@@ -58,17 +60,17 @@ struct normalizer_traits {
   bool weight_factor = false;  ///< offers weight_factor(): what every earned weight of the row is multiplied with
   bool uniform_share =
       false;  ///< offers uniform_share(earned, visible): what is added to the weight of every visible key
-  bool detached_ends = false;                             ///< family adjusted: no gradient through the extreme logits
-  threshold_rule threshold = threshold_rule::undeclared;  ///< family candidates: to be declared
+  bool detached_ends = false;  ///< family range_weighted: no gradient through the extreme logits
+  threshold_rule threshold = threshold_rule::undeclared;  ///< family sparse_support: to be declared
 };
 
-/// Family adjusted: w = (a - low) / (high - low) softmax(a); no weight at all where both are equal.
+/// Family range_weighted: w = (a - low) / (high - low) softmax(a); no weight at all where both are equal.
 template <class T>
 struct adjustment {
   T low, high;
 };
 
-/// Family candidates: what the logits of a row decide. `reference` is their maximum and `level` the threshold above it,
+/// Family sparse_support: what the logits of a row decide. `reference` is their maximum and `level` the threshold above it,
 /// in units of the logits; `cut` and `last` keep a sorted prefix: keys of logit > cut, and those = cut up to position
 /// `last`.
 template <class T>
@@ -279,8 +281,8 @@ template <class P>
 concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> &&
                            BindsARow<P> && DeclaresNormalizerTraits<P> &&
                            ((P::traits.family == row_family::masses && CompleteMasses<P>) ||
-                            (P::traits.family == row_family::adjusted && Adjusts<P>) ||
-                            (P::traits.family == row_family::candidates &&
+                            (P::traits.family == row_family::range_weighted && Adjusts<P>) ||
+                            (P::traits.family == row_family::sparse_support &&
                              P::traits.threshold != threshold_rule::undeclared && WeighsCandidates<P>));
 
 // ---- parameters of a policy ----------------------------------------------------------------------------------------

@@ -145,10 +145,10 @@ constexpr bool complete() {
                 "and a "
                 "constant mass would have no share: declare .reference = attune::mass_reference::none and no constant "
                 "mass. See docs/policies.md#normalizers");
-            static_assert(
-                consistent_family<P>,
-                "attune: NormalizerPolicy of family adjusted or candidates: its traits declare the family and nothing "
-                "about masses. See docs/policies.md#normalizers");
+            static_assert(consistent_family<P>,
+                          "attune: NormalizerPolicy of family range_weighted or sparse_support: its traits declare the "
+                          "family and nothing "
+                          "about masses. See docs/policies.md#normalizers");
             if constexpr (P::traits.family == row_family::masses) {
               static_assert(
                   Earns<P>,
@@ -193,15 +193,16 @@ constexpr bool complete() {
                     "const& visible) const of the bound object belong together: one is there without the other. See "
                     "docs/policies.md#normalizers");
               }
-            } else if constexpr (P::traits.family == row_family::adjusted) {
+            } else if constexpr (P::traits.family == row_family::range_weighted) {
               static_assert(Adjusts<P>,
-                            "attune: NormalizerPolicy of family adjusted: bind(row) must return an object with "
+                            "attune: NormalizerPolicy of family range_weighted: bind(row) must return an object with "
                             "attune::adjustment<T> ends(T const& lowest, T const& highest) const. See "
                             "docs/policies.md#normalizers");
             } else {
               static_assert(
                   P::traits.threshold != threshold_rule::undeclared,
-                  "attune: NormalizerPolicy of family candidates: say how the threshold comes about, for the gradient "
+                  "attune: NormalizerPolicy of family sparse_support: say how the threshold comes about, for the "
+                  "gradient "
                   "follows "
                   "from it. "
                   "Add to traits .threshold = attune::threshold_rule::sum if the level is where the weights sum to a "
@@ -209,7 +210,7 @@ constexpr bool complete() {
                   "attune::threshold_rule::selection if it only chooses keys. See docs/policies.md#normalizers");
               static_assert(
                   WeighsCandidates<P>,
-                  "attune: NormalizerPolicy of family candidates: bind(row) must return an object with "
+                  "attune: NormalizerPolicy of family sparse_support: bind(row) must return an object with "
                   "attune::candidate_threshold<T> solve(Column& logits) const, T weight(attune::candidate_threshold<T> "
                   "const& threshold, T const& logit, attune::key<T> const& key) const and T "
                   "reported(attune::candidate_threshold<T> const& threshold) const. See docs/policies.md#normalizers");

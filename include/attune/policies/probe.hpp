@@ -109,7 +109,7 @@ void probe(P const& policy, row<probe_scalar> const& r) {
         if constexpr (P::traits.ground_mass) (void)bound.ground(x, x);
         if constexpr (P::traits.constant_mass) (void)bound.constant(x);
         if constexpr (P::traits.uniform_share) (void)bound.uniform_share(x, x);
-      } else if constexpr (P::traits.family == row_family::adjusted) {
+      } else if constexpr (P::traits.family == row_family::range_weighted) {
         (void)bound.ends(x, x);
       } else {
         (void)bound.weight(candidate_threshold<T>{x, x, x, x}, x, key<T>{x});

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   strength(beta) = min(softplus(beta), 2^96)
-//
-// How a gate or a length scale turns a parameter of any sign into a strength. It saturates, so that products with
-// numbers of moderate size stay finite in single precision and infinity minus infinity cannot arise.
+// Moved to attune/policies/saturated_softplus.hpp. This file goes with version 0.3.
 #pragma once
 
-#include <attune/core/math.hpp>
+#include <attune/policies/saturated_softplus.hpp>
+
+#ifndef ATTUNE_ALLOW_OLD_NAMES
+#pragma message( \
+    "attune: include <attune/policies/saturated_softplus.hpp> instead of <attune/policies/strength.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#endif
 
 namespace attune {
 
 template <class T>
+ATTUNE_DEPRECATED("call saturated_softplus")
 ATTUNE_HD ATTUNE_INLINE T strength(T const& parameter) {
-  return math::smaller(math::softplus(parameter), T(0x1p96f));
+  return saturated_softplus(parameter);
 }
 
 }  // namespace attune

@@ -6,12 +6,15 @@
 #include <attune/analysis/selection.hpp>
 #include <attune/analysis/vanishing.hpp>
 #include <attune/attune.hpp>
+#include <attune/cache/decode.hpp>
 #include <attune/cache/eviction/geometric.hpp>
 #include <attune/exec/cpu/float8_cache.hpp>
 #include <attune/exec/pool_functions.hpp>
 #include <attune/exec/thread_placement.hpp>
 #include <attune/exec/thread_pool.hpp>
 #include <attune/exec/threading.hpp>
+#include <attune/sorted/hybrid.hpp>
+#include <attune/sorted/laplacian.hpp>
 #include <attune/testing/error_bound.hpp>
 #include <attune/testing/gradient_bound.hpp>
 
@@ -23,4 +26,14 @@ attune::testing::bounded_number largest(operator_type const& of,
   attune::testing::gradient_bounds const bounds =
       attune::testing::gradient_error_bound(of, in, by, attune::certify::precision{});
   return bounds.of(attune::field::q).at(0);
+}
+
+void on_a_line(attune::sorted::arrays<float> const& in, attune::sorted::results<float> const& to,
+               attune::cache::sorted<float> const& kv) {
+  using namespace attune;
+  sorted::forward(sorted::laplacian{0.5, sorted::visibility::causal}, in, to, sorted::workers{1});
+  sorted::forward(sorted::hybrid{.tau = 0.5}, sorted::hybrid_arrays<float>{in.sort_q, in.sort_k, in.v},
+                  sorted::hybrid_results<float>{to.out});
+  cache::decode(cpu{}, kv, cache::queries<float>{.sort_q = in.sort_q}, cache::certified{1e-5},
+                cache::decoded<float>{.out = to.out});
 }

@@ -26,7 +26,8 @@ struct shared {
 };
 struct first_key {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support,
+                                            .threshold = threshold_rule::selection};
   template <class T>
   struct bound {
     template <class Column>
@@ -45,7 +46,7 @@ struct first_key {
 };
 struct ranged {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::adjusted};
+  static constexpr normalizer_traits traits{.family = row_family::range_weighted};
   template <class T>
   struct bound {
     adjustment<T> ends(T const& lowest, T const& highest) const { return {lowest, highest}; }

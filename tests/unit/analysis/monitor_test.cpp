@@ -7,8 +7,8 @@
 
 #include <unit/check.hpp>
 
+#include <attune/analysis/desiderata.hpp>
 #include <attune/analysis/monitor.hpp>
-#include <attune/analysis/wishes.hpp>
 #include <attune/policies/length_scale/none.hpp>
 #include <attune/policies/length_scale/ssmax.hpp>
 #include <attune/policies/normalizer/entmax.hpp>

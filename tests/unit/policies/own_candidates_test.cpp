@@ -23,7 +23,8 @@ namespace {
 /// Softmax of the keys whose softmax weight is at least `share` of the largest one (min-p sampling).
 struct min_p {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support,
+                                            .threshold = threshold_rule::selection};
   double share = 0.1;
   static constexpr auto parameters() { return std::tuple<>{}; }
 
@@ -53,7 +54,7 @@ struct min_p {
 /// Sparsemax once more: weights [a - m - level]+ at the level where they sum to 1.
 struct own_sparsemax {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::sum};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
 
   template <class T>
   struct bound {

@@ -65,7 +65,7 @@ class row_pullback {
     by_pair_.assign(seen_.keys.size() * std::size_t(pairs), T(0));
     if constexpr (is.family == row_family::masses)
       masses(f, w, r.visible);
-    else if constexpr (is.family == row_family::adjusted)
+    else if constexpr (is.family == row_family::range_weighted)
       adjusted(f, w);
     else
       candidates(f, w);
@@ -272,7 +272,7 @@ class row_pullback {
 
   /// Keys whose values are never read.
   static bool outside_support(weighed_row<T> const& w, std::size_t n) {
-    return is.family == row_family::candidates && scalar<T>::all(w.weights[n] == T(0));
+    return is.family == row_family::sparse_support && scalar<T>::all(w.weights[n] == T(0));
   }
   /// Adds move(direction) to the contractions of key n and to the parameters.
   template <class Move>

@@ -29,8 +29,8 @@ struct weighed_row {
   std::vector<T> weights;
   T ground_weight = T(0), lse = T(0), threshold = T(0);  ///< lse without the row constant
   T reference = T(0), earned = T(0), ground = T(0);      ///< family masses and adjusted: the state
-  T lowest = T(0), highest = T(0);                       ///< family adjusted: the extreme finite logits
-  candidate_threshold<T> level{};                        ///< family candidates
+  T lowest = T(0), highest = T(0);                       ///< family range_weighted: the extreme finite logits
+  candidate_threshold<T> level{};                        ///< family sparse_support
 };
 
 /// Calls visit(j, score, logit') for every visible key of a row, in ascending order.
@@ -122,7 +122,7 @@ template <class Normalizer, class Bound, class T>
 weighed_row<T> weigh(Bound const& normalizer, visible_keys<T> const& row, T const& visible) {
   if constexpr (Normalizer::traits.family == row_family::masses)
     return weigh_masses<Normalizer>(normalizer, row, visible);
-  else if constexpr (Normalizer::traits.family == row_family::adjusted)
+  else if constexpr (Normalizer::traits.family == row_family::range_weighted)
     return weigh_adjusted<Normalizer>(normalizer, row);
   else
     return weigh_candidates(normalizer, row);

@@ -25,8 +25,8 @@ class gradient_run {
         records_(exec, p.batch * p.heads * p.queries),
         row_parameters_(exec, p.batch * p.heads * p.queries * parameters),
         call_{{op_.op, op_.readable(in), p, serves}, d.out, {}, {}, records_.data(), row_parameters_.data()} {
-    if constexpr (Op::has_lse) call_.by_lse = d.lse;
-    if constexpr (Op::has_ground_weight) call_.by_ground = d.ground_weight;
+    if constexpr (Op::has_lse) call_.d_lse = d.lse;
+    if constexpr (Op::has_ground_weight) call_.d_ground_weight = d.ground_weight;
   }
 
   dense_gradients<T> operator()() {
@@ -37,7 +37,7 @@ class gradient_run {
       if (given()) {
         tensor<T> const behind(opened.data(), rows_of(p_.value_width));
         for_each_task(exec_, rows, open_gate_program<T, Op>{call_.at, d_.out, behind});
-        call_.by_out = behind;
+        call_.d_out = behind;
       }
     record_program<T, Op> const record{call_};
     for_each_task(exec_, record.tasks(), record);

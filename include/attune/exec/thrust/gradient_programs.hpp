@@ -117,10 +117,10 @@ struct pairs_program {
   ATTUNE_HD void value_gate(Row const& row, T const& weight, row_task const& t, index_t j, T* sum) const {
     using D = typename Row::D;
     index_t const head = call.at.p.group(t.h, call.at.p.value_heads);
-    for (index_t d = 0; d < call.at.p.value_width && !call.by_out.absent(); ++d) {
+    for (index_t d = 0; d < call.at.p.value_width && !call.d_out.absent(); ++d) {
       D const factor = row.moving.value_gate.factor(
           D::variable(attune::detail::shared_element<T>(call.at.in.value_gate, t.b, head, j, d), 0));
-      T const gain = weight * call.by_out(t.b, t.h, t.i, d) * T(call.at.in.v(t.b, head, j, d));
+      T const gain = weight * call.d_out(t.b, t.h, t.i, d) * T(call.at.in.v(t.b, head, j, d));
       for (int s = 0; s < Row::parameters; ++s)
         sum[s] = sum[s] + attune::detail::chained(gain, factor.tangent[Row::first + s]);
     }
@@ -270,15 +270,15 @@ struct value_program {
     for_each_query(call, t.b, t.g, p.value_heads, t.j, [&](auto const& row, index_t h, index_t i) {
       T const weight = row(t.j).weight;
       if (Op::has_threshold && weight == T(0)) return;
-      if (call.by_out.absent()) return;
+      if (call.d_out.absent()) return;
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      features const by_out(call.by_out, t.b, h, i, from);
+      features const d_out(call.d_out, t.b, h, i, from);
       ATTUNE_UNROLL
       for (int d = 0; d < key_stretch; ++d) {
         index_t const at = from + d;
         if (at >= p.value_width) break;
-        T const move = weight * by_out[d];
+        T const move = weight * d_out[d];
         if constexpr (Op::has_value_gate) {
           using D = dual<T, 1>;
           auto const moving =
@@ -380,9 +380,9 @@ struct ground_value_program {
     row_task const t(n, call.at.p, 1);
     for (index_t d = 0; d < call.at.p.value_width; ++d)
       to(t.b, t.h, t.i, d) =
-          call.by_out.absent() || !call.at.serves(t.h)
+          call.d_out.absent() || !call.at.serves(t.h)
               ? T(0)
-              : call.records[call.row_number(t.b, t.h, t.i)].is.ground_weight * call.by_out(t.b, t.h, t.i, d);
+              : call.records[call.row_number(t.b, t.h, t.i)].is.ground_weight * call.d_out(t.b, t.h, t.i, d);
   }
 };
 

@@ -34,9 +34,9 @@ struct candidate_record {
 };
 template <class T, class Op>
 struct row_record {
-  std::conditional_t<
-      Op::normalizer_is.family == row_family::masses, mass_record<T>,
-      std::conditional_t<Op::normalizer_is.family == row_family::adjusted, adjusted_record<T>, candidate_record<T>>>
+  std::conditional_t<Op::normalizer_is.family == row_family::masses, mass_record<T>,
+                     std::conditional_t<Op::normalizer_is.family == row_family::range_weighted, adjusted_record<T>,
+                                        candidate_record<T>>>
       is;
   index_t visible;
 };
@@ -46,9 +46,9 @@ template <class T, class Op>
 struct gradient_call {
   static constexpr int parameters = parameter_count<Op>;
   served_problem<T, Op> at;
-  tensor<T const> by_out, by_lse, by_ground;  ///< cotangents, that of out behind the output gate; absent: 0
-  row_record<T, Op>* records;                 ///< B H Lq
-  T* row_parameters;                          ///< B H Lq x parameters
+  tensor<T const> d_out, d_lse, d_ground_weight;  ///< cotangents, that of out behind the output gate; absent: 0
+  row_record<T, Op>* records;                     ///< B H Lq
+  T* row_parameters;                              ///< B H Lq x parameters
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return at.row_number(b, h, i); }
   ATTUNE_HD static T number(tensor<T const> const& x, index_t b, index_t h, index_t i) {
@@ -62,10 +62,10 @@ template <class T, class Op>
 ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_pairs<T, Op> const& pairs,
                                          typename row_pairs<T, Op>::bound const& f, index_t j) {
   T sum(0);
-  if (call.by_out.absent()) return sum;
-  features const by_out(call.by_out, pairs.b, pairs.h, pairs.i, 0);
+  if (call.d_out.absent()) return sum;
+  features const d_out(call.d_out, pairs.b, pairs.h, pairs.i, 0);
   auto const value = pairs.values(f, j, 0);
-  for (index_t d = 0; d < call.at.p.value_width; ++d) sum = sum + by_out[d] * value(d);
+  for (index_t d = 0; d < call.at.p.value_width; ++d) sum = sum + d_out[d] * value(d);
   return sum;
 }
 
@@ -133,8 +133,8 @@ struct record_program {
       if (a < low && a > -math::infinity<T>()) low = a, lowest_key = j;
       if (a > high) high = a, highest_key = j;
     });
-    T const by_lse = call.number(call.by_lse, pairs.b, pairs.h, pairs.i);
-    if constexpr (normalizer::traits.family == row_family::adjusted) {
+    T const d_lse = call.number(call.d_lse, pairs.b, pairs.h, pairs.i);
+    if constexpr (normalizer::traits.family == row_family::range_weighted) {
       using D = dual<T, 3 + parameters>;  // lowest and highest logit, row constant, parameters
       lift<D> const moving{{}, {0, parameters, 3}};
       auto const all = call.at.op.bind(lifted(r, moving));
@@ -142,7 +142,7 @@ struct record_program {
       ends.logit_shift = D::variable(f.logit_shift, 2);
       auto const s = attune::detail::slopes_of_adjusted<normalizer::traits.detached_ends, 3 + parameters, 1>(
           call.at.op.normalizer.bind(ends), state.reference, state.earned, state.lowest, state.acc[0], state.second[0],
-          by_lse);
+          d_lse);
       to.reference = state.reference;
       to.through_lowest = s.by[0];
       to.through_highest = s.by[1];
@@ -158,7 +158,7 @@ struct record_program {
       T const plain_sum = row_state<T>::template has_second<normalizer> ? state.second[0] : T(0);
       auto const s = attune::detail::slopes_of_masses<Op>(all.normalizer, state.reference, state.earned, state.ground,
                                                           moving.visible, all.logit_shift,
-                                                          {state.acc[0], plain_sum, ground_gain(pairs), by_lse});
+                                                          {state.acc[0], plain_sum, ground_gain(pairs), d_lse});
       to.reference = state.reference;
       to.ground_weight = s.done.ground_weight.value;
       to.pair = s.pair();
@@ -168,10 +168,10 @@ struct record_program {
   /// h_0 = <do, v0> + dw0
   ATTUNE_HD T ground_gain([[maybe_unused]] pairs_type const& pairs) const {
     T gain(0);
-    if constexpr (Op::has_ground_weight) gain = call.number(call.by_ground, pairs.b, pairs.h, pairs.i);
+    if constexpr (Op::has_ground_weight) gain = call.number(call.d_ground_weight, pairs.b, pairs.h, pairs.i);
     if constexpr (Op::uses(field::v0))
-      for (index_t d = 0; d < call.at.p.value_width && !call.by_out.absent(); ++d)
-        gain = gain + call.by_out(pairs.b, pairs.h, pairs.i, d) *
+      for (index_t d = 0; d < call.at.p.value_width && !call.d_out.absent(); ++d)
+        gain = gain + call.d_out(pairs.b, pairs.h, pairs.i, d) *
                           attune::detail::shared_element<T>(call.at.in.v0, pairs.b, pairs.h, pairs.i, d);
     return gain;
   }
@@ -218,7 +218,7 @@ class row_gradients {
           [&](int s, T const& by) { by_parameter[s] = by_parameter[s] + by; });
       to.weight = pulled.weight;
       by_logit = pulled.by_logit;
-    } else if constexpr (is.family == row_family::adjusted) {
+    } else if constexpr (is.family == row_family::range_weighted) {
       T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
       auto const pulled = row.pair.pull(a, row.reference, h);
       to.weight = pulled.weight;

@@ -7,7 +7,7 @@
 #include <array>
 
 #include <attune/policies/concepts.hpp>
-#include <attune/policies/strength.hpp>
+#include <attune/policies/saturated_softplus.hpp>
 
 namespace attune::gate {
 
@@ -43,7 +43,7 @@ struct basic_two_sided {
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
-    return {attune::strength(r(beta))};
+    return {attune::saturated_softplus(r(beta))};
   }
 };
 

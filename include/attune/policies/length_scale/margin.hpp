@@ -7,7 +7,7 @@
 #include <array>
 
 #include <attune/policies/concepts.hpp>
-#include <attune/policies/strength.hpp>
+#include <attune/policies/saturated_softplus.hpp>
 
 namespace attune::length_scale {
 
@@ -46,7 +46,7 @@ struct margin {
     // Cancellation in s - gamma helps while gamma lies among the scores and hurts when it dwarfs them.
     T const level_near = math::select(math::abs(level) <= T(32), level, zero);
     T const level_far = math::select(math::abs(level) < math::infinity<T>(), T(level - level_near), zero);
-    T const kappa = strength(r(alpha)) * r.log_visible;
+    T const kappa = saturated_softplus(r(alpha)) * r.log_visible;
     // Where even the row constant overflows, every finite score lies out of reach below gamma: as written says so.
     auto const reachable = kappa * level_far < math::infinity<T>();
     return {kappa, math::select(reachable, level_near, level), math::select(reachable, T(-kappa * level_far), zero)};

@@ -24,7 +24,7 @@ namespace attune::normalizer {
 /// Example:  docs/operators.md
 struct sparsemax {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::sum};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
 
   template <class T>
   ATTUNE_HD attune::detail::bound_deformed<attune::detail::linear_exponential, T> bind(row<T> const& r) const {
@@ -44,7 +44,7 @@ struct sparsemax {
 /// Example:  docs/operators.md
 struct entmax15 {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::sum};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
 
   template <class T>
   ATTUNE_HD attune::detail::bound_deformed<attune::detail::square_exponential, T> bind(row<T> const& r) const {
@@ -66,7 +66,7 @@ struct entmax15 {
 /// Example:  docs/operators.md
 struct entmax {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::sum};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
   parameter alpha = 1.5;
 
   constexpr entmax() = default;

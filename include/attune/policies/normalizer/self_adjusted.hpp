@@ -32,7 +32,7 @@ enum class adjusted_ends { differentiated, detached };
 template <adjusted_form Form, adjusted_ends Ends = adjusted_ends::differentiated>
 struct self_adjusted {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::adjusted,
+  static constexpr normalizer_traits traits{.family = row_family::range_weighted,
                                             .detached_ends = Ends == adjusted_ends::detached};
 
   template <class T>

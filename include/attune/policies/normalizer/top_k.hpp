@@ -24,7 +24,8 @@ namespace attune::normalizer {
 /// Example:  docs/operators.md
 struct top_k {
   static constexpr auto role = policy_role::normalizer;
-  static constexpr normalizer_traits traits{.family = row_family::candidates, .threshold = threshold_rule::selection};
+  static constexpr normalizer_traits traits{.family = row_family::sparse_support,
+                                            .threshold = threshold_rule::selection};
   index_t k = 8;
 
   constexpr top_k() = default;

@@ -106,9 +106,9 @@ ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float co
   for (index_t j = 0; j < n; j += lanes) {
     if (n - j < lanes) places = key_places(key_step, n - j);
     batch first[Rows][2], second[Rows][2];
-    ahead.ask_rows(j, j + lanes / 2);
+    ahead.fetch_rows(j, j + lanes / 2);
     contract_eight<Arch, Rows>(first, queries, packed, width, keys + j * key_step, places.at);
-    ahead.ask_rows(j + lanes / 2, j + lanes);
+    ahead.fetch_rows(j + lanes / 2, j + lanes);
     contract_eight<Arch, Rows>(second, queries, packed, width, keys + j * key_step, places.at + 8);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r)
@@ -145,7 +145,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
     prefetch_range next = ahead.part(d * index_t(sizeof(bfloat16)));
     for (index_t j = 0; j < n; j += 2) {
       bfloat16 const* const at = values + d + j * value_step;
-      if constexpr (Vectors > 1) next.ask_next<Vectors>(), next.ask_next<Vectors>();
+      if constexpr (Vectors > 1) next.fetch_next<Vectors>(), next.fetch_next<Vectors>();
       bf16_pairs x[2 * Vectors];
       bool const first = All || (seen >> j & 1) != 0, second = j + 1 < n && (All || (seen >> (j + 1) & 1) != 0);
 #pragma GCC unroll 8

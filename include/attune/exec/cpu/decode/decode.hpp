@@ -16,13 +16,13 @@
 #include <attune/exec/cpu/decode/rows.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/threads.hpp>
-#include <attune/exec/frozen.hpp>
+#include <attune/exec/materialized.hpp>
 
 namespace attune::exec_cpu {
 
 /// True for operators that decode() serves: an O(1) state and no value gate.
 template <class Op>
-inline constexpr bool decodable = Op::normalizer_is.family != row_family::candidates && !Op::has_value_gate;
+inline constexpr bool decodable = Op::normalizer_is.family != row_family::sparse_support && !Op::has_value_gate;
 
 /// decodable, or an error in words.
 template <class Op>
@@ -90,7 +90,7 @@ void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, probl
   using rows = decode_rows<T, Arch, Op, Source, Products>;
   using sums = typename rows::sums;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-  attune::detail::frozen<Op> const fixed(given);
+  attune::detail::materialized<Op> const fixed(given);
   Op const& op = fixed.op;
   decode_plan const plan = [&]<class... C>(contraction::list<C...>) {
     return decode_plan(p, {decode_contractor<C, T, Arch>::heads(p)...}, rows::block);

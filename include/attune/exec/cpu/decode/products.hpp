@@ -88,7 +88,7 @@ ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* 
       E const* at[together];
       for (int k = 0; k < together; ++k)
         at[k] = keys + (std::min<index_t>)(j + g * next_group + k * next_key, n - 1) * key_step;
-      for (int k = 0; k < together; ++k) ahead.ask(j + g * together + k, 0, ahead.bytes);
+      for (int k = 0; k < together; ++k) ahead.fetch(j + g * together + k, 0, ahead.bytes);
       batch acc[Rows][together];
       clear(acc);
       for (index_t d = 0; d < width; d += lanes) {
@@ -130,7 +130,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_features(T* ATTUNE_RESTRICT sum, inde
     index_t const from = d * index_t(sizeof(E)),
                   until = (std::min)(ahead.bytes, from + Vectors * tile::lanes * index_t(sizeof(E)));
     for (index_t j = 0; j < n; ++j, at += value_step) {
-      if constexpr (Vectors > 1) ahead.ask(j, from, until);
+      if constexpr (Vectors > 1) ahead.fetch(j, from, until);
       batch x[Vectors];
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) {

@@ -67,7 +67,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
       accumulate({j, n}, (std::min)(block, keys.last - j - n));
       j += n;
     }
-    this->deliver(to);
+    this->emit(to);
   }
 
  private:

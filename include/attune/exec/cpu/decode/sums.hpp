@@ -58,7 +58,7 @@ class decode_sums {
  public:
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
-  static constexpr bool adjusted = Sums::traits.family == row_family::adjusted;
+  static constexpr bool adjusted = Sums::traits.family == row_family::range_weighted;
   static constexpr bool uniform_share = Sums::traits.uniform_share;
   static constexpr bool has_second = row_state<T>::template has_second<Sums>;
   static constexpr int lanes = tile::lanes;
@@ -128,7 +128,7 @@ class decode_sums {
     }
   }
 
-  ATTUNE_NOINLINE void deliver(row_states<T, Sums>& to) const {
+  ATTUNE_NOINLINE void emit(row_states<T, Sums>& to) const {
     index_t const width = p_->value_width;
     for (index_t r = 0; r < at_.rows; ++r) {
       index_t const n = to.at(at_.b, at_.head_of(r), at_.query_of(r));

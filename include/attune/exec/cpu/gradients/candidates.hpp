@@ -72,8 +72,7 @@ class candidate_gradients {
     blocks_.push_back({{s.first, s.n}, rows_, any});
     if (any) {
       row_block<T> const values = values_of(tile_.rows, tile_.call->in, s.first, s.n, memory, first);
-      contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, tile_.by_out, tile_.rows.p->value_width,
-                        s.n);
+      contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
       add_slopes(logits, gain_ + rows_ * queries, s.first, s.n);
     }
     rows_ += s.n;
@@ -96,7 +95,7 @@ class candidate_gradients {
           b.keys, [&](int n) -> T const* { return pairs_ + n * column(*tile_.rows.p) + b.row * queries; }, gain,
           memory.pulls, to);
     }
-    tile_.leave(first_of_task, to);
+    tile_.flush(first_of_task, to);
   }
 
  private:

@@ -50,7 +50,7 @@ struct feature_vjp {
   }
   /// Adds scale[d] grown[d][lane] to the gradient of the query field; `also(d, lane, grown)` sees each.
   template <class Scale, class Also>
-  static void leave(vjp_tile<T> const& t, gradient_sinks<T>& to, Scale const& scale, Also const& also) {
+  static void flush(vjp_tile<T> const& t, gradient_sinks<T>& to, Scale const& scale, Also const& also) {
     tile_place const& at = t.place;
     for (index_t l = 0; l < t.count; ++l) {
       T* const row = &to.to->of(query)(at.b, at.h, at.first + l, 0);
@@ -66,12 +66,12 @@ struct feature_vjp {
   static void leave_left(vjp_tile<T> const& t, [[maybe_unused]] In const& in, [[maybe_unused]] Owner const& owner,
                          gradient_sinks<T>& to) {
     if constexpr (C::z::side == operand_side::none) {
-      leave(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
+      flush(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
     } else {
       tile_place const& at = t.place;
       table const& z = C::z::table_of::of(owner);
       gradient_array<double>& sums = to.sum_of(z);
-      leave(
+      flush(
           t, to,
           [&](index_t d) {
             return C::left(dual<T, 1>::variable(T(0), 0), dual<T, 1>(T(z(at.b, at.h, 0, d)))).tangent[0];
@@ -151,7 +151,7 @@ struct contraction_vjp<C, T, Arch> : detail::feature_sum_vjp<C, T, Arch> {
   }
   template <class In, class Owner>
   static void end(vjp_tile<T> const& t, In const&, Owner const&, gradient_sinks<T>& to) {
-    base::leave(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
+    base::flush(t, to, [](index_t) { return T(1); }, [](index_t, index_t, T const&) {});
   }
 
  private:
@@ -192,7 +192,7 @@ struct contraction_vjp<contraction::metric_distance, T, Arch>
   template <class In, class Owner>
   static void end(vjp_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
     gradient_array<double>& metric = to.sum_of(owner.metric);
-    base::leave(
+    base::flush(
         t, to, [&](index_t d) { return twice_metric(t)[d]; },
         [&](index_t d, index_t l, T const&) { metric(0, 0, 0, d) += double(by_metric(t)[d * base::queries + l]); });
   }

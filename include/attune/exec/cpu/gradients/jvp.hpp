@@ -15,8 +15,8 @@
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 #include <attune/exec/direction.hpp>
-#include <attune/exec/frozen.hpp>
 #include <attune/exec/gradients.hpp>
+#include <attune/exec/materialized.hpp>
 
 namespace attune {
 
@@ -357,7 +357,7 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) detail::check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
   });
-  detail::frozen<Op> const fixed(op);
+  detail::materialized<Op> const fixed(op);
   detail::moving_numbers<batch> const moving(fixed.op, direction);
   detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
   exec_cpu::moving_call<T, Op> const call{values, along, moving.tables_along};

@@ -52,12 +52,12 @@ class mass_gradients {
     for (int v = 0; v < vectors; ++v) {
       reference_[v] = saved(c.saved.reference, v);
       batch const earned = saved(c.saved.earned, v);
-      batch by_lse(T(0));
-      if constexpr (Op::has_lse) by_lse = numbers(c.d.lse, v);
+      batch d_lse(T(0));
+      if constexpr (Op::has_lse) d_lse = numbers(c.d.lse, v);
       if constexpr (adjusted)
-        adjusted_row(v, earned, value_sum[v], second_sum[v], by_lse);
+        adjusted_row(v, earned, value_sum[v], second_sum[v], d_lse);
       else
-        mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), by_lse});
+        mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), d_lse});
     }
   }
 
@@ -72,7 +72,7 @@ class mass_gradients {
     T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
     contract_all(tile_.rows, in, s, memory);
     row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
-    contract<T, Arch>(gain, values.data, values.step, tile_.by_out, tile_.rows.p->value_width, s.n);
+    contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
     if constexpr (adjusted) {  // the extreme logits are found by what they were
       if constexpr (pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;
@@ -92,7 +92,7 @@ class mass_gradients {
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
-    tile_.leave(first_of_task, to);
+    tile_.flush(first_of_task, to);
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {
       factor_of_row(v).store_aligned(factor + v * lanes);
@@ -103,7 +103,7 @@ class mass_gradients {
       gradient_array<double>& sum = to.sums->ground_value;
       for (index_t l = 0; l < tile_.rows.count; ++l)
         for (index_t d = 0; d < tile_.rows.p->value_width; ++d)
-          sum(0, 0, tile_.rows.first_query + l - first_of_task, d) += double(ground[l] * tile_.by_out[d * queries + l]);
+          sum(0, 0, tile_.rows.first_query + l - first_of_task, d) += double(ground[l] * tile_.d_out[d * queries + l]);
     }
     if constexpr (Op::has_output_gate)
       tile_.pull_output_gate(first_of_task, to, [&](index_t l, index_t d) {
@@ -156,7 +156,7 @@ class mass_gradients {
       sum[v] = batch(T(0));
       for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
         index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(tile_.by_out + at), batch::load_aligned(packed + at), sum[v]);
+        sum[v] = simd::multiply_add(batch::load_aligned(tile_.d_out + at), batch::load_aligned(packed + at), sum[v]);
       }
     }
   }
@@ -172,7 +172,7 @@ class mass_gradients {
       for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
         alignas(64) T lane[lanes];
         for (index_t l = 0; l < lanes; ++l) lane[l] = ground_value(v * lanes + l, d);
-        gain = gain + batch::load_aligned(tile_.by_out + d * queries + v * lanes) * batch::load_aligned(lane);
+        gain = gain + batch::load_aligned(tile_.d_out + d * queries + v * lanes) * batch::load_aligned(lane);
       }
     return gain;
   }
@@ -186,12 +186,12 @@ class mass_gradients {
     ground_weight_[v] = s.done.ground_weight.value;
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
   }
-  void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& by_lse) {
+  void adjusted_row(int v, batch const& earned, batch const& value_sum, batch const& second_sum, batch const& d_lse) {
     lowest_[v] = saved(tile_.call->saved.lowest, v);
     auto const s =
         attune::detail::slopes_of_adjusted<traits.detached_ends, 2 + base::shifts + slots::normalizer, base::shifts>(
             tile_.normalizer_of(tile_.template normalizer_row<row_dual>(v, 2)), reference_[v], earned, lowest_[v],
-            value_sum, second_sum, by_lse);
+            value_sum, second_sum, d_lse);
     slopes_[v] = s.pair;
     ground_weight_[v] = batch(T(0));
     through_lowest_[v] = s.by[0];

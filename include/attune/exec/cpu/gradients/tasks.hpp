@@ -83,7 +83,7 @@ class gradient_tasks {
           index_t const task = tasks[std::size_t(begin + n)], head = task / chunks_, b = head / p_.heads,
                         h = head % p_.heads, first = task % chunks_ * chunk_,
                         last = (std::min)(first + chunk_, p_.queries);
-          gradient_sinks<T> sinks = opened(results[std::size_t(n)], b, h, first, last);
+          gradient_sinks<T> sinks = sinks_of(results[std::size_t(n)], b, h, first, last);
           rows(b, h, first, last, resident->data(), scratch->data(), sinks);
         };
       });
@@ -130,7 +130,7 @@ class gradient_tasks {
     return s;
   }
   /// Where a task puts what it learns.
-  gradient_sinks<T> opened(task_results& result, index_t b, index_t h, index_t first, index_t last) {
+  gradient_sinks<T> sinks_of(task_results& result, index_t b, index_t h, index_t first, index_t last) {
     result.sums = blank_sums(last - first);
     gradient_sinks<T> sinks{&to_, {}, &result.sums, {}};
     index_t own = 0;

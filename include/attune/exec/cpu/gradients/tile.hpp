@@ -63,10 +63,10 @@ struct gradient_tile {
 
   /// Memory that lives as long as the tile.
   struct tile_memory {
-    T *packed, *pulls, *by_out, *out_panels;
+    T *packed, *pulls, *d_out, *out_panels;
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(packed_queries<T, Arch, Op>(p))), pulls(from.take(pulls_scratch(p))),
-          by_out(from.take(queries * p.value_width)),
+          d_out(from.take(queries * p.value_width)),
           out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
   };
   /// Memory of a block: the forward's, and what pulls need.
@@ -95,7 +95,7 @@ struct gradient_tile {
   template <std::size_t... V>
   gradient_tile(std::index_sequence<V...>, call_type const& c, index_t b, index_t h, index_t first_query,
                 tile_memory const& memory, tile_block_memory<T, Arch, Op> const& shared)
-      : rows(c.op, {&c.p, b, h, first_query}, memory.packed), call(&c), pulled(memory.pulls), by_out(memory.by_out),
+      : rows(c.op, {&c.p, b, h, first_query}, memory.packed), call(&c), pulled(memory.pulls), d_out(memory.d_out),
         out_panels(memory.out_panels), facts{rows.lane_row(index_t(V))...},
         moving{{bind_logit<chain_rule::guarded>(int(V))...}} {
     pack_contractions(rows, c.in);
@@ -157,7 +157,7 @@ struct gradient_tile {
   }
 
   /// Gives what grew with the tile to the call.
-  void leave(index_t first_of_task, gradient_sinks<T>& to) const {
+  void flush(index_t first_of_task, gradient_sinks<T>& to) const {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
       contraction_vjp<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
     });
@@ -207,7 +207,7 @@ struct gradient_tile {
 
   tile_rows<T, Arch, Op> rows;
   call_type const* call;
-  T *pulled, *by_out, *out_panels;
+  T *pulled, *d_out, *out_panels;
   row<batch> facts[std::size_t(vectors)];
   struct {
     logit_bound<chain_rule::guarded> at[std::size_t(vectors)];
@@ -243,17 +243,17 @@ struct gradient_tile {
   void read_cotangents([[maybe_unused]] T* factors) {
     index_t const width = rows.p->value_width;
     if (call->d.out.absent())
-      std::fill_n(by_out, queries * width, T(0));
+      std::fill_n(d_out, queries * width, T(0));
     else
-      pack_queries<queries>(by_out, call->d.out, rows.b, rows.h, rows.first_query);
+      pack_queries<queries>(d_out, call->d.out, rows.b, rows.h, rows.first_query);
     if constexpr (Op::has_output_gate) {
       T const* const factor = output_factors(rows, call->in, factors);
       for (index_t c = 0; c < width; ++c)
         for (index_t l = 0; l < queries; ++l)
-          by_out[c * queries + l] *= factor[(rows.p->output_gate_width == 1 ? 0 : c) * queries + l];
+          d_out[c * queries + l] *= factor[(rows.p->output_gate_width == 1 ? 0 : c) * queries + l];
     }
     if (Op::has_output_gate || call->d.out.absent())
-      panels<T, Arch>::template from_packed<queries>(out_panels, by_out, width, rows.count);
+      panels<T, Arch>::template from_packed<queries>(out_panels, d_out, width, rows.count);
     else
       panels<T, Arch>::from_tensor(out_panels, call->d.out, rows.b, rows.h, rows.first_query, rows.count);
     constexpr index_t panel = panels<T, Arch>::width;

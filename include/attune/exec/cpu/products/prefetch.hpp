@@ -33,13 +33,13 @@ struct prefetch_range {
   }
   /// Asks for the first `Lines` lines of the first row, and drops it.
   template <int Lines>
-  ATTUNE_INLINE void ask_next() {
+  ATTUNE_INLINE void fetch_next() {
     if (rows <= 0) return;
     for (int l = 0; l < Lines; ++l) ATTUNE_PREFETCH(first + l * line);
     if (--rows > 0) first += step;
   }
   /// Asks for rows [from, to), or as many of them as there are.
-  ATTUNE_INLINE void ask_rows(index_t from, index_t to) const {
+  ATTUNE_INLINE void fetch_rows(index_t from, index_t to) const {
     to = to < rows ? to : rows;
     if (from >= to) return;
     if (step == bytes) {  // one piece
@@ -48,21 +48,21 @@ struct prefetch_range {
         ATTUNE_PREFETCH(at), ATTUNE_PREFETCH(at + line), ATTUNE_PREFETCH(at + 2 * line), ATTUNE_PREFETCH(at + 3 * line);
       for (; at < last; at += line) ATTUNE_PREFETCH(at);
     } else {
-      for (index_t j = from; j < to; ++j) ask(j, 0, bytes);
+      for (index_t j = from; j < to; ++j) fetch(j, 0, bytes);
     }
   }
   /// Asks for the lines of row j that begin, counted from its first byte, in [from, to): parts that share a line ask
   /// once.
-  ATTUNE_INLINE void ask(index_t j, index_t from, index_t to) const {
+  ATTUNE_INLINE void fetch(index_t j, index_t from, index_t to) const {
     if (j < rows)
       for (char const *at = first + j * step + (from + line - 1) / line * line, *last = first + j * step + to;
            at < last; at += line)
         ATTUNE_PREFETCH(at);
   }
   /// Asks for a row whose neighbours are not wanted: for the line too that it ends in, if it does not begin one.
-  ATTUNE_INLINE void ask_alone(index_t j) const {
+  ATTUNE_INLINE void fetch_alone(index_t j) const {
     if (j >= rows || bytes == 0) return;
-    ask(j, 0, bytes);
+    fetch(j, 0, bytes);
     ATTUNE_PREFETCH(first + j * step + bytes - 1);
   }
 };
@@ -71,7 +71,7 @@ struct prefetch_range {
 template <class T>
 ATTUNE_NOINLINE void prefetch_rows(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
   prefetch_range const rows(x, b, h, from, to);
-  for (index_t j = 0; j < rows.rows; ++j) rows.ask(j, 0, rows.bytes);
+  for (index_t j = 0; j < rows.rows; ++j) rows.fetch(j, 0, rows.bytes);
 }
 template <class View>
   requires requires(View const& x) { x.is_converted_by_itself; }

@@ -49,7 +49,7 @@ ATTUNE_NOINLINE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_
       if constexpr (Masked) a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, off);
       if constexpr (types::traits.reference == mass_reference::running_maximum) top[v] = math::larger(top[v], a);
       if constexpr (types::adjusted) low[v] = math::select(a == off, low[v], math::smaller(low[v], a));
-      if constexpr (types::traits.family == row_family::candidates) poison[v] = poison[v] + nan_carrier(a);
+      if constexpr (types::traits.family == row_family::sparse_support) poison[v] = poison[v] + nan_carrier(a);
       a.store_aligned(at);
     }
   }

@@ -15,13 +15,13 @@
 #include <attune/exec/cpu/threads.hpp>
 #include <attune/exec/cpu/tile/candidates.hpp>
 #include <attune/exec/cpu/tile/masses.hpp>
-#include <attune/exec/frozen.hpp>
+#include <attune/exec/materialized.hpp>
 
 namespace attune::exec_cpu {
 
 /// The tile that runs the rows of an operator.
 template <class T, class Arch, class Op>
-using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::candidates, candidate_tile<T, Arch, Op>,
+using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::sparse_support, candidate_tile<T, Arch, Op>,
                                     mass_tile<T, Arch, Op>>;
 
 /// Tiles of a task: what they share is read once for all of them, but threads want tasks. No bit of a result depends on
@@ -93,10 +93,10 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
 
 /// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile,
 /// accumulate(tiles, b, h, first, last, memory of a block) streams a block of keys through those of a task,
-/// deliver(tile, memory) takes what it has become.
-template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Deliver>
+/// emit(tile, memory) takes what it has become.
+template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Emit>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
-                  Make const& make, Accumulate const& accumulate, Deliver const& deliver) {
+                  Make const& make, Accumulate const& accumulate, Emit const& emit) {
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
   index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
   index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
@@ -112,31 +112,31 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
           tiles, begin, (std::min)(begin + task_queries, p.queries), range,
           [&](index_t first, index_t t) { return make(b, h, first, memory->of_tile(t)); },
           [&](index_t first, index_t last) { accumulate(tiles, b, h, first, last, memory->of_block()); });
-      for (Tile& t : tiles) deliver(t, memory->of_block());
+      for (Tile& t : tiles) emit(t, memory->of_block());
     };
   });
 }
 
-/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in deliver(tile, memory
+/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in emit(tile, memory
 /// of a block). What a call makes of its tiles is no parameter of the template: forward and backward pass share the
 /// code.
 template <class T, class Arch, class Op>
 void stream(
     cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
     key_interval range, std::function<bool(index_t)> const& runs,
-    std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& deliver) {
+    std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& emit) {
   using tile = row_tile<T, Arch, Op>;
-  attune::detail::frozen<Op> const fixed(given);
+  attune::detail::materialized<Op> const fixed(given);
   Op const& op = fixed.op;
   stream_tiles<tile>(
       exec, p, range, runs,
       [&](index_t b, index_t h, index_t first, auto const& memory) { return tile(op, in, p, b, h, first, memory); },
       [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
-        if constexpr (tile::traits.family != row_family::candidates)
+        if constexpr (tile::traits.family != row_family::sparse_support)
           gate_values<T, Arch>(op, in, p, b, h, first, last - first, memory.gated);
         accumulate_block<Op>(tiles, in, in, p, b, h, first, last, range.last, memory);
       },
-      deliver);
+      emit);
 }
 
 }  // namespace attune::exec_cpu

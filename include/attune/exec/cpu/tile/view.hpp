@@ -30,7 +30,7 @@ struct tile_types {
   using contractions = typename Op::contractions;
   static constexpr int vectors = shape_of::vectors, lanes = shape_of::lanes, queries = shape_of::queries;
   static constexpr normalizer_traits traits = normalizer::traits;
-  static constexpr bool adjusted = traits.family == row_family::adjusted;
+  static constexpr bool adjusted = traits.family == row_family::range_weighted;
   static constexpr index_t block = shape_of::key_block;
   static constexpr int pairs = contractions::size;
   /// Buffers of one block of pairs: one per contraction, at least what the weights need.

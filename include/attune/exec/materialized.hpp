@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   materialized(op).op   the operator with every computed parameter replaced by its values
+//
+// A projected parameter costs C multiplications wherever a row is bound, a moving average all values that it averages.
+// Fused executors bind a row more than once, so they compute such values once per call.
+#pragma once
+
+#include <vector>
+
+#include <attune/operators/listing.hpp>
+
+namespace attune::detail {
+
+/// The values of computed parameters.
+class computed_values {
+ public:
+  /// Replaces a computed parameter by a view of its values.
+  ATTUNE_NOINLINE void freeze(parameter& p) {
+    if (!p.is_projected() && !p.is_average()) return;
+    shape const e = p.extents();
+    std::vector<double>& numbers = values_.emplace_back();
+    numbers.reserve(std::size_t(e.size()));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i) numbers.push_back(p.at(b, h, i));
+    p = parameter(tensor<double const>(numbers, e));
+  }
+
+ private:
+  std::vector<std::vector<double>> values_;  // the numbers stay where they are when the outer vector grows
+};
+
+/// Not copyable: the operator points into the values.
+template <class Op>
+class materialized {
+ public:
+  ATTUNE_NOINLINE explicit materialized(Op const& original) : op(original) {
+    for (operator_parameter const& p : listed_parameters(op))
+      values_.freeze(const_cast<parameter&>(*p.at));  // of our own copy
+    number(op);
+  }
+  materialized(materialized const&) = delete;
+  materialized& operator=(materialized const&) = delete;
+
+  Op op;
+
+ private:
+  computed_values values_;
+};
+
+}  // namespace attune::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   line::fourier_features{tau, 64}     line::nystroem{tau, 64}
+//
+// Approximations of line::gaussian by features of its kernel, without a certificate: nothing bounds what they do to a
+// row, and a mass may even be negative. docs/sorted.md has their measured error beside that of the certified forms,
+// which cost no more.
+#pragma once
+
+#include <cstdint>
+
+#include <attune/line/operators.hpp>
+
+namespace attune::line {
+
+/// Random Fourier features: e^(-d^2 / tau) is the mean of cos(w d) over frequencies w of N(0, 2 / tau); `features` of
+/// them, a cosine and a sine each. Error of the kernel about 1 / sqrt(features) whatever the distance: far keys, whose
+/// weight is nothing, get weights of that size and of either sign.
+/// tau: shared, per batch element or per head. Full rows only. Cost: O(n r Dv) for r = 2 features.
+/// Source: Rahimi and Recht 2007; Scalar Sort, "Training complexity": kernel feature approximations.
+struct fourier_features : detail::scalars_and_values {
+  static constexpr bool has_lse = true;
+  static constexpr mask::none mask{};
+  parameter tau;
+  index_t features;
+  std::uint64_t seed;
+
+  constexpr fourier_features(parameter bandwidth = 1, index_t count = 64, std::uint64_t draw = 1)
+      : tau(bandwidth), features(count), seed(draw) {}
+  /// The operator that this approximates.
+  constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}); }
+};
+
+/// Nystroem: the kernel's projection on its values at `landmarks` places, quantiles of the keys. Error small where
+/// landmarks lie closer than sqrt(tau), of the size of the kernel where they do not.
+/// vjp: landmarks are keys and are held still, which leaves no gradient by tau: it is 0.
+/// tau: shared, per batch element or per head. Full rows only. Cost: O(n r (Dv + r)) for r landmarks.
+/// Source: Scalar Sort, "Training complexity": Nystroem-style approximations (Skyformer has them for vectors).
+struct nystroem : detail::scalars_and_values {
+  static constexpr bool has_lse = true;
+  static constexpr mask::none mask{};
+  parameter tau;
+  index_t landmarks;
+
+  constexpr nystroem(parameter bandwidth = 1, index_t count = 64) : tau(bandwidth), landmarks(count) {}
+  /// The operator that this approximates.
+  constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}); }
+};
+
+}  // namespace attune::line

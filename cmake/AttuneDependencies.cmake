@@ -8,6 +8,14 @@ set(ATTUNE_EIGEN_MINIMUM 3.4)
 set(ATTUNE_BOOST_MINIMUM 1.75)
 set(ATTUNE_THRUST_MINIMUM 1.17)
 
+# attune_add_imported(<target>): without files; seen wherever the targets that find_package finds are seen.
+macro(attune_add_imported target)
+  add_library(${target} INTERFACE IMPORTED)
+  if(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL ON)
+  endif()
+endmacro()
+
 macro(attune_find_core problem)
   set(${problem} "")
   if(NOT TARGET xsimd)
@@ -17,10 +25,7 @@ macro(attune_find_core problem)
     find_path(ATTUNE_XSIMD_INCLUDE_DIR xsimd/xsimd.hpp DOC "Folder that holds xsimd/xsimd.hpp")
     mark_as_advanced(ATTUNE_XSIMD_INCLUDE_DIR)
     if(ATTUNE_XSIMD_INCLUDE_DIR)
-      add_library(xsimd INTERFACE IMPORTED)
-      if(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
-        set_target_properties(xsimd PROPERTIES IMPORTED_GLOBAL ON)
-      endif()
+      attune_add_imported(xsimd)
       set_target_properties(xsimd PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${ATTUNE_XSIMD_INCLUDE_DIR}")
     endif()
   endif()
@@ -116,14 +121,27 @@ macro(attune_find_enclosure problem)
       set(${problem} "MPFI not found (Debian, Ubuntu: libmpfi-dev)")
     endif()
     if(NOT ${problem})
-      add_library(attune::mpfi INTERFACE IMPORTED)
-      if(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
-        set_target_properties(attune::mpfi PROPERTIES IMPORTED_GLOBAL ON)
-      endif()
+      attune_add_imported(attune::mpfi)
       set_target_properties(attune::mpfi PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${ATTUNE_MPFI_INCLUDE_DIR}"
         INTERFACE_LINK_LIBRARIES "${attune_mpfi_libraries}")
     endif()
     unset(attune_mpfi_libraries)
+  endif()
+endmacro()
+
+# nlohmann-json reads the headers of safetensors, Boost checks zip files, zlib, where it is, inflates npz files.
+macro(attune_find_io problem)
+  set(${problem} "")
+  if(NOT TARGET nlohmann_json::nlohmann_json)
+    find_package(nlohmann_json CONFIG QUIET)
+  endif()
+  if(NOT TARGET ZLIB::ZLIB)
+    find_package(ZLIB QUIET)
+  endif()
+  if(NOT TARGET nlohmann_json::nlohmann_json)
+    set(${problem} "nlohmann-json not found (Debian, Ubuntu: nlohmann-json3-dev)")
+  else()
+    attune_find_boost_headers(${problem})
   endif()
 endmacro()
 
@@ -162,15 +180,19 @@ macro(attune_find_other_thrust folder version)
   endforeach()
 endmacro()
 
-# What a target that uses attune::thrust compiles with. nvcc knows its device system; every other compiler must be told.
+# What a target that uses attune::thrust compiles with: attune's headers without what attune::attune links. nvcc knows its device system;
+# every other compiler must be told.
 macro(attune_describe_thrust target)
   target_compile_features(${target} INTERFACE cxx_std_20)
+  get_target_property(attune_include attune::attune INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(${target} INTERFACE "${attune_include}")
+  unset(attune_include)
   target_include_directories(${target} SYSTEM INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ATTUNE_THRUST_INCLUDE_DIR}>")  # nvcc has its own
   target_compile_definitions(${target} INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:THRUST_HOST_SYSTEM=THRUST_HOST_SYSTEM_CPP>"
     "$<$<COMPILE_LANGUAGE:CXX>:THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP>")
 endmacro()
 
-# attune::boost: the Boost headers (Multiprecision, Math; nothing compiled), found by their version header.
+# attune::boost: the Boost headers (Multiprecision, Math, CRC; nothing compiled), found by their version header.
 macro(attune_find_boost_headers problem)
   if(NOT TARGET attune::boost)
     find_path(ATTUNE_BOOST_INCLUDE_DIR boost/version.hpp HINTS "${Boost_INCLUDE_DIR}" "$ENV{BOOST_ROOT}/include"
@@ -188,13 +210,11 @@ macro(attune_find_boost_headers problem)
     elseif(attune_boost_version VERSION_LESS ATTUNE_BOOST_MINIMUM)
       set(${problem} "Boost ${attune_boost_version} found in ${ATTUNE_BOOST_INCLUDE_DIR}, >= ${ATTUNE_BOOST_MINIMUM} needed (Debian 12: libboost1.81-dev; newer: libboost-dev)")
     elseif(NOT EXISTS "${ATTUNE_BOOST_INCLUDE_DIR}/boost/multiprecision/cpp_bin_float.hpp"
-        OR NOT EXISTS "${ATTUNE_BOOST_INCLUDE_DIR}/boost/math/special_functions.hpp")
-      set(${problem} "Boost in ${ATTUNE_BOOST_INCLUDE_DIR} lacks Multiprecision or Math")
+        OR NOT EXISTS "${ATTUNE_BOOST_INCLUDE_DIR}/boost/math/special_functions.hpp"
+        OR NOT EXISTS "${ATTUNE_BOOST_INCLUDE_DIR}/boost/crc.hpp")
+      set(${problem} "Boost in ${ATTUNE_BOOST_INCLUDE_DIR} lacks Multiprecision, Math or CRC")
     else()
-      add_library(attune::boost INTERFACE IMPORTED)
-      if(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
-        set_target_properties(attune::boost PROPERTIES IMPORTED_GLOBAL ON)
-      endif()
+      attune_add_imported(attune::boost)
       set_target_properties(attune::boost PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${ATTUNE_BOOST_INCLUDE_DIR}")
     endif()
     unset(attune_boost_version)

@@ -13,5 +13,6 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attuneConfig.cmake.in
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/attuneConfig.cmake" "${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake"
-  "${PROJECT_SOURCE_DIR}/cmake/AttuneDependencies.cmake" DESTINATION "${attune_package_dir}")
+  "${PROJECT_SOURCE_DIR}/cmake/AttuneDependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/AttuneComponents.cmake"
+  DESTINATION "${attune_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

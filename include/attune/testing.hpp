@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // What your tests call: is an operator right, are its gradients, is a kernel of somebody else's? Needs Eigen, Boost,
-// and xsimd for the checks of the CPU executor.
+// and xsimd for the checks of the CPU executor: link attune::testing.
 #pragma once
 
 #include <attune/testing/forward_check.hpp>

@@ -21,7 +21,7 @@ function(attune_add_compile_fail_tests)
       set(flags -fno-caret-diagnostics -DATTUNE_WITHOUT_FMA)
     endif()
     set(command "${CMAKE_COMMAND}" "-DCOMPILER=${${program}}")
-    foreach(list "FLAGS=${flags}" "INCLUDES=$<TARGET_PROPERTY:attune_reference,INTERFACE_INCLUDE_DIRECTORIES>"
+    foreach(list "FLAGS=${flags}" "INCLUDES=$<TARGET_PROPERTY:attune::reference,INTERFACE_INCLUDE_DIRECTORIES>"
         "SYSTEM_INCLUDES=$<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:attune::boost,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>"
         "IMPLICIT_INCLUDES=${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}")
       string(REPLACE ";" "$<SEMICOLON>" list "${list}")  # one argument of the command

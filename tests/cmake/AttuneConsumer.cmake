@@ -28,10 +28,19 @@ function(attune_add_consumer_tests)
     endif()
   endfunction()
 
-  attune_add_consumer(add_subdirectory add_subdirectory)
+  set(without_eigen certify)  # the components that do without Eigen, with commas between
+  if(TARGET attune::io)
+    string(APPEND without_eigen ",io")
+  endif()
+  set(components -DCONSUMER_COMPONENTS=reference,testing,analysis,${without_eigen})
+
+  attune_add_consumer(add_subdirectory add_subdirectory OPTIONS ${components})
+  attune_add_consumer(add_subdirectory.without_eigen add_subdirectory FAILS_WITH "no target attune::testing: Eigen.*libeigen3-dev"
+    OPTIONS -DCONSUMER_COMPONENTS=testing -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
   attune_add_consumer(find_package find_package INSTALLED)
-  attune_add_consumer(find_package.reference find_package INSTALLED OPTIONS -DCONSUMER_COMPONENTS=reference)
-  attune_add_consumer(find_package.without_eigen find_package INSTALLED OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+  attune_add_consumer(find_package.components find_package INSTALLED OPTIONS -DCONSUMER_COMPONENTS=reference,testing,analysis)
+  attune_add_consumer(find_package.without_eigen find_package INSTALLED
+    OPTIONS -DCONSUMER_COMPONENTS=${without_eigen} -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
   attune_add_consumer(find_package.reference_without_eigen find_package INSTALLED FAILS_WITH "component.*'reference'.*libeigen3-dev"
     OPTIONS -DCONSUMER_COMPONENTS=reference -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
   attune_add_consumer(find_package.without_xsimd find_package INSTALLED FAILS_WITH "libxsimd-dev"
@@ -39,14 +48,19 @@ function(attune_add_consumer_tests)
   attune_add_consumer(find_package.xsimd_headers_alone find_package INSTALLED OPTIONS -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON)
   attune_add_consumer(find_package.enclosure_without_mpfi find_package INSTALLED FAILS_WITH "component.*'enclosure'.*libmpfi-dev"
     OPTIONS -DCONSUMER_COMPONENTS=enclosure -DATTUNE_MPFI_INCLUDE_DIR=)
-  attune_add_consumer(find_package.unknown_component find_package INSTALLED FAILS_WITH "no component 'not_a_component'"
+  attune_add_consumer(find_package.testing_without_boost find_package INSTALLED FAILS_WITH "component.*'testing'.*libboost-dev"
+    OPTIONS -DCONSUMER_COMPONENTS=testing -DATTUNE_BOOST_INCLUDE_DIR=)
+  attune_add_consumer(find_package.io_without_json find_package INSTALLED FAILS_WITH "component.*'io'.*nlohmann-json3-dev"
+    OPTIONS -DCONSUMER_COMPONENTS=io -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON)
+  attune_add_consumer(find_package.unknown_component find_package INSTALLED
+    FAILS_WITH "no component 'not_a_component'. there are: reference, certify, testing, analysis, enclosure, io, thrust"
     OPTIONS -DCONSUMER_COMPONENTS=not_a_component)
 
   # The oldest CMake for users: scripts/test --full gets it from PyPI.
   set(ATTUNE_OLD_CMAKE "" CACHE FILEPATH "cmake 3.22, for tests of the full tier")
   if(ATTUNE_OLD_CMAKE)
-    attune_add_consumer(old_cmake.add_subdirectory add_subdirectory CMAKE "${ATTUNE_OLD_CMAKE}")
-    attune_add_consumer(old_cmake.find_package find_package INSTALLED CMAKE "${ATTUNE_OLD_CMAKE}")
+    attune_add_consumer(old_cmake.add_subdirectory add_subdirectory CMAKE "${ATTUNE_OLD_CMAKE}" OPTIONS ${components})
+    attune_add_consumer(old_cmake.find_package find_package INSTALLED CMAKE "${ATTUNE_OLD_CMAKE}" OPTIONS ${components})
     attune_add_consumer(old_cmake.tests add_subdirectory CMAKE "${ATTUNE_OLD_CMAKE}" FAILS_WITH "need CMake 3.25; this is 3.22"
       OPTIONS -DATTUNE_BUILD_TESTS=ON)
     set(again "${work}/installed by old cmake")

@@ -3,14 +3,15 @@
 # a definition that is not inline is a link error. And one that defines other people's macros first: names that windows.h, complex.h and
 # their like take from everybody.
 
-# Headers whose dependencies are not those of attune::reference: <regex> <target>, tested where that target exists.
+# Headers that need more than attune::attune: <regex> <target>, tested where that target exists; the last that fits counts.
 set(attune_header_targets
   "^attune/(thrust\\.hpp$|exec/thrust/|line/thrust/|sorted/thrust/)" attune::thrust
-  "^attune/io/" attune::io
+  "^attune/((reference|testing)\\.hpp$|exec/reference/|interop/|testing/)" attune::testing  # which links attune::reference
+  "^attune/certify(/|\\.hpp$)" attune::certify
+  "^attune/analysis(\\.hpp$|/(kolmogorov_smirnov|observe)\\.hpp$)" attune::analysis
+  "^attune/io(/|\\.hpp$)" attune::io
   "^attune/(certify|testing)/enclosure(/|\\.hpp$)" attune::enclosure
   "^attune/(threads|exec)/openmp\\.hpp$" attune::openmp)
-# Headers that need attune::reference; the others must do with attune::attune.
-set(attune_reference_headers "^attune/((reference|analysis|certify|testing)\\.hpp$|exec/reference/|analysis/(kolmogorov_smirnov|observe)\\.hpp$|interop/|certify/|testing/)")
 
 # attune_write_macro_test(<source> HEADERS <header>... BELOW <header>...): what these headers, and those below that they may include,
 # include that is not attune's; then the macros; then the headers.
@@ -54,9 +55,6 @@ function(attune_add_header_tests)
   list(SORT headers)
   foreach(header IN LISTS headers)
     set(target attune::attune)
-    if(header MATCHES "${attune_reference_headers}")
-      set(target attune::reference)
-    endif()
     set(rules ${attune_header_targets})
     while(rules)
       list(POP_FRONT rules regex needed)
@@ -86,8 +84,8 @@ function(attune_add_header_tests)
     endforeach()
     file(CONFIGURE OUTPUT "${gen}/${objects}.every.cpp" CONTENT "${every}${every}")
     set(below "")
-    foreach(lower attune::attune attune::reference)
-      if(NOT lower STREQUAL "attune::reference" OR target MATCHES "reference|enclosure")  # the others have no Eigen
+    foreach(lower attune::attune attune::certify attune::testing)
+      if(NOT lower STREQUAL "attune::testing" OR target MATCHES "analysis|enclosure")  # the others have no Eigen
         list(APPEND below ${headers_${lower}})
       endif()
     endforeach()

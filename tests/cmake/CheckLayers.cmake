@@ -21,7 +21,7 @@ set(layers
   "^(cache|sorted)/"
   "^(interop|io|certify)/"
   "^testing/"
-  "^(attune|reference|thrust|analysis|certify|testing)\\.hpp$")
+  "^(attune|reference|thrust|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it.
@@ -30,7 +30,7 @@ set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/float8_ca
 set(moved "ATTUNE_ALLOW_OLD_NAMES")
 
 # Headers that may include Eigen and Boost.
-set(heavy "^((reference|analysis|certify|testing)\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|desiderata|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|certify/|testing/)")
+set(heavy "^((reference|analysis|certify|testing|io)\\.hpp$|exec/reference/|analysis/(weights|jacobian|maxent|similarity|grouping|desiderata|observe|kolmogorov_smirnov)\\.hpp$|interop/|io/|certify/|testing/)")
 
 function(layer_of header result)
   set(level 0)

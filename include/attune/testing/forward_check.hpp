@@ -7,8 +7,7 @@
 //
 // Does an operator compute what its policies say, on every executor and by every call? The reference in 50 digits runs
 // the same source, and the operator's own error bound says how far a correct call may be from it.
-// Needs attune::reference (Eigen, Boost) and attune::attune (xsimd). Thrust: hand its executors over, as the last
-// arguments.
+// Needs attune::testing (xsimd, Eigen, Boost). Thrust: hand its executors over, as the last arguments.
 #pragma once
 
 #include <cmath>
@@ -26,8 +25,8 @@
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/statistics.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/testing/vocabulary.hpp>
 #include <attune/testing/forward_report.hpp>
+#include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
 

@@ -8,7 +8,7 @@
 // Are the gradients of an operator the derivatives of its forward pass, on every executor? Differences of the 50-digit
 // forward pass know nothing of dual numbers: they see a tangent that a policy dropped, a branch that duals cannot see,
 // a derivative written by hand and wrong, and arithmetic that is not carried through in T.
-// Needs attune::reference (Eigen, Boost) and attune::attune (xsimd).
+// Needs attune::testing (xsimd, Eigen, Boost).
 #pragma once
 
 #include <cmath>

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """Results of PyTorch's scaled_dot_product_attention, right and wrong, as .npy files for `attune verdict`.
 
-    python3 examples/pytorch/sdpa.py FOLDER            needs torch and numpy; docs/command_line.md shows the verdicts
+    python3 examples/pytorch/sdpa.py FOLDER            needs torch and numpy; docs/reference/command_line.md shows the verdicts
 """
 import math
 import pathlib

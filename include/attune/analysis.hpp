@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Everything the papers measure or bound: docs/analysis.md. Needs Boost and Eigen: link attune::analysis.
+// Everything the papers measure or bound: docs/reference/analysis.md. Needs Boost and Eigen: link attune::analysis.
 #pragma once
 
 #include <attune/analysis/desiderata.hpp>

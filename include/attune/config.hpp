@@ -7,7 +7,7 @@
 // What attune cannot be compiled with says so here, in words, before anything else does.
 #if !defined(__GNUC__)  // clang defines it too
 #error \
-    "attune: needs g++ (12 or later) or clang (14 or later): vector types and inlining by contract are theirs. See docs/portability.md."
+    "attune: needs g++ (12 or later) or clang (14 or later): vector types and inlining by contract are theirs. See docs/reference/portability.md."
 #endif
 #if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
 #error "attune: reports wrong arguments by exceptions. Compile without -fno-exceptions."
@@ -15,7 +15,7 @@
 #if (defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)) && !defined(__CUDA_ARCH__)
 #if !defined(ATTUNE_ALLOW_FAST_MATH)
 #error \
-    "attune: -ffast-math, -Ofast and -ffinite-math-only let the compiler assume that there is neither NaN nor infinity, and attune needs both: masked keys would leak. Compile these sources without (-fno-math-errno and -fno-trapping-math do no harm), or define ATTUNE_ALLOW_FAST_MATH and read docs/portability.md first."
+    "attune: -ffast-math, -Ofast and -ffinite-math-only let the compiler assume that there is neither NaN nor infinity, and attune needs both: masked keys would leak. Compile these sources without (-fno-math-errno and -fno-trapping-math do no harm), or define ATTUNE_ALLOW_FAST_MATH and read docs/reference/portability.md first."
 #elif defined(__clang__) && __clang_major__ >= 17
 #error \
     "attune: clang 17 and later take every number that a function returns for finite, and ATTUNE_ALLOW_FAST_MATH cannot undo that. Add -fno-finite-math-only to -ffast-math."
@@ -46,7 +46,7 @@
 #endif
 
 /// Inlining by contract: pointwise code must melt into the loop that calls it, and a hot loop must not melt
-/// into its caller (register allocation would then depend on the policies around it; docs/performance.md).
+/// into its caller (register allocation would then depend on the policies around it; docs/lab/performance.md).
 #define ATTUNE_INLINE inline __attribute__((always_inline))
 #define ATTUNE_NOINLINE __attribute__((noinline))
 #define ATTUNE_RESTRICT __restrict__

@@ -34,7 +34,7 @@ class Target(typing.NamedTuple):
 
 
 # Parts of hot_loops.cpp that are compiled together, and how. By g++ 12 -O2 float's decode() for AVX-512 keeps two of its keys on
-# the stack, with registers to spare, and takes a sixth longer (docs/performance.md).
+# the stack, with registers to spare, and takes a sixth longer (docs/lab/performance.md).
 PARTS = {"-O2": ["PRODUCTS", "POINTWISE", "PREFETCHES"], "-O3": ["STREAMS"]}
 TARGETS = [Target("x86-64-v3", "ymm"), Target("x86-64-v4", "zmm", ("-mavx512bf16",))]
 # It is the cost model of Zen (-march=native there) by which g++ 12 folds loads into FMAs: with Intel's or the generic one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Gradients of the rows of docs/contracts.md that have nothing, or not enough, to see; what nobody sees is never read.
+// Gradients of the rows of docs/reference/contracts.md that have nothing, or not enough, to see; what nobody sees is never read.
 #include <doctest/doctest.h>
 
 #include <attune/exec/reference/directional.hpp>

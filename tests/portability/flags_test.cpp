@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Compiled with -ffast-math and ATTUNE_ALLOW_FAST_MATH: what docs/portability.md promises to those who insist; and with
+// Compiled with -ffast-math and ATTUNE_ALLOW_FAST_MATH: what docs/reference/portability.md promises to those who insist; and with
 // -fassociative-math, which compilers do not announce. Nothing here may ask the compiler whether a number is NaN or
 // infinite; bits tell.
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   attune_accuracy_table [SEEDS] > docs/accuracy_table.md
+//   attune_accuracy_table [SEEDS] > docs/reference/accuracy_table.md
 //
 // The largest error / bound that is known of every preset on every executor, by storage type, with the inputs that gave
 // it: all probes of testing/probes.hpp, drawn from several seeds. "Largest known" is a lower bound of the largest.
@@ -121,7 +121,7 @@ int table(int seeds) {
   std::printf(
       R"(# Largest known errors, in bounds
 
-Of outputs (out, lse, ground weight) and of gradients (of every input): the largest error / bound ([accuracy.md](accuracy.md)) that is known of each preset,
+Of outputs (out, lse, ground weight) and of gradients (of every input): the largest error / bound ([error_bounds.md](error_bounds.md)) that is known of each preset,
 executor and storage type, a lower bound of the largest that there is. Inputs: the probes of `attune/testing/probes.hpp`, seeds 1 to %d (about 14 problems each:
 random, peaked, flat, two keys, lengths 63 to 129), causal, 4 heads on 2 key heads, D = 8; parameters 0.5 (`tools/attune/typical.cpp`). More than 1 would be
 a bug. Thrust is its host system of one core. Written by `scripts/accuracy %d`.

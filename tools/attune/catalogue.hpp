@@ -14,7 +14,7 @@
 
 namespace attune::tool {
 
-/// A row of docs/operators.md; words may have Markdown's backticks.
+/// A row of docs/reference/operators.md; words may have Markdown's backticks.
 struct policy_text {
   char const* role;     ///< "kernel"
   char const* name;     ///< "dot_product", as the page writes it: "top_k{k}"
@@ -57,7 +57,7 @@ struct preset {
   bool has_lse = false, has_ground_weight = false, has_threshold = false;
 };
 
-/// All presets, in the order of docs/operators.md.
+/// All presets, in the order of docs/reference/operators.md.
 std::vector<preset> const& catalogue();
 /// By name, with or without "_attention"; throws attune::error that lists the nearest names.
 preset const& find_preset(std::string const& name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// attune: the operators of attune on files. docs/command_line.md
+// attune: the operators of attune on files. docs/reference/command_line.md
 #include "commands.hpp"
 
 int main(int argc, char** argv) { return attune::tool::run_program(argc, argv); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What is known of each policy, in words: the tables of docs/operators.md (scripts/operator_tables) and what the
+// What is known of each policy, in words: the tables of docs/reference/operators.md (scripts/operator_tables) and what the
 // command line says of a preset. Words may have Markdown's backticks. A new policy is a row here.
 #include "../attune/catalogue.hpp"
 

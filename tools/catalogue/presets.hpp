@@ -5,7 +5,7 @@
 //                               order of the docs
 //
 // The one catalogue of presets. The command line's list and its operators, the tests' operators, and the tables of
-// docs/operators.md (scripts/operator_tables) come from it; what is known of each policy is in policies.cpp. A new
+// docs/reference/operators.md (scripts/operator_tables) come from it; what is known of each policy is in policies.cpp. A new
 // preset is its function in attune/operators/presets/, a row here, and a golden case or a gradient test of what is new
 // in it.
 //

@@ -28,7 +28,7 @@ std::string introduction(apps::context const& c) {
          "The "
          "program stops if an "
          "inequality that is proved fails on any row. Which claims of the papers hold is in "
-         "<code>docs/ledger.md</code>.</p>";
+         "<code>docs/explanation/claims.md</code>.</p>";
 }
 
 std::string method(apps::context const& c) {

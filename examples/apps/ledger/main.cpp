@@ -52,7 +52,7 @@ void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::s
          "random\n"
          "instances; a line whose evidence no longer holds fails the run. The checks are short functions in "
          "`examples/apps/ledger/`,\n"
-         "most of them calls of [attune/analysis](analysis.md). P: Principled Attention. S: Scalar Sort Attention and "
+         "most of them calls of [attune/analysis](../reference/analysis.md). P: Principled Attention. S: Scalar Sort Attention and "
          "its "
          "hybrid. L: Limitations of\n"
          "Normalization. A: Affine-Scaled Attention. N: Why Softmax. R: prior art that these papers cite.\n\n";

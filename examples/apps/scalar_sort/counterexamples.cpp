@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What is false as printed, drawn. Each id is that of docs/ledger.md.
+// What is false as printed, drawn. Each id is that of docs/explanation/claims.md.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

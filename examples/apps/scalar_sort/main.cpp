@@ -21,7 +21,7 @@ std::string introduction(apps::context const&) {
          "find "
          "better "
          "coordinates than 32 frozen features hold. Which claims of the paper hold is in "
-         "<code>docs/ledger.md</code>.</p>";
+         "<code>docs/explanation/claims.md</code>.</p>";
 }
 
 std::string method(apps::context const& c) {

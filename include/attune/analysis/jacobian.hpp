@@ -13,7 +13,7 @@
 namespace attune::analysis {
 
 /// (L, L): row i holds the derivatives of weight i. L rows of dual numbers: O(L) times the normalizer's own cost. At a
-/// kink the derivative is the one that gradients take (docs/contracts.md).
+/// kink the derivative is the one that gradients take (docs/reference/contracts.md).
 template <class Normalizer, numbers R, class T = number_of<R>>
 matrix<T> jacobian(Normalizer const& normalizer, R const& logits) {
   using D = dual<T, 1>;

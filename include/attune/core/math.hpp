@@ -293,7 +293,7 @@ ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x) {
   return scalar<T>::log1p_rate(k, x);
 }
 
-/// The sine of an angle in radians of any size; NaN at an infinity. docs/policies.md has the error bounds from here on.
+/// The sine of an angle in radians of any size; NaN at an infinity. docs/reference/policies.md has the error bounds from here on.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T sin(T const& x) {
   return scalar<T>::sin(x);

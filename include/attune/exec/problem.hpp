@@ -208,7 +208,7 @@ void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_s
       throw error(function, "the normalizer", "masses that do not scale with their reference m",
                   "earned(a, m), and ground(a, m), to be e^-m times what they are at m = 0; or traits{.reference = "
                   "mass_reference::none}, "
-                  "where m is always 0 (docs/policies.md#normalizers)");
+                  "where m is always 0 (docs/reference/policies.md#normalizers)");
   }
 }
 

@@ -31,7 +31,7 @@ struct statistics_request {
 /// keys: what the mask hides is in nothing. `at(b, h, i)` is the place of a row, `at_key(b, h, j)` that of a key.
 ///
 /// A key of logit -inf counts in nothing but the weights (0, or its uniform share). A row in which no key counts, empty
-/// or all -inf, has logits -inf, mass and entropy 0, and the ground weight of the contract (docs/contracts.md). NaN
+/// or all -inf, has logits -inf, mass and entropy 0, and the ground weight of the contract (docs/reference/contracts.md). NaN
 /// says that a logit or weight is NaN, or that there is no such number: the entropy of weights of which any is
 /// negative. The highest logit of a row with a logit of NaN is NaN. A row of NaN makes NaN the columns of the keys that
 /// it sees, and no others.

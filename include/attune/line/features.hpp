@@ -4,7 +4,7 @@
 //   line::fourier_features{tau, 64}     line::nystroem{tau, 64}
 //
 // Approximations of line::gaussian by features of its kernel, without a certificate: nothing bounds what they do to a
-// row, and a mass may even be negative. docs/sorted.md has their measured error beside that of the certified forms,
+// row, and a mass may even be negative. docs/reference/line.md has their measured error beside that of the certified forms,
 // which cost no more.
 #pragma once
 

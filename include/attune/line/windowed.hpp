@@ -51,7 +51,7 @@ inline constexpr bool is_sink = std::is_same_v<Sink, sink>;
 ///   operator and of copying its inputs O(log n) times. Memory: 8 (Dv + 2) bytes per query, 30 bytes per query and key
 ///   in each of the O(log n) levels.
 /// Determinism: bitwise the same for any number of threads.
-/// Source: Scalar Sort, "Training complexity", with the bound of docs/sorted.md in the place of the paper's radius.
+/// Source: Scalar Sort, "Training complexity", with the bound of docs/reference/line.md in the place of the paper's radius.
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
   parameter tau;

@@ -50,7 +50,7 @@ inline double radius_of(double tau, double eps) { return std::sqrt(-tau * std::l
 /// query.
 inline double expected_keys(double radius, double density) { return 2 * radius * density; }
 /// The weight beyond a distance if keys are spread evenly over all numbers. The paper prints it as a bound for any
-/// keys: for these it is none (docs/sorted_cache.md).
+/// keys: for these it is none (docs/reference/sorted_cache.md).
 inline double uniform_tail(double distance, double tau) { return std::erfc(distance / std::sqrt(tau)); }
 
 namespace detail {

@@ -47,7 +47,7 @@ struct finished_row {
   T value_factor, ground_weight, lse, share;
 };
 
-/// Divides a row's masses; degenerate rows by the contract (docs/contracts.md). `visible` is K, over all parts of the
+/// Divides a row's masses; degenerate rows by the contract (docs/reference/contracts.md). `visible` is K, over all parts of the
 /// row. lse is that of the shifted logits: the row constant is still to be added.
 template <class Normalizer, class Bound, class T>
 ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer, T const& m, T const& earned,

@@ -17,36 +17,36 @@ constexpr bool complete() {
   static_assert(
       DeclaresRole<P>,
       "attune: a policy has no role. Write in it: static constexpr auto role = attune::policy_role::normalizer; (or "
-      "kernel, gate, length_scale, mask). See docs/policies.md");
+      "kernel, gate, length_scale, mask). See docs/reference/policies.md");
   if constexpr (DeclaresRole<P>) {
     static_assert(
         TriviallyCopyable<P>,
-        "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See docs/policies.md");
+        "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See docs/reference/policies.md");
     if constexpr (P::role == policy_role::mask) {
       static_assert(
           DeclaresMaskForm<P>,
           "attune: MaskPolicy: declare its form: static constexpr auto form = attune::mask_form::interval; (or "
-          "intervals, predicate). See docs/policies.md#masks");
+          "intervals, predicate). See docs/reference/policies.md#masks");
       if constexpr (DeclaresMaskForm<P>) {
         static_assert(
             P::form != mask_form::interval || OffersKeys<P>,
             "attune: MaskPolicy of form interval: write key_interval keys(attune::mask_row const& row) const. See "
-            "docs/policies.md#masks");
+            "docs/reference/policies.md#masks");
         static_assert(P::form != mask_form::intervals || OffersNext<P>,
                       "attune: MaskPolicy of form intervals: write key_interval next(attune::mask_row const& row, "
-                      "attune::index_t from) const. See docs/policies.md#masks");
+                      "attune::index_t from) const. See docs/reference/policies.md#masks");
         static_assert(
             P::form != mask_form::predicate || OffersVisible<P>,
             "attune: MaskPolicy of form predicate: write bool visible(attune::mask_row const& row, attune::index_t "
-            "key) const. See docs/policies.md#masks");
+            "key) const. See docs/reference/policies.md#masks");
         static_assert(
             !OffersCheck<P> || ChecksShape<P>,
             "attune: MaskPolicy: check() is there but not declared: static constexpr bool checks_shape = true; See "
-            "docs/policies.md#masks");
+            "docs/reference/policies.md#masks");
         static_assert(
             !ChecksShape<P> || OffersCheck<P>,
             "attune: MaskPolicy: checks_shape is declared but there is no void check(attune::mask_shape const& "
-            "shape) const. See docs/policies.md#masks");
+            "shape) const. See docs/reference/policies.md#masks");
         return MaskPolicy<P>;
       }
       return false;
@@ -55,149 +55,149 @@ constexpr bool complete() {
           ListsParameters<P>,
           "attune: a policy with members must list its parameters: static constexpr auto parameters() { return "
           "std::array{attune::listed(\"alpha\", &my_policy::alpha)}; } (std::tuple<>{} if it has none). See "
-          "docs/policies.md");
+          "docs/reference/policies.md");
       if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
         static_assert(
             std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +
                                                   (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table),
             "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, "
             "or "
-            "nothing checks its shape and values (large constants belong behind a pointer). See docs/policies.md");
+            "nothing checks its shape and values (large constants belong behind a pointer). See docs/reference/policies.md");
       static_assert(
           BindsARow<P>,
           "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
-          "See docs/policies.md");
+          "See docs/reference/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
         if constexpr (P::role == policy_role::kernel) {
           if constexpr (!kernel::is_composite<P>) {
             static_assert(
                 NamesContraction<P>,
                 "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
-                "given_scores). See docs/policies.md#kernels");
+                "given_scores). See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
                   OffersPair<typename P::contraction>,
                   "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
-                  "const& k), free of if and ?: on its arguments. See docs/policies.md#kernels");
+                  "const& k), free of if and ?: on its arguments. See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(OffersTerm<typename P::contraction>,
                             "attune: the contraction of this policy has no term: template <class S> static S term(S "
                             "const& x, S const& "
-                            "y, S const& z, S const& distance). See docs/policies.md#kernels");
+                            "y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
                   OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction>,
                   "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
-                  "names that docs/policies.md#kernels lists");
+                  "names that docs/reference/policies.md#kernels lists");
             if constexpr (NamesContraction<P>)
               static_assert(
                   OffersRows<P, typename P::contraction>,
                   "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
                   "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
                   "positions before "
-                  "the query. See docs/policies.md#kernels");
+                  "the query. See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
                   Scores<P>,
                   "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
                   "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
-                  "const). See docs/policies.md#kernels");
+                  "const). See docs/reference/policies.md#kernels");
           }
           return KernelPolicy<P>;
         } else if constexpr (P::role == policy_role::length_scale) {
           static_assert(DeclaresLengthScaleTraits<P>,
                         "attune: LengthScalePolicy: declare static constexpr attune::length_scale_traits traits{}; See "
-                        "docs/policies.md#length-scales");
+                        "docs/reference/policies.md#length-scales");
           static_assert(
               Scales<P>,
               "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See "
-              "docs/policies.md#length-scales");
+              "docs/reference/policies.md#length-scales");
           if constexpr (DeclaresLengthScaleTraits<P>) {
             static_assert(
                 !P::traits.row_constant || OffersRowConstant<P>,
                 "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() "
-                "const. See docs/policies.md#length-scales");
+                "const. See docs/reference/policies.md#length-scales");
             static_assert(
                 P::traits.row_constant || !OffersRowConstant<P>,
                 "attune: LengthScalePolicy: the bound object has row_constant() but traits do not declare it: "
-                "traits{.row_constant = true}. See docs/policies.md#length-scales");
+                "traits{.row_constant = true}. See docs/reference/policies.md#length-scales");
           }
           return LengthScalePolicy<P>;
         } else if constexpr (P::role == policy_role::gate) {
           static_assert(
               NamesContraction<P>,
               "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
-              "given_gates). See docs/policies.md#gates");
+              "given_gates). See docs/reference/policies.md#gates");
           if constexpr (NamesContraction<P>)
             static_assert(
                 std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
                 "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& "
-                "contraction) const. See docs/policies.md#gates");
+                "contraction) const. See docs/reference/policies.md#gates");
           return GatePolicy<P>;
         } else if constexpr (P::role == policy_role::normalizer) {
           static_assert(DeclaresNormalizerTraits<P>,
                         "attune: NormalizerPolicy: declare static constexpr attune::normalizer_traits traits{}; See "
-                        "docs/policies.md#normalizers");
+                        "docs/reference/policies.md#normalizers");
           if constexpr (DeclaresNormalizerTraits<P>) {
             static_assert(
                 P::traits.family != row_family::masses || consistent_masses<P>,
                 "attune: NormalizerPolicy: masses that are divided by nothing or by the count are held as they are, "
                 "and a "
                 "constant mass would have no share: declare .reference = attune::mass_reference::none and no constant "
-                "mass. See docs/policies.md#normalizers");
+                "mass. See docs/reference/policies.md#normalizers");
             static_assert(consistent_family<P>,
                           "attune: NormalizerPolicy of family range_weighted or sparse_support: its traits declare the "
                           "family and nothing "
-                          "about masses. See docs/policies.md#normalizers");
+                          "about masses. See docs/reference/policies.md#normalizers");
             if constexpr (P::traits.family == row_family::masses) {
               static_assert(
                   Earns<P>,
                   "attune: NormalizerPolicy: bind(row) must return an object with T earned(T const& logit, T const& "
-                  "reference) const. See docs/policies.md#normalizers");
+                  "reference) const. See docs/reference/policies.md#normalizers");
               if constexpr (DeclaresNormalizerTraits<P>) {
                 static_assert(!P::traits.ground_mass || OffersGround<P>,
                               "attune: NormalizerPolicy: traits declare ground_mass but the bound object has no T "
                               "ground(T const& "
-                              "logit, T const& reference) const. See docs/policies.md#normalizers");
+                              "logit, T const& reference) const. See docs/reference/policies.md#normalizers");
                 static_assert(P::traits.ground_mass || !OffersGround<P>,
                               "attune: NormalizerPolicy: the bound object has ground() but traits do not declare it: "
-                              "traits{.ground_mass = true}. See docs/policies.md#normalizers");
+                              "traits{.ground_mass = true}. See docs/reference/policies.md#normalizers");
                 static_assert(
                     !P::traits.constant_mass || OffersConstant<P>,
                     "attune: NormalizerPolicy: traits declare constant_mass but the bound object has no T constant(T "
-                    "const& reference) const. See docs/policies.md#normalizers");
+                    "const& reference) const. See docs/reference/policies.md#normalizers");
                 static_assert(P::traits.constant_mass || !OffersConstant<P>,
                               "attune: NormalizerPolicy: the bound object has constant() but traits do not declare it: "
-                              "traits{.constant_mass = true}. See docs/policies.md#normalizers");
+                              "traits{.constant_mass = true}. See docs/reference/policies.md#normalizers");
                 static_assert(
                     !needs_lowest_reference<P> || OffersLowestReference<P>,
                     "attune: NormalizerPolicy: with a ground or constant mass, bind(row) must return an object with T "
-                    "lowest_reference() const: the logit of the largest such mass. See docs/policies.md#normalizers");
+                    "lowest_reference() const: the logit of the largest such mass. See docs/reference/policies.md#normalizers");
                 static_assert(
                     needs_lowest_reference<P> || !OffersLowestReference<P>,
                     "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared "
-                    "that would use it. See docs/policies.md#normalizers");
+                    "that would use it. See docs/reference/policies.md#normalizers");
                 static_assert(!P::traits.ground_value || P::traits.ground_mass || P::traits.constant_mass,
                               "attune: NormalizerPolicy: traits declare ground_value but no ground or constant mass "
                               "that could buy "
-                              "it. See docs/policies.md#normalizers");
+                              "it. See docs/reference/policies.md#normalizers");
               }
               if constexpr (DeclaresNormalizerTraits<P>) {
                 static_assert(
                     P::traits.weight_factor == OffersWeightFactor<P>,
                     "attune: NormalizerPolicy: traits{.weight_factor = true} and T weight_factor() const of the bound "
-                    "object belong together: one is there without the other. See docs/policies.md#normalizers");
+                    "object belong together: one is there without the other. See docs/reference/policies.md#normalizers");
                 static_assert(
                     P::traits.uniform_share == OffersUniformShare<P>,
                     "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "
                     "const& visible) const of the bound object belong together: one is there without the other. See "
-                    "docs/policies.md#normalizers");
+                    "docs/reference/policies.md#normalizers");
               }
             } else if constexpr (P::traits.family == row_family::range_weighted) {
               static_assert(Adjusts<P>,
                             "attune: NormalizerPolicy of family range_weighted: bind(row) must return an object with "
                             "attune::adjustment<T> ends(T const& lowest, T const& highest) const. See "
-                            "docs/policies.md#normalizers");
+                            "docs/reference/policies.md#normalizers");
             } else {
               static_assert(
                   P::traits.threshold != threshold_rule::undeclared,
@@ -207,13 +207,13 @@ constexpr bool complete() {
                   "from it. "
                   "Add to traits .threshold = attune::threshold_rule::sum if the level is where the weights sum to a "
                   "constant, "
-                  "attune::threshold_rule::selection if it only chooses keys. See docs/policies.md#normalizers");
+                  "attune::threshold_rule::selection if it only chooses keys. See docs/reference/policies.md#normalizers");
               static_assert(
                   WeighsCandidates<P>,
                   "attune: NormalizerPolicy of family sparse_support: bind(row) must return an object with "
                   "attune::candidate_threshold<T> solve(Column& logits) const, T weight(attune::candidate_threshold<T> "
                   "const& threshold, T const& logit, attune::key<T> const& key) const and T "
-                  "reported(attune::candidate_threshold<T> const& threshold) const. See docs/policies.md#normalizers");
+                  "reported(attune::candidate_threshold<T> const& threshold) const. See docs/reference/policies.md#normalizers");
             }
           }
           return NormalizerPolicy<P>;
@@ -221,12 +221,12 @@ constexpr bool complete() {
           static_assert(
               MapsGate<P>,
               "attune: a value gate or output gate: bind(row) must return an object with T factor(T const& x) const. "
-              "See docs/policies.md#gates");
+              "See docs/reference/policies.md#gates");
           return FactorPolicy<P>;
         } else {
           static_assert(ScoreMap<P>,
                         "attune: a score map: bind(row) must return an object with T map(T const& score) const. See "
-                        "docs/policies.md#kernels");
+                        "docs/reference/policies.md#kernels");
           return ScoreMap<P>;
         }
       }

@@ -88,15 +88,15 @@ class thread_executor_ref {
     using type = std::remove_reference_t<E>;
     static_assert(
         detail::has_concurrency<type>,
-        "attune: a thread executor says how many workers may run at once: int concurrency() (docs/threading.md)");
+        "attune: a thread executor says how many workers may run at once: int concurrency() (docs/howto/threads.md)");
     static_assert(detail::runs_workers<type>,
                   "attune: a thread executor runs workers: void run(int workers, worker_body body), which calls "
                   "body(w) for every w "
-                  "in [0, workers) and returns when all have returned (docs/threading.md)");
+                  "in [0, workers) and returns when all have returned (docs/howto/threads.md)");
     static_assert(std::is_lvalue_reference_v<E> || detail::stateless<type>,
                   "attune: a thread executor that has a state is kept by reference and must outlive the calls: give it "
                   "a name first, "
-                  "my_threads t; cpu<>{t} (docs/threading.md)");
+                  "my_threads t; cpu<>{t} (docs/howto/threads.md)");
     if constexpr (!detail::stateless<type>)
       executor_ = const_cast<void*>(static_cast<void const*>(std::addressof(executor)));
   }

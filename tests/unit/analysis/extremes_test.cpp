@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every bound of docs/analysis.md at the case where it is attained, or in the limit where it is: no smaller number
+// Every bound of docs/reference/analysis.md at the case where it is attained, or in the limit where it is: no smaller number
 // would do.
 #include <cmath>
 

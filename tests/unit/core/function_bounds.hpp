@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// sin, cos, acos, erf, pow, floor within the bounds of docs/policies.md: at bit patterns of floats, at random
+// sin, cos, acos, erf, pow, floor within the bounds of docs/reference/policies.md: at bit patterns of floats, at random
 // arguments.
 #pragma once
 
@@ -31,7 +31,7 @@ auto const exact_acos = [](auto x) { return std::acos(x); };
 auto const exact_erf = [](auto x) { return std::erf(x); };
 auto const exact_floor = [](auto x) { return std::floor(x); };
 
-/// The bounds of docs/policies.md, in ulp. What was measured: floats 0.5 (rounded correctly at every place looked at);
+/// The bounds of docs/reference/policies.md, in ulp. What was measured: floats 0.5 (rounded correctly at every place looked at);
 /// doubles 1.56, 1.26, 1.10 and 0.51 without FMA, 1.51, 1.08, 1.11 and 0.51 with it.
 struct bounds {
   double turned, erf, acos, pow;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every function that docs/policies.md promises to policies, on every kind of scalar that a policy meets (intervals:
+// Every function that docs/reference/policies.md promises to policies, on every kind of scalar that a policy meets (intervals:
 // tests/unit/testing/enclosure/interval_test.cpp). tests/cmake/CheckVocabulary.cmake sees that no name is missing here.
 #include <cmath>
 #include <tuple>

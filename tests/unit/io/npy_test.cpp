@@ -123,7 +123,7 @@ TEST_SUITE("io_npy") {
     CHECK(says(refusal([&] { io::write_npy(in.path / "no" / "x.npy", io::array{}); }), "expected a writable file"));
   }
 
-  TEST_CASE("As docs/command_line.md shows it") {
+  TEST_CASE("As docs/reference/command_line.md shows it") {
     folder const in;
     std::filesystem::path const file = in.path / "q.npy", result = in.path / "out.npy";
     io::write_npy(file, io::make_array<float>(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3}));

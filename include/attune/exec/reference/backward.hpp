@@ -347,7 +347,7 @@ dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, pro
 }  // namespace detail
 
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in any
-/// scalar. Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// scalar. Conventions at kinks and ties, and degenerate rows: docs/reference/contracts.md.
 /// Errors:     attune::error names argument, value and expectation.
 /// Complexity: O(B H Lq Lk (D + Dv + parameters)) operations of T; memory that of the gradients and one row.
 template <class T, class Op>

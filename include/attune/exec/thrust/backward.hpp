@@ -197,7 +197,7 @@ dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op
 }  // namespace exec_thrust
 
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in memory
-/// of the host. Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// of the host. Conventions at kinks and ties, and degenerate rows: docs/reference/contracts.md.
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  every input with queries or keys, and every table, computes the logits again: some 4 (2 D + 2 Dv) flops
 ///              per visible pair and 32 features of each. Memory: a few numbers per row, and for a table B H (Lq + Lk)

@@ -28,7 +28,7 @@ constexpr bool require_device_ready() {
   static_assert(                                       \
       DeviceReady<typename Op::role##_policy>,         \
       "attune: on Thrust what bind(row) of the " #role \
-      " policy returns is copied byte by byte: hold numbers and C arrays, no containers. See docs/thrust.md")
+      " policy returns is copied byte by byte: hold numbers and C arrays, no containers. See docs/howto/thrust.md")
   ATTUNE_DEVICE_READY(kernel);
   ATTUNE_DEVICE_READY(length_scale);
   ATTUNE_DEVICE_READY(gate);

@@ -125,7 +125,7 @@ void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<O
 /// over the visible keys, or the threshold of a candidate set and then its values.
 /// Shapes:      operators/inputs.hpp. Views point to memory that the policy's system reads and writes.
 /// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
-/// Degenerate rows: docs/contracts.md.
+/// Degenerate rows: docs/reference/contracts.md.
 /// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked.
 ///              Numbers in the memory of a device are not checked.
 /// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair; with a candidate set the first term once more for each

@@ -3,7 +3,7 @@
 //
 //   queries and keys that all see each other, sorted  ->  sums of e^(-(q - k)^2 / tau) rows, and the way back
 //
-// One rectangle of the fast Gauss transform: boxes of queries, each by series or pair by pair (docs/sorted.md).
+// One rectangle of the fast Gauss transform: boxes of queries, each by series or pair by pair (docs/reference/line.md).
 #pragma once
 
 #include <vector>

@@ -4,7 +4,7 @@
 //   out_i = <phi(q_i), sum_j phi(k_j) v_j> / <phi(q_i), sum_j phi(k_j)>        in O(n r (Dv + r))
 //
 // Attention by features of the kernel. Approximations without a certificate: nothing bounds what they do to a row, and
-// a mass may even be negative. docs/sorted.md has their measured error beside that of the certified forms, which cost
+// a mass may even be negative. docs/reference/line.md has their measured error beside that of the certified forms, which cost
 // no more.
 #pragma once
 

@@ -23,7 +23,7 @@ struct bound_sigmoid {
 /// Cost:     one exponential per output element or row.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equations 4 and 5 (gated attention); Scalar Sort, section 7.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct sigmoid_output {
   static constexpr auto role = policy_role::output_gate;
   template <class T>
@@ -40,7 +40,7 @@ struct sigmoid_output {
 /// Cost:     one exponential per value element and block of queries.
 /// Backends: all.
 /// Source:   Gated Sparse Attention, named by Scalar Sort, section 7.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct sigmoid_value {
   static constexpr auto role = policy_role::value_gate;
   template <class T>

@@ -22,7 +22,7 @@ namespace attune::gate {
 /// Cost:     2 Dg flops, one exponential and one log1p per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.2.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 template <class Contraction>
 struct basic_softplus {
   static constexpr auto role = policy_role::gate;

@@ -21,7 +21,7 @@ namespace attune::gate {
 /// Cost:     2 Dg flops, one expm1 per pair.
 /// Backends: all.
 /// Source:   ours: the two-sided design that Principled Attention, section 3.2.2, names and does not choose.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 template <class Contraction>
 struct basic_two_sided {
   static constexpr auto role = policy_role::gate;

@@ -18,7 +18,7 @@ namespace attune::kernel {
 /// Cost:     2 flops per pair.
 /// Backends: all.
 /// Source:   Press et al. 2022, "Train Short, Test Long"; named as a position kernel by Scalar Sort, related work.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct alibi {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::none;

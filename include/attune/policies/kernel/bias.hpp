@@ -16,7 +16,7 @@ namespace attune::kernel {
 /// Cost:     one read per pair.
 /// Backends: all.
 /// Source:   any precomputed position bias; T5 (Raffel et al. 2020), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct bias {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::given_bias;
@@ -35,7 +35,7 @@ struct bias {
 /// Cost:     one read per key.
 /// Backends: all.
 /// Source:   GOAT's key-only prior, named by Scalar Sort, related work; ALiBi-like "attention bias per token".
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct key_bias {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::given_key_bias;
@@ -54,7 +54,7 @@ struct key_bias {
 /// Cost:     one read and one logarithm per pair.
 /// Backends: all.
 /// Source:   GOAT (dense prior), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct log_prior {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::given_bias;

@@ -19,7 +19,7 @@ namespace attune::kernel {
 /// Cost:     2 D flops per pair.
 /// Backends: all.
 /// Source:   all seed papers; Principled Attention section 3.1 prints it without c (scale = 1).
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct dot_product {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::dot;
@@ -41,7 +41,7 @@ struct dot_product {
 /// Cost:     2 D flops per pair.
 /// Backends: all.
 /// Source:   "Why softmax" (temperature of the maximum-entropy form); GOAT, named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct tempered_dot {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::dot;

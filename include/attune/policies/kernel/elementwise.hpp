@@ -19,7 +19,7 @@ namespace attune::kernel {
 /// Cost:     D evaluations of F per pair: slower than the named contractions, never a fall-back of one.
 /// Backends: all.
 /// Source:   the open door for users.
-/// Example:  docs/policies.md#kernels
+/// Example:  docs/reference/policies.md#kernels
 template <class F>
 struct elementwise {
   static constexpr auto role = policy_role::kernel;

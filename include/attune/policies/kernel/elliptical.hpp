@@ -18,7 +18,7 @@ namespace attune::kernel {
 /// Cost:     2 D flops per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, section 8, as printed there (the text says Mahalanobis: see elliptical).
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct bilinear {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::metric_dot;
@@ -45,7 +45,7 @@ struct bilinear {
 /// Cost:     4 D flops per pair.
 /// Backends: all.
 /// Source:   Elliptical Attention (Nielsen et al. 2024), named by Scalar Sort, section 8.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct elliptical {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::metric_distance;

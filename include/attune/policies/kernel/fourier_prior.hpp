@@ -21,7 +21,7 @@ namespace attune::kernel {
 /// Cost:     4 R flops per pair; no Lq x Lk input.
 /// Backends: all.
 /// Source:   GOAT, named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct fourier_prior {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::fourier;

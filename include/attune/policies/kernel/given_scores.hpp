@@ -17,7 +17,7 @@ namespace attune::kernel {
 /// Cost:     one read per pair; the only kernel that needs Lq x Lk memory, the caller's.
 /// Backends: all.
 /// Source:   the tool of tests and of analysis; no paper.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct given_scores {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::given_scores;

@@ -18,7 +18,7 @@ namespace attune::kernel {
 /// Cost:     3 D flops and one logarithm per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, related work (inverse-distance weighting).
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct inverse_distance {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::squared_distance;

@@ -19,7 +19,7 @@ namespace attune::kernel {
 /// Cost:     3 D flops per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, related work (RBF kernels); "Why softmax" for the equal-norm identity.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct rbf {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::squared_distance;
@@ -48,7 +48,7 @@ struct rbf {
 /// Cost:     3 D flops per pair.
 /// Backends: all.
 /// Source:   L2 attention (Kim et al. 2021), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct l2 {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::squared_distance;

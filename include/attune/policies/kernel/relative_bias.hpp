@@ -20,7 +20,7 @@ namespace attune::kernel {
 /// Cost:     one read per pair; no Lq x Lk input.
 /// Backends: all.
 /// Source:   relative position bias (Shaw et al. 2018; Swin), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct relative_bias {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::gathered;
@@ -55,7 +55,7 @@ struct relative_bias {
 /// Cost:     one read per pair.
 /// Backends: all.
 /// Source:   T5 (Raffel et al. 2020, relative_position_bucket), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct t5_bias {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::gathered;

@@ -20,7 +20,7 @@ namespace attune::kernel {
 /// Cost:     3 flops per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, section 3. With a dot product it is the hybrid kernel: dot_product{} + scalar_sort{tau}.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct scalar_sort {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::scalar_difference;
@@ -49,7 +49,7 @@ struct scalar_sort {
 /// Cost:     3 flops per pair.
 /// Backends: all.
 /// Source:   ours; the Laplacian counterpart of Scalar Sort, section 3.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct scalar_laplacian {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::scalar_difference;
@@ -79,7 +79,7 @@ struct scalar_laplacian {
 /// Cost:     1 flop per pair.
 /// Backends: all.
 /// Source:   Sliced ReLU attention, named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct scalar_difference {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::scalar_difference;

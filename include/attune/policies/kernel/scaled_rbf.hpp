@@ -19,7 +19,7 @@ namespace attune::kernel {
 /// Cost:     3 D flops per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, related work (scaled RBF attention).
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct scaled_rbf {
   struct term {
     template <class T>

@@ -19,7 +19,7 @@ namespace attune::kernel {
 /// Cost:     one expm1 and one division per pair.
 /// Backends: all.
 /// Source:   Gemma 2 (2024); no seed paper.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct softcap {
   static constexpr auto role = policy_role::score_map;
   parameter cap = 30;

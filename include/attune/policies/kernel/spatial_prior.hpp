@@ -19,7 +19,7 @@ namespace attune::kernel {
 /// Cost:     3 A flops per pair.
 /// Backends: all.
 /// Source:   SMCA (Gao et al. 2021), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct spatial_prior {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::spatial_distance;

@@ -51,7 +51,7 @@ struct xl_position {
 /// Cost:     4 D flops per pair.
 /// Backends: all.
 /// Source:   Transformer-XL (Dai et al. 2019), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 constexpr auto transformer_xl(table u, table w, table r, parameter scale = {}) {
   return xl_content{u, scale} + xl_position{w, r, scale};
 }

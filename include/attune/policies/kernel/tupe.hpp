@@ -44,7 +44,7 @@ struct tupe_position {
 /// Cost:     2 (D + Dp) flops per pair.
 /// Backends: all.
 /// Source:   TUPE (Ke et al. 2021), named by Scalar Sort, related work; scale from TUPE itself.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 constexpr auto tupe() { return tupe_content{} + tupe_position{}; }
 
 }  // namespace attune::kernel

@@ -18,7 +18,7 @@ namespace attune::length_scale {
 /// Cost:     1 flop per pair.
 /// Backends: all.
 /// Source:   the log-n trick (Su 2021), mentioned by Scalar Sort, related work.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct log_n {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};

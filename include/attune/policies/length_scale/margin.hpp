@@ -23,7 +23,7 @@ namespace attune::length_scale {
 /// Cost:     2 flops per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.1 and equation of the amplified score.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct margin {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{.row_constant = true};

@@ -18,7 +18,7 @@ namespace attune::length_scale {
 /// Cost:     1 flop per pair.
 /// Backends: all.
 /// Source:   Scalable-Softmax (Nakanishi 2025), as named by "Limits of normalization" section 4 and Scalar Sort.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct ssmax {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};

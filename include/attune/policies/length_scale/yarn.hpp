@@ -19,7 +19,7 @@ namespace attune::length_scale {
 /// Cost:     1 flop per pair.
 /// Backends: all.
 /// Source:   YaRN (Peng et al. 2024), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct yarn {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};

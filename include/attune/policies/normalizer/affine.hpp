@@ -28,7 +28,7 @@ enum class affine_count {
 /// Cost:     softmax and 2 Dv flops per pair for the plain value sum.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equations 6 to 9.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 template <affine_count Count = affine_count::visible>
 struct affine {
   static constexpr auto role = policy_role::normalizer;
@@ -62,7 +62,7 @@ struct affine {
 /// Cost:     as affine.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, figure 1.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 template <affine_count Count = affine_count::visible>
 struct free_affine {
   static constexpr auto role = policy_role::normalizer;

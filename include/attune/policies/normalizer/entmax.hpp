@@ -21,7 +21,7 @@ namespace attune::normalizer {
 /// State:    candidate set: the logits above the threshold; merging is exact.
 /// Backends: all that keep a candidate set.
 /// Source:   Martins & Astudillo 2016, named by "Limits of normalization", section 4.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct sparsemax {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
@@ -41,7 +41,7 @@ struct sparsemax {
 /// State:    candidate set.
 /// Backends: all that keep a candidate set.
 /// Source:   Peters et al. 2019, named by "Limits of normalization", section 4.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct entmax15 {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
@@ -63,7 +63,7 @@ struct entmax15 {
 /// State:    candidate set.
 /// Backends: all that keep a candidate set.
 /// Source:   Peters et al. 2019; gradient by alpha: Correia et al. 2019; named by "Limits of normalization", section 4.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct entmax {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};

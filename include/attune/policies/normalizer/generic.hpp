@@ -14,11 +14,11 @@ namespace attune::normalizer {
 ///           branch-free.
 /// Axioms:   those of F. No key with mass under divisor sum: out = 0, lse = -inf.
 /// Numerics: masses are not held relative to a maximum: F must not overflow on the logits in use. Under divisor sum a
-///           sum below the least normal number counts as no mass (docs/contracts.md).
+///           sum below the least normal number counts as no mass (docs/reference/contracts.md).
 /// Cost:     one evaluation of F per pair.
 /// Backends: all.
 /// Source:   "Limits of normalization", equation 3 (general F); the open door for users.
-/// Example:  docs/policies.md#normalizers
+/// Example:  docs/reference/policies.md#normalizers
 template <class F, divisor Divisor = divisor::sum>
 struct generic {
   static constexpr auto role = policy_role::normalizer;
@@ -68,7 +68,7 @@ using normalized_relu = generic<map::relu, divisor::sum>;
 /// Cost:     one evaluation of F and 2 Dv flops more per pair.
 /// Backends: all.
 /// Source:   Sliced ReLU attention (centred form), named by Scalar Sort, related work.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 template <class F>
 struct centered {
   static constexpr auto role = policy_role::normalizer;

@@ -22,7 +22,7 @@ namespace attune::normalizer {
 /// Cost:     one exponential and one expm1 per pair. State: (m, earned, ground) and the value sum.
 /// Backends: all.
 /// Source:   Principled Attention, sections 3.1 and 3.2.3.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct grounded {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.ground_mass = true, .ground_value = true};

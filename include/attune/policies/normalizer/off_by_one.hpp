@@ -16,7 +16,7 @@ namespace attune::normalizer {
 /// Cost:     that of softmax.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equation 2 ("softmax-off-by-one", Miller 2023).
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 template <sink_value Value>
 struct basic_off_by_one {
   static constexpr auto role = policy_role::normalizer;

@@ -28,7 +28,7 @@ enum class adjusted_ends { differentiated, detached };
 /// Backends: all.
 /// Source:   Self-adjusted softmax (Zheng et al. 2025), named by "Limits of normalization", section 4, without a
 ///           formula.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 template <adjusted_form Form, adjusted_ends Ends = adjusted_ends::differentiated>
 struct self_adjusted {
   static constexpr auto role = policy_role::normalizer;

@@ -19,7 +19,7 @@ namespace attune::normalizer {
 /// Cost:     one exponential and one division per pair.
 /// Backends: all.
 /// Source:   Sigmoid attention (Ramapuram et al. 2024); the seeds are silent.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct sigmoid {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.divided_by = divisor::one, .reference = mass_reference::none};

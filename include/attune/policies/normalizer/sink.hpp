@@ -37,7 +37,7 @@ enum class sink_value { nothing, v0 };
 /// Cost:     that of softmax; the sink's mass enters once per row, never once per split.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equation 3 (learned sink); with a value: the contrast to Principled Attention.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 template <sink_value Value>
 struct basic_sink {
   static constexpr auto role = policy_role::normalizer;

@@ -17,7 +17,7 @@ namespace attune::normalizer {
 /// Cost:     one exponential per pair. State: (m, z) and the value sum.
 /// Backends: all.
 /// Source:   all seed papers.
-/// Example:  docs/policies.md
+/// Example:  docs/reference/policies.md
 struct softmax {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{};

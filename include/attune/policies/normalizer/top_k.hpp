@@ -21,7 +21,7 @@ namespace attune::normalizer {
 /// State:    candidate set of k keys; merging is exact.
 /// Backends: all that keep a candidate set.
 /// Source:   "Limits of normalization", guideline 1.
-/// Example:  docs/operators.md
+/// Example:  docs/reference/operators.md
 struct top_k {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support,

@@ -22,7 +22,7 @@ namespace attune {
 /// Products of weights, values:  weights are rounded to bf16, sums in fp32. Masses (and lse, ground weight) are sums of
 ///                               weights that are not rounded. Rows of self-adjusted attention keep float's products.
 /// Bound:       that of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these tensors
-///              count as 0, and weights too, and sums lose up to 2^-126 at each term: see docs/accuracy.md.
+///              count as 0, and weights too, and sums lose up to 2^-126 at each term: see docs/reference/error_bounds.md.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class Arch = xsimd::default_arch>
 struct cpu_bf16_products {

@@ -6,7 +6,7 @@
 //
 // decode_kernels.hpp on pairs of bf16: nothing is widened. Two keys share a vector, so that half the sums over lanes
 // are left; the rows of V of two neighbouring keys are interleaved once for all rows of P. Weights in two parts,
-// rounded and rest, would be off by 2^-17 instead of 2^-8 and take a quarter longer in all (docs/performance.md).
+// rounded and rest, would be off by 2^-17 instead of 2^-8 and take a quarter longer in all (docs/lab/performance.md).
 #pragma once
 
 #include <algorithm>

@@ -69,7 +69,7 @@ ATTUNE_INLINE B in_order_of_keys(B const& x, std::index_sequence<L...>) {
 /// Short rows of keys are multiplied with their neighbours, or the hardware would not see that they are read as they
 /// lie: from memory it took up to half as long again. Long ones with keys a few rows away, each a stream of its own:
 /// neighbours took a tenth longer.
-inline constexpr index_t short_row = 256;  // bytes from one key to the next; measured (docs/performance.md)
+inline constexpr index_t short_row = 256;  // bytes from one key to the next; measured (docs/lab/performance.md)
 
 /// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
 template <class T, class Arch, int Rows, class E, class Step>

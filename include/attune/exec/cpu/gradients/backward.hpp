@@ -179,7 +179,7 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
 
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, fused:
 /// nothing of size Lq x Lk exists. `saved` is what forward_and_save returned for the same operator and inputs.
-/// Conventions at kinks and ties, and degenerate rows: docs/contracts.md.
+/// Conventions at kinks and ties, and degenerate rows: docs/reference/contracts.md.
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  5/2 of the forward's products; memory that of the gradients, and the key sides of at most 32 tasks.
 /// Determinism: bitwise the same for any number of threads.

@@ -18,7 +18,7 @@ inline constexpr int registers =
 #endif
                                            (xsimd::batch<float, Arch>::size * sizeof(float) >= 64 ? 32 : 16);
 
-/// Block sizes of the forward pass, measured (docs/performance.md).
+/// Block sizes of the forward pass, measured (docs/lab/performance.md).
 template <class T, class Arch>
 struct tiling {
   static_assert(!storage_only<T>,

@@ -11,7 +11,7 @@ namespace attune {
 /// Evaluates an operator, fused: nothing of size Lq x Lk exists, blocks of keys that no row of a tile sees are skipped.
 /// Shapes:      operators/inputs.hpp.
 /// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
-/// Degenerate rows: docs/contracts.md.
+/// Degenerate rows: docs/reference/contracts.md.
 /// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked.
 /// Complexity:  2 (D + Dv) flops per visible block's pair; scratch per thread O(D + Dv) (some hundred KiB), and Lk
 ///              numbers per row of one tile for normalizers with a candidate set.

@@ -69,7 +69,7 @@ written<float, bfloat16> decoded_by_products(Op const& op, inputs<Op, tensor<bfl
   return written_by<bfloat16>(op, extents, [&](auto const& to) { decode(cpu_bf16_products(threads), op, in, to); });
 }
 
-/// Where results leave their bound (docs/accuracy.md): that of float arithmetic, 2^-8 sum w |v|, 2^-126 for each key,
+/// Where results leave their bound (docs/reference/error_bounds.md): that of float arithmetic, 2^-8 sum w |v|, 2^-126 for each key,
 /// and the rounding of `out`, which keeps the order of numbers. "" nowhere.
 template <class Op>
 std::string beyond_bound(written<float, bfloat16> const& got, Op const& op, problem<Op>& p) {

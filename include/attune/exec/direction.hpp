@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 //   {.parameters = {{"gamma", 1.0}}, .tables = {{"metric", dM}}}
-//       the direction in which the numbers of an operator move
+//       the direction in which the parameters and tables of an operator move
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace attune {
 
-/// The direction in which the parameters and tables of a call move, by name or path as in dense_gradients; what is not
-/// listed stands still. A direction has the granularity of its parameter, or is one number.
+/// The direction in which the parameters and tables of a call move, by name or path as in dense_gradients. Unlisted
+/// ones do not move. A direction has the granularity of its parameter, or is one number.
 struct policy_direction {
   struct of_parameter {
     std::string name;
@@ -30,7 +30,7 @@ struct policy_direction {
 
 namespace detail {
 
-/// Throws unless a direction is absent or shaped like its tensor.
+/// Throws unless a direction is absent or has the shape of its tensor.
 template <class View>
 void check_direction(char const* function, char const* name, View const& value, View const& along) {
   if (!along.absent() && !(along.extents() == value.extents()))
@@ -39,7 +39,7 @@ void check_direction(char const* function, char const* name, View const& value, 
                 attune::detail::text(to_string(value.extents()), ", the shape of the tensor"));
 }
 
-/// What moves, and where to: a direction for every parameter and table of the operator, unset where it stands still.
+/// A direction for every parameter and table of the operator; unset for those that do not move.
 template <class T>
 struct moving_numbers {
   std::vector<parameter> along;

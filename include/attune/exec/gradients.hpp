@@ -21,7 +21,7 @@
 
 namespace attune {
 
-/// A dense array with the extents of the tensor it is the gradient of; axes of extent 1 are shared.
+/// A dense gradient with the extents of its tensor; axes of extent 1 are shared.
 template <class T>
 struct gradient_array {
   shape extents{0, 0, 0, 0};
@@ -40,12 +40,13 @@ struct gradient_array {
   T const& operator()(index_t b, index_t h, index_t i, index_t d) const { return values[std::size_t(at(b, h, i, d))]; }
 };
 
-/// The gradient of one parameter of one policy, at its granularity, and, where it is a projection, that of its sources.
+/// The gradient of one parameter of one policy, at its granularity. For a projection, also the gradients of its
+/// sources.
 template <class T>
 struct parameter_gradient {
   std::string path;                   ///< "length_scale.gamma"
   gradient_array<T> values;           ///< (1|B, 1|H, 1|Lq, 1)
-  gradient_array<T> x, weight, bias;  ///< of a projection; empty else
+  gradient_array<T> x, weight, bias;  ///< sources of a projection; empty otherwise
 };
 
 template <class T>
@@ -54,7 +55,7 @@ struct table_gradient {
   gradient_array<T> values;
 };
 
-/// Gradients of a scalar objective by everything an operator reads.
+/// Gradients of a scalar objective with respect to everything an operator reads.
 template <class T>
 class dense_gradients {
  public:
@@ -65,9 +66,9 @@ class dense_gradients {
   gradient_array<T>& of(field f) { return fields[std::size_t(f)]; }
   gradient_array<T> const& of(field f) const { return fields[std::size_t(f)]; }
 
-  /// The gradient of a parameter by its name, "gamma", or its path, "normalizer.gamma". A name that several policies
-  /// have stands for one parameter that all of them read: the gradients add. Throws attune::error if there is none, or
-  /// if the granularities differ.
+  /// The gradient of a parameter by its name, "gamma", or its path, "normalizer.gamma". If several policies have the
+  /// name, it means one parameter that all of them read: the gradients add. Throws attune::error if there is no such
+  /// parameter, or if the granularities differ.
   gradient_array<T> parameter(std::string const& name) const { return summed("parameter", parameters, name); }
   /// The same for a table.
   gradient_array<T> table(std::string const& name) const { return summed("table", tables, name); }
@@ -127,14 +128,14 @@ class dense_gradients {
 
 namespace detail {
 
-/// Zeros of these extents, in the memory of `old` as far as it reaches.
+/// Zeros of these extents. Reuses the memory of `old` where it is large enough.
 template <class T>
 ATTUNE_NOINLINE gradient_array<T> blank_array(shape const& extents, gradient_array<T>&& old) {
   old.extents = extents;
   old.values.assign(std::size_t(extents.size()), T(0));
   return std::move(old);
 }
-/// Makes room for what an operator lists.
+/// Allocates zero gradients for the parameters and tables that an operator lists.
 template <class T>
 ATTUNE_NOINLINE void make_room(dense_gradients<T>& to, std::span<operator_parameter const> parameters,
                                std::span<operator_table const> tables) {
@@ -146,7 +147,7 @@ ATTUNE_NOINLINE void make_room(dense_gradients<T>& to, std::span<operator_parame
   for (operator_table const& x : tables) to.tables.push_back({x.path(), gradient_array<T>(x.at->extents())});
 }
 
-/// Zero gradients of everything an operator reads, in the memory of `old` as far as it reaches.
+/// Zero gradients of everything an operator reads. Reuses the memory of `old` where it is large enough.
 template <class T, class Op, class View>
 dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, dense_gradients<T> old = {}) {
   dense_gradients<T> to;
@@ -157,8 +158,8 @@ dense_gradients<T> blank_gradients(Op const& op, inputs<Op, View> const& in, den
   return to;
 }
 
-/// The gradients of a projected parameter by its sources. The slope of its activation comes in double where T is float:
-/// in what the CPU's executor and Thrust's compute the value in.
+/// The gradients of a projected parameter with respect to its sources. If T is float, the derivative of the activation
+/// is computed in double, as the CPU and Thrust executors compute the parameter's value.
 template <class T>
 ATTUNE_NOINLINE void pull_projection(parameter const& p, parameter_gradient<T>& g) {
   using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
@@ -195,14 +196,14 @@ ATTUNE_NOINLINE void pull_projection(parameter const& p, parameter_gradient<T>& 
       for (index_t i = 0; i < positions; ++i)
         pull(average ? T(g.values(0, h, 0, 0) * share) : g.values(b, h, i, 0), b, h, i);
 }
-/// Those of all parameters of an operator.
+/// The same for all parameters of an operator.
 template <class T>
 ATTUNE_NOINLINE void pull_projections(std::span<operator_parameter const> parameters, dense_gradients<T>& to) {
   for (std::size_t n = 0; n < parameters.size(); ++n) pull_projection(*parameters[n].at, to.parameters[n]);
 }
 
-/// Throws unless what is given (not absent: a tensor without elements is given, and wrong) of the cotangents is shaped
-/// like the outputs.
+/// Throws unless every cotangent that is given has the shape of its output. Only an absent cotangent is not given: a
+/// tensor without elements is given and fails the check.
 template <class Op, class View>
 void check_cotangents(char const* function, cotangents<Op, View> const& d, problem_shape const& p) {
   auto const check = [&](char const* name, View const& x, shape const& expected) {

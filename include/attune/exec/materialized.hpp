@@ -3,8 +3,8 @@
 //
 //   materialized(op).op   the operator with every computed parameter replaced by its values
 //
-// A projected parameter costs C multiplications wherever a row is bound, a moving average all values that it averages.
-// Fused executors bind a row more than once, so they compute such values once per call.
+// A projected parameter costs C multiplications each time a row is bound. A moving average costs a pass over all values
+// that it averages. Fused executors bind a row more than once, so they compute such values once per call.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ class computed_values {
   }
 
  private:
-  std::vector<std::vector<double>> values_;  // the numbers stay where they are when the outer vector grows
+  std::vector<std::vector<double>> values_;  // the numbers keep their address when the outer vector grows
 };
 
 /// Not copyable: the operator points into the values.
@@ -38,7 +38,7 @@ class materialized {
  public:
   ATTUNE_NOINLINE explicit materialized(Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op))
-      values_.freeze(const_cast<parameter&>(*p.at));  // of our own copy
+      values_.freeze(const_cast<parameter&>(*p.at));  // points into our own copy
     number(op);
   }
   materialized(materialized const&) = delete;

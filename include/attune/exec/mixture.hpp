@@ -13,7 +13,7 @@
 
 namespace attune::detail {
 
-/// Checks everything that every operator of the mixture checks, and the number of heads.
+/// Runs the checks of every operator of the mixture, and checks the number of heads.
 template <class... Ops, class View>
 problem_shape checked_problem(char const* function, mixture_operator<Ops...> const& mixed,
                               inputs<mixture_operator<Ops...>, View> const& in, shape const& out,
@@ -27,8 +27,9 @@ problem_shape checked_problem(char const* function, mixture_operator<Ops...> con
   return p;
 }
 
-/// The gradients of all operators, each made by of_operator(op, its inputs, its extents, its cotangents, its number)
-/// for its own heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+/// The gradients of all operators. of_operator(op, its inputs, its extents, its cotangents, its number) computes those
+/// of one operator, for its own heads. Paths of parameters and tables begin with the number of their operator:
+/// "0.kernel.scale".
 template <class T, class... Ops, class View, class OfOperator>
 dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed,
                                         inputs<mixture_operator<Ops...>, View> const& in,

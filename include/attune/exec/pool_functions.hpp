@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Moved to attune/threads/pool_functions.hpp. This file goes with version 0.3.
+// Moved to attune/threads/pool_functions.hpp. Version 0.3 removes this file.
 #pragma once
 
 #include <attune/config.hpp>

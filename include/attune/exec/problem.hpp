@@ -3,8 +3,8 @@
 //
 //   problem_shape const p = detail::checked_problem("forward", op, in, out.extents())
 //
-// The extents of a call, checked once for every executor: each argument against the ones it must agree with, each
-// failure naming argument, value and expectation.
+// The extents of a call, checked once for every executor. Each argument is checked against those it must agree with.
+// Each error names the argument, its value and the expectation.
 #pragma once
 
 #include <algorithm>
@@ -38,13 +38,13 @@ ATTUNE_NOINLINE inline void require_at_least_one(char const* function, char cons
                                                  index_t got) {
   if (got < 1) throw error(function, argument, text(axis, " extent ", got), "at least 1");
 }
-/// Throws unless the extents are those expected; `because` says what they are.
+/// Throws unless the extents are as expected; `because` explains the expectation.
 ATTUNE_NOINLINE inline void require_shape(char const* function, char const* argument, shape const& got,
                                           shape const& expected, std::string_view because) {
   if (!(got == expected))
     throw error(function, argument, text("shape ", to_string(got)), text(to_string(expected), because));
 }
-/// Throws unless the features are those expected, and every other extent is either that or 1: shared.
+/// Throws unless the features are as expected and every other extent is as expected or 1 (shared).
 ATTUNE_NOINLINE inline void require_shared(char const* function, char const* argument, shape const& got,
                                            shape const& expected, std::string_view because = "") {
   auto const fits = [](index_t x, index_t all) { return x == 1 || x == all; };
@@ -69,8 +69,8 @@ ATTUNE_NOINLINE inline void require_keys(char const* function, char const* name,
   require_extent(function, name, "feature", e.feature, width, because);
 }
 
-/// Checks the extents of an input, `v` of v, and learns from them. `source`: the input whose features it has as many
-/// of.
+/// Checks the extents `e` of an input and stores what they determine in `p`. `v`: the extents of v. `source`: the input
+/// that must have as many features.
 ATTUNE_NOINLINE inline void check_field(char const* function, field f, field source, shape const& e, shape const& v,
                                         problem_shape& p) {
   char const* const name = name_of(f);
@@ -104,7 +104,7 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, field sou
   }
 }
 
-/// The name of a table of the operator; throws if its policy does not list it.
+/// The name of a table of the operator. Throws if its policy does not list it.
 ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<operator_table const> tables,
                                                table const& x) {
   for (operator_table const& listed : tables)
@@ -119,8 +119,8 @@ ATTUNE_NOINLINE inline void require_terms(char const* function, std::string cons
     throw error(function, name, text(got, " ", axis), text(terms, ", as many as the contraction has terms"));
 }
 
-/// What a contraction asks of its inputs and of the tables of the policy that named it: features, columns or rows for
-/// its terms, and a row for every distance.
+/// Checks what a contraction requires of its inputs and of its policy's tables: as many features, columns or rows as
+/// the contraction has terms, and a row for every distance.
 template <class Contraction, class Owner>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
                        problem_shape const& p) {
@@ -157,7 +157,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
   });
 }
 
-/// What an executor with these views computes in, as far as the range of parameters is concerned.
+/// The type that an executor with these views computes in. Used for the range check of parameters.
 template <class View>
 struct element_of {
   using type = double;
@@ -185,9 +185,9 @@ ATTUNE_NOINLINE void check_listed(char const* function, std::span<operator_param
     check_table(function, x.name, *x.at, x.width, p.batch, p.heads, p.width, where);
 }
 
-/// Throws if masses that are held relative to a running maximum do not scale with it: earned(a, m) must be e^-m times
-/// what it is at 0, or rows come out wrong as soon as their maximum rises. Looked at for one row and two references;
-/// reads no device's memory.
+/// Throws if masses relative to a running maximum do not scale with it. earned(a, m) must be e^-m times its value at m
+/// = 0. Otherwise rows are wrong as soon as their maximum rises. Checks one row with two references. Reads no device
+/// memory.
 template <class Op>
 void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_shape const& p, memory_kind where) {
   using normalizer = typename Op::normalizer_policy;
@@ -197,7 +197,7 @@ void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_s
     auto const f = op.normalizer.bind(row_of_count<double>(p, p.keys, 0, 0, 0));
     double low = 2;
     if constexpr (needs_lowest_reference<normalizer>) low = math::larger(low, f.lowest_reference());
-    if (!(low < 100)) return;  // a reference that leaves no mass at all to compare
+    if (!(low < 100)) return;  // with this reference no mass is left to compare
     auto const scales = [&](auto const& mass) {
       double const here = mass(low - 0.25, low), higher = mass(low - 0.25, low + 1) * 2.718281828459045;
       return std::fabs(here - higher) <= 1e-9 * std::fabs(here);
@@ -212,7 +212,7 @@ void check_masses(char const* function, [[maybe_unused]] Op const& op, problem_s
   }
 }
 
-/// The first input that an operator reads with as many features as f.
+/// The first input that the operator reads and that must have as many features as f.
 template <class Op>
 constexpr field features_of(field f) {
   field source = f;
@@ -223,8 +223,8 @@ constexpr field features_of(field f) {
   return source;
 }
 
-/// Checks inputs, parameters and mask of an operator against (B, H, Lq, Dv), those of `out`, and returns all extents.
-/// `where`: what lies in the memory of a device is checked by its shape alone.
+/// Checks the inputs, parameters and mask of an operator against `out`, the extents (B, H, Lq, Dv) of the output.
+/// Returns all extents. `where`: what is in device memory is checked by its shape only.
 template <class Op, class View>
 problem_shape checked_problem(char const* function, Op const& op, inputs<Op, View> const& in, shape const& out,
                               memory_kind where = memory_kind::host) {
@@ -245,7 +245,7 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
       check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
   });
   p.offset = in.offset.value_or(p.keys - p.queries);
-  // Positions stay exact as doubles, and their sums stay integers; half of all where index_t has 32 bits.
+  // Positions are exact in double, and their sums stay integers. With a 32-bit index_t: half of its range.
   constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
   if (p.offset > farthest || p.offset < -farthest)
     throw error(function, "offset", text("the value ", p.offset),
@@ -268,7 +268,7 @@ constexpr bool tells_queries(input_side side) {
   return found;
 }
 
-/// (B, H, Lq, Dv) of the output, told from the inputs: for calls that have no `out`.
+/// The extents (B, H, Lq, Dv) of the output, derived from the inputs: for calls that have no `out`.
 template <class Op, class View>
 shape output_shape(inputs<Op, View> const& in) {
   constexpr bool told = tells_queries<Op>(input_side::query) || tells_queries<Op>(input_side::pair);
@@ -282,7 +282,7 @@ shape output_shape(inputs<Op, View> const& in) {
     if constexpr (Op::uses(F) && side_of(F) == (by_query ? input_side::query : input_side::pair)) {
       shape const e = member<F>(in).extents();
       if (s == shape{0, 0, 0, 0} ||
-          !by_query)  // the first with queries; of pairs, which may be shared, the largest extents
+          !by_query)  // by query: the first input; by pair (may be shared): the largest extents
         s = {(std::max)(s.batch, e.batch), (std::max)(s.head, e.head), (std::max)(s.position, e.position), 0};
     }
   });

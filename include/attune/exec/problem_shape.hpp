@@ -17,7 +17,7 @@ namespace attune {
 
 namespace detail {
 constexpr void learn(index_t& member, index_t x) { member = x; }
-constexpr void learn(int&&, index_t) {}  // one feature
+constexpr void learn(int&&, index_t) {}  // always one feature: nothing to store
 }  // namespace detail
 
 /// Extents of one call.
@@ -28,15 +28,15 @@ struct problem_shape {
   index_t width = 0, value_width = 0, gate_width = 0, position_width = 0, axes = 0, output_gate_width = 0;
   index_t offset = 0;
 
-  /// The head of a tensor with `group_heads` heads that query head h reads.
+  /// The head that query head h reads in a tensor with `group_heads` heads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
   ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const {
     return {b, h, i, i + offset, queries, keys};
   }
 
-  /// What has a row for every query: everything but keys.
+  /// The extents of a tensor with a row for every query: of every input that is not per key.
   ATTUNE_HD constexpr shape rows(index_t features) const { return {batch, heads, queries, features}; }
-  /// The features of an input.
+  /// The number of features of an input.
   ATTUNE_HD constexpr index_t width_of(field f) const {
     switch (f) {
 #define ATTUNE_ROW(name, side, heads_member, features, ...) \
@@ -47,7 +47,7 @@ struct problem_shape {
     }
     return 1;
   }
-  /// Takes the heads of an input from its extents, and the features if it is their source.
+  /// Stores the number of heads of a per-key input and, if the input is the `source` of its features, their number.
   constexpr void learn(field f, field source, shape const& e) {
     switch (f) {
 #define ATTUNE_ROW(name, side, heads_member, features, ...)                       \
@@ -59,7 +59,7 @@ struct problem_shape {
 #undef ATTUNE_ROW
     }
   }
-  /// The heads of an input.
+  /// The number of heads of an input.
   ATTUNE_HD constexpr index_t heads_of(field f) const {
     switch (f) {
 #define ATTUNE_ROW(name, side, heads_member, ...) \
@@ -74,7 +74,7 @@ struct problem_shape {
 
 namespace detail {
 
-/// (batch, head, position) of a broadcast tensor that row (b, h, i) reads.
+/// The (batch, head, position) that row (b, h, i) reads in a broadcast tensor.
 struct row_index {
   index_t batch, head, position;
 };
@@ -96,7 +96,7 @@ ATTUNE_HD T shared_element(View const& x, index_t b, index_t h, index_t i, index
   return detail::element<T>(x, detail::broadcast(x, b, h, i), d);
 }
 
-/// A tensor as if it had these extents but for the features: axes of extent 1 stand still.
+/// A view with the extents `all`, except for the features. Axes of extent 1 get stride 0.
 template <class E>
 tensor<E> spread_over(tensor<E> const& x, shape const& all) {
   shape const e = x.extents();
@@ -112,14 +112,14 @@ View spread_over(View const& x, shape const& all) {
   return x.spread_over(all);
 }
 
-/// Where v0 of a row starts.
+/// The start of the v0 of a row.
 template <class View>
 auto ground_value_row(View const& v0, index_t b, index_t h, index_t i) {
   row_index const at = broadcast(v0, b, h, i);
   return v0.row(at.batch, at.head, at.position);
 }
 
-/// What policies bind to. T: a scalar, a batch of rows, or one row in every lane.
+/// The row facts that policies bind to. T: a scalar, a batch of rows, or one row in every lane.
 template <class T>
 ATTUNE_HD row<T> row_facts(problem_shape const& p, row_place const& place, T const& position, T const& visible,
                            T const& log_visible, T const& inverse_sqrt_width, lift<T> const& numbers = {}) {
@@ -131,7 +131,7 @@ ATTUNE_HD inline double inverse_sqrt_width(problem_shape const& p) {
   return p.width > 0 ? 1 / math::sqrt(double(p.width)) : 0;
 }
 
-/// The row that a value gate binds to: it acts for all queries alike, so what only one of them has is NaN.
+/// The row that a value gate binds to. A value gate acts for all queries alike, so facts of a single query are NaN.
 template <class T>
 row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const& numbers = {}) {
   T const unknown = lift<T>::constant(std::numeric_limits<double>::quiet_NaN());
@@ -139,7 +139,7 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
                               lift<T>::constant(detail::inverse_sqrt_width(p)), numbers);
 }
 
-/// The scalar facts of a row of k visible keys that policies bind to.
+/// The scalar row facts of a row with k visible keys.
 template <class T>
 ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i,
                               lift<T> const& numbers = {}) {
@@ -147,7 +147,7 @@ ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, inde
                               k > 0 ? math::log(T(double(k))) : T(0),
                               p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0), numbers);
 }
-/// The same, the keys counted.
+/// The same; counts the visible keys.
 template <class T, class Mask>
 ATTUNE_HD row<T> scalar_row(problem_shape const& p, Mask const& m, index_t b, index_t h, index_t i,
                             lift<T> const& numbers = {}) {

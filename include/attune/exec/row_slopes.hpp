@@ -5,8 +5,8 @@
 //
 // With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
 // S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
-// The rules of fused executors, for rows and for pairs; which keys a row sees, and where results go, is left to them.
-// The dense reference has its own, on purpose.
+// The gradient rules of the fused executors, for rows and for pairs. The executors decide which keys a row sees and
+// where results go. The dense reference has its own rules, on purpose.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -14,16 +14,16 @@
 
 namespace attune::detail {
 
-/// Sums over the visible keys of a row that its gradient needs.
+/// The sums over the visible keys of a row that its gradient needs.
 template <class T>
 struct row_gains {
   T value_sum;    ///< sum e_j h_j
-  T plain_sum;    ///< sum h_j, of a uniform share
+  T plain_sum;    ///< sum h_j, for a uniform share
   T ground_gain;  ///< h_0
   T d_lse;        ///< dlse
 };
 
-/// A pair of family masses: the weight of the key, and the gradient by its logit. T: a scalar or a batch of rows.
+/// One pair of family masses: the weight of the key, and the gradient by its logit. T: a scalar or a batch of rows.
 template <class T>
 struct mass_pair {
   T factor, share, by_earned, d_ground_weight;
@@ -31,8 +31,8 @@ struct mass_pair {
   struct pulled {
     T weight, by_logit;
   };
-  /// by_e = h_j factor + by_earned. Direction 0 of D is the logit a, the `Count` from `First` on are the normalizer's:
-  /// move(s, gradient) takes what they get of the pair.
+  /// by_e = h_j factor + by_earned. Direction 0 of D is the logit a. The `Count` directions from `First` on belong to
+  /// the normalizer: move(s, gradient) receives their gradients from this pair.
   template <class Op, class D, int First, int Count, chain_rule Rule, class Bound, class Move>
   ATTUNE_HD ATTUNE_INLINE pulled pull(Bound const& normalizer, T const& a, T const& reference, T const& by_e,
                                       [[maybe_unused]] Move const& move) const {
@@ -46,7 +46,7 @@ struct mass_pair {
       p.by_logit = p.by_logit + chained<Rule>(d_ground_weight, g.tangent[0]);
     }
     if constexpr (Rule == chain_rule::guarded)
-      p.by_logit = math::select(factor == factor, p.by_logit, factor);  // a row of NaN: by every key that it sees
+      p.by_logit = math::select(factor == factor, p.by_logit, factor);  // NaN row: NaN for every key it sees
     for (int s = 0; s < Count; ++s) {
       T by = chained<Rule>(by_e, e.tangent[First + s]);
       if constexpr (is.ground_mass) by = by + chained<Rule>(d_ground_weight, g.tangent[First + s]);
@@ -56,9 +56,8 @@ struct mass_pair {
   }
 };
 
-/// Family masses: key j moves L by  h_j de_j factor + by[0] de_j / earned_unit + by[1] dg_j / ground_unit,
-///     and everything
-/// else by by[k]. Units, so that neither 1/E nor 1/E^2 is ever formed.
+/// Family masses. Key j changes L by  h_j de_j factor + by[0] de_j / earned_unit + by[1] dg_j / ground_unit.
+/// Direction k > 1 changes L by by[k]. With the units, neither 1/E nor 1/E^2 is ever formed.
 template <class T, int N>
 struct mass_slopes {
   finished_row<dual<T, N>> done;
@@ -68,7 +67,7 @@ struct mass_slopes {
   }
 };
 
-/// Directions 0 and 1 of the duals are E and G, the others are the caller's; `logit_shift` is what the lse moves with.
+/// Directions 0 and 1 of the duals are E and G, the others are the caller's. The lse moves with `logit_shift`.
 template <class Op, class Bound, class T, int N>
 ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& reference, T const& earned,
                                              T const& ground, dual<T, N> const& visible, dual<T, N> const& logit_shift,
@@ -77,8 +76,9 @@ ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& r
   constexpr normalizer_traits is = Op::normalizer_is;
   T const one(1), zero(0);
   mass_slopes<T, N> s;
-  // Any unit will do, but one that rounds would leave a rest where gains cancel (a single key that shares uniformly),
-  // and one below the normal numbers would overflow where it divides.
+  // Every unit is correct in exact arithmetic; these are powers of two. A unit that rounds would leave a remainder
+  // where gains cancel (a single key with a uniform share). A unit below the normal numbers would overflow in the
+  // division.
   T const least = scalar<T>::least();
   s.earned_unit = scalar<T>::binade(math::select(earned < least, one, earned));
   s.ground_unit = scalar<T>::binade(math::select(ground < least, one, ground));
@@ -99,10 +99,10 @@ ATTUNE_HD mass_slopes<T, N> slopes_of_masses(Bound const& normalizer, T const& r
   return s;
 }
 
-/// Family adjusted, w_j = p_j f_j with p_j = e_j / E and f_j = (a_j - low) / (high - low): the weight of a key, and
-/// da_j = p_j h_j f' + p_j (h_j f_j - sum p h f) + p_j dlse, without what goes through the ends. The first term is
-/// apart: where logits lie close to each other and f' is large it is to meet what goes through the ends, which may
-/// cancel it, before the others.
+/// Family range_weighted, w_j = p_j f_j with p_j = e_j / E and f_j = (a_j - low) / (high - low): the weight of a key,
+/// and da_j = p_j h_j f' + p_j (h_j f_j - sum p h f) + p_j dlse, without the part through the ends (low and high). The
+/// first term is separate. Where logits are close together, f' is large, and the part through the ends may cancel this
+/// term. So those two must be added before the others.
 template <class T>
 struct adjusted_pair {
   T inverse_earned, inverse, low, mean, d_lse, value_factor;
@@ -122,8 +122,8 @@ struct adjusted_slopes {
   T by[N];
 };
 
-/// Directions 0 and 1 of the duals are the lowest and the highest logit, the next `Shifts` (0 or 1) the row constant,
-/// the others are the caller's.
+/// Directions 0 and 1 of the duals are the lowest and the highest logit. The next `Shifts` (0 or 1) directions are the
+/// row constant. The others are the caller's.
 /// value_sum = sum e_j h_j, second_sum = sum e_j (a_j - reference) h_j.
 template <bool Detached, int N, int Shifts, class Bound, class T>
 ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T const& reference, T const& earned,
@@ -137,8 +137,8 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   T const inverse = math::select(range == zero, zero, T(one / range));
   T const inverse_earned = math::select(dead, zero, T(one / earned));
   auto const alive = [&](T const& x) { return math::select(dead, zero, x); };
-  // The places of the highest logit seen from low and from high; 1 and -1 are exact, so that a row of one key has sums
-  // of h and -h.
+  // The position of the highest logit, measured from low and from high, in units of the range. 1 and -1 are exact, so
+  // that a row of one key has the sums h and -h.
   auto const place = [&](T const& distance, T const& exactly) {
     T const of_end = math::select(range == zero, zero, exactly);
     return math::select(distance == exactly * range, of_end, T(distance * inverse));
@@ -150,7 +150,7 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   adjusted_slopes<T, N> s{{inverse_earned, inverse, alive(low), above, d_lse, T(inverse * inverse_earned)}, {}};
   for (int k = 0; k < N; ++k) {
     T const through_ends = chained(by_low, ends.low.tangent[k]) + chained(by_high, ends.high.tangent[k]);
-    if constexpr (Detached)  // ends that stand still move against logits that leave their row constant out
+    if constexpr (Detached)  // fixed ends move relative to logits that exclude the row constant
       s.by[k] = Shifts != 0 && k == 2 ? T(-(by_low + by_high)) : zero;
     else
       s.by[k] = alive(through_ends);
@@ -159,7 +159,7 @@ ATTUNE_HD adjusted_slopes<T, N> slopes_of_adjusted(Bound const& normalizer, T co
   return s;
 }
 
-/// A row of numbers that stand still.
+/// A row of constants: nothing in it moves.
 template <class D, class T>
 ATTUNE_HD row<D> standing(row<T> const& r, T const& logit_shift) {
   row<D> s = lifted(r, lift<D>{});
@@ -167,29 +167,29 @@ ATTUNE_HD row<D> standing(row<T> const& r, T const& logit_shift) {
   return s;
 }
 
-/// Family candidates. With y = -dp/dlevel at the level that keeps sum p constant, dL = sum dp_j (h_j - sum y h / sum y)
-/// / sum p. A selection only chooses keys: there y = p, and what p lags behind its own derivative, p - p', goes through
-/// the reference.
+/// Family sparse_support. With y = -dp/dlevel at the level that keeps sum p constant, dL = sum dp_j (h_j - sum y h /
+/// sum y) / sum p. A selection only chooses keys: there y = p, and the difference between p and its own derivative, p -
+/// p', goes through the reference.
 template <class T>
 struct candidate_slopes {
   T mean, inverse_sum, through_reference;
   /// dL/dp_j
   ATTUNE_HD ATTUNE_INLINE T by_weight(T const& h) const { return (h - mean) * inverse_sum; }
 };
-/// What the keys of a row add up to. `Rule` is the normalizer's threshold_rule.
+/// The sums over the keys of a row. `Rule` is the normalizer's threshold_rule.
 template <class T, threshold_rule Rule>
 struct candidate_sums {
   static constexpr bool selects = Rule == threshold_rule::selection;
   using D = dual<T, 1>;
   T weights = T(0), slope = T(0), gains = T(0), lag = T(0), lag_gains = T(0);
 
-  /// The threshold whose level is the direction of D; of a selection the logit is.
+  /// The threshold, with its level as the direction of D. For a selection, the logit is the direction instead.
   ATTUNE_HD static candidate_threshold<D> moving(candidate_threshold<T> const& at) {
     return {D(at.reference), selects ? D(at.level) : D::variable(at.level, 0), D(at.cut), D(at.last)};
   }
   ATTUNE_HD static D moving(T const& logit) { return selects ? D::variable(logit, 0) : D(logit); }
 
-  /// A key of weight p, which `weights` has already, and its gain h = <do, v>, which is not looked at where p is 0.
+  /// Adds a key of weight p and gain h = <do, v>. `weights` already contains p. Where p is 0, the gain is ignored.
   ATTUNE_HD ATTUNE_INLINE void add(D const& p, T const& gain) {
     T const zero(0), h = math::select(p.value == zero, zero, gain);
     T const y = selects ? p.value : T(-p.tangent[0]);
@@ -207,10 +207,10 @@ struct candidate_sums {
     lag = lag + block.lag;
     lag_gains = lag_gains + block.lag_gains;
   }
-  /// Of a row of `keys` keys.
+  /// For a row of `keys` keys.
   ATTUNE_HD candidate_slopes<T> finish(T const& keys) const {
     T const zero(0), one(1);
-    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
+    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only disturb exact ties.
     T const rounding = (keys + T(8)) * scalar<T>::epsilon();
     T const whole = math::select(math::abs(T(weights - one)) <= rounding, one, weights);
     candidate_slopes<T> s{math::select(slope == zero, zero, T(gains / slope)),

@@ -3,22 +3,22 @@
 //
 //   w_j = e(a_j) factor + share      w_j = e^(a_j - m) (a_j - low) factor      w_j = weight(level, a_j) factor
 //
-// The weight of a key from its logit and from what a forward pass saved of its row (exec/saved.hpp): one rule per
-// family, for the executors that look at the rows a second time.
+// The weight of a key, from its logit and from what a forward pass saved of its row (exec/saved.hpp). One rule per
+// family. For executors that visit the rows a second time.
 #pragma once
 
 #include <attune/operators/row_state.hpp>
 
 namespace attune::detail {
 
-/// All that a weight depends on beside its logit; of each family what it needs.
+/// Everything that a weight depends on besides its logit. Each family uses the members that it needs.
 template <class V>
 struct row_weights {
   V reference, factor, share, ground, low, lowest;
   candidate_threshold<V> level;
 };
 
-/// From the saved arrays of a row, each read by `saved`; `visible` is K.
+/// Computes the members from the saved arrays of a row; `saved` reads one array. `visible` is K.
 template <class Op, class Rows, class Bound, class V, class Saved>
 ATTUNE_HD row_weights<V> weights_of_row(Rows const& rows, Bound const& normalizer, [[maybe_unused]] V const& visible,
                                         Saved const& saved) {
@@ -43,7 +43,7 @@ ATTUNE_HD row_weights<V> weights_of_row(Rows const& rows, Bound const& normalize
   return w;
 }
 
-/// The weight of a visible key of logit a.
+/// The weight of a visible key with logit a.
 template <class Op, class Bound, class V>
 ATTUNE_HD ATTUNE_INLINE V weight_of(Bound const& normalizer, row_weights<V> const& w, V const& a,
                                     [[maybe_unused]] key<V> const& at) {
@@ -51,7 +51,7 @@ ATTUNE_HD ATTUNE_INLINE V weight_of(Bound const& normalizer, row_weights<V> cons
   if constexpr (is.family == row_family::sparse_support) {
     return normalizer.weight(w.level, a, at) * w.factor;
   } else if constexpr (is.family == row_family::range_weighted) {
-    // No logit is below the lowest, but for rounding; -inf is none.
+    // Only rounding puts a logit below the lowest one. -inf does not count as a logit: its place is 0.
     V const place = math::select(a == V(-math::infinity<V>()), V(0), V(math::larger(a, w.lowest) - w.low));
     return math::exp_nonpositive(V(a - w.reference)) * place * w.factor;
   } else {
@@ -61,7 +61,7 @@ ATTUNE_HD ATTUNE_INLINE V weight_of(Bound const& normalizer, row_weights<V> cons
   }
 }
 
-/// -w log w, 0 at 0, NaN below.
+/// -w log w; 0 at w = 0, NaN for w < 0.
 template <class V>
 ATTUNE_HD ATTUNE_INLINE V entropy_of(V const& w) {
   V const undefined = V(math::infinity<V>()) - V(math::infinity<V>());

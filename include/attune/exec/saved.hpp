@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(exec, op, in, out)
 //
-// What a forward pass leaves of each row for the backward pass: a few numbers and, where a row is a sum of masses, its
-// value sum. Linear in Lq, never Lq x Lk.
+// What a forward pass saves of each row for the backward pass: a few numbers and, for rows of masses, the value sum.
+// Linear in Lq, never Lq x Lk.
 #pragma once
 
 #include <type_traits>
@@ -14,12 +14,12 @@
 
 namespace attune {
 
-/// Thresholds of (B, H, Lq) rows with a candidate set, as policies/concepts.hpp describes them.
+/// Thresholds of (B, H, Lq) rows with a candidate set; policies/concepts.hpp describes them.
 template <class T>
 struct row_thresholds {
   problem_shape extents;
   std::vector<T> reference, level, cut, last;  ///< B H Lq
-  std::vector<T> sum;  ///< of the weights at the threshold, which are divided by it; NaN in a row of NaN
+  std::vector<T> sum;  ///< sum of the weights at the threshold, by which they are divided; NaN in a NaN row
 
   row_thresholds() = default;
   template <class Op>
@@ -29,8 +29,8 @@ struct row_thresholds {
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 };
 
-/// The saved rows of an operator: the states of all keys (exec/states.hpp; merged from parts they serve as well), or
-/// thresholds.
+/// The saved rows of an operator: thresholds, or the states of all keys (exec/states.hpp). States merged from parts
+/// work too.
 template <class T, class Op>
 using saved_rows = std::conditional_t<Op::has_threshold, row_thresholds<T>, states_of<T, Op>>;
 

@@ -3,7 +3,7 @@
 //
 //   part = accumulate(exec, op, inputs, keys);   whole = merge(part, part);   finish(exec, op, inputs, whole, outputs)
 //
-// The states of all rows of a call: what split-KV decode, ring attention and reductions across processes exchange.
+// The states of all rows of a call. Split-KV decode, ring attention and reductions across processes exchange them.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 
 namespace attune {
 
-/// States of (B, H, Lq) rows with an O(1) state, row-major. Plain arrays: they can be sent as they are.
+/// States of (B, H, Lq) rows with an O(1) state, row-major. Plain arrays: you can send them as they are.
 template <class T, class Normalizer>
 struct row_states {
   static constexpr bool has_second = row_state<T>::template has_second<Normalizer>;
   problem_shape extents;
   std::vector<T> reference, earned, ground;  ///< B H Lq
-  std::vector<T> lowest;                     ///< B H Lq, of family range_weighted
+  std::vector<T> lowest;                     ///< B H Lq, for family range_weighted
   std::vector<T> acc;                        ///< B H Lq Dv
-  std::vector<T> second;                     ///< B H Lq Dv, where the normalizer needs it (operators/row_state.hpp)
+  std::vector<T> second;                     ///< B H Lq Dv, if the normalizer needs it (operators/row_state.hpp)
 
   row_states() = default;
   template <class Op>
@@ -46,7 +46,7 @@ struct row_states {
     };
     return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
   }
-  /// The same with values that stay where they are, to be changed there; numbers go back by `store_numbers`.
+  /// The same, but the values are spans into this object. The numbers are copies: `store_numbers` writes them back.
   row_state<T, std::span<T>> in_place(index_t n) {
     auto const u = std::size_t(n), width = std::size_t(extents.value_width);
     auto const rows = [&](std::vector<T>& x) {
@@ -64,7 +64,7 @@ struct row_states {
   }
   void store(index_t n, row_state<T> const& s) {
     store_numbers(n, s);
-    auto const put = [&](std::vector<T> const& from, std::vector<T>& to) {  // of no row there is no place to point at
+    auto const put = [&](std::vector<T> const& from, std::vector<T>& to) {  // empty: nowhere to copy to
       if (!to.empty()) std::copy(from.begin(), from.end(), to.begin() + n * extents.value_width);
     };
     put(s.acc, acc);
@@ -72,8 +72,8 @@ struct row_states {
   }
 };
 
-/// States of (B, H, Lq) rows with a candidate set: for each row the logits above its threshold, their keys and values.
-/// Bounded by the largest support of a part, not O(1).
+/// States of (B, H, Lq) rows with a candidate set. Each row holds the logits above its threshold, with their keys and
+/// values. The size is bounded by the largest support of a part; it is not O(1).
 template <class T, class Normalizer>
 struct candidate_states {
   struct candidate {
@@ -85,8 +85,8 @@ struct candidate_states {
 
   problem_shape extents;
   std::vector<std::vector<candidate>> rows;  ///< B H Lq
-  std::vector<T> poisons;                    ///< 0, or NaN where a logit was NaN or +inf
-  std::vector<bound> normalizers;            ///< what decides the threshold of each row
+  std::vector<T> poisons;                    ///< 0, or NaN if a logit was NaN or +inf
+  std::vector<bound> normalizers;            ///< decides the threshold of each row
 
   candidate_states() = default;
   template <class Op>
@@ -111,7 +111,7 @@ struct candidate_states {
     to = to + x;
   }
 
-  /// The threshold of row n over its candidates.
+  /// The threshold of row n, computed from its candidates.
   candidate_threshold<T> level(std::size_t n) const {
     std::vector<T> logits;
     std::vector<index_t> keys;
@@ -122,7 +122,7 @@ struct candidate_states {
     candidate_column<T> column(std::move(logits), std::move(keys));
     return normalizers[n].solve(column);
   }
-  /// Drops what the row's own threshold leaves no weight: adding keys only raises it.
+  /// Drops candidates without weight at the row's own threshold. More keys only raise the threshold.
   void prune(std::size_t n) {
     if (rows[n].empty() || !(poisons[n] == T(0))) return;
     candidate_threshold<T> const at = level(n);
@@ -140,7 +140,7 @@ using states_of = std::conditional_t<Op::normalizer_is.family == row_family::spa
 
 namespace detail {
 
-/// (B, H, Lq, Dv) of the rows that a state describes.
+/// The extents (B, H, Lq, Dv) of the rows that a state describes.
 template <class States>
 shape rows_of(States const& s) {
   return {s.extents.batch, s.extents.heads, s.extents.queries, s.extents.value_width};
@@ -153,7 +153,7 @@ void require_same_rows(States const& a, States const& b) {
                 detail::text(to_string(first), ", as the first"));
 }
 
-/// a = the states of both, of the same rows. Leaves b's values relative to the references of a.
+/// a = the merged states of a and b, of the same rows. Afterwards the values in b are relative to the references of a.
 template <class T, class Normalizer>
 ATTUNE_NOINLINE void merge_in_place(row_states<T, Normalizer>& a, row_states<T, Normalizer>& b) {
   for (index_t n = 0; n < index_t(a.reference.size()); ++n) {
@@ -165,14 +165,14 @@ ATTUNE_NOINLINE void merge_in_place(row_states<T, Normalizer>& a, row_states<T, 
 
 }  // namespace detail
 
-/// The states of both sets of keys. Throws attune::error unless both belong to calls of the same extents.
+/// The states of both sets of keys. Throws attune::error unless both belong to calls with the same extents.
 template <class T, class Normalizer>
 row_states<T, Normalizer> merge(row_states<T, Normalizer> a, row_states<T, Normalizer> b) {
   detail::require_same_rows(a, b);
   detail::merge_in_place(a, b);
   return a;
 }
-/// The same for candidate sets, which must not share a key: exact, and pruned again.
+/// The same for candidate sets, which must not share a key. The result is exact and pruned again.
 template <class T, class Normalizer>
 candidate_states<T, Normalizer> merge(candidate_states<T, Normalizer> a, candidate_states<T, Normalizer> const& b) {
   detail::require_same_rows(a, b);
@@ -186,7 +186,7 @@ candidate_states<T, Normalizer> merge(candidate_states<T, Normalizer> a, candida
 
 namespace detail {
 
-/// One finished row: out before v0 and output gate, and what else there is.
+/// One finished row: out before v0 and the output gate, and the other numbers of the row.
 template <class T>
 struct state_row {
   std::vector<T> out;
@@ -218,7 +218,8 @@ state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n
   return r;
 }
 
-/// What a finished row writes: out, element by element of the value sum, behind ground value and output gate ...
+/// The outputs of a finished row. First `out`: turns one element of the value sum into one of out, with the ground
+/// value and the output gate.
 template <class T, class Op, class View, class Bound>
 ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[maybe_unused]] problem_shape const& p,
                              [[maybe_unused]] Bound const& f, T x, [[maybe_unused]] T const& ground_weight,
@@ -229,7 +230,7 @@ ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[mayb
     x = x * f.output_gate.factor(shared_element<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? index_t(0) : d));
   return x;
 }
-/// ... and the numbers that were asked for; `lse` is that of the shifted logits.
+/// Then the numbers that were requested. `lse` is that of the shifted logits.
 template <class T, class Op, class Bound>
 ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[maybe_unused]] Bound const& f,
                                  [[maybe_unused]] T const& ground_weight, [[maybe_unused]] T const& lse,
@@ -243,8 +244,8 @@ ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[ma
     if (!to.threshold.absent()) to.threshold(b, h, i, 0) = threshold;
 }
 
-/// Divides states, those of the operator's normalizer or of any that keeps the same sums, and writes the outputs;
-/// everything has been checked.
+/// Divides the states and writes the outputs. The states are those of the operator's normalizer, or of any normalizer
+/// that keeps the same sums. All arguments are already checked.
 template <class T, class Op, class View, class States>
 void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
                  outputs<Op, T> const& to) {
@@ -262,8 +263,8 @@ void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& 
 
 }  // namespace detail
 
-/// Divides the merged states of all keys and writes the outputs. `in` are the inputs of the whole problem: v0, the
-/// output gate and the number of visible keys come from there, the sink's mass enters here, once.
+/// Divides the merged states of all keys and writes the outputs. `in` holds the inputs of the whole problem: v0, the
+/// output gate and the number of visible keys come from it. The sink's mass enters here, once.
 template <class T, class Op, class View>
 void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& states, outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("finish", op, in, to.out.extents());
@@ -274,7 +275,8 @@ void finish(Op const& op, inputs<Op, View> const& in, states_of<T, Op> const& st
   detail::finish_rows<T>(op, in, p, states, to);
 }
 
-/// The same, called as forward is: the executor tells the types, so that inputs and outputs may be braced lists.
+/// Overload with the arguments of forward. The executor determines the types, so inputs and outputs may be braced
+/// lists.
 template <class Exec, class Op>
 void finish(Exec const&, Op const& op, inputs<Op, typename Exec::view> const& in,
             states_of<typename Exec::value_type, Op> const& states, outputs<Op, typename Exec::value_type> const& to) {

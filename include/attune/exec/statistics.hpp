@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   s = statistics(exec, op, in, rows, {.columns = true, .above = 0.1}):   what rows and keys of attention look like
+//   s = statistics(exec, op, in, rows, {.columns = true, .above = 0.1}):   statistics of attention's rows and keys
 //
-// Numbers per row and per key, linear in Lq and Lk: plain arrays that can be sent as they are. Those of disjoint sets
-// of keys merge into those of all.
+// Numbers per row and per key, linear in Lq and Lk, in plain arrays: you can send them as they are. The statistics of
+// disjoint sets of keys merge into those of all keys.
 #pragma once
 
 #include <cmath>
@@ -18,23 +18,23 @@
 
 namespace attune {
 
-/// What to find beside what costs nothing.
+/// Which statistics to compute in addition to those that cost nothing.
 struct statistics_request {
-  bool entropy = true;               ///< a logarithm per pair
-  bool columns = false;              ///< what each key received from all queries
-  std::optional<double> above = {};  ///< how many weights of a row are above this, rounded to the executor's scalar
+  bool entropy = true;               ///< costs a logarithm per pair
+  bool columns = false;              ///< the weight that each key received from all queries
+  std::optional<double> above = {};  ///< counts a row's weights above this number, rounded to the executor's scalar
 
   friend bool operator==(statistics_request const&, statistics_request const&) = default;
 };
 
-/// Statistics of (B, H, Lq) rows of logits a and weights w, and of (B, H, Lk) columns of weights. A row is its visible
-/// keys: what the mask hides is in nothing. `at(b, h, i)` is the place of a row, `at_key(b, h, j)` that of a key.
+/// Statistics of (B, H, Lq) rows of logits a and weights w, and of (B, H, Lk) columns of weights. A row consists of its
+/// visible keys: masked keys count nowhere. `at(b, h, i)` is the index of a row, `at_key(b, h, j)` that of a key.
 ///
-/// A key of logit -inf counts in nothing but the weights (0, or its uniform share). A row in which no key counts, empty
-/// or all -inf, has logits -inf, mass and entropy 0, and the ground weight of the contract (docs/reference/contracts.md). NaN
-/// says that a logit or weight is NaN, or that there is no such number: the entropy of weights of which any is
-/// negative. The highest logit of a row with a logit of NaN is NaN. A row of NaN makes NaN the columns of the keys that
-/// it sees, and no others.
+/// A key of logit -inf counts only in the weights (0, or its uniform share). If no key of a row counts (no visible key,
+/// or all logits -inf), its logits are -inf, its mass and entropy are 0, and its ground weight is that of the contract
+/// (docs/reference/contracts.md). NaN means that a logit or weight is NaN, or that the number does not exist: the
+/// entropy if a weight is negative. The highest logit of a row with a NaN logit is NaN. A NaN row makes the columns of
+/// the keys that it sees NaN, and no others.
 template <class T>
 struct row_statistics {
   problem_shape extents;
@@ -46,12 +46,12 @@ struct row_statistics {
   std::vector<T> mass;            ///< sum w
   std::vector<T> first_key;       ///< the weight of key 0 (the first token); 0 where the mask hides it
   std::vector<T> ground_weight;   ///< w0; 0 where the operator has none
-  std::vector<T> entropy;         ///< -sum w log w in nats, 0 log 0 = 0, of the weights as they are; where asked for
-  std::vector<index_t> above;     ///< visible keys with w > request.above; where asked for
-  std::vector<T> columns;         ///< (B, H, Lk): sum of w over the queries; where asked for
+  std::vector<T> entropy;         ///< -sum w log w in nats, 0 log 0 = 0, w not renormalized; if requested
+  std::vector<index_t> above;     ///< visible keys with w > request.above; if requested
+  std::vector<T> columns;         ///< (B, H, Lk): sum of w over the queries; if requested
 
   row_statistics() = default;
-  /// Of no keys: the unit of `merge`, but for the ground weight.
+  /// Statistics of no keys: the unit of `merge`, except for the ground weight.
   row_statistics(problem_shape const& p, statistics_request const& r)
       : extents(p), request(r), highest_logit(std::size_t(p.batch * p.heads * p.queries), T(-math::infinity<T>())),
         mean_logit(highest_logit), scored(highest_logit.size(), 0), highest_weight(highest_logit),
@@ -68,8 +68,8 @@ struct row_statistics {
     T const sum = mass[std::size_t(row)], h = entropy[std::size_t(row)];
     return sum == T(0) && h == T(0) ? T(0) : T(h / sum + math::log(sum));
   }
-  /// e to the entropy of w / sum w: as many keys sharing the row's mass equally have that entropy. 0 in a row without
-  /// mass.
+  /// e to the entropy of w / sum w: the number of keys that have this entropy if they share the row's mass equally. 0
+  /// in a row without mass.
   T effective_keys(index_t row) const {
     T const h = normalized_entropy(row);
     return mass[std::size_t(row)] == T(0) ? T(h * T(0)) : math::exp(h);
@@ -78,13 +78,13 @@ struct row_statistics {
 
 namespace detail {
 
-/// The larger one; NaN if either is, which math::larger would drop.
+/// The larger number; NaN if either is NaN, which math::larger would drop.
 template <class T>
 T larger_or_nan(T const& a, T const& b) {
   return b == b ? math::larger(a, b) : b;
 }
 
-/// NaN if the sum is, which a maximum drops.
+/// The maximum, or NaN if the sum is NaN: a maximum drops NaN.
 template <class V>
 ATTUNE_HD V or_nan(V const& maximum, V const& sum) {
   return math::select(sum == sum, maximum, sum);
@@ -94,7 +94,7 @@ inline void check_request(char const* function, statistics_request const& r) {
   if (r.above && std::isnan(*r.above)) throw error(function, ".above", "the value nan", "a number");
 }
 
-/// The extents of a fused call, once everything fits.
+/// The extents of a fused call, after all checks.
 template <class T, class Op>
 problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
                                  statistics_request const& request, key_interval keys,
@@ -111,9 +111,10 @@ problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const
 
 }  // namespace detail
 
-/// The statistics of both sets of keys, which must not share a key; each found with the rows of all keys. The ground
-/// weight, a property of the whole row, is that of the first. Associative and commutative up to rounding.
-/// Throws attune::error unless both belong to calls of the same extents and request.
+/// The statistics of both sets of keys. The sets must not share a key. Both statistics must be computed with the saved
+/// rows of all keys. The ground weight is a property of the whole row: it is taken from the first. Associative and
+/// commutative up to rounding.
+/// Throws attune::error unless both belong to calls with the same extents and request.
 template <class T>
 row_statistics<T> merge(row_statistics<T> a, row_statistics<T> const& b) {
   detail::require_same_rows(a, b);
@@ -141,19 +142,19 @@ row_statistics<T> merge(row_statistics<T> a, row_statistics<T> const& b) {
   return a;
 }
 
-/// Means over the rows of one head. NaN where not asked for.
+/// Means over the rows of one head. NaN for statistics that were not requested.
 template <class T>
 struct head_statistics {
-  index_t rows = 0;  ///< how many the means are over; with none they are 0
+  index_t rows = 0;  ///< the number of rows averaged; if 0, the means are 0
   T highest_logit = T(0), mean_logit = T(0), highest_weight = T(0), mass = T(0), first_key = T(0), ground_weight = T(0);
   T entropy = T(0), normalized_entropy = T(0), effective_keys = T(0), above = T(0);
 };
 
 /// Statistics of each of the H heads: means over all batches and queries in which any key counts (`scored` > 0). Empty
-/// rows are left out, rows of NaN are not.
+/// rows are excluded, NaN rows are not.
 template <class T>
 std::vector<head_statistics<T>> head_means(row_statistics<T> const& s) {
-  using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;  // a sum of a million rows
+  using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;  // for a sum of a million rows
   problem_shape const& p = s.extents;
   std::vector<head_statistics<T>> heads(std::size_t(p.heads));
   for (index_t h = 0; h < p.heads; ++h) {

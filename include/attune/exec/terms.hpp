@@ -3,8 +3,8 @@
 //
 //   contracted<C, S>(...)    sum_d term(x_d, y_d, z_d, i + offset - j) of one pair, in scalar S
 //
-// Contractions as their terms say, one pair at a time: how the Thrust executor computes all of them, and how the CPU
-// computes those for which it has no faster code.
+// Contractions computed from their terms, one pair at a time. The Thrust executor computes all contractions this way;
+// the CPU executor those for which it has no faster code.
 #pragma once
 
 #include <type_traits>
@@ -18,7 +18,7 @@ using contraction::operand_of;
 using contraction::operand_side;
 using contraction::table_place;
 
-/// The input whose features are the terms of a contraction: the first of queries or keys.
+/// The operand whose features are the terms of a contraction: the first one that is a query or a key.
 template <class Operand>
 inline constexpr bool has_features = Operand::side == operand_side::query || Operand::side == operand_side::key;
 template <class C>
@@ -36,7 +36,7 @@ ATTUNE_HD index_t term_count(problem_shape const& p) {
   else
     return 1;
 }
-/// Of any.
+/// The number of terms of any contraction.
 template <class C, class Owner>
 ATTUNE_HD index_t term_count(problem_shape const& p, [[maybe_unused]] Owner const& owner) {
   using x = typename C::x;
@@ -48,8 +48,8 @@ ATTUNE_HD index_t term_count(problem_shape const& p, [[maybe_unused]] Owner cons
     return x::table_of::of(owner).columns();
 }
 
-/// The features of one row of a tensor from `first` on, their address found once: found in each copy of an unrolled
-/// loop it would be most of what a program is compiled into.
+/// The features of one row of a tensor, from `first` on. The address is computed once. Otherwise each copy of an
+/// unrolled loop would compute it, which would be most of the compiled program.
 template <class E>
 class features {
  public:
@@ -62,12 +62,12 @@ class features {
   index_t step_;
 };
 
-/// A pair, and the features from `first` on.
+/// A pair. Features are counted from `first`.
 struct pair_place {
   index_t b, h, i, j, first = 0;
 };
 
-/// The row of a table that feature d of a pair of this distance reads, and the column.
+/// The row and the column of a table that feature d of a pair at this distance reads.
 template <class Operand, class Owner>
 ATTUNE_HD index_t table_row([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t distance,
                             [[maybe_unused]] index_t d) {
@@ -81,7 +81,7 @@ ATTUNE_HD constexpr index_t table_column(index_t d) {
   return Operand::place == table_place::row ? 0 : d;
 }
 
-/// One operand of a pair: a function of the feature, counted from `first`. `owner`: the policy that names the
+/// One operand of a pair as a function of the feature, counted from `first`. `owner`: the policy that names the
 /// contraction.
 template <class Operand, class S, class In, class Owner>
 ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] problem_shape const& p,
@@ -104,7 +104,7 @@ ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] proble
   }
 }
 
-/// The value of a contraction of a pair.
+/// The value of a contraction for one pair.
 template <class C, class S, class In, class Owner>
 ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
   index_t const width = detail::term_count<C>(p, owner);
@@ -116,7 +116,7 @@ ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner,
   for (index_t d = 0; d < width; ++d) sum = sum + C::term(x(d), y(d), z(d), n);
   return sum;
 }
-/// d term / d operand N, a function of the feature, counted from `first`.
+/// d term / d operand N as a function of the feature, counted from `first`.
 template <class C, int N, class S, class In, class Owner>
 ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
   return
@@ -130,10 +130,10 @@ ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, 
       };
 }
 
-/// Nothing to read: for contractions of a distance alone.
+/// Empty inputs, for contractions of a distance alone.
 struct no_inputs {};
 
-/// The value for a distance, in double.
+/// The value of a contraction for a distance, in double.
 template <class C, class Owner>
 double of_distance(problem_shape const& p, Owner const& owner, index_t b, index_t h, index_t distance) {
   return detail::contracted<C, double>(no_inputs{}, p, owner, {b, h, distance - p.offset, 0});

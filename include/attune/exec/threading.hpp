@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Moved to attune/threads/executor.hpp. This file goes with version 0.3.
+// Moved to attune/threads/executor.hpp. Version 0.3 removes this file.
 #pragma once
 
 #include <attune/config.hpp>

@@ -3,9 +3,9 @@
 //
 //   cpu{4}      cpu<>{serial{}}      cpu<>{my_threads}
 //
-// Whose threads run the tasks of a call. A call hands `run(n, body)` n identical workers; each takes tasks from one
-// counter until none is left. Which worker runs which task has no influence on any result, so that executors need not
-// be fair, or parallel at all.
+// Selects the threads that run the tasks of a call. A call passes n identical workers to `run(n, body)`. Each worker
+// takes tasks from one shared counter until none is left. Results do not depend on which worker runs which task. So a
+// thread executor need not be fair, or parallel at all.
 #pragma once
 
 #include <concepts>
@@ -14,9 +14,9 @@
 
 namespace attune {
 
-/// What the workers of a call do: body(w) takes tasks until none is left. A reference of two pointers: copy it, but not
-/// beyond the `run` that was given it. It never throws: exceptions of tasks travel beside it, to the caller of forward
-/// or vjp.
+/// The function that the workers of a call run: body(w) takes tasks until none is left. It is a reference made of two
+/// pointers. You may copy it, but do not use a copy after the `run` that received it has returned. It never throws:
+/// exceptions from tasks go to the caller of forward or vjp by another way.
 class worker_body {
  public:
   template <class F>
@@ -39,11 +39,11 @@ concept has_concurrency = requires(E& e) {
 template <class E>
 concept runs_workers = requires(E& e, worker_body const& body) { e.run(2, body); };
 
-/// A tag: any object of the type is as good as another.
+/// A stateless tag type: all its objects are interchangeable.
 template <class E>
 concept stateless = std::is_empty_v<E> && std::is_trivially_default_constructible_v<std::remove_cv_t<E>>;
 
-/// Whether this thread runs tasks of a call right now. What such a task calls runs serially: the threads are all taken.
+/// Whether this thread is running tasks of a call. Calls from inside a task run serially: all threads are busy.
 inline constinit thread_local bool inside_worker = false;
 class worker_scope {
  public:
@@ -57,21 +57,21 @@ class worker_scope {
 };
 }  // namespace detail
 
-/// Whose threads run tasks. `thread_pool` (what cpu{} uses), `serial`, `openmp`, or a type of your own:
+/// A thread executor: whose threads run tasks. `thread_pool` (used by cpu{}), `serial`, `openmp`, or your own type:
 ///
 ///   int concurrency()
-///       how many workers may run at once; asked by calls that name no number of threads
+///       how many workers may run at once; queried by calls that name no number of threads
 ///   void run(int workers, worker_body body)
 ///       calls body(w) once for every w in [0, workers), on threads of its choice, in any order or at the same time,
 ///       and returns when all of them have returned
 ///
-/// Both are called from the thread that calls forward or vjp, from several at once if the user does so, never from
-/// inside a task. `run` may throw (no memory, no thread) only when nothing it started still runs. A worker that it
-/// leaves out costs speed alone.
+/// Both are called on the thread that calls forward or vjp. If you make several calls at once, they are called from
+/// several threads at once. They are never called from inside a task. `run` may throw (no memory, no thread) only if
+/// nothing that it started is still running. If it leaves out a worker, the call is slower but still correct.
 template <class E>
 concept thread_executor = detail::has_concurrency<E> && detail::runs_workers<E>;
 
-/// The calling thread alone: for callers that are themselves one of many.
+/// Runs everything on the calling thread. For callers that are themselves one of many threads.
 struct serial {
   constexpr int concurrency() const { return 1; }
   void run(int workers, worker_body const& body) const {
@@ -79,12 +79,12 @@ struct serial {
   }
 };
 
-/// A reference to an executor of any type: two pointers, no allocation. One with a state must outlive it.
+/// A reference to a thread executor of any type: two pointers, no allocation. An executor with state must outlive it.
 class thread_executor_ref {
  public:
   template <class E>
     requires(std::is_class_v<std::remove_cvref_t<E>> && !std::same_as<std::remove_cvref_t<E>, thread_executor_ref>)
-  constexpr thread_executor_ref(E&& executor) : calls_(&calls_of<std::remove_reference_t<E>>) {  // implicit: is one
+  constexpr thread_executor_ref(E&& executor) : calls_(&calls_of<std::remove_reference_t<E>>) {  // implicit
     using type = std::remove_reference_t<E>;
     static_assert(
         detail::has_concurrency<type>,
@@ -108,7 +108,7 @@ class thread_executor_ref {
     int (*concurrency)(void*);
     void (*run)(void*, int, worker_body const&);
   };
-  /// f(executor): the one referred to, or one made on the spot.
+  /// Calls f with the executor that this refers to, or, for a stateless type, with a new object.
   template <class E, class F>
   static decltype(auto) with([[maybe_unused]] void* executor, F const& f) {
     if constexpr (detail::stateless<E>) {
@@ -118,7 +118,7 @@ class thread_executor_ref {
       return f(*static_cast<E*>(executor));
     }
   }
-  // Guarded, so that the assertions above are all that a type without these members gets to say.
+  // The guards make the assertions above the only errors for a type without these members.
   template <class E>
   static int concurrency_of([[maybe_unused]] void* executor) {
     if constexpr (detail::has_concurrency<E>)

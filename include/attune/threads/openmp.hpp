@@ -15,8 +15,8 @@
 
 namespace attune {
 
-/// The team that `#pragma omp parallel` would use here, of omp_get_max_threads() threads unless the call names a
-/// number. Inside an active parallel region it is the calling thread alone.
+/// The team that `#pragma omp parallel` would use here: omp_get_max_threads() threads unless the call names a number.
+/// Inside an active parallel region, the calling thread alone.
 struct openmp {
   int concurrency() const { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
   void run(int workers, worker_body const& body) const {

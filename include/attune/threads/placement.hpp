@@ -3,8 +3,8 @@
 //
 //   place.keep_off(caller, waker)  ...  place.anywhere()        where a thread wakes, and where it may run
 //
-// Linux puts a thread that wakes on the processor of its waker if no other counts as idle, and on virtual machines one
-// that sleeps does not count: the thread then waits for milliseconds, while the other processor does nothing.
+// Linux wakes a thread on its waker's processor if no other processor counts as idle. On virtual machines a sleeping
+// processor does not count. The woken thread then waits for milliseconds while the other processor does nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace attune::detail {
 
-/// The processor that this thread runs on; -1: unknown.
+/// The processor that this thread runs on; -1 if unknown.
 inline int this_processor() {
 #if defined(__linux__)
   return sched_getcpu();
@@ -29,9 +29,9 @@ inline int this_processor() {
 #endif
 }
 
-/// How many processors there are for a thread that is started now: those of the machine, or as many as a set of
-/// processors (taskset, cpuset) leaves to the calling thread or to the process's first one. A quota of time (cgroup
-/// cpu.max) is not seen.
+/// The number of processors for a thread that starts now. It is the machine's number, or less if an affinity mask
+/// (taskset, cpuset) restricts both the calling thread and the process's first thread: then the larger of their
+/// numbers. Time quotas (cgroup cpu.max) are not seen.
 inline int allowed_processors() {
   int const all = (std::max)(1, int(std::thread::hardware_concurrency()));
 #if defined(__linux__)
@@ -45,14 +45,14 @@ inline int allowed_processors() {
   return all;
 }
 
-/// Where a thread that is asleep will wake. Does nothing on systems other than Linux, with more than 1024 processors,
-/// and for a thread that is allowed no processor but those named.
+/// Controls where a sleeping thread wakes. Does nothing on systems other than Linux, with more than 1024 processors, or
+/// for a thread that may run on no processor except those named.
 class thread_placement {
  public:
 #if defined(__linux__)
-  /// That of the calling thread.
+  /// The placement of the calling thread.
   thread_placement() : thread_(pid_t(syscall(SYS_gettid))) { look(); }
-  /// Not on these processors (-1: none), until `anywhere`. From one thread at a time, any thread.
+  /// Keeps the thread off these processors (-1: none) until `anywhere`. Any thread may call it, one at a time.
   void keep_off(int first, int second) {
     if (restricted_ || !look()) return;
     cpu_set_t wanted = own_;
@@ -61,12 +61,12 @@ class thread_placement {
     if (CPU_COUNT(&wanted) == 0 || CPU_EQUAL(&wanted, &own_)) return;
     restricted_ = sched_setaffinity(thread_, sizeof wanted, &wanted) == 0;
   }
-  /// Wherever it was allowed before. By the thread itself.
+  /// Restores the processors that were allowed before. Only the thread itself calls it.
   void anywhere() {
     if (restricted_) sched_setaffinity(thread_, sizeof own_, &own_);
     restricted_ = false;
   }
-  /// How many processors the thread was allowed when last looked at: at its start, or in keep_off.
+  /// The number of processors that the thread was allowed when last checked: at its start, or in keep_off.
   int processors() const { return CPU_COUNT(&own_); }
 
  private:

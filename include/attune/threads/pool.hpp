@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   cpu{}  =  cpu<>{thread_pool{}}:  threads that wait between calls, so that a call costs microseconds and not the
+//   cpu{}  =  cpu<>{thread_pool{}}:  threads that wait between calls: a call costs microseconds instead of the
 //                                    start of threads
 //
-// One pool per process. A call puts itself on a list and begins to work; helpers that wake in time take its other
-// workers; what no helper has taken when the caller is done, the caller takes back. So nobody ever waits for a thread
-// that has not begun, be it because it wakes slowly, serves another call or could not be started.
+// One pool per process. A call adds itself to a list and starts to work. Helpers that wake in time take its other
+// workers. When the caller is done, it takes back the workers that no helper has started. So a call never waits for a
+// thread that has not started, whether that thread wakes slowly, serves another call or could not be created.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace attune {
 
 namespace detail {
 
-/// Tells a process from those that it has forked.
+/// Tells a process from its forked children.
 inline long this_process() {
 #if defined(__unix__) || defined(__APPLE__)
   return long(getpid());
@@ -42,8 +42,8 @@ inline long this_process() {
 /// The state behind thread_pool.
 class pool_state {
  public:
-  /// Never destroyed, so that destructors of the user's static objects may still call: by then the threads have been
-  /// joined and calls run serially.
+  /// Never destroyed, so that destructors of your static objects may still make calls. By then the threads are joined
+  /// and calls run serially.
   static pool_state& instance() {
     static pool_state& pool = *new pool_state;
     static closes_at_exit const closes{pool};
@@ -55,7 +55,7 @@ class pool_state {
   }
 
   void run(int workers, worker_body const& body) {
-    if (this_process() != process_) {  // made by fork: of this pool it has a picture, but no thread
+    if (this_process() != process_) {  // after fork(): the child has no pool threads
       worker_scope const scope;
       return serial{}.run(workers, body);
     }
@@ -91,14 +91,14 @@ class pool_state {
   struct job {
     worker_body const& body;
     int next, end;             ///< workers that wait for a helper: [next, end)
-    std::atomic<int> running;  ///< workers that helpers run
-    int processor;             ///< of the caller
+    std::atomic<int> running;  ///< workers that helpers are running
+    int processor;             ///< the caller's processor
     job* behind;
     std::condition_variable done;
   };
   struct helper {
     std::thread thread;
-    std::optional<thread_placement> place;  ///< once it runs
+    std::optional<thread_placement> place;  ///< set once the thread runs
     std::condition_variable wake;
     bool awake = false;
     helper* behind = nullptr;
@@ -108,16 +108,16 @@ class pool_state {
     ~closes_at_exit() { pool.close(); }
   };
 
-  /// How many helpers a call gets, started where they are missing. Calls at the same time share the processors, so that
-  /// callers and helpers together are no more than there are; a call that asks for more threads than processors gets
-  /// them if it is alone.
+  /// The number of helpers that a call gets. Starts helpers that are missing. Concurrent calls share the processors:
+  /// callers and helpers together do not exceed the number of processors. A call that requests more threads than there
+  /// are processors gets them if it is alone.
   int hire(int workers) {
     if (closed_) return 0;
     int const free = (std::max)(workers, hardware()) - callers_ - hired_;
     int const wanted = (std::max)(0, (std::min)(workers - 1, free));
     try {
       while (int(helpers_.size()) < hired_ + wanted) start();
-    } catch (...) {  // no thread or memory to be had: the caller does what they would have done
+    } catch (...) {  // no thread or no memory left: the caller does the work itself
     }
     int const got = (std::min)(wanted, int(helpers_.size()) - hired_);
     hired_ += got;
@@ -132,10 +132,10 @@ class pool_state {
       throw;
     }
   }
-  /// Each thread at work can have a processor of its own.
+  /// Whether each working thread can have its own processor.
   bool one_each() const { return callers_ + hired_ <= hardware(); }
-  /// A helper that sleeps, for the calling thread to wake; none if there is none, or those who watch or are about to
-  /// wake are enough. Whoever is awake looks for jobs before it sleeps, so that no job is overlooked.
+  /// A sleeping helper for the calling thread to wake, or null. It is null if no helper sleeps, or if the helpers that
+  /// are spinning or being woken are enough. A helper looks for jobs before it sleeps, so no job is missed.
   helper* called() {
     helper* const h = offered_ > watching_ + coming_ ? idle_ : nullptr;
     if (h) {
@@ -144,7 +144,7 @@ class pool_state {
     }
     return h;
   }
-  /// Not under the lock: three system calls. A helper that was `called` is nobody else's until it is awake.
+  /// Call without the lock: makes three system calls. A helper from `called` belongs to its waker until it is awake.
   void wake(helper& h, int off, int also_off) {
     h.place->keep_off(off, also_off);
     {
@@ -164,7 +164,7 @@ class pool_state {
     while (*at != &j) at = &(*at)->behind;
     *at = j.behind;
   }
-  /// Takes back the workers that no helper has begun.
+  /// Takes back the workers that no helper has started.
   void withdraw(job& j) {
     hired_ -= j.end - j.next;
     offered_ -= j.end - j.next;
@@ -173,11 +173,11 @@ class pool_state {
   }
 
   void help(helper& self) {
-    worker_scope const scope;                        // for good
-    thread_placement& place = self.place.emplace();  // nobody looks before it is asleep
+    worker_scope const scope;                        // for the life of the thread
+    thread_placement& place = self.place.emplace();  // no other thread reads it before this one sleeps
     std::unique_lock lock(guard_);
     for (;;) {
-      // Those who work and those who watch are never more than there are processors.
+      // Working and spinning threads together never exceed the number of processors.
       if (!closed_ && !waiting_ &&
           (std::max)(callers_, 1) + hired_ + watching_ < (std::min)(hardware(), place.processors()))
         watch(lock);
@@ -191,21 +191,21 @@ class pool_state {
       --offered_;
       if (j.next == j.end) remove(j);
       ++j.running;
-      // Each helper wakes two more: all are awake after log2 steps, and the caller has paid for one.
+      // Each helper wakes two more: all are awake after log2 steps, and the caller wakes only one.
       helper* const more[2]{called(), called()};
       bool const apart = one_each();
       lock.unlock();
       for (helper* h : more)
         if (h) wake(*h, apart ? j.processor : -1, apart ? this_processor() : -1);
-      place.anywhere();  // it has woken where it should
+      place.anywhere();  // it has woken on the right processor: lift the restriction
       j.body(worker);
       lock.lock();
       --hired_;
       if (--j.running == 0)
-        j.done.notify_one();  // under the lock: without it the caller might return, and the job be gone
+        j.done.notify_one();  // under the lock: otherwise the caller might return and destroy the job first
     }
   }
-  /// Calls often come in a row.
+  /// Spins before the thread sleeps: calls often follow each other closely.
   void watch(std::unique_lock<std::mutex>& lock) {
     ++watching_;
     lock.unlock();
@@ -230,8 +230,8 @@ class pool_state {
       idle_->wake.notify_one();
     }
     lock.unlock();
-    for (helper& h : helpers_) {                            // as many as there will ever be
-      if (h.thread.get_id() == std::this_thread::get_id())  // a task has called exit
+    for (helper& h : helpers_) {                            // no helper is added any more
+      if (h.thread.get_id() == std::this_thread::get_id())  // a task called exit()
         h.thread.detach();
       else
         h.thread.join();
@@ -239,21 +239,20 @@ class pool_state {
   }
 
   long const process_ = this_process();
-  std::mutex guard_;            ///< of everything below
-  std::deque<helper> helpers_;  ///< never destroyed: they may be woken when they have gone
-  helper* idle_ = nullptr;      ///< those asleep, the last one to fall asleep first
-  job* waiting_ = nullptr;      ///< calls with workers for helpers, first come first served
+  std::mutex guard_;            ///< protects everything below
+  std::deque<helper> helpers_;  ///< never destroyed: a helper may be notified after its thread has ended
+  helper* idle_ = nullptr;      ///< sleeping helpers, the last one to fall asleep first
+  job* waiting_ = nullptr;      ///< calls with workers left for helpers, first come, first served
   int coming_ = 0;              ///< helpers that are being woken
-  int watching_ = 0;            ///< helpers that look for a call without sleeping
+  int watching_ = 0;            ///< helpers that spin while they look for a call
   int callers_ = 0;             ///< threads inside run()
-  int hired_ = 0;               ///< workers of helpers, running or waiting for one
+  int hired_ = 0;               ///< workers assigned to helpers, running or waiting for one
   bool closed_ = false;
-  /// Workers of waiting calls that no helper has begun. Read by those who watch: on a line that nothing else is written
-  /// to.
+  /// Workers of waiting calls that no helper has started. Spinning helpers read it, so it has its own cache line.
   alignas(64) std::atomic<int> offered_ = 0;
 };
 
-/// On this library's own threads, whatever it has borrowed.
+/// Runs on this library's own threads, even after use_pool.
 struct own_threads {
   static int concurrency() { return inside_worker ? 1 : pool_state::hardware(); }
   static void run(int workers, worker_body const& body) {
@@ -266,11 +265,11 @@ struct own_threads {
 
 }  // namespace detail
 
-/// attune's threads: started by the first call that wants them, as many as the largest call has wanted, asleep between
-/// calls except for the first 50 microseconds, joined at exit. The calling thread is one of the workers. Calls from
-/// several threads at once share the processors: they run side by side, later ones with the helpers that are left, or
-/// none. A call from inside a task runs serially, as does one while static objects are destroyed, or in a child process
-/// made by fork. After use_pool the threads are another library's.
+/// attune's own threads. The first call that needs threads starts them. There are as many as the largest call so far
+/// has needed. Between calls they spin for up to 50 microseconds, then sleep. They are joined at exit. The calling
+/// thread is one of the workers. Calls from several threads at once share the processors and run side by side. A later
+/// call gets the helpers that are left, or none. Calls run serially from inside a task, while static objects are
+/// destroyed, and in a child process made by fork. After use_pool, calls run on another library's threads.
 struct thread_pool {
   int concurrency() const {
     pool_functions const* const lent = borrowed();
@@ -284,13 +283,14 @@ struct thread_pool {
   }
 
  private:
-  /// Not inside a task: it stays on its thread, whoever else's pool knows nothing of it.
+  /// Null inside a task: a nested call stays on its thread, because a borrowed pool does not know of the task.
   static pool_functions const* borrowed() {
     return detail::inside_worker ? nullptr : detail::lent_pool.load(std::memory_order_acquire);
   }
 };
 
-/// This library's own pool, for others to use_pool; a pointer to it is good as long as the library is loaded.
+/// This library's own pool, to pass to use_pool of other libraries. A pointer to it is valid while the library is
+/// loaded.
 inline pool_functions const& own_pool() {
   static constexpr pool_functions own{1, detail::own_threads::concurrency,
                                       [](int workers, void (*body)(void const*, int), void const* of) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   use_pool(&theirs)  theirs: own_pool() of another library of the process; this library's calls then run on its
+//   use_pool(&theirs)  theirs: own_pool() of another library in the process; this library's calls then run on its
 //                            threads
 //
-// Every shared library that hides its symbols has a pool of attune's threads of its own, and two pools that work at
-// once want twice as many threads as there are processors. One library can hand its pool to the others: two functions
-// of C, which libraries of different compilers, flags and versions of attune understand.
+// Each shared library that hides its symbols has its own pool of attune threads. Two pools that work at once use twice
+// as many threads as there are processors. So one library can share its pool with the others. The interface is two C
+// functions, which work across compilers, flags and versions of attune.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace attune {
 
-/// A pool of threads, for libraries that share nothing but pointers. Does not change between versions of attune.
+/// A thread pool, for libraries that share nothing but pointers. Does not change between versions of attune.
 struct pool_functions {
   int version = 1;
   /// How many workers may run at once; 1 inside a task of the pool.
@@ -28,12 +28,11 @@ namespace detail {
 inline constinit std::atomic<pool_functions const*> lent_pool = nullptr;
 }
 
-/// From now on the calls of this library on `cpu{}` and `cpu{n}` run on that pool; on its own again after
-/// use_pool(nullptr). Results have the same bits.
-/// pool: own_pool() of another library, passed on as a pointer. It, and the library that it came from, must outlive the
-/// calls.
-/// Threads: may be called at any time; calls that have begun end where they began.
-/// Errors: throws attune::error on a version that is not 1, and on functions that are missing.
+/// Makes later calls of this library on `cpu{}` and `cpu{n}` run on that pool. use_pool(nullptr) restores its own pool.
+/// Results are bitwise the same.
+/// pool: own_pool() of another library, passed as a pointer. The pool and its library must outlive the calls.
+/// Threads: call it at any time. Calls that are already running finish where they started.
+/// Errors: throws attune::error if the version is not 1, or if a function is missing.
 inline void use_pool(pool_functions const* pool) {
   if (pool && pool->version != 1)
     throw error("use_pool", "pool->version", detail::text("the value ", pool->version), "1");

@@ -3,17 +3,17 @@
 //
 //   if (!spin_until([&] { return arrived.load(); })) sleep();
 //
-// To wait for what comes soon: to put a thread to sleep and wake it costs 20 to 100 microseconds on a virtual machine.
+// Waits for what comes soon. Putting a thread to sleep and waking it costs 20 to 100 microseconds on a virtual machine.
 #pragma once
 
 #include <chrono>
 
 namespace attune::detail {
 
-/// As long as waking a thread takes, so that to spin in vain costs no more than twice what to sleep would have.
+/// As long as waking a thread takes. Spinning in vain then costs at most twice what sleeping would have cost.
 inline constexpr std::chrono::microseconds longest_spin{50};
 
-/// Lets the other thread of a core go first.
+/// Gives way to the other hardware thread of the core.
 inline void spin_pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -22,7 +22,7 @@ inline void spin_pause() {
 #endif
 }
 
-/// Whether done() became true within longest_spin. Asks at least 16 times.
+/// Whether done() became true within longest_spin. Calls done() at least 16 times.
 template <class Done>
 bool spin_until(Done const& done) {
   using clock = std::chrono::steady_clock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The CPU executor for few queries: decode(), of tensors and of pages, of 32, 64 and 16 bits.
+// The CPU executor for few queries: decode(), on tensors and on pages, of 32, 64 and 16 bits.
 #pragma once
 
 #include <attune/exec/cpu/decode/bf16.hpp>

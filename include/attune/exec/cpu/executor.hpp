@@ -24,13 +24,13 @@ template <class T, class Arch>
 inline constexpr bool is_cpu<cpu<T, Arch>> = true;
 }  // namespace detail
 
-/// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors and, if float or double, of the
-/// arithmetic; cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward only). Arch is the
-/// instruction set: a template parameter of everything that touches SIMD, so that translation units built for different
-/// instruction sets never share a symbol.
-/// Determinism: results are bitwise the same for any number of threads, whosever they are (threads/executor.hpp).
-/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set Lk logits per row of
-///         one tile.
+/// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors. If T is float or double, it is also
+/// the type of the arithmetic. cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward
+/// only). Arch is the instruction set. It is a template parameter of all SIMD code, so translation units built for
+/// different instruction sets never share a symbol.
+/// Determinism: results are bitwise the same for any number of threads and any thread executor (threads/executor.hpp).
+/// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set, also Lk logits per
+///         row of one tile.
 template <class T = float, class Arch = xsimd::default_arch>
 struct cpu {
   static_assert(
@@ -41,11 +41,11 @@ struct cpu {
   using view = tensor<T const>;
 
   int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
-  thread_executor_ref executor = thread_pool{};  ///< whose threads
+  thread_executor_ref executor = thread_pool{};  ///< provides the threads
 
   constexpr cpu() = default;
   constexpr explicit cpu(int thread_count) : threads(thread_count) {}
-  /// On the threads of `executor_of_threads`, which must outlive the calls if it has a state.
+  /// Runs on the threads of `executor_of_threads`, which must outlive the calls if it has a state.
   template <class Executor>
     requires(std::is_class_v<std::remove_cvref_t<Executor>> && !detail::is_cpu<std::remove_cvref_t<Executor>> &&
              !std::convertible_to<Executor, int>)
@@ -55,7 +55,7 @@ struct cpu {
 
 namespace exec_cpu {
 
-/// The same threads, for the float arithmetic around tensors of fewer bits.
+/// The same threads, for float arithmetic on tensors of fewer bits.
 template <class S, class Arch>
 cpu<float, Arch> of_floats(cpu<S, Arch> const& exec) {
   cpu<float, Arch> to(exec.threads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The CPU executor, forward: forward(), accumulate() and finish(), statistics(); tensors of 16 bits.
+// The CPU executor, forward: forward(), accumulate() and finish(), statistics(); also for 16-bit tensors.
 #pragma once
 
 #include <attune/exec/cpu/tile/forward.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The products of the CPU executor and the memory they work in, for code that multiplies matrices of its own. Nothing
-// here knows a policy.
+// The matrix products of the CPU executor and the memory they work in, for code that multiplies its own matrices.
+// Nothing here knows a policy.
 #pragma once
 
 #include <attune/exec/cpu/products/buffer.hpp>

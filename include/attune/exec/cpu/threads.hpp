@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   parallel(cpu, tasks, make_worker):  every task once, by whichever worker is free
+//   parallel(cpu, tasks, make_worker):  runs every task once, on whichever worker is free
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,9 @@
 
 namespace attune::exec_cpu {
 
-/// Rounding and the treatment of subnormal numbers are those of the calling thread, whoever runs a task: threads that
-/// outlive a call know nothing of what the caller has set since, and bits would depend on their number.
+/// Runs a task with the rounding mode and the subnormal mode of the calling thread, whichever thread runs the task.
+/// Threads that outlive a call do not know the modes that the caller has set since. Without this, bits would depend on
+/// the number of threads.
 class floating_point_mode {
  public:
   floating_point_mode() { std::fegetenv(&mode_); }
@@ -39,7 +40,7 @@ class floating_point_mode {
   std::thread::id caller_ = std::this_thread::get_id();
 };
 
-/// What runs tasks, one after the other, with memory of its own.
+/// Runs tasks, one after the other, with its own memory.
 struct task_runner {
   task_runner() = default;
   task_runner(task_runner const&) = delete;
@@ -48,7 +49,7 @@ struct task_runner {
   virtual void run(index_t task) = 0;
 };
 
-/// parallel() of workers whose type it does not know: compiled once.
+/// parallel() with the type of its workers erased: compiled once.
 inline void run_tasks(thread_executor_ref executor, int threads, index_t count,
                       std::function<std::unique_ptr<task_runner>()> const& make_runner) {
   std::atomic<index_t> next{0};
@@ -77,14 +78,14 @@ inline void run_tasks(thread_executor_ref executor, int threads, index_t count,
       });
     }
   }
-  work();  // all tasks of a serial call; those of workers that an executor has left out
+  work();  // all tasks of a serial call, or those of workers that the executor left out
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Runs tasks 0..count-1 in ascending order of start, on `threads` workers (0: as many as the executor runs at once).
-/// Each worker that gets a task calls make_worker() once (its scratch) and the result for every task it takes; tasks
-/// must not depend on who runs them. The first exception is rethrown when all workers are done. Called from inside a
-/// task it runs serially.
+/// Runs tasks 0..count-1, started in ascending order, on `threads` workers (0: as many as the executor runs at once).
+/// Each worker that gets a task calls make_worker() once, for its scratch, and calls the result for every task that it
+/// takes. Tasks must not depend on which worker runs them. The first exception is rethrown when all workers are done.
+/// From inside a task, everything runs serially.
 template <class MakeWorker>
 void parallel(thread_executor_ref executor, int threads, index_t count, MakeWorker const& make_worker) {
   struct runner final : task_runner {

@@ -8,8 +8,8 @@
 
 namespace attune {
 
-/// The reference executor's read-only view: storage is chosen at run time, since speed is no concern there and the same
-/// reference judges kernels of every storage type. Conversion to double is exact.
+/// The reference executor's read-only view. Its storage type is chosen at run time: speed does not matter there, and
+/// the same reference judges kernels of every storage type. Conversion to double is exact.
 class any_tensor {
  public:
   constexpr any_tensor() = default;
@@ -24,7 +24,7 @@ class any_tensor {
     return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d);
   }
 
-  /// Calls use(pointer to the first feature, step) with the row's true element type: loops over features stay plain.
+  /// Calls use(pointer to the first feature, stride) with the row's true element type: loops over features stay plain.
   template <class Use>
   constexpr decltype(auto) row(index_t b, index_t h, index_t i, Use const& use) const {
     return single_ ? use(floats_.row(b, h, i), floats_.steps().feature)
@@ -38,7 +38,8 @@ class any_tensor {
   bool single_ = false;
 };
 
-/// A tensor and the direction in which it moves; without one it stands still. The view of directional derivatives.
+/// A tensor and the direction in which it moves; without a direction it is constant. The view of directional
+/// derivatives.
 struct tangent_tensor {
   any_tensor value, along;
 

@@ -5,9 +5,9 @@
 //
 // With h_j = <do, v_j> and h_0 = <do, v0> + dw0, a row is a function of the masses E = sum e_j, G = sum g_j and of
 // S = sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse.
-// A policy's own source, run on dual numbers, has every derivative in it: e and g by the contractions and the
-// parameters, A, share, w0 and lse by E, G and the parameters. What is written by hand are the contractions and the
-// three families of rows.
+// A policy's own source, run on dual numbers, contains every derivative: of e and g by the contractions and the
+// parameters; of A, share, w0 and lse by E, G and the parameters. Only the contractions and the three families of rows
+// are written by hand.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ template <class T, class Op, class View>
 class row_pullback {
   using normalizer = typename Op::normalizer_policy;
   static constexpr normalizer_traits is = normalizer::traits;
-  // Directions of the duals: the contractions of a pair and the level of a candidate set, or the masses of a row;
-  // parameters.
+  // Directions of the duals: first the contractions of a pair and the level of a candidate set, or the masses of a row;
+  // then the parameters.
   static constexpr int pairs = Op::contractions::size, level = pairs, first_parameter = (std::max)(pairs + 1, 2);
   static constexpr int parameters = parameter_count<Op>, directions = first_parameter + parameters;
   using D = dual<T, directions>;
@@ -87,7 +87,7 @@ class row_pullback {
   }
 
  private:
-  /// do behind the output gate, h_j, h_0; and the gradient of the output gate itself.
+  /// Computes h_j, h_0 and the gradient before the output gate; adds the gradient of the output gate itself.
   template <class Moving, class Bound>
   void read_cotangents([[maybe_unused]] Moving const& moving, Bound const& f, weighed_row<T> const& w) {
     auto const number = [&](auto const& x) { return x.absent() ? T(0) : read<T>(x, b_, h_, i_, 0); };
@@ -136,7 +136,7 @@ class row_pullback {
       value_sum.add(T(earned.back().value * by_weight_[n]));
       plain_sum.add(by_weight_[n]);
     }
-    // Directions 0 and 1 move E and G by themselves, so that neither 1/E nor 1/E^2 is ever formed.
+    // Directions 0 and 1 move E and G relative to themselves, so that neither 1/E nor 1/E^2 is ever formed.
     T const one(1), zero(0);
     T const earned_unit = scalar<T>::any(w.earned == zero) ? one : w.earned;
     T const ground_unit = scalar<T>::any(w.ground == zero) ? one : w.ground;
@@ -169,8 +169,8 @@ class row_pullback {
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + by[std::size_t(first_parameter + s)];
   }
 
-  /// w_j = p_j f_j, f_j = (a_j - low) / (high - low): da_j = p_j h_j f' + p_j (h_j f_j - sum p h f), and through the
-  /// ends.
+  /// w_j = p_j f_j, f_j = (a_j - low) / (high - low): da_j = p_j h_j f' + p_j (h_j f_j - sum p h f), plus the part
+  /// through the ends (low and high).
   template <class Bound>
   void adjusted(Bound const& f, weighed_row<T> const& w) {
     T const zero(0), one(1), off = -math::infinity<T>();
@@ -202,12 +202,13 @@ class row_pullback {
     auto const through_ends = [&](int k) {
       return chained(by_low.value(), ends.low.tangent[k]) + chained(by_high.value(), ends.high.tangent[k]);
     };
-    // Ends that stand still move against logits that leave their row constant out.
+    // Fixed ends move relative to logits that exclude the row constant.
     [[maybe_unused]] auto const standing = [&](int k) {
       return chained(T(by_low.value() + by_high.value()), T(-f.logit_shift.tangent[k]));
     };
     if constexpr (!is.detached_ends) {
-      // The first key that has the value; where several may be it, each of them may get it.
+      // Goes to the first key that has the value. If the scalar cannot decide which one that is, every candidate may
+      // get it.
       auto const give_first = [&](T const& value, T const& gain) {
         auto missing = value == value;
         for (std::size_t n = 0; n < n_keys; ++n) {
@@ -228,10 +229,12 @@ class row_pullback {
           chained(by_lse_, f.logit_shift.tangent[first_parameter + s]);
   }
 
-  /// Of L = sum p h / sum p. threshold_rule::sum: the level is a function of the row by sum p = const: with y =
-  /// -dp/dlevel, dL = sum_j dp_j (h_j - sum y h / sum y) / sum p. threshold_rule::selection: the same with y = p and a
-  /// level that stands still; but the weights move against the reference, the first of the highest logits: by -sum_j
-  /// p_j' (h_j - mean) / sum p, where adding p_j, which sums to 0 there, leaves exactly 0 of an exponential.
+  /// The gradient of L = sum p h / sum p.
+  /// threshold_rule::sum: the level is a function of the row, defined by sum p = const. With y = -dp/dlevel, dL = sum_j
+  /// dp_j (h_j - sum y h / sum y) / sum p.
+  /// threshold_rule::selection: the same with y = p and a constant level. But the weights also move against the
+  /// reference, the first of the highest logits: by -sum_j p_j' (h_j - mean) / sum p. The code adds p_j to -p_j'; the
+  /// added terms sum to 0. The result is then exactly 0 for an exponential.
   template <class Bound>
   void candidates(Bound const& f, weighed_row<T> const& w) {
     T const zero(0);
@@ -245,7 +248,7 @@ class row_pullback {
     compensated<T> slope, gain, lag, lag_gain;
     for (std::size_t n = 0; n < logits_.size(); ++n) {
       D logit = logits_[n];
-      if constexpr (selects) logit.tangent[level] = T(1);  // this direction is free: it takes p' itself
+      if constexpr (selects) logit.tangent[level] = T(1);  // a free direction: it takes p' itself
       p.push_back(f.normalizer.weight(at, logit, key<D>{D(T(double(seen_.keys[n])))}));
       T const y = selects ? p.back().value : T(-p.back().tangent[level]);
       slope.add(y);
@@ -256,7 +259,7 @@ class row_pullback {
       lag_gain.add(chained(by_weight_[n], rest));
     }
     T const mean = gain.value() / slope.value();
-    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only move exact ties.
+    // The sum of a deformed exponential is 1 up to rounding: dividing by it would only disturb exact ties.
     T const rounding = T(double(logits_.size() + 8)) * scalar<T>::epsilon();
     T const sum = math::select(math::abs(T(w.earned - T(1))) <= rounding, T(1), w.earned);
     for (std::size_t n = 0; n < logits_.size(); ++n)
@@ -270,11 +273,11 @@ class row_pullback {
     }
   }
 
-  /// Keys whose values are never read.
+  /// Whether key n is outside the support: then its value is never read.
   static bool outside_support(weighed_row<T> const& w, std::size_t n) {
     return is.family == row_family::sparse_support && scalar<T>::all(w.weights[n] == T(0));
   }
-  /// Adds move(direction) to the contractions of key n and to the parameters.
+  /// Sets the contractions' gradients of key n to move(direction), and adds move(direction) to the parameters.
   template <class Move>
   void along_directions(std::size_t n, Move const& move) {
     for (int c = 0; c < pairs; ++c) by_pair_[n * std::size_t(pairs) + std::size_t(c)] = T(0);
@@ -290,7 +293,7 @@ class row_pullback {
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + move(first_parameter + s);
   }
 
-  /// A gate's factor, its input along direction 0: what its parameters get.
+  /// Adds the gradients of a gate's parameters. `factor`: the gate's factor, with the gate's input as direction 0.
   void by_factor(T const& gain, D const& factor) {
     for (int s = 0; s < parameters; ++s)
       by_parameter_[std::size_t(s)] =
@@ -347,9 +350,9 @@ dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, pro
 }  // namespace detail
 
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in any
-/// scalar. Conventions at kinks and ties, and degenerate rows: docs/reference/contracts.md.
-/// Errors:     attune::error names argument, value and expectation.
-/// Complexity: O(B H Lq Lk (D + Dv + parameters)) operations of T; memory that of the gradients and one row.
+/// scalar. Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
+/// Errors:     attune::error names the argument, the value and the expectation.
+/// Complexity: O(B H Lq Lk (D + Dv + parameters)) operations of T; memory for the gradients and one row.
 template <class T, class Op>
 dense_gradients<T> vjp(reference<T>, Op const& op, inputs<Op, any_tensor> const& in,
                        cotangents<Op, any_tensor> const& d) {

@@ -8,7 +8,7 @@
 
 namespace attune::detail {
 
-/// A sum whose error does not grow with the number of terms (Neumaier; two-sum is exact for every order of magnitude).
+/// A sum whose error does not grow with the number of terms (Neumaier; two-sum is exact whichever operand is larger).
 template <class T>
 class compensated {
  public:
@@ -17,7 +17,7 @@ class compensated {
     lost_ = lost_ + ((sum_ - math::as_computed(T(next - part))) + (x - part));
     sum_ = next;
   }
-  /// Infinite and NaN sums as they are: their error terms mean nothing.
+  /// Infinite and NaN sums are returned as they are: their error terms mean nothing.
   T value() const { return math::select(math::zero_if_finite(sum_) == T(0), T(sum_ + lost_), sum_); }
 
  private:

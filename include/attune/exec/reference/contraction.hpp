@@ -3,9 +3,9 @@
 //
 //   x_ij = contraction(i, j)      and      d<tensors, tables> += dx_ij  d x_ij / d<tensors, tables>
 //
-// The contractions that come with attune as the text books write them: a sum over features in any scalar, and its
-// derivative by hand. Yours are computed from their terms. The scalar may be a dual number, whose tangents then come
-// with the tensors.
+// The built-in contractions, as textbooks write them: a sum over features in any scalar, with a derivative written by
+// hand. Your own contractions are computed from their terms. The scalar may be a dual number; its tangents are then
+// read together with the tensors.
 #pragma once
 
 #include <attune/core/dual.hpp>
@@ -20,7 +20,7 @@ template <class T>
 T read(any_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
   return T(x(b, h, i, d));
 }
-/// With a tensor of tangents beside it.
+/// The same for a tensor with tangents.
 template <class T>
 dual<T, 1> read_dual(tangent_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
   dual<T, 1> r(T(x.value(b, h, i, d)));
@@ -32,14 +32,14 @@ D read(tangent_tensor const& x, index_t b, index_t h, index_t i, index_t d) {
   return read_dual<typename D::value_type>(x, b, h, i, d);
 }
 
-/// The same where axes of extent 1 are shared.
+/// The same; axes of extent 1 are shared.
 template <class T, class View>
 T read_shared(View const& x, index_t b, index_t h, index_t i, index_t d) {
   row_index const at = broadcast(x, b, h, i);
   return read<T>(x, at.batch, at.head, at.position, d);
 }
 
-/// Reads the contractions of an operator.
+/// Computes the contractions of an operator.
 template <class T, class Op, class View>
 struct reference_contraction {
   Op const& op;
@@ -47,12 +47,12 @@ struct reference_contraction {
   problem_shape const& p;
   lift<T> const& numbers;
 
-  /// Values of all contractions of a pair, in the operator's order.
+  /// The values of all contractions of a pair, in the operator's order.
   void all(T* to, index_t b, index_t h, index_t i, index_t j) const {
     each(typename Op::contractions{},
          [&](auto contraction, auto const& owner) { *to++ = value(contraction, owner, b, h, i, j); });
   }
-  /// Adds what dx, the gradient by those values, does to every tensor and table.
+  /// Adds the gradients of every tensor and table. dx: the gradient by the values of the contractions.
   void pull_all(T const* dx, dense_gradients<T>& to, index_t b, index_t h, index_t i, index_t j) const {
     each(typename Op::contractions{}, [&](auto contraction, auto const& owner) {
       if (T const d = *dx++; !scalar<T>::all(scalar<T>::vanishes(d))) pull(contraction, owner, d, to, b, h, i, j);
@@ -155,7 +155,7 @@ struct reference_contraction {
   T value(contraction::given_gates, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
     return read_shared<T>(in.gates, b, h, i, j);
   }
-  /// Any other.
+  /// Any other contraction.
   template <class C, class Owner>
   T value(C, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
     T sum(0);
@@ -312,7 +312,7 @@ struct reference_contraction {
   }
 
   // ---- parts --------------------------------------------------------------------------------------------------------
-  /// What a term reads.
+  /// One operand of a term.
   template <class Operand, class Owner>
   T operand([[maybe_unused]] Owner const& owner, index_t b, index_t h, [[maybe_unused]] index_t i,
             [[maybe_unused]] index_t j, [[maybe_unused]] index_t d) const {

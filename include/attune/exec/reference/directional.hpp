@@ -3,8 +3,8 @@
 //
 //   r = jvp(reference<T>{}, op, {.q = {Q, dQ}, .k = K, .v = V}, {{"gamma", 1.0}})       r.at(b, h).out(i, d).tangent[0]
 //
-// Directional derivatives: the same dense code, run on dual numbers from end to end. With jvp_of_vjp the gradients are
-// differentiated once more.
+// Directional derivatives: the same dense code, run on dual numbers from end to end. jvp_of_vjp differentiates the
+// gradients once more.
 #pragma once
 
 #include <string>
@@ -35,7 +35,8 @@ void check_directions(char const* function, cotangents<Op, tangent_tensor> const
 
 }  // namespace detail
 
-/// Values and directional derivatives of everything a dense evaluation knows: each number is a dual with one tangent.
+/// Values and directional derivatives of everything that a dense evaluation computes: each number is a dual with one
+/// tangent.
 /// Complexity: about three times that of forward.
 template <class T, class Op>
 dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangent_tensor> const& in,
@@ -48,9 +49,9 @@ dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangen
 }
 
 /// Gradients and how they change along a direction: a Hessian-vector product of the objective that the cotangents
-/// define. Directions move the values of parameters, not the sources of a projection, whose gradients are then those at
-/// a fixed slope of the activation. Meaningful where the operator is smooth; at kinks and ties it is that of the
-/// one-sided derivative.
+/// define. Directions move the values of parameters, not the sources of a projection. The gradients of such sources are
+/// those at a fixed slope of the activation. Meaningful where the operator is smooth. At kinks and ties, the result is
+/// that of the one-sided derivative.
 template <class T, class Op>
 dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& op, inputs<Op, tangent_tensor> const& in,
                                        cotangents<Op, tangent_tensor> const& d,

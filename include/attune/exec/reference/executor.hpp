@@ -8,9 +8,9 @@
 
 namespace attune {
 
-/// Dense, sequential, textbook evaluation in any scalar T: a number with `<`, `==` and the elementary functions in
-/// namespace std or found by ADL (float, double, long double, Boost.Multiprecision without expression templates). Every
-/// intermediate is kept: memory O(H Lq Lk). Deterministic.
+/// Dense, sequential, textbook evaluation in any scalar T. T is a number with `<`, `==` and the elementary functions,
+/// in namespace std or found by ADL (float, double, long double, Boost.Multiprecision without expression templates).
+/// Keeps every intermediate: memory O(B H Lq Lk). Deterministic.
 template <class T = double>
 struct reference {
   using value_type = T;

@@ -3,8 +3,8 @@
 //
 //   result = forward(reference<T>{}, op, inputs):   scores, logits, weights, w0, lse and out of every row
 //
-// The oracle: each row evaluated as the text books write it, all keys at hand at once. It shares the policies with the
-// other executors, and nothing else: no tiles, no running reference, no state.
+// The oracle. Each row is evaluated as textbooks write it, with all keys available at once. It shares only the policies
+// with the other executors: it has no tiles, no running reference and no state.
 #pragma once
 
 #include <vector>
@@ -16,32 +16,32 @@
 
 namespace attune {
 
-/// Everything a dense evaluation knows of one head. Rows are queries, columns keys (or value features).
+/// Everything that a dense evaluation computes for one head. Rows are queries, columns are keys (or value features).
 template <class T>
 struct dense_head {
   using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
   Eigen::Matrix<bool, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> visible;
   matrix scores;         ///< before length scale and gate; -inf where not visible
-  matrix logits;         ///< what the normalizer sees, row constant included; -inf where not visible
+  matrix logits;         ///< the normalizer's input, row constant included; -inf where not visible
   matrix weights;        ///< 0 where not visible
   matrix out;            ///< (Lq, Dv)
   column lse;            ///< natural log; empty where the operator has none
   column ground_weight;  ///< w0; empty where the operator has none
-  column threshold;      ///< of a normalizer with a candidate set; NaN where no key has weight
+  column threshold;      ///< if the normalizer has a candidate set; NaN where no key has weight
 };
 
 /// The result of a dense evaluation.
 template <class T>
 struct dense_result {
   problem_shape extents;
-  std::vector<dense_head<T>> heads;  ///< B H of them, batch-major
+  std::vector<dense_head<T>> heads;  ///< B H heads, batch-major
   dense_head<T> const& at(index_t b, index_t h) const { return heads[std::size_t(b * extents.heads + h)]; }
 };
 
 namespace detail {
 
-/// A head of `rows` rows that has seen nothing.
+/// A head with `rows` rows that have seen no keys.
 template <class T, class Op>
 dense_head<T> blank_head(problem_shape const& p, index_t rows) {
   T const off = -math::infinity<T>();
@@ -94,7 +94,7 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
   if constexpr (Op::has_output_gate)
     for (index_t d = 0; d < p.value_width; ++d)
       to.out(slot, d) = to.out(slot, d) * output_factor<T>(in, p, f, b, h, i, d);
-  if constexpr (Op::has_lse)  // -inf, no mass at all, does not move
+  if constexpr (Op::has_lse)  // -inf (no mass at all) does not move
     to.lse(slot) = math::select(done.lse == -math::infinity<T>(), done.lse, T(done.lse + f.logit_shift));
   if constexpr (Op::has_ground_weight) to.ground_weight(slot) = done.ground_weight;
   if constexpr (Op::has_threshold) to.threshold(slot) = done.threshold;
@@ -114,21 +114,22 @@ dense_result<T> dense_forward(Op const& op, inputs<Op, View> const& in, problem_
 
 }  // namespace detail
 
-/// Evaluates an operator densely against an output of `extents` (B, H, Lq, Dv).
-/// Errors:     attune::error names argument, value and expectation.
+/// Evaluates an operator densely for an output of extents (B, H, Lq, Dv).
+/// Errors:     attune::error names the argument, the value and the expectation.
 /// Complexity: O(B H Lq Lk (D + Dv)) operations of T, memory O(B H Lq Lk).
 template <class T, class Op>
 dense_result<T> forward(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, shape const& extents) {
   return detail::dense_forward<T>(op, in, detail::checked_problem("forward", op, in, extents));
 }
 
-/// The same with the extents told by the inputs.
+/// The same; the inputs determine the extents.
 template <class T, class Op>
 dense_result<T> forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in) {
   return forward(exec, op, in, detail::output_shape(in));
 }
 
-/// One row only, all its intermediates in row 0 of the result: for samples at a precision too dear for the whole.
+/// One row only, with all its intermediates in row 0 of the result. For samples at a precision that is too expensive
+/// for the whole call.
 template <class T, class Op>
 dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, index_t b, index_t h,
                           index_t i) {
@@ -141,7 +142,7 @@ dense_head<T> forward_row(reference<T>, Op const& op, inputs<Op, any_tensor> con
   return head;
 }
 
-/// The same call as on every other executor: outputs are written as T.
+/// The same call as on every other executor: writes the outputs as T.
 template <class T, class Op>
 void forward(reference<T> exec, Op const& op, inputs<Op, any_tensor> const& in, outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("forward", op, in, to.out.extents());

@@ -10,7 +10,7 @@
 
 namespace attune {
 
-/// Each head by its own operator. Columns that an operator lacks are empty in its heads.
+/// Evaluates each head with its own operator. Columns that an operator lacks are empty in its heads.
 template <class T, class... Ops>
 dense_result<T> forward(reference<T>, mixture_operator<Ops...> const& mixed,
                         inputs<mixture_operator<Ops...>, any_tensor> const& in) {
@@ -32,7 +32,7 @@ dense_result<T> forward(reference<T>, mixture_operator<Ops...> const& mixed,
   return result;
 }
 
-/// Gradients of all heads; paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+/// Gradients of all heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
 template <class T, class... Ops>
 dense_gradients<T> vjp(reference<T>, mixture_operator<Ops...> const& mixed,
                        inputs<mixture_operator<Ops...>, any_tensor> const& in,

@@ -9,7 +9,7 @@
 
 namespace attune {
 
-/// Enough digits that a result rounded to double is the correctly rounded one unless it cancels to 1e-34 of its terms.
+/// Enough digits that a result rounded to double is correctly rounded, unless it cancels to 1e-34 of its terms.
 /// Expression templates are off: policies are written for values.
 using digits50 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
 

@@ -3,8 +3,8 @@
 //
 //   logits of a row -> weights, w0, lse, threshold
 //
-// One row as the text books write it, all keys at hand at once: what the dense forward writes down and the gradients
-// start from.
+// One row as textbooks write it, with all keys available at once. The dense forward pass stores it, and the gradients
+// start from it.
 #pragma once
 
 #include <vector>
@@ -23,12 +23,12 @@ struct visible_keys {
   std::vector<T> scores, logits;  ///< logits without the row constant
 };
 
-/// What a normalizer makes of them. `weights` sum to the row sum, uniform share included.
+/// The results of a normalizer for the visible keys. `weights` sum to the row sum, uniform share included.
 template <class T>
 struct weighed_row {
   std::vector<T> weights;
   T ground_weight = T(0), lse = T(0), threshold = T(0);  ///< lse without the row constant
-  T reference = T(0), earned = T(0), ground = T(0);      ///< family masses and adjusted: the state
+  T reference = T(0), earned = T(0), ground = T(0);      ///< families masses and range_weighted: the state
   T lowest = T(0), highest = T(0);                       ///< family range_weighted: the extreme finite logits
   candidate_threshold<T> level{};                        ///< family sparse_support
 };
@@ -71,7 +71,7 @@ weighed_row<T> weigh_masses(Bound const& normalizer, visible_keys<T> const& row,
   return r;
 }
 
-/// Family adjusted: softmax times the logit's place between two ends.
+/// Family range_weighted: softmax times the position of the logit between the two ends.
 template <class Normalizer, class Bound, class T>
 weighed_row<T> weigh_adjusted(Bound const& normalizer, visible_keys<T> const& row) {
   T const off = -math::infinity<T>(), zero(0);
@@ -98,7 +98,7 @@ weighed_row<T> weigh_adjusted(Bound const& normalizer, visible_keys<T> const& ro
   return r;
 }
 
-/// Family candidates.
+/// Family sparse_support.
 template <class Bound, class T>
 weighed_row<T> weigh_candidates(Bound const& normalizer, visible_keys<T> const& row) {
   weighed_row<T> r;
@@ -128,7 +128,7 @@ weighed_row<T> weigh(Bound const& normalizer, visible_keys<T> const& row, T cons
     return weigh_candidates(normalizer, row);
 }
 
-/// v_jd behind the value gate.
+/// v_jd after the value gate.
 template <class T, class Op, class View, class Bound>
 T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index_t b, index_t v_head, index_t j,
               index_t d) {
@@ -139,7 +139,7 @@ T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index
     return v;
 }
 
-/// What out_d is multiplied with.
+/// The factor of out_d.
 template <class T, class Op, class View, class Bound>
 T output_factor([[maybe_unused]] inputs<Op, View> const& in, [[maybe_unused]] problem_shape const& p,
                 [[maybe_unused]] Bound const& f, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,

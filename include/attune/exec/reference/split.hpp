@@ -9,8 +9,8 @@
 
 namespace attune {
 
-/// The states of all rows over the keys [keys.first, keys.last), one key added after the other: the streaming
-/// derivation in any scalar, independent of the dense one.
+/// The states of all rows over the keys [keys.first, keys.last), with the keys added one after the other. This is the
+/// streaming derivation in any scalar, independent of the dense one.
 template <class T, class Op>
 states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
   using normalizer = typename Op::normalizer_policy;

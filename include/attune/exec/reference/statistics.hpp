@@ -3,7 +3,7 @@
 //
 //   s = statistics(forward(reference<T>{}, op, in), {.columns = true})
 //
-// The statistics of dense logits and weights, each by its definition.
+// The statistics of dense logits and weights, each computed by its definition.
 #pragma once
 
 #include <attune/exec/reference/compensated.hpp>
@@ -12,7 +12,8 @@
 
 namespace attune {
 
-/// What exec/statistics.hpp describes, of every row of a dense evaluation. Operations: O(B H Lq Lk) of T.
+/// The statistics that exec/statistics.hpp describes, of every row of a dense evaluation. Operations: O(B H Lq Lk) of
+/// T.
 template <class T>
 row_statistics<T> statistics(dense_result<T> const& result, statistics_request const& request = {}) {
   detail::check_request("statistics", request);

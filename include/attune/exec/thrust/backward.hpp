@@ -69,7 +69,7 @@ class gradient_run {
       tensor<T> const of_rows(row_parameters_.data() + s, {p_.batch, p_.heads, p_.queries, 1},
                               {p_.heads * p_.queries * parameters, p_.queries * parameters, parameters, 1});
       with(to.parameters[std::size_t(s)].values, [&](tensor<T> const& g) { sum(of_rows, g); });
-      if constexpr (executor::memory == memory_kind::host)  // of a device, sources cannot be read here
+      if constexpr (executor::memory == memory_kind::host)  // sources in device memory cannot be read here
         attune::detail::pull_projection(*p.at, to.parameters[std::size_t(s)]);
       ++s;
     }
@@ -83,7 +83,7 @@ class gradient_run {
   void launch(Program const& program) const {
     for_each_task(exec_, program.tasks(), program);
   }
-  /// run(view of a gradient where programs run); its values are then in `to`.
+  /// Calls run(view of a gradient in memory where programs run). Afterwards its values are in `to`.
   template <class Run>
   void with(gradient_array<T>& to, Run const& run) const {
     if (to.extents.size() == 0) return;
@@ -95,7 +95,7 @@ class gradient_run {
       to.values = there.copied();
     }
   }
-  /// The same of an input that tasks may share: they write to a tensor of extents `all`, whose sums are the gradient.
+  /// The same for an input that tasks may share: they write to a tensor of extents `all`, whose sums are the gradient.
   template <class Run>
   void with_all(gradient_array<T>& to, shape const& all, Run const& run) const {
     with(to, [&](tensor<T> const& g) {
@@ -106,7 +106,8 @@ class gradient_run {
       sum(whole, g);
     });
   }
-  /// In two steps, over queries and over heads and batches: a number shared by all rows is no single long loop.
+  /// Sums in two steps: over queries, then over heads and batches. So a number shared by all rows is no single long
+  /// loop.
   void sum(tensor<T> const& of_rows, tensor<T> const& to) const {
     shape const e = to.extents(), some{of_rows.extents().batch, of_rows.extents().head, e.position, e.feature};
     memory between(exec_, some.size());
@@ -196,12 +197,12 @@ dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op
 
 }  // namespace exec_thrust
 
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in memory
-/// of the host. Conventions at kinks and ties, and degenerate rows: docs/reference/contracts.md.
-/// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  every input with queries or keys, and every table, computes the logits again: some 4 (2 D + 2 Dv) flops
-///              per visible pair and 32 features of each. Memory: a few numbers per row, and for a table B H (Lq + Lk)
-///              of its rows at most.
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, in host
+/// memory. Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
+/// Errors:      attune::error names the argument, the value and the expectation.
+/// Complexity:  every input with queries or keys, and every table, computes the logits again: about 4 (2 D + 2 Dv)
+///              flops per visible pair and 32 features of each. Memory: a few numbers per row, and for a table at most
+///              B H (Lq + Lk) of its rows.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   normalizer.solve(column)      the column of a row whose logits are nowhere stored
+//   normalizer.solve(column)      the column of a row whose logits are not stored
 //
-// A column (policies/candidates.hpp) that computes its logits whenever they are asked for. As soon as few enough of
-// them can have weight, these few are kept; a threshold then costs a handful of passes over the keys, and memory is a
-// constant.
+// A column (policies/candidates.hpp) that computes its logits on demand. As soon as few enough of them can have weight,
+// these few are kept. A threshold then costs a handful of passes over the keys, and memory is constant.
 #pragma once
 
 #include <attune/exec/thrust/rows.hpp>
@@ -13,15 +12,15 @@
 
 namespace attune::exec_thrust {
 
-/// The one place where a logit of a row with a candidate set is computed: two passes over the keys must see the same
-/// bits, which two inlined copies need not give (a compiler may contract one of them).
+/// The only place where a logit of a row with a candidate set is computed. Two passes over the keys must see the same
+/// bits. Two inlined copies need not give the same bits: a compiler may contract one of them.
 template <class T, class Op>
 ATTUNE_HD ATTUNE_PROGRAM T same_logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
                                       index_t j) {
   return pairs.logit(f, j);
 }
 
-/// Entries are asked for in ascending order, again and again from the first.
+/// Entries must be read in ascending order; each new pass starts from the first.
 template <class T, class Op>
 class recomputed_column {
  public:
@@ -45,7 +44,7 @@ class recomputed_column {
     pairs_.for_each_key([&](index_t j) { m = math::larger(m, same_logit(pairs_, f_, j)); });
     return m;
   }
-  /// Drops nothing as long as too much is left to be kept.
+  /// Drops nothing while there are too many entries to keep.
   template <class Interest>
   ATTUNE_HD void keep(Interest const& interest) {
     if (size_ == 0) return;
@@ -68,7 +67,7 @@ class recomputed_column {
     kept_ = true;
     size_ = count;
   }
-  /// The best `room` keys behind those already passed over, until k of them are.
+  /// Passes over the best `room` keys at a time, starting after those already passed over, until k keys are passed.
   ATTUNE_HD void largest(index_t k, T& cut, T& last) {
     T const off = -math::infinity<T>();
     index_t position[room], passed = -1;
@@ -81,7 +80,7 @@ class recomputed_column {
         T const a = same_logit(pairs_, f_, j);
         if (!(a > off)) return;
         if (passed >= 0 && !(a < level || (a == level && j > passed))) return;
-        if (count == wanted && !(a > logits_[wanted - 1])) return;  // keys come in ascending order: ties stay behind
+        if (count == wanted && !(a > logits_[wanted - 1])) return;  // keys come in ascending order: ties rank below
         index_t n = count < wanted ? count++ : wanted - 1;
         for (; n > 0 && a > logits_[n - 1]; --n) {
           logits_[n] = logits_[n - 1];

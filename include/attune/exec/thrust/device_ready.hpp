@@ -3,9 +3,9 @@
 //
 //   require_device_ready<Op>()    true, or a compile error that names the role
 //
-// What a policy needs beyond its concept to run on a device, said by the host's compiler before nvcc's pages of errors.
-// A branch on a score does not compile anywhere (policies/probe.hpp); that a function is marked ATTUNE_HD only nvcc can
-// see.
+// What a policy needs, beyond its concept, to run on a device. The host's compiler reports it before nvcc's pages of
+// errors. A branch on a score compiles nowhere (policies/probe.hpp). Whether a function is marked ATTUNE_HD, only nvcc
+// can see.
 #pragma once
 
 #include <type_traits>
@@ -15,7 +15,7 @@
 
 namespace attune {
 
-/// A policy that can be copied to a device byte by byte, and so can what it binds to a row there.
+/// A policy that can be copied to a device byte by byte, and whose bound form can be copied there too.
 template <class P>
 concept DeviceReady =
     TriviallyCopyable<P> && std::is_trivially_copyable_v<bound_t<P>> && std::is_trivially_destructible_v<bound_t<P>>;

@@ -6,16 +6,16 @@
 
 #include <type_traits>
 
-// Not thrust/execution_policy.h, which brings every algorithm of two systems, some 3 s of nvcc: who names a policy
-// includes it.
+// Not thrust/execution_policy.h, which includes every algorithm of two systems: some 3 s of nvcc. Code that names a
+// policy includes it.
 #include <thrust/for_each.h>
 
 #include <attune/core/tensor.hpp>
 
 namespace attune {
 
-/// Whose memory the programs of a Thrust execution policy read: host, or device where the policy is one of the CUDA
-/// system.
+/// The memory that the programs of a Thrust execution policy read: device if the policy belongs to the CUDA system,
+/// otherwise host.
 template <class Policy>
 inline constexpr memory_kind memory_of_policy =
 #if defined(THRUST_DEVICE_SYSTEM) && defined(THRUST_DEVICE_SYSTEM_CUDA) && \
@@ -25,12 +25,11 @@ inline constexpr memory_kind memory_of_policy =
     memory_kind::host;
 #endif
 
-/// Row programs over Thrust algorithms, on whatever execution policy: one task per query row (and per stretch of
-/// features). T is the type of the tensors and of the arithmetic. Views, parameters, tables and mask arrays point to
-/// memory that the policy's system reads; of what lies on a device, shapes are checked and values are not.
-/// Determinism: bitwise the same on every run of a system, however many threads it has: no task shares a sum with
-///              another.
-/// Memory: none for forward() with an operator whose normalizer has no moving average; nothing of size Lq x Lk ever.
+/// Row programs on Thrust algorithms, with any execution policy: one task per query row (and per stretch of features).
+/// T is the type of the tensors and of the arithmetic. Views, parameters, tables and mask arrays point to memory that
+/// the policy's system reads. For data on a device, shapes are checked and values are not.
+/// Determinism: bitwise the same on every run of a system, for any number of threads: no two tasks share a sum.
+/// Memory: forward() allocates none if the operator has no moving average; nothing of size Lq x Lk ever.
 template <class T, class Policy>
 struct thrust_executor {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,

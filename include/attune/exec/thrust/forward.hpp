@@ -12,29 +12,30 @@ namespace attune {
 
 namespace exec_thrust {
 
-/// What a row is before ground value and output gate: `stretch` features of its value sum, and its numbers.
+/// A row before ground value and output gate: `stretch` features of its value sum, and its numbers.
 template <class T>
 struct row_result {
   accumulators<T> out{0, T(0)};
   T ground_weight = T(0), lse = T(0), threshold = T(0);
 };
 
-/// v_jd behind its gate for the features that there are, 0 behind the last. Its address is found here: found once
-/// before a loop that has no end but its length, it lets the compiler hold the values of all features at once, which
-/// costs 10 to 20 registers.
+/// v_jd after its gate for features that exist, 0 past the last. The address is computed here on purpose. If it were
+/// computed once before a loop that ends only by its length, the compiler could hold the values of all features at
+/// once, which costs 10 to 20 registers.
 template <class T, class Op>
 ATTUNE_HD T value_or_zero(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j,
                           index_t d) {
   return d < pairs.at.p.value_width ? pairs.values(f, j, d)(0) : T(0);
 }
 
-/// What a row's state, or its threshold and the sum of its weights, is handed to before it is finished: here to nobody.
+/// Receives a row's state, or its threshold and the sum of its weights, before the row is finished. This one drops
+/// them.
 struct keeps_nothing {
   template <class... State>
   ATTUNE_HD void operator()(index_t, index_t, State const&...) const {}
 };
 
-/// Features [first, first + stretch) of row number n of `visible` keys.
+/// Features [first, first + stretch) of row number n, which has `visible` keys.
 template <class T, class Op, class Keep = keeps_nothing>
 ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pairs,
                                                      typename row_pairs<T, Op>::bound const& f, T const& visible,
@@ -110,7 +111,7 @@ struct forward_program {
   }
 };
 
-/// The heads of one operator of a mixture, or all.
+/// Runs the heads of one operator of a mixture, or all heads.
 template <class T, class Policy, class Op, class Keep = keeps_nothing>
 void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                   problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}, Keep const& keep = {}) {
@@ -121,15 +122,15 @@ void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<O
 
 }  // namespace exec_thrust
 
-/// Evaluates an operator, one task per row and 32 features of the output: the recurrence of operators/row_state.hpp
-/// over the visible keys, or the threshold of a candidate set and then its values.
+/// Evaluates an operator, one task per row and 32 features of the output. A task runs the recurrence of
+/// operators/row_state.hpp over the visible keys, or finds the threshold of a candidate set and then sums its values.
 /// Shapes:      operators/inputs.hpp. Views point to memory that the policy's system reads and writes.
-/// Outputs:     out; lse, ground_weight and threshold where given. Outputs must not overlap inputs.
+/// Outputs:     out; lse, ground_weight and threshold if given. Outputs must not overlap inputs.
 /// Degenerate rows: docs/reference/contracts.md.
-/// Errors:      attune::error names argument, value and expectation; nothing is written before all inputs are checked.
-///              Numbers in the memory of a device are not checked.
-/// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair; with a candidate set the first term once more for each
-///              step to the threshold until 64 keys are left (3 to 8). No scratch.
+/// Errors:      attune::error names the argument, the value and the expectation; nothing is written before all inputs
+///              are checked. Numbers in device memory are not checked.
+/// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair. With a candidate set, the first term counts once more
+///              for each step to the threshold until 64 keys are left (3 to 8). No scratch.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 void forward(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,

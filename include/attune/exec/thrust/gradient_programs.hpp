@@ -3,15 +3,15 @@
 //
 //   dq_i = sum_j dx_ij dx/dq      dk_j = sum_i dx_ij dx/dk      dv_j = sum_i w_ij do_i
 //
-// One task owns what it writes: a row, a key, a distance, an entry of a table. Nothing is added by two tasks, so that
-// no atomics are needed and the bits are the same on every run.
+// Each task owns what it writes: a row, a key, a distance, an entry of a table. No two tasks add to the same number. So
+// no atomics are needed, and the bits are the same on every run.
 #pragma once
 
 #include <attune/exec/thrust/gradient_rows.hpp>
 
 namespace attune::exec_thrust {
 
-/// do behind the output gate.
+/// The gradient before the output gate: do times the gate's factor.
 template <class T, class Op>
 struct open_gate_program {
   served_problem<T, Op> at;
@@ -29,7 +29,7 @@ struct open_gate_program {
   }
 };
 
-/// The gradient of the output gate, and of its parameters: the row's output is wanted again.
+/// The gradients of the output gate and of its parameters. Needs the row's output, so computes it again.
 template <class T, class Op>
 struct output_gate_program {
   gradient_call<T, Op> call;
@@ -67,11 +67,11 @@ struct output_gate_program {
   }
 };
 
-/// What parameters get of a row's pairs, and the gradients of inputs with a slot per pair.
+/// The gradients of parameters from a row's pairs, and the gradients of inputs with a slot per pair.
 template <class T, class Op>
 struct pairs_program {
   gradient_call<T, Op> call;
-  tensor<T> scores, gates, bias;  ///< absent where the operator has none
+  tensor<T> scores, gates, bias;  ///< absent if the operator has none
 
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
     using gradients = row_gradients<T, Op, true>;
@@ -96,7 +96,7 @@ struct pairs_program {
   }
 
  private:
-  /// Where operand N has a number for the pair.
+  /// Adds the gradient of operand N if the operand has a number per pair.
   template <class C, int N, class Row, class Owner>
   ATTUNE_HD void pull_pair([[maybe_unused]] Row const& row, [[maybe_unused]] Owner const& owner,
                            [[maybe_unused]] T const& dx, [[maybe_unused]] row_task const& t,
@@ -127,7 +127,7 @@ struct pairs_program {
   }
 };
 
-/// acc[d] += dx d x / d operand, for the operands of contraction C that are wanted.
+/// acc[d] += dx d x / d operand, for the wanted operands of contraction C.
 template <class C, class Wanted, class T, int Count, class Row, class Owner>
 ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& owner, T const& dx, index_t j,
                              index_t first, index_t width, accumulators<T, Count>& acc) {
@@ -150,8 +150,8 @@ ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& 
   pull(std::integral_constant<int, 1>{});
   pull(std::integral_constant<int, 2>{});
 }
-/// One of the inputs of a side. Which one is a number: they share what is compiled for the pair, nearly all of a
-/// program.
+/// One of the inputs of a side. Which one is a run-time number, so the inputs share what is compiled for the pair:
+/// nearly all of a program.
 template <operand_side Side>
 struct wanted_field {
   field which;
@@ -177,8 +177,8 @@ struct wanted_table {
   }
 };
 
-/// A row's sums over its keys of what is wanted, of contraction number Only or, where that is -1, of all: the gradient
-/// of an input with queries, or a row's part of the gradient of a table.
+/// A row's sums over its keys of the wanted gradients: the gradient of an input with queries, or a row's part of the
+/// gradient of a table. Only: the number of one contraction, or -1 for all.
 template <class T, class Op, class Wanted, int Only = -1>
 struct query_program {
   gradient_call<T, Op> call;
@@ -216,7 +216,7 @@ ATTUNE_HD void for_each_query(gradient_call<T, Op> const& call, index_t b, index
       if (mask::sees(call.at.op.mask, p.row(b, h, i), j)) visit(row_gradients<T, Op, false>(call, b, h, i), h, i);
   }
 }
-/// Task (b, group, piece, j): neighbours are keys of one head.
+/// Task (b, group, piece, j): neighbouring tasks are keys of one head.
 struct key_task {
   index_t b, g, piece, j;
   ATTUNE_HD key_task(index_t n, problem_shape const& p, index_t groups, index_t pieces)
@@ -297,7 +297,7 @@ struct value_program {
   }
 };
 
-/// Sums of all pairs of one distance: (B, H, Lq + Lk - 1, width) parts of the gradient of a table with a row for each
+/// Sums over all pairs of one distance: (B, H, Lq + Lk - 1, width) parts of the gradient of a table with a row for each
 /// distance.
 template <class T, class Op, class Wanted, int Only>
 struct distance_program {
@@ -371,7 +371,7 @@ struct sum_program {
   }
 };
 
-/// w0 do, the part of each row in the gradient of the ground value.
+/// w0 do: the part of each row in the gradient of the ground value.
 template <class T, class Op>
 struct ground_value_program {
   gradient_call<T, Op> call;

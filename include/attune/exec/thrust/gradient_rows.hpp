@@ -3,8 +3,8 @@
 //
 //   record of a row  ->  for each key:  d contractions, weight, d parameters
 //
-// A first program leaves a few numbers of each row; from these every other program computes what a pair contributes,
-// from the side of the query or of the key alike. The row rules are those of exec/row_slopes.hpp.
+// A first program saves a few numbers of each row. From these, every other program computes what a pair contributes, on
+// the query side and on the key side alike. The row rules are those of exec/row_slopes.hpp.
 #pragma once
 
 #include <attune/exec/row_slopes.hpp>
@@ -12,7 +12,7 @@
 
 namespace attune::exec_thrust {
 
-/// What a pair needs to know of its row.
+/// What a pair needs to know about its row.
 template <class T>
 struct mass_record {
   T reference, ground_weight;
@@ -30,7 +30,7 @@ struct candidate_record {
   attune::detail::candidate_slopes<T> slopes;
   T factor, poison;
   index_t
-      reference_key;  ///< of a selection: the first of the highest logits, which gets what goes through the reference
+      reference_key;  ///< for a selection: the first of the highest logits, which gets the part through the reference
 };
 template <class T, class Op>
 struct row_record {
@@ -46,7 +46,7 @@ template <class T, class Op>
 struct gradient_call {
   static constexpr int parameters = parameter_count<Op>;
   served_problem<T, Op> at;
-  tensor<T const> d_out, d_lse, d_ground_weight;  ///< cotangents, that of out behind the output gate; absent: 0
+  tensor<T const> d_out, d_lse, d_ground_weight;  ///< cotangents, d_out before the output gate; absent: 0
   row_record<T, Op>* records;                     ///< B H Lq
   T* row_parameters;                              ///< B H Lq x parameters
 
@@ -56,8 +56,8 @@ struct gradient_call {
   }
 };
 
-/// h_j = <do, v_j>: the same bits wherever it is asked for, so that what nothing competes with gets a gradient of
-/// exactly 0.
+/// h_j = <do, v_j>, with the same bits at every call. So a key with which nothing competes gets a gradient of exactly
+/// 0.
 template <class T, class Op>
 ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_pairs<T, Op> const& pairs,
                                          typename row_pairs<T, Op>::bound const& f, index_t j) {
@@ -69,7 +69,7 @@ ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_p
   return sum;
 }
 
-/// The record of a row, and what its parameters get of the row as a whole.
+/// The record of a row, and the gradients of its parameters through the row as a whole.
 template <class T, class Op>
 struct record_program {
   using normalizer = typename Op::normalizer_policy;
@@ -183,7 +183,7 @@ struct pair_gradient {
   T weight, by_contraction[Pairs + 1];
 };
 
-/// A row, ready to say what each of its pairs contributes; to parameters too where `Parameters`.
+/// A row that computes what each of its pairs contributes; if `Parameters`, also to the parameters.
 template <class T, class Op, bool Parameters>
 class row_gradients {
  public:
@@ -198,7 +198,7 @@ class row_gradients {
         facts_(attune::detail::row_of_count<T>(call.at.p, record_.visible, b, h, i)), f(call.at.op.bind(facts_)),
         moving(bind(call, facts_)) {}
 
-  /// Adds to by_parameter, parameter_count<Op> numbers, where `Parameters`.
+  /// If `Parameters`, adds to by_parameter, which has parameter_count<Op> numbers.
   ATTUNE_HD pair_gradient<T, pairs> operator()(index_t j, [[maybe_unused]] T* by_parameter = nullptr) const {
     using attune::detail::chained;
     constexpr normalizer_traits is = Op::normalizer_is;

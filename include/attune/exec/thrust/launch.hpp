@@ -3,9 +3,9 @@
 //
 //   for_each_task(executor, tasks, program):   program(n) for n in [0, tasks), on the executor's policy
 //
-// thrust::for_each_n; of a CUDA policy the same by a kernel of our own, on the policy's stream: the one behind
-// for_each_n holds four copies of what it calls (two items per thread, full and partial tiles), which a row program
-// pays for in registers and in minutes of compilation.
+// Runs thrust::for_each_n. For a CUDA policy, it launches its own kernel on the policy's stream instead. The kernel
+// behind for_each_n holds four copies of what it calls (two items per thread, full and partial tiles). A row program
+// would pay for these in registers and in minutes of compilation.
 #pragma once
 
 #include <thrust/for_each.h>
@@ -18,7 +18,7 @@ namespace attune::exec_thrust {
 #if defined(__CUDACC__)
 inline constexpr int threads_of_block = 128;
 
-/// One block on a processor is enough: told only its threads, ptxas spills to make room for more blocks.
+/// One block on a multiprocessor is enough. Told only the number of threads, ptxas spills to make room for more blocks.
 template <class Program>
 __global__ void __launch_bounds__(threads_of_block, 1)
     program_kernel(Program const __grid_constant__ program, index_t tasks) {
@@ -31,7 +31,7 @@ cudaStream_t stream_of(Policy policy) {
   return ::thrust::cuda_cub::stream(policy);
 }
 
-/// Waits for the kernel where for_each_n would: not for policies that say `nosync`.
+/// Waits for the kernel where for_each_n would: not for policies with `nosync`.
 template <class Policy, class Program>
 void launch(Policy policy, index_t tasks, Program const& program) {
   auto const blocks = static_cast<unsigned>((tasks + threads_of_block - 1) / threads_of_block);

@@ -3,8 +3,8 @@
 //
 //   settled(exec, op).op   the operator with every moving average replaced by its values
 //
-// A moving average costs B Lq numbers wherever a row is bound: it is formed once per call, where its numbers lie.
-// Projections are computed by the row that they belong to.
+// A moving average reads B Lq numbers each time a row is bound. So it is computed once per call, in the memory of its
+// numbers. Projections are computed by the row that they belong to.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace attune::exec_thrust {
 
-/// Numbers that programs of a policy read and write, 0 at first. Moving them leaves them where they are.
+/// Numbers that programs of a policy read and write, 0 at first. Moving the object does not move the numbers.
 template <class T, class Policy, memory_kind = memory_of_policy<Policy>>
 class numbers {
  public:
@@ -28,7 +28,7 @@ class numbers {
   template <class Exec>
   numbers(Exec const&, std::vector<T> const& from) : values_(from) {}
   T* data() { return values_.data(); }
-  /// All of them, to the host.
+  /// Copies all numbers to the host.
   void copy_to(T* host) const { std::copy(values_.begin(), values_.end(), host); }
   std::vector<T> copied() const { return values_; }
 
@@ -37,15 +37,15 @@ class numbers {
 };
 
 #if defined(__CUDACC__)
-/// Bytes of a CUDA device, 0 at first, in the order of a stream. Of CUDA's own: a device_vector brings kernels for
-/// every type that it holds, and fills and copies on a stream of its own.
+/// Bytes of a CUDA device, 0 at first, in the order of a stream. Uses CUDA's own functions: a device_vector brings
+/// kernels for every type that it holds, and fills and copies on its own stream.
 class device_bytes {
  public:
   device_bytes(cudaStream_t stream, std::size_t size) : stream_(stream), size_(size) {
     if (size == 0) return;
     void* there = nullptr;
     if (cudaMalloc(&there, size) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // told by the exception, not by the next launch
+      static_cast<void>(cudaGetLastError());  // reported by the exception, not by the next launch
       throw std::bad_alloc();
     }
     there_.reset(there);
@@ -56,7 +56,7 @@ class device_bytes {
   void copy_to(void* host) const { copy(host, there_.get(), cudaMemcpyDeviceToHost); }
 
  private:
-  /// Waits: what lies on the host may be read, or gone, when this returns.
+  /// Waits: when this returns, the host memory may be read or freed.
   void copy(void* to, void const* from, cudaMemcpyKind direction) const {
     if (size_ == 0) return;
     ::thrust::cuda_cub::throw_on_error(cudaMemcpyAsync(to, from, size_, direction, stream_), "attune: a copy failed");
@@ -97,8 +97,8 @@ class numbers<T, Policy, memory_kind::device> {
 };
 #endif
 
-/// Arrays of the host that programs of an executor write: themselves where programs can, else copies that fetch()
-/// brings back.
+/// Host arrays that programs of an executor write: the arrays themselves if programs can write them, otherwise copies
+/// that fetch() brings back.
 template <class T, class Policy>
 class written {
  public:
@@ -127,7 +127,7 @@ class written {
   std::vector<std::pair<unsigned char*, bytes>> copies_;
 };
 
-/// The values of a computed parameter, one task each.
+/// Computes the values of a computed parameter, one task each.
 template <class T>
 struct parameter_program {
   parameter from;
@@ -144,7 +144,7 @@ class settled {
  public:
   settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op))
-      settle(exec, const_cast<parameter&>(*p.at));  // of our own copy
+      settle(exec, const_cast<parameter&>(*p.at));  // points into our own copy
     attune::detail::number(op);
     if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
       zero_.emplace_back(exec, std::vector<T>{T(0)});
@@ -154,7 +154,7 @@ class settled {
 
   Op op;
 
-  /// The inputs, without the zero of the host that `zeros` points to.
+  /// The inputs. A v0 that points to the host's zero of `zeros` points to a zero of the device instead.
   inputs<Op, tensor<T const>> readable(inputs<Op, tensor<T const>> in) const {
     if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
       if (in.v0.data() == &attune::detail::zero<T>)

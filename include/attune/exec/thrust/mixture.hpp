@@ -11,7 +11,7 @@ namespace attune {
 
 namespace exec_thrust {
 
-/// What the heads of an operator without an output say there.
+/// Fills an output for the heads of an operator that does not have it.
 template <class T>
 struct fill_program {
   problem_shape p;
@@ -26,7 +26,8 @@ struct fill_program {
 
 }  // namespace exec_thrust
 
-/// Each operator over its own heads; everything else as for a single one. `which` lies where programs read it.
+/// Runs each operator over its own heads. Everything else is as for a single operator. `which` is in memory that
+/// programs read.
 template <class T, class Policy, class... Ops>
 void forward(thrust_executor<T, Policy> const& exec, mixture_operator<Ops...> const& mixed,
              inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
@@ -51,7 +52,7 @@ void forward(thrust_executor<T, Policy> const& exec, mixture_operator<Ops...> co
   });
 }
 
-/// Gradients of all heads; paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+/// Gradients of all heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
 template <class T, class Policy, class... Ops>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, mixture_operator<Ops...> const& mixed,
                        inputs<mixture_operator<Ops...>, tensor<T const>> const& in,

@@ -3,8 +3,8 @@
 //
 //   for_each_task(executor, n, program):   one task = one row, or a stretch of its features
 //
-// What every row program is made of: the problem as plain numbers and pointers, a row's view of its pairs, accumulators
-// of fixed size. No container, no library call that a device lacks, nothing of size Lq x Lk.
+// The parts of every row program: the problem as plain numbers and pointers, a row's view of its pairs, and
+// accumulators of fixed size. No container, no library call that a device lacks, nothing of size Lq x Lk.
 #pragma once
 
 #include <type_traits>
@@ -22,17 +22,16 @@ using contraction::operand_of;
 using contraction::operand_side;
 using contraction::table_place;
 
-/// Features that one task accumulates: what stays in registers, float or double.
+/// The features that one task accumulates: as many as stay in registers, in float or double.
 inline constexpr int stretch = 32;
-/// The same where a task streams queries: there each pair binds a row anew, which takes registers too.
+/// The same for tasks that stream queries: there each pair binds a row again, which takes registers too.
 inline constexpr int key_stretch = 16;
 template <int N = stretch>
 ATTUNE_HD constexpr index_t stretches(index_t width) {
   return (width + N - 1) / N;
 }
 
-/// So many accumulators of a row; loops over them have a constant length and unroll. Entries behind the last feature
-/// are 0.
+/// N accumulators of a row. Loops over them have a constant length and unroll. Entries past the last feature are 0.
 template <class T, int N = stretch>
 struct accumulators {
   T x[N];
@@ -44,7 +43,7 @@ struct accumulators {
   ATTUNE_HD T const& operator[](std::size_t n) const { return x[n]; }
   ATTUNE_HD T* begin() { return x; }
   ATTUNE_HD T* end() { return x + N; }
-  /// The first `count` of them, or all.
+  /// Writes the first `count` of them, or all.
   ATTUNE_HD void write(features<T> const& to, index_t count) const {
     ATTUNE_UNROLL
     for (int n = 0; n < N; ++n) {
@@ -54,14 +53,14 @@ struct accumulators {
   }
 };
 
-/// Which heads of a mixture an operator runs; all of them without one.
+/// Which heads of a mixture an operator runs; all heads if there is no mixture.
 struct heads_served {
-  index_t const* which = nullptr;  ///< H numbers of operators, where programs run
+  index_t const* which = nullptr;  ///< numbers of the operators of H heads, in memory that programs read
   index_t number = 0;
   ATTUNE_HD bool operator()(index_t h) const { return which == nullptr || which[h] == number; }
 };
 
-/// What a program reads: copied to where it runs.
+/// What a program reads. It is copied to where the program runs.
 template <class T, class Op>
 struct served_problem {
   static_assert(require_device_ready<Op>());
@@ -72,7 +71,7 @@ struct served_problem {
   problem_shape p;
   heads_served serves = {};
 
-  /// The place of a row among all B H Lq.
+  /// The index of a row among all B H Lq rows.
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
 };
 
@@ -88,12 +87,12 @@ struct row_pairs {
   /// The facts that policies bind to.
   ATTUNE_HD row<T> facts() const { return attune::detail::scalar_row<T>(at.p, at.op.mask, b, h, i); }
 
-  /// The value of a contraction of the pair with key j, that policy `owner` names.
+  /// The value of a contraction for the pair with key j. `owner`: the policy that names the contraction.
   template <class C, class Owner>
   ATTUNE_HD T contracted(Owner const& owner, index_t j) const {
     return attune::detail::contracted<C, T>(at.in, at.p, owner, {b, h, i, j});
   }
-  /// d term / d operand N, a function of the feature, counted from `first`.
+  /// d term / d operand N as a function of the feature, counted from `first`.
   template <class C, int N, class Owner>
   ATTUNE_HD auto slopes(Owner const& owner, index_t j, index_t first) const {
     return attune::detail::slopes<C, N, T>(at.in, at.p, owner, {b, h, i, j, first});
@@ -114,7 +113,7 @@ struct row_pairs {
     return f.logit(x, key<T>{T(double(j))});
   }
 
-  /// v_j behind the value gate, a function of the feature, counted from `first`.
+  /// v_j after the value gate, as a function of the feature, counted from `first`.
   ATTUNE_HD auto values([[maybe_unused]] bound const& f, index_t j, index_t first) const {
     index_t const head = at.p.group(h, at.p.value_heads);
     features const v(at.in.v, b, head, j, first);
@@ -143,7 +142,7 @@ struct row_pairs {
   }
 };
 
-/// Task (b, h, piece, i) of B H pieces Lq: neighbours are queries of one head, which read the same keys.
+/// Task (b, h, piece, i) of B H pieces Lq: neighbouring tasks are queries of one head, which read the same keys.
 struct row_task {
   index_t b, h, piece, i;
   ATTUNE_HD row_task(index_t n, problem_shape const& p, index_t pieces)

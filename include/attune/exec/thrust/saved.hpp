@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(thrust_on(policy), op, inputs, outputs)
 //
-// What a forward pass saves of each row (exec/saved.hpp): written by programs where they run, handed out in memory of
-// the host, so that it is what every other executor saves.
+// What a forward pass saves of each row (exec/saved.hpp). Programs write it where they run, and it is returned in host
+// memory. So it is the same as what every other executor saves.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@ namespace attune {
 
 namespace exec_thrust {
 
-/// The arrays of saved_rows where programs run; those that the operator's family does not have are null. E is T or T
-/// const.
+/// The arrays of saved_rows in memory where programs run. Arrays that the operator's family does not have are null. E
+/// is T or T const.
 template <class E>
 struct saved_view {
   using value_type = std::remove_const_t<E>;
@@ -25,7 +25,7 @@ struct saved_view {
   E *level = nullptr, *cut = nullptr, *last = nullptr, *sum = nullptr;
   index_t width = 0;
 
-  /// `stretch` features of row n from `first` on, and with the first of them the row's numbers.
+  /// Saves `stretch` features of row n from `first` on, and with the first of them the row's numbers.
   ATTUNE_HD void operator()(index_t n, index_t first, row_state<value_type, accumulators<value_type>> const& s) const {
     for (int d = 0; d < stretch; ++d) {
       if (first + d >= width) continue;
@@ -49,7 +49,7 @@ struct saved_view {
   }
 };
 
-/// Calls f(array of rows, its pointer in the view) for what the operator's family saves.
+/// Calls f(array of rows, its pointer in the view) for each array that the operator's family saves.
 template <class Op, class Rows, class View, class F>
 void for_each_saved(Rows& rows, View& view, F const& f) {
   f(rows.reference, view.reference);
@@ -67,7 +67,7 @@ void for_each_saved(Rows& rows, View& view, F const& f) {
   }
 }
 
-/// Saved rows as programs of the policy write them; `to` brings them back.
+/// Saved rows in a form that programs of the policy can write; `to` brings them back.
 template <class Op, class Rows, class T, class Policy>
 saved_view<T> view_to_write(Rows& rows, index_t width, written<T, Policy>& to) {
   saved_view<T> view;
@@ -78,7 +78,7 @@ saved_view<T> view_to_write(Rows& rows, index_t width, written<T, Policy>& to) {
   return view;
 }
 
-/// Saved rows as programs of the policy read them.
+/// Saved rows in a form that programs of the policy can read.
 template <class T, class Policy, class Op>
 class readable_rows {
  public:
@@ -98,9 +98,9 @@ class readable_rows {
 
 }  // namespace exec_thrust
 
-/// forward(), which also returns what it knows of each row, in memory of the host: what statistics() starts from. Costs
-/// no more than forward; on a device the numbers of all rows are copied to the host.
-/// Errors: those of forward.
+/// forward(), which also returns what it knows about each row, in host memory: statistics() needs it. Costs no more
+/// than forward(). On a device, the numbers of all rows are copied to the host.
+/// Errors: those of forward().
 template <class T, class Policy, class Op>
 saved_rows<T, Op> forward_and_save(thrust_executor<T, Policy> const& exec, Op const& op,
                                    inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {

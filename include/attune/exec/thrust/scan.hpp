@@ -3,9 +3,9 @@
 //
 //   scan(executor, x, n, product, scratch):   x[i] = x[0] x[1] ... x[i]
 //
-// In chunks of a fixed length, then over the products of the chunks: brackets depend on n alone, so that the bits are
-// the same on every run and for any number of threads, which thrust::inclusive_scan does not promise where numbers
-// round. A device compiles two short programs.
+// Scans chunks of a fixed length, then the products of the chunks. Brackets depend on n alone, so the bits are the same
+// on every run and for any number of threads. thrust::inclusive_scan does not promise that for numbers that round. A
+// device compiles two short programs.
 #pragma once
 
 #include <attune/exec/thrust/memory.hpp>
@@ -15,7 +15,7 @@ namespace attune::exec_thrust {
 inline constexpr index_t scan_chunk = 64;
 inline index_t scan_chunks(index_t n) { return (n + scan_chunk - 1) / scan_chunk; }
 
-/// So many states a scan of n needs beside them.
+/// The number of states that a scan of n needs as scratch.
 inline index_t scan_scratch(index_t n) {
   index_t sum = 0;
   for (; n > scan_chunk; sum += n) n = scan_chunks(n) - 1;
@@ -43,7 +43,7 @@ struct chunk_product_program {
     to[c] = s;
   }
 };
-/// Chunk c, from what stands before it: before[c - 1].
+/// Scans chunk c, starting from the product of all chunks before it: before[c - 1].
 template <class State, class Product>
 struct chunk_scan_program {
   State* x;
@@ -58,7 +58,7 @@ struct chunk_scan_program {
   }
 };
 
-/// `product` is associative up to rounding; `scratch` has room for scan_scratch(n) states.
+/// `product` is associative up to rounding. `scratch` has room for scan_scratch(n) states.
 template <class Exec, class State, class Product>
 void scan(Exec const& exec, State* x, index_t n, Product const& product, State* scratch) {
   index_t const chunks = scan_chunks(n);

@@ -4,8 +4,8 @@
 //   rows = forward_and_save(thrust_on(policy), op, in, {.out = O});
 //       s = statistics(thrust_on(policy), op, in, rows, {.columns = true})
 //
-// A second look at the rows: with what the forward pass saved each weight is known at once. One task owns a row,
-// another program's tasks own a column each.
+// A second pass over the rows: with what the forward pass saved, each weight is known at once. In one program a task
+// owns a row, in another a column.
 #pragma once
 
 #include <attune/exec/row_weights.hpp>
@@ -31,7 +31,7 @@ struct statistics_call {
   }
 };
 
-/// Sums over keys of one row.
+/// Sums over the keys of one row.
 template <class T>
 struct statistics_sums {
   T logits = T(0), mass = T(0), entropy = T(0);
@@ -49,7 +49,7 @@ struct row_statistics_program {
   index_t *scored, *above;
 
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
-    constexpr int together = 64;  // so many keys sum from zero: error grows with that, not with Lk
+    constexpr int together = 64;  // keys that sum from zero: the error grows with this number, not with Lk
     row_task const t(n, call.at.p, 1);
     row_pairs<T, Op> const pairs{call.at, t.b, t.h, t.i};
     row<T> const r = pairs.facts();
@@ -92,7 +92,7 @@ struct row_statistics_program {
     if (call.counts) above[row] = larger;
   }
 
-  /// A threshold belongs to the very bits that it was found from.
+  /// A threshold is valid only for exactly the logits from which it was found, bit for bit.
   ATTUNE_HD static T logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j) {
     if constexpr (Op::has_threshold)
       return same_logit(pairs, f, j);
@@ -101,7 +101,7 @@ struct row_statistics_program {
   }
 };
 
-/// Task (b, h, j): what key j received from all queries.
+/// Task (b, h, j): the weight that key j received from all queries.
 template <class T, class Op>
 struct column_program {
   statistics_call<T, Op> call;
@@ -126,12 +126,12 @@ struct column_program {
 
 }  // namespace exec_thrust
 
-/// Statistics of logits and weights (exec/statistics.hpp), in memory of the host; nothing of size Lq x Lk exists.
-/// `saved` is what forward_and_save returned, of this or of another executor. `keys` restricts rows and columns to the
-/// keys [first, last), weighed as among all keys: `merge` puts such parts together.
-/// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  2 D flops per visible pair, once for the rows and once for the columns, which bind each row again for
-///              every key.
+/// Statistics of logits and weights (exec/statistics.hpp), in host memory; nothing of size Lq x Lk exists. `saved` is
+/// what forward_and_save returned, from this or another executor. `keys` restricts rows and columns to the keys [first,
+/// last), with the weights that they have among all keys. `merge` combines such parts.
+/// Errors:      attune::error names the argument, the value and the expectation.
+/// Complexity:  2 D flops per visible pair, once for the rows and once for the columns. The program for columns binds
+///              each row again for every key.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,

@@ -3,8 +3,8 @@
 //
 //   decode(cpu_bf16_products{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// decode(cpu<bfloat16>{}, ...) with half the multiplications, and a bound of its own: weights are rounded to bf16
-// before they meet the values.
+// decode(cpu<bfloat16>{}, ...) with half the multiplications and with its own error bound: weights are rounded to bf16
+// before they are multiplied by the values.
 #pragma once
 
 #include <type_traits>
@@ -14,15 +14,17 @@
 
 namespace attune {
 
-/// decode() on bf16 tensors by the dot products of AVX-512 BF16: Zen 4 and later, Cooper Lake, Sapphire Rapids and
-/// later. Opted into by naming it; wants -mavx512bf16 or a -march that has it, and does not compile without.
-/// Products of features:         of q and k, gate_q and gate_k, position_q and position_k as they are stored, sums in
+/// decode() on bf16 tensors with the dot products of AVX-512 BF16: Zen 4 and later, Cooper Lake, Sapphire Rapids and
+/// later. You opt in by naming this executor. It needs -mavx512bf16 or a -march that has it, and does not compile
+/// without.
+/// Products of features:         of q and k, gate_q and gate_k, position_q and position_k as they are stored; sums in
 ///                               fp32. Distances, elementwise kernels and dot products with a metric or a bias are
 ///                               computed in float.
-/// Products of weights, values:  weights are rounded to bf16, sums in fp32. Masses (and lse, ground weight) are sums of
-///                               weights that are not rounded. Rows of self-adjusted attention keep float's products.
+/// Products of weights, values:  weights are rounded to bf16; sums in fp32. Masses (and lse, ground weight) are sums of
+///                               unrounded weights. Rows of self-adjusted attention keep the products in float.
 /// Bound:       that of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these tensors
-///              count as 0, and weights too, and sums lose up to 2^-126 at each term: see docs/reference/error_bounds.md.
+///              count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term:
+///              see docs/reference/error_bounds.md.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class Arch = xsimd::default_arch>
 struct cpu_bf16_products {
@@ -35,14 +37,14 @@ struct cpu_bf16_products {
 
   constexpr cpu_bf16_products() = default;
   constexpr explicit cpu_bf16_products(int thread_count) : threads(thread_count) {}
-  /// On the threads of another executor.
+  /// Runs on the threads of another executor.
   constexpr explicit cpu_bf16_products(cpu<bfloat16, Arch> const& like)
       : threads(like.threads), executor(like.executor) {}
 };
 
 namespace exec_cpu {
 
-/// Vectors of 16 floats, and the instructions; or an error in words.
+/// Whether vectors have 16 floats and the instructions exist; if not, fails to compile with a readable message.
 template <class Arch>
 constexpr bool require_bf16_products() {
   constexpr bool there = multiplies_bf16 && xsimd::batch<float, Arch>::size == 16;
@@ -60,7 +62,7 @@ cpu<bfloat16, Arch> of_tensors(cpu_bf16_products<Arch> const& exec) {
   return to;
 }
 
-/// Refuses calls that have no products of bf16 yet.
+/// Rejects calls that have no bf16 products yet.
 template <class Arch>
 constexpr void refuse_bf16_products() {
   static_assert(!std::is_same_v<Arch, Arch>,
@@ -81,7 +83,8 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
   }
 }
 
-/// From a cache in pages (paged_decode.hpp); bit for bit what one piece gives if pages hold a multiple of 64 keys.
+/// From a cache in pages (exec/cpu/decode/paged.hpp). Bitwise the same as from one piece if pages hold a multiple of 64
+/// keys.
 template <class Arch, class Op>
 void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat16 const>> const& in,
             page_table const& pages, outputs<Op, bfloat16> const& out) {

@@ -4,9 +4,10 @@
 //   S[row][key]    = sum_d K[key][d] Q[row][d]                  K, Q as they are stored
 //   O[row][dv]    += sum_key P[row][key] V[key][dv]             V as it is stored, P rounded to bf16
 //
-// decode_kernels.hpp on pairs of bf16: nothing is widened. Two keys share a vector, so that half the sums over lanes
-// are left; the rows of V of two neighbouring keys are interleaved once for all rows of P. Weights in two parts,
-// rounded and rest, would be off by 2^-17 instead of 2^-8 and take a quarter longer in all (docs/lab/performance.md).
+// The products of decode/products.hpp on pairs of bf16 numbers: nothing is widened. Two keys share a vector, which
+// halves the number of sums over lanes. The rows of V of two neighbouring keys are interleaved once for all rows of P.
+// Weights in two parts (the rounded weight and the rest) would be off by 2^-17 instead of 2^-8, but everything would
+// take a quarter longer (docs/lab/performance.md).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ struct bf16_products;
 
 namespace detail {
 
-/// acc[r][k] += <x_k, q_r> for `Rows` rows that lie `row_step` floats apart.
+/// acc[r][k] += <x_k, q_r> for `Rows` rows, `row_step` floats apart.
 template <class Arch, int Rows, int Vectors>
 ATTUNE_INLINE void multiply_pairs(xsimd::batch<float, Arch> (&acc)[Rows][Vectors], bf16_pairs (&x)[Vectors],
                                   float const* queries, index_t row_step) {
@@ -39,7 +40,7 @@ ATTUNE_INLINE void multiply_pairs(xsimd::batch<float, Arch> (&acc)[Rows][Vectors
   }
 }
 
-/// Sums of the four numbers in each quarter of four vectors, those of vector v in place v of the quarter.
+/// The sums of the four numbers in each quarter of four vectors. The sum of vector v is at position v of the quarter.
 template <class Arch>
 ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arch> const& a,
                                                          xsimd::batch<float, Arch> const& b,
@@ -48,7 +49,7 @@ ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arc
   return even_lanes(halves_added(a, b), halves_added(c, d));
 }
 
-/// Where 16 keys stand, in numbers from the first of them; keys behind the last are the last.
+/// The offsets of 16 keys, in numbers from the first of them. After the last key, the last key repeats.
 struct key_places {
   index_t at[16];
   ATTUNE_INLINE key_places(index_t key_step, index_t keys) {
@@ -56,8 +57,8 @@ struct key_places {
   }
 };
 
-/// Of the eight keys from `at` on, what is left to sum over quarters of vectors: sums[r][0] has 0, 1, 4 and 5 of them,
-/// sums[r][1] the others. A vector holds 16 features of a key and of the next.
+/// For the eight keys from `at` on: sums that remain to be summed over quarters of vectors. sums[r][0] has those of
+/// keys 0, 1, 4 and 5, sums[r][1] the others. A vector holds 16 features of a key and of the next key.
 template <class Arch, int Rows>
 ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], float const* queries, index_t packed,
                                   index_t width, bfloat16 const* keys, index_t const* at) {
@@ -92,8 +93,8 @@ ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], fl
   }
 }
 
-/// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written. queries:
-/// [Rows][packed], each 16 numbers twice.
+/// S[r][j] for `Rows` rows. Keys past n repeat the last one, so that whole batches of S are written. queries:
+/// [Rows][packed], each 16 numbers stored twice.
 template <class Arch, int Rows>
 ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float const* queries, index_t width,
                                             bfloat16 const* keys, index_t key_step, index_t n,
@@ -117,7 +118,7 @@ ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float co
   }
 }
 
-/// Weights of a block, rounded, in pairs of neighbouring keys.
+/// The weights of a block, rounded, in pairs of neighbouring keys.
 struct paired_weights {
   alignas(64) std::uint32_t of[32];
 };
@@ -127,8 +128,8 @@ ATTUNE_INLINE void pair_weights(paired_weights& to, float const* weights, index_
   for (index_t j = 0; j < n; j += index_t(batch::size)) store_rounded(to.of + j / 2, batch::load_aligned(weights + j));
 }
 
-/// O += P V for 32 `Vectors` features at a time from feature d on. Of width - d features left, those of one vector may
-/// be some. `seen`: keys whose values are read, others are 0.
+/// O += P V, 32 `Vectors` features at a time from feature d on. With one vector, the remaining width - d features may
+/// fill only a part of it. `seen`: the keys whose values are read; other values count as 0.
 template <class Arch, int Rows, int Vectors, bool All>
 ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, index_t width,
                                                  paired_weights const* weights, bfloat16 const* values,
@@ -141,7 +142,7 @@ ATTUNE_NOINLINE index_t accumulate_rows_of_pairs(float* ATTUNE_RESTRICT sum, ind
   for (; Vectors == 1 ? d < width : d + features <= width; d += features) {
     batch acc[Rows][2 * Vectors];
     clear(acc);
-    index_t const some = (std::min)(features, width - d);  // of one vector
+    index_t const some = (std::min)(features, width - d);  // fewer only with one vector
     prefetch_range next = ahead.part(d * index_t(sizeof(bfloat16)));
     for (index_t j = 0; j < n; j += 2) {
       bfloat16 const* const at = values + d + j * value_step;
@@ -195,8 +196,8 @@ void accumulate_pairs(float* sum, index_t width, float const* weights, bfloat16 
   if (d < width) accumulate_rows_of_pairs<Arch, Rows, 1, All>(sum, width, pairs, values, value_step, n, seen, ahead, d);
 }
 
-/// to[r]: the query, each 16 numbers twice, padded with 0; they came from 16 bits and go back as they
-/// were, subnormal ones as 0.
+/// to[r]: the query of row r, padded with 0, each 16 numbers stored twice. The numbers came from 16 bits and become
+/// what they were, except that subnormal ones become 0.
 template <class Arch>
 void pack_pairs(float* to, tensor<float const> const& x, decode_place const& at) {
   using tile = decode_tiling<float, Arch>;
@@ -224,7 +225,7 @@ void pack_pairs(float* to, tensor<float const> const& x, decode_place const& at)
 
 /// Products of pairs of bf16 in decode(). See float_products.
 struct bf16_products {
-  /// Calls use(data, step): in place, whatever the width, where features are neighbours.
+  /// Calls use(data, step). If features are contiguous, it reads the rows in place, whatever the width.
   template <class T, class Arch, class Use>
   static void with_rows(tensor<bfloat16 const> const& x, index_t b, index_t h, index_t first, index_t n, float* scratch,
                         Use const& use) {
@@ -245,14 +246,14 @@ struct bf16_products {
                                                    values, value_step, n, 0, r == 0 ? ahead : prefetch_range{});
     });
   }
-  /// The same bits as if nothing were hidden and unseen values were finite: their weights are 0.
+  /// Gives the same bits as if nothing were hidden and unseen values were finite: their weights are 0.
   template <class T, class Arch>
   static void accumulate_seen(float* sum, index_t width, float const* weights, bfloat16 const* values,
                               index_t value_step, index_t n, std::uint64_t seen) {
     if (seen != 0) detail::accumulate_pairs<Arch, 1, false>(sum, width, weights, values, value_step, n, seen, {});
   }
 
-  /// Dot products of features are products of pairs; everything else is computed in float.
+  /// Dot products of features are products of pairs of bf16. Everything else is computed in float.
   template <class C, class T, class Arch>
   struct contractor : decode_contractor<C, T, Arch> {};
   template <class C, class Arch>

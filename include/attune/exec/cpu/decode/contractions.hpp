@@ -3,8 +3,8 @@
 //
 //   to[row][key] = contraction(query of the row, key)      for few rows that share their keys, and a block of keys
 //
-// How the decode path computes contractions: the decode counterpart of contractions.hpp. Nothing here knows how a score
-// is made of the values.
+// How the decode path computes contractions: the counterpart of tile/contractions.hpp. Nothing here knows how scores
+// are computed from the values.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +17,17 @@
 
 namespace attune::exec_cpu {
 
-/// Rows of one task: row r is query (first + r) mod Lq of head `head` + (first + r) / Lq. All heads read the same head
-/// of every tensor that has a row of features per key.
+/// The rows of one task: row r is query (first + r) mod Lq of head `head` + (first + r) / Lq. All these heads read the
+/// same head of every tensor that has a row of features per key.
 struct decode_place {
   problem_shape const* p;
   index_t b, head, first, rows;
-  prefetch_range values = {};  ///< those of the block, read after its keys
+  prefetch_range values = {};  ///< the values of the block, read after its keys
   index_t head_of(index_t r) const { return head + (first + r) / p->queries; }
   index_t query_of(index_t r) const { return (first + r) % p->queries; }
 };
 
-/// The rows of a field that kernels read as they are stored: of 16 bits where a block of keys has them so
-/// (key_sources.hpp).
+/// The rows of a field in the form that kernels read: with 16 bits if a block of keys stores them so (key_sources.hpp).
 template <field F, class In>
 auto const& feature_rows(In const& in) {
   if constexpr (requires { in.stored; })
@@ -39,7 +38,7 @@ auto const& feature_rows(In const& in) {
 
 namespace detail {
 
-/// What all have in common, and the defaults of those without rows of features.
+/// The common part of all contractors, and the defaults of those without rows of features.
 struct decode_contractor_base {
   static index_t packed(problem_shape const&) { return 0; }
   static index_t copied(problem_shape const&) { return 0; }
@@ -68,7 +67,7 @@ void contract_with_keys(T* to, T const* packed, tensor<E const> const& keys, ind
   });
 }
 
-/// Values of pairs that are not products: of_row(r)(j) for key j of the block, padded with 0 to whole batches.
+/// Values of pairs that are not products: of_row(r)(j) for key j of the block. Padded with 0 to whole batches.
 template <class T, class Arch, class OfRow>
 void fill_pairs(T* to, decode_place const& at, index_t n, OfRow const& of_row) {
   using tile = decode_tiling<T, Arch>;
@@ -79,7 +78,7 @@ void fill_pairs(T* to, decode_place const& at, index_t n, OfRow const& of_row) {
   }
 }
 
-/// All sums over features pack the query side and read the keys in place.
+/// For all sums over features: packs the query side and reads the keys in place.
 template <class C, class T, class Arch>
 struct decode_features : decode_contractor_base {
   static constexpr field query = C::x::of, key = C::y::of;
@@ -99,7 +98,7 @@ struct decode_features : decode_contractor_base {
   }
 };
 
-/// A feature_step where keys lie feature by feature: what pads them adds nothing.
+/// A feature_step for keys with contiguous features. Their padding adds nothing.
 template <class C, class T, class Arch>
 struct decode_feature_step {
   index_t width;
@@ -111,13 +110,13 @@ struct decode_feature_step {
     return acc + xsimd::select(lanes_of<T, Arch>((std::uint64_t(1) << (width - d)) - 1), pair, B(T(0)));
   }
 };
-/// 0 for what pads them.
+/// Adds 0 for the padding.
 template <class T, class Arch>
 struct decode_feature_step<contraction::squared_distance, T, Arch> : distance_step {
   decode_feature_step(index_t) {}
 };
 
-/// The metric lies feature by feature, as keys do.
+/// The metric is stored feature by feature, as the keys are.
 template <class T>
 struct decode_metric_step {
   T const* metric;
@@ -130,7 +129,7 @@ struct decode_metric_step {
 
 }  // namespace detail
 
-/// Any contraction, by its term, a pair at a time.
+/// Any contraction, computed by its term, one pair at a time.
 template <class C, class T, class Arch>
 struct decode_contractor : detail::decode_contractor_base {
   template <class In, class Owner>
@@ -175,7 +174,7 @@ struct decode_contractor<C, T, Arch> : detail::decode_features<C, T, Arch> {
   }
 };
 
-/// A metric per head: rows of different heads are different products.
+/// Each head has its own metric, so rows of different heads are different products.
 template <class T, class Arch>
 struct decode_contractor<contraction::metric_distance, T, Arch>
     : detail::decode_features<contraction::metric_distance, T, Arch> {
@@ -205,7 +204,7 @@ struct decode_contractor<contraction::metric_distance, T, Arch>
   }
 };
 
-/// A row of the table is looked up once for all heads of a query.
+/// Looks up a row of the table once for all heads of a query.
 template <class T, class Arch>
 struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contractor_base {
   template <class In, class Owner>
@@ -222,13 +221,13 @@ struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contra
   }
 };
 
-/// How the decode path multiplies features, and weights with values: in T. The other way: bf16_kernels.hpp.
+/// How the decode path multiplies features, and weights with values: in T. The alternative: bf16_products.hpp.
 struct float_products {
   template <class C, class T, class Arch>
   using contractor = decode_contractor<C, T, Arch>;
 
-  /// Calls use(data, step) with rows [first, first + n) of one head as the functions below read them; `scratch`: room
-  /// for whole rows.
+  /// Calls use(data, step) with rows [first, first + n) of one head in the form that the functions below read.
+  /// `scratch`: room for whole rows.
   template <class T, class Arch, class E, class Use>
   static void with_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch,
                         Use const& use) {

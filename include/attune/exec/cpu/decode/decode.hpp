@@ -4,8 +4,8 @@
 //   decode(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //       tasks = (batch, heads that share their keys, chunk of keys)
 //
-// forward() for few queries: at Lq = 1 a tile of queries would use one lane of its many. Every byte of K and V is read
-// once for all query heads that share it, and the keys are split over tasks, so that few heads keep many threads busy.
+// forward() for few queries. At Lq = 1 a tile of queries would use only one of its lanes. Here every byte of K and V is
+// read once for all query heads that share it. The keys are split over tasks, so that few heads keep many threads busy.
 #pragma once
 
 #include <algorithm>
@@ -20,37 +20,37 @@
 
 namespace attune::exec_cpu {
 
-/// True for operators that decode() serves: an O(1) state and no value gate.
+/// True for operators that decode() supports: an O(1) state and no value gate.
 template <class Op>
 inline constexpr bool decodable = Op::normalizer_is.family != row_family::sparse_support && !Op::has_value_gate;
 
-/// decodable, or an error in words.
+/// Fails to compile, with a readable message, unless the operator is decodable.
 template <class Op>
 constexpr void require_decodable() {
   static_assert(decodable<Op>,
                 "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
 }
 
-/// Up to so many queries per head decode() is faster than forward(): measured, with and without grouped heads and
-/// masks, it is still ahead of a tile that is half full.
+/// Up to this many queries per head, decode() is faster than forward(). Measured with and without grouped heads and
+/// masks: it is still faster than a tile that is half full.
 template <class T, class Arch>
 inline constexpr index_t most_decode_queries = tiling<T, Arch>::queries / 2;
 
-/// How a call is cut into tasks: a function of the shape alone, so that results do not depend on the number of threads.
+/// How a call is split into tasks. Depends on the shape alone, so results do not depend on the number of threads.
 struct decode_plan {
-  static constexpr index_t most_rows = 64;  ///< rows of a task
-  /// Chunks of so many keys or more, as long as there are fewer tasks.
+  static constexpr index_t most_rows = 64;  ///< rows per task
+  /// Splits the keys until there are `tasks` tasks, but into chunks of at least `keys` keys.
   struct grain {
     index_t tasks, keys;
   };
-  static constexpr grain coarse{64, 2048}, fine{16, 1024};  ///< a chunk costs what 50 to 100 keys do
+  static constexpr grain coarse{64, 2048}, fine{16, 1024};  ///< a chunk costs as much as 50 to 100 keys
 
   index_t heads;        ///< query heads that share their keys and values
-  index_t head_groups;  ///< per batch element
-  index_t row_blocks;   ///< per group
+  index_t head_groups;  ///< groups per batch element
+  index_t row_blocks;   ///< blocks of rows per group
   index_t chunk, chunks;
 
-  /// `key_heads`: of everything that has a row of features per key.
+  /// `key_heads`: the numbers of heads of all inputs with a row of features per key.
   ATTUNE_NOINLINE decode_plan(problem_shape const& p, std::initializer_list<index_t> key_heads, index_t block) {
     heads = p.heads / p.value_heads;
     for (index_t n : key_heads) heads = std::gcd(heads, p.heads / n);
@@ -63,7 +63,7 @@ struct decode_plan {
     chunks = (std::max)(index_t(1), (p.keys + chunk - 1) / chunk);
   }
   index_t tasks(problem_shape const& p) const { return p.batch * head_groups * row_blocks * chunks; }
-  /// The rows of block n of all chunks.
+  /// The rows of block n, which are the same in all chunks.
   decode_place place(problem_shape const& p, index_t n) const {
     index_t const group = n / row_blocks, first = n % row_blocks * most_rows;
     return {&p, group / head_groups, group % head_groups * heads, first,
@@ -71,7 +71,7 @@ struct decode_plan {
   }
 };
 
-/// K of each row: some masks count key by key, so once for all chunks.
+/// K of each row, counted once for all chunks: some masks count key by key.
 template <class Mask>
 ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape const& p) {
   std::vector<index_t> counts;
@@ -82,8 +82,8 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
   return counts;
 }
 
-/// Evaluates a decodable operator. Memory: states of B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks
-/// chunks.
+/// Evaluates a decodable operator. Memory: the states of B H Lq rows per chunk of keys, at most
+/// decode_plan::coarse.tasks chunks.
 template <class Products = float_products, class T, class Arch, class Op, class Source>
 void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
             outputs<Op, T> const& out) {
@@ -116,11 +116,11 @@ void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, probl
 
 namespace attune {
 
-/// forward() for few queries against a long cache: every byte of K and V is read once for all the query heads that
-/// share it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries it is the faster of the
-/// two. Arguments, outputs, contracts and errors are those of forward(); results agree within the bound, not bit for
-/// bit.
-/// Operators:   an O(1) state (no candidate set) and no value gate.
+/// forward() for few queries against a long cache. Every byte of K and V is read once for all query heads that share
+/// it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries, decode() is faster than
+/// forward(). Arguments, outputs, contracts and errors are those of forward(). The results agree within the error
+/// bound, not bitwise.
+/// Operators:   with an O(1) state (no candidate set) and no value gate.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class T, class Arch, class Op>

@@ -3,8 +3,8 @@
 //
 //   decode(cpu_float8_cache<float8_e4m3fn>{}, op, {.q = Q, .k = {K, 0.02f}, .v = {V, scales}}, {.out = O})
 //
-// Keys and values of 8 bits, with a scale per tensor or per head, beside tensors of T. Include it beside
-// attune/attune.hpp.
+// Keys and values of 8 bits, with a scale per tensor or per head; all other tensors are of type T. Include this header
+// in addition to attune/attune.hpp.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// N bytes, each in a word of 32 bits. g++ 12 takes a conversion of vectors apart, byte by byte.
+/// N bytes, each in a 32-bit word. With intrinsics: g++ 12 compiles a conversion of vectors byte by byte.
 template <int N, class E>
 ATTUNE_INLINE auto words_of(E const* from) {
   using words = typename attune::detail::vector_of<std::uint32_t, N>::type;
@@ -39,8 +39,8 @@ ATTUNE_INLINE auto words_of(E const* from) {
   return to;
 }
 
-/// Floats of N codes: the exponent's bias changed; a subnormal number is a normal one less its leading bit, so that no
-/// subnormal float slows anything down; infinity and NaN where they are.
+/// Floats of N codes. The exponent's bias is changed. A subnormal code is computed as a normal number minus its leading
+/// bit: no subnormal float slows anything down. Infinity and NaN are kept.
 template <class E, int N>
 ATTUNE_INLINE auto widen_codes(E const* from) {
   constexpr bool has_infinity = std::is_same_v<E, float8_e5m2>;
@@ -74,8 +74,8 @@ ATTUNE_NOINLINE void widen_codes(E const* ATTUNE_RESTRICT from, float scale, flo
 
 }  // namespace exec_cpu
 
-/// A tensor of T, or one of 8-bit codes that stand for float(code) * scale, rounded to float. `scales` (1, heads, 1,
-/// 1): one per head of the tensor.
+/// A tensor of T, or a tensor of 8-bit codes. A code means float(code) * scale, rounded to float. `scales` (1, heads,
+/// 1, 1): one scale per head of the tensor.
 template <class T, class E>
 class float8_view {
  public:
@@ -91,7 +91,7 @@ class float8_view {
   constexpr bool has_codes() const { return !codes_.absent(); }
   constexpr tensor<float const> const& scales() const { return scales_; }
   constexpr float scale(index_t head) const { return scales_.absent() ? scale_ : scales_(0, head, 0, 0); }
-  /// use(the tensor that is there)
+  /// Calls use(tensor) with the tensor that is present.
   template <class Use>
   decltype(auto) visit(Use const& use) const {
     return has_codes() ? use(codes_) : use(plain_);
@@ -100,7 +100,7 @@ class float8_view {
     return has_codes() ? float(codes_(b, h, i, d)) * scale(h) : float(plain_(b, h, i, d));
   }
 
-  /// As attune::detail::spread_over a tensor.
+  /// Like attune::detail::spread_over for a tensor.
   float8_view spread_over(shape const& all) const {
     float8_view to = *this;
     if (has_codes())
@@ -110,7 +110,7 @@ class float8_view {
     to.extents_ = {all.batch, all.head, all.position, extents_.feature};
     return to;
   }
-  /// Makes floats of rows, as exec_cpu::widened does of a tensor's.
+  /// Converts rows to floats, as exec_cpu::widened does for a tensor.
   static constexpr bool is_converted_by_itself = true;
   tensor<float const> widened(float* to, index_t b, index_t head, index_t last_head, index_t first, index_t n) const {
     if (!has_codes()) return exec_cpu::widened(to, plain_, b, head, last_head, first, n);
@@ -132,10 +132,10 @@ class float8_view {
   float scale_ = 1;
 };
 
-/// An executor like cpu<T> whose inputs may be float8 codes with scales: E is float8_e4m3fn or float8_e5m2, T float,
-/// bfloat16 or float16. It has forward() and decode(): what cpu<T> gives for the numbers that the codes stand for.
-/// Cost:        a block of keys is made of floats once for all query rows that share it: a conversion per number, a
-///              quarter of the memory traffic.
+/// An executor like cpu<T> whose inputs may be float8 codes with scales. E is float8_e4m3fn or float8_e5m2; T is float,
+/// bfloat16 or float16. It has forward() and decode(). Results are those of cpu<T> for the numbers that the codes mean.
+/// Cost:        a block of keys is converted to floats once for all query rows that share it: one conversion per
+///              number, and a quarter of the memory traffic.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class E, class T = float, class Arch = xsimd::default_arch>
 struct cpu_float8_cache {
@@ -152,7 +152,7 @@ struct cpu_float8_cache {
 
   constexpr cpu_float8_cache() = default;
   constexpr explicit cpu_float8_cache(int thread_count) : threads(thread_count) {}
-  /// On the threads of another executor.
+  /// Runs on the threads of another executor.
   constexpr explicit cpu_float8_cache(cpu<T, Arch> const& like) : threads(like.threads), executor(like.executor) {}
 };
 
@@ -189,13 +189,14 @@ problem_shape checked_float8(char const* function, Op const& op, inputs<Op, floa
 
 namespace exec_cpu {
 
-/// Where decode() finds keys that are partly codes: blocks of floats.
+/// The key source of decode() where some inputs are codes: converts blocks of keys to floats.
 template <class Op, class View>
 class converted_keys {
  public:
   using inputs_type = inputs<Op, tensor<float const>>;
 
-  /// `resident`: the inputs without a row per key, as floats, and extents. Room for blocks of `most` keys.
+  /// `resident`: the inputs without a row per key, as floats, and the extents of the others. Allocates room for blocks
+  /// of `most` keys.
   converted_keys(inputs<Op, View> const& in, inputs_type const& resident, problem_shape const& p, index_t most)
       : from_(&in), in_(resident), p_(&p) {
     for_each_field([&]<field F>() {
@@ -246,9 +247,9 @@ cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
 
 }  // namespace exec_cpu
 
-/// Contracts, outputs and errors are those of forward(cpu<T>{}, ...), for the numbers that the codes stand for; bit for
-/// bit with T = float, `out` rounded once else. Scales must be finite. Scores, gates and biases given for each pair
-/// stay with cpu<float>.
+/// Contracts, outputs and errors are those of forward(cpu<T>{}, ...), for the numbers that the codes mean. With T =
+/// float the results are bitwise the same; otherwise `out` is rounded once. Scales must be finite. Scores, gates and
+/// biases given per pair need cpu<float>.
 template <class E, class T, class Arch, class Op>
 void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
              outputs<Op, T> const& out) {
@@ -257,7 +258,7 @@ void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_
   exec_cpu::stored_run<float8_view<T, E>, T, Arch, Op>(exec_cpu::of_floats(exec), op, in, p, out)();
 }
 
-/// The same by decode(): few queries against a long cache.
+/// The same with decode(): few queries against a long cache.
 template <class E, class T, class Arch, class Op>
 void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
             outputs<Op, T> const& out) {

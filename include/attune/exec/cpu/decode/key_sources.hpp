@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   contiguous_keys   where the caller has them
-//   paged_keys        in pages of a cache, by a table
-//   stored_keys       either, of 16 bits
+//   contiguous_keys   the caller's tensors
+//   paged_keys        pages of a cache, found by a table
+//   stored_keys       either, with 16 bits
 //
-// Where the decode path finds keys, values and whatever else has a row per key. A source gives, block by block, inputs
-// in which these rows stand in their places, key j at position j; everything else of the inputs is there for the whole
-// call. Values come
-// last: `values` of the block that `block` gave, after the keys were used.
+// Where the decode path finds keys, values and all other inputs with a row per key. A source gives them block by block,
+// as inputs in which key j is at position j. All other inputs are present for the whole call. Values come last:
+// `values` belongs to the block that `block` returned, and is called after the keys were used.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +28,7 @@ struct block_of_keys {
   index_t b, head, last_head, first, n;
 };
 
-/// The inputs as they were given.
+/// The inputs as the caller gave them.
 template <class Op, class E>
 class contiguous_keys {
  public:
@@ -37,13 +36,13 @@ class contiguous_keys {
 
   explicit contiguous_keys(inputs_type const& in) : in_(&in) {}
 
-  /// Inputs outside the blocks: whatever has no row per key.
+  /// The inputs outside the blocks: those without a row per key.
   inputs_type const& resident() const { return *in_; }
-  /// A block that begins with this key ends here at the latest.
+  /// The latest end of a block that begins with this key.
   index_t end(index_t) const { return (std::numeric_limits<index_t>::max)(); }
   inputs_type const& block(block_of_keys const&) { return *in_; }
   tensor<E const> const& values(block_of_keys const&) { return in_->v; }
-  /// Rows [first, last) of field F, key head h, or fewer.
+  /// Rows [first, last) of field F, key head h, or fewer. For prefetch.
   template <field F>
   prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
     return {member<F>(*in_), b, h, first, last};
@@ -53,13 +52,13 @@ class contiguous_keys {
   inputs_type const* in_;
 };
 
-/// Tensors with a row per key are (pages, heads, keys of a page, width); a block never crosses a page.
+/// Tensors with a row per key are (pages, heads, keys of a page, width). A block never crosses a page.
 template <class Op, class E>
 class paged_keys {
  public:
   using inputs_type = inputs<Op, tensor<E const>>;
 
-  /// `pages`: the inputs as given. `in`: the same with extents (batch, heads, keys, width).
+  /// `pages`: the inputs as given. `in`: the same inputs with extents (batch, heads, keys, width).
   paged_keys(inputs_type const& pages, inputs_type const& in, page_table const& table)
       : pages_(&pages), in_(in), table_(table), size_(pages.v.extents().position) {}
 
@@ -83,7 +82,7 @@ class paged_keys {
   prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
     if (first >= last) return {};
     index_t const n = first / size_, page = table_(b, n);
-    if (page < 0 || page >= pages_->v.extents().batch) return {};  // nobody sees it
+    if (page < 0 || page >= pages_->v.extents().batch) return {};  // no query sees it
     return {member<F>(*pages_), page, h, first - n * size_, (std::min)(last - n * size_, size_)};
   }
 
@@ -94,19 +93,20 @@ class paged_keys {
   index_t size_;
 };
 
-/// Inputs as floats but for rows of features, which kernels read from `stored`.
+/// Inputs as floats, except for rows of features, which kernels read from `stored`.
 template <class Op, class E>
 struct stored_block : inputs<Op, tensor<float const>> {
   inputs<Op, tensor<E const>> const* stored = nullptr;
 };
 
-/// Another source's rows of 16 bits: as they are where contractions read rows of features, everything else as floats.
+/// The 16-bit rows of another source: unchanged where contractions read rows of features, otherwise as floats.
 template <class Op, class E, class Base>
 class stored_keys {
  public:
   using inputs_type = inputs<Op, tensor<float const>>;
 
-  /// `resident`: the inputs without a row per key, as floats, and extents. Room for blocks of `most` keys.
+  /// `resident`: the inputs without a row per key, as floats, and the extents of the others. Allocates room for blocks
+  /// of `most` keys.
   stored_keys(Base const& base, inputs_type const& resident, problem_shape const& p, index_t most)
       : base_(base), in_{resident}, p_(&p) {
     for_each_field([&]<field F>() {

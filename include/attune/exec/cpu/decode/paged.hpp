@@ -3,8 +3,7 @@
 //
 //   decode(cpu{}, op, {.q = Q, .k = K_pages, .v = V_pages}, page_table(numbers, batch), {.out = O})
 //
-// A cache in pages: sequences grow page by page, share pages and give them back, and nothing is copied together for a
-// call.
+// A cache in pages. Sequences grow page by page, share pages and return them. Nothing is copied together for a call.
 #pragma once
 
 #include <attune/exec/cpu/decode/decode.hpp>
@@ -14,7 +13,7 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// The inputs with the extents that a call without pages has: (batch, heads, keys, width). For checks; rows are
+/// The inputs with the extents of a call without pages: (batch, heads, keys, width). For checks only: the rows are
 /// elsewhere.
 template <class Op, class E>
 inputs<Op, tensor<E const>> in_one_piece(inputs<Op, tensor<E const>> const& in, page_table const& table) {
@@ -38,7 +37,7 @@ inputs<Op, tensor<E const>> in_one_piece(inputs<Op, tensor<E const>> const& in, 
   return one_piece;
 }
 
-/// Every page that some query sees a key of must exist.
+/// Throws if a query sees a key of a page that does not exist.
 template <class Mask>
 ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_table const& table, index_t size,
                                  index_t pages) {
@@ -61,7 +60,7 @@ ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_tab
     }
 }
 
-/// Checks a call and gives its keys and shape to `run`.
+/// Checks a call and passes its keys and extents to `run`.
 template <class Op, class E, class Run>
 void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_table const& pages,
                   outputs<Op, E> const& out, Run const& run) {
@@ -77,18 +76,18 @@ void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_tabl
 }  // namespace exec_cpu
 
 /// decode() from a cache in pages. Tensors with a row per key (k, v, gate_k, sort_k, position_k, place, key_bias) are
-/// (pages, heads, keys of a page, width), all with the same number of pages and keys of a page, any strides: a layout
-/// (page, key, head, feature) is a matter of these. Lk is pages.per_sequence() times the keys of a page, and key j of
-/// sequence b is row j mod size of page pages(b, j / size): masks, positions, counts and tensors of pairs speak of
+/// (pages, heads, keys of a page, width). All have the same number of pages and of keys per page. Strides are free: use
+/// them for a layout such as (page, key, head, feature). Lk is pages.per_sequence() times the keys of a page. Key j of
+/// sequence b is row j mod size of page pages(b, j / size). Masks, positions, counts and tensors of pairs refer to
 /// these keys.
-/// Lengths that differ:  mask::padding; entries of the table behind the end of a sequence may be anything.
-/// Selected pages:       a mask that shows only some keys (positions stay, unseen pages are not read), or a table that
-///                       lists only some pages (positions are those of the list). K counts the keys that are seen,
-///                       either way.
-/// Any page may stand in several places and sequences. Results are those of decode() within the bound; bit for bit if
-/// pages hold
-/// a multiple of 64 keys. Types:  those of decode(), 16-bit tensors included.
-/// Errors: those of decode(); a page that does not exist and has a key that some query sees.
+/// Lengths that differ:  use mask::padding; table entries behind the end of a sequence may be anything.
+/// Selected pages:       use a mask that shows only some keys (positions stay, unseen pages are not read), or a table
+///                       that lists only some pages (positions are those of the list). In both cases K counts the keys
+///                       that are seen.
+/// A page may appear at several places and in several sequences. Results are those of decode() within the bound. They
+/// are bitwise the same if pages hold a multiple of 64 keys.
+/// Types:  those of decode(), 16-bit tensors included.
+/// Errors: those of decode(); also a page that does not exist and has a key that some query sees.
 template <class T, class Arch, class Op>
 void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, page_table const& pages,
             outputs<Op, T> const& out) {

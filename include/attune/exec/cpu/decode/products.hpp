@@ -4,9 +4,9 @@
 //   contract_features:    S[row][key]    = sum_d K[key][d] Q[row][d]
 //   accumulate_features:  O[row][dv]    += sum_key P[row][key] V[key][dv]
 //
-// The products of few rows with many keys. Lanes are features: a vector of K or V is loaded once, in place, and serves
-// several rows; one horizontal sum per pair is cheap beside a read from memory. Keys and values of 16 bits become
-// floats on their way into a register. Nothing here knows a policy.
+// The products of few rows with many keys. Lanes are features. A vector of K or V is loaded once, in place, for several
+// rows. One horizontal sum per pair is cheap compared with a read from memory. 16-bit keys and values become floats
+// when they are loaded into a register. Nothing here knows a policy.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,9 @@ template <class T, class Arch>
 struct decode_tiling {
   using batch = xsimd::batch<T, Arch>;
   static constexpr int lanes = int(batch::size);
-  static constexpr int rows = 4;  ///< rows that share a loaded vector of K or V, at most
-  /// With `Rows` rows: batches of value features at a time; keys at a time, as many pointers. Fewer where the sums
-  /// would not fit.
+  static constexpr int rows = 4;  ///< at most so many rows share a loaded vector of K or V
+  /// With `Rows` rows: the batches of value features at a time, and the keys at a time, each with its pointer. Fewer
+  /// where the sums would not fit into registers.
   template <int Rows>
   static constexpr int vectors = registers<Arch> == 32 || Rows < rows ? 4 : 2;
   template <int Rows>
@@ -39,9 +39,9 @@ struct decode_tiling {
   static constexpr index_t whole(index_t features) { return (features + lanes - 1) / lanes * lanes; }
 };
 
-/// Calls use(data, step) with rows [first, first + n) of one head in whole batches of neighbouring features: in place
-/// and as they are stored if they lie so, else copied as T and padded with 0. Both give the same numbers in the same
-/// places, hence the same bits.
+/// Calls use(data, step) with rows [first, first + n) of one head as whole batches of contiguous features. Rows that
+/// have this layout are used in place, as they are stored. Others are copied as T and padded with 0. Both give the same
+/// numbers in the same places, so the bits are the same.
 template <class T, class Arch, class E, class Use>
 void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t first, index_t n, T* scratch,
                      Use const& use) {
@@ -59,26 +59,26 @@ void with_whole_rows(tensor<E const> const& x, index_t b, index_t h, index_t fir
 
 namespace detail {
 
-/// The sums of keys that were joined `Together` neighbours at a time, in the order of the keys.
+/// The sums of the keys in the order of the keys. They were joined `Together` neighbours at a time.
 template <int Together, class B, std::size_t... L>
 ATTUNE_INLINE B in_order_of_keys(B const& x, std::index_sequence<L...>) {
   constexpr std::size_t together = Together, groups = B::size / together;
   return simd::shuffled<(L / together + L % together * groups)...>(x, x);
 }
 
-/// Short rows of keys are multiplied with their neighbours, or the hardware would not see that they are read as they
-/// lie: from memory it took up to half as long again. Long ones with keys a few rows away, each a stream of its own:
-/// neighbours took a tenth longer.
+/// Short rows: keys are multiplied together with their neighbours. Otherwise the hardware does not see that they are
+/// read sequentially: from memory it took up to half as long again. Long rows: keys that are a few rows apart are
+/// multiplied together, each a separate stream. With neighbours it took a tenth longer.
 inline constexpr index_t short_row = 256;  // bytes from one key to the next; measured (docs/lab/performance.md)
 
-/// S[r][j] for `Rows` rows; keys past n repeat the last one, so that whole batches of S are written.
+/// S[r][j] for `Rows` rows. Keys past n repeat the last one, so that whole batches of S are written.
 template <class T, class Arch, int Rows, class E, class Step>
 ATTUNE_NOINLINE void contract_rows_of_features(T* ATTUNE_RESTRICT out, T const* queries, index_t width, E const* keys,
                                                index_t key_step, index_t n, prefetch_range const& ahead,
                                                Step const& step) {
   using tile = decode_tiling<T, Arch>;
   using batch = typename tile::batch;
-  // The sums of keys that are multiplied together are the first to be joined, before they leave their registers.
+  // The sums of keys that are multiplied together are joined first, before they leave their registers.
   constexpr int lanes = tile::lanes, together = tile::template keys<Rows>, groups = lanes / together;
   bool const neighbours = (key_step < 0 ? -key_step : key_step) * index_t(sizeof(E)) <= short_row;
   index_t const next_group = neighbours ? together : 1, next_key = neighbours ? 1 : groups;
@@ -189,8 +189,7 @@ ATTUNE_NOINLINE index_t accumulate_seen_features(T* ATTUNE_RESTRICT sum, index_t
   return d;
 }
 
-/// Calls part(rows, first) with std::integral_constant<int, rows>, for as many rows at a time as share a register
-/// block.
+/// Calls part(rows, first) with std::integral_constant<int, rows> for each group of rows that shares a register block.
 template <class T, class Arch, class Part>
 void in_row_blocks(index_t rows, Part const& part) {
   constexpr int most = decode_tiling<T, Arch>::rows;
@@ -202,8 +201,9 @@ void in_row_blocks(index_t rows, Part const& part) {
 
 }  // namespace detail
 
-/// out[r][j] = <keys_j, queries_r> for `rows` rows and n <= block keys, or whatever `step` sums over features. queries:
-/// [rows][width], aligned; width: whole batches; out: [rows][block], written up to the batch of key n - 1.
+/// out[r][j] = <keys_j, queries_r> for `rows` rows and n <= block keys, or another sum over features, defined by
+/// `step`. queries: [rows][width], aligned; width: whole batches; out: [rows][block], written up to the batch of key n
+/// - 1.
 template <class T, class Arch, class E, class Step = product_step>
 void contract_features(T* out, T const* queries, index_t rows, index_t width, E const* keys, index_t key_step,
                        index_t n, prefetch_range const& ahead = {}, Step const& step = {}) {
@@ -225,7 +225,7 @@ void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, 
   });
 }
 
-/// The same for one row over the keys whose bit is set: no other value is read. The order of operations is that of
+/// The same for one row and the keys whose bit is set: no other value is read. The order of operations is that of
 /// `accumulate_features`.
 template <class T, class Arch, class E>
 void accumulate_seen_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,

@@ -3,9 +3,9 @@
 //
 //   for each block of keys:  contractions, logits, reference -> masses -> value sums    lanes: features, keys, features
 //
-// The recurrence of operators/row_state.hpp for few rows that share their keys and values, which are read once for all
-// of them. Pointwise code runs with a batch of keys in every variable: a row is bound to copies of itself. The only
-// other place besides the tiles where policies melt into the executor.
+// The recurrence of operators/row_state.hpp for few rows that share their keys and values. Keys and values are read
+// once for all these rows. In pointwise code, every variable is a batch of keys, and a row is bound with the same facts
+// in every lane. Policies are inlined into the executor only here and in the tiles.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +36,9 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }
 
-/// A worker's memory and the rows of its current task. Rows of an operator of family masses or adjusted without a value
-/// gate whose contractions all have a decode_contractor. Source: see key_sources.hpp. Products: float_products or
-/// another.
+/// A worker's memory and the rows of its current task. The operator is of family masses or range_weighted, has no value
+/// gate, and has a decode_contractor for each contraction. Source: see key_sources.hpp. Products: float_products or
+/// another type.
 template <class T, class Arch, class Op, class Source, class Products>
 class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>, Products> {
  public:
@@ -52,14 +52,15 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   using typename base::tile;
   using contractions = typename Op::contractions;
   static constexpr normalizer_traits traits = normalizer::traits;
-  /// Buffers of one block of pairs: one per contraction, at least what the weights need.
+  /// Buffers of one block of pairs: one per contraction, and at least as many as the weights need.
   static constexpr int buffers = (std::max)(1 + int(adjusted), contractions::size);
 
   decode_rows(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
       : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), source_(keys),
         most_rows_(most_rows), bound_(most_rows) {}
 
-  /// Streams the keys [keys.first, keys.last) through the rows; visible[r] is K of row r. Ends in their states in `to`.
+  /// Streams the keys [keys.first, keys.last) through the rows and writes their states to `to`. visible[r] is K of row
+  /// r.
   void run(decode_place const& at, index_t const* visible, key_interval keys, row_states<T, sums>& to) {
     start(at, visible, keys.first);
     for (index_t j = nearest(keys.first); j < keys.last; j = nearest(j)) {
@@ -84,7 +85,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   using base::plane_;
   using base::seen_;
 
-  /// Elements of a contraction's packed rows.
+  /// The number of elements of a contraction's packed rows.
   template <class C>
   static index_t packed_elements_of(problem_shape const& p, index_t most_rows) {
     return most_rows * padded<T>(contractor<C>::packed(p));
@@ -94,14 +95,14 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
       return (index_t(0) + ... + packed_elements_of<C>(p, most_rows));
     }(contractions{});
   }
-  /// A block of keys that must be copied; one contraction at a time.
+  /// The number of elements of a block of keys that must be copied, for one contraction at a time.
   static index_t copied_elements(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
       return block * (std::max)({index_t(0), contractor<C>::copied(p)...});
     }(contractions{});
   }
 
-  /// Visits contraction, its policy, and its packed rows.
+  /// Visits each contraction with its policy and its packed rows.
   template <class Visit>
   void each_contraction(Visit const& visit) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
@@ -125,14 +126,14 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
         [&](auto c, auto const& owner, T* own) { contractor<decltype(c)>::pack(own, source_.resident(), owner, at); });
   }
 
-  /// No row sees a key from j up to this one.
+  /// No row sees a key in [j, nearest(j)).
   index_t nearest(index_t j) {
     index_t first = p_->keys;
     for (auto& row : sees_) first = (std::min)(first, row.nearest(j));
     return first;
   }
 
-  /// `more`: keys of this task in the block behind.
+  /// `more`: the number of keys of this task in the next block.
   void accumulate(key_block_place const& keys, index_t more) {
     std::uint64_t any = 0;
     for (std::size_t r = 0; r < sees_.size(); ++r) any |= seen_[r] = sees_[r].block(keys.first, keys.n);
@@ -153,8 +154,8 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     this->add_values(source_.values(rows), keys, next);
   }
 
-  /// Contractions -> weights of the values, in place; the reference of each row; sums of earned and ground mass. Pairs
-  /// not seen leave no mass of any kind.
+  /// Turns contractions into the weights of the values, in place. Updates the reference of each row and the sums of
+  /// earned and ground mass. Pairs that are not seen add no mass of any kind.
   ATTUNE_NOINLINE void weigh(key_block_place const& keys) {
     alignas(64) T index[lanes];
     for (int l = 0; l < lanes; ++l) index[l] = T(l);
@@ -163,7 +164,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     for (index_t r = 0; r < at_.rows; ++r) {
       std::uint64_t const seen = seen_[std::size_t(r)];
       if (seen == 0) continue;
-      bound const f = bound_.data()[r];  // a local copy: stores of logits then cannot be thought to change it
+      bound const f = bound_.data()[r];  // a local copy, so the compiler knows that stores of logits do not change it
       decode_masses<T, Arch>& masses = masses_[std::size_t(r)];
       T* const pairs = pairs_.data() + r * block;
       [[maybe_unused]] batch top = masses.reference, low = masses.lowest;

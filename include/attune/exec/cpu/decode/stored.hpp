@@ -3,7 +3,7 @@
 //
 //   decode(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// 16-bit tensors around the float rows: half the memory to read, and keys and values become floats in registers.
+// 16-bit tensors for the float rows: half the memory to read; keys and values become floats in registers.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// The inputs without a row per key as floats, and the extents of the others.
+/// The inputs without a row per key, as floats, and the extents of the others.
 template <class Op, class View>
 class widened_resident {
  public:
@@ -48,7 +48,7 @@ class widened_resident {
   inputs<Op, tensor<float const>> in_;
 };
 
-/// Runs a decode into floats, and rounds `out` once.
+/// Runs a decode into floats, then rounds `out` once.
 template <class Op, class S, class Run>
 void narrowed(outputs<Op, S> const& out, Run const& run) {
   shape const e = out.out.extents();
@@ -88,8 +88,8 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
 
 }  // namespace exec_cpu
 
-/// The same for 16-bit tensors: what decode(cpu<float>{}, ...) gives for the widened inputs, bit for bit, `out` rounded
-/// once; the other outputs are floats. Scores, gates and biases given for each pair stay with float.
+/// The same for 16-bit tensors. The results are bitwise those of decode(cpu<float>{}, ...) for the widened inputs, with
+/// `out` rounded once; the other outputs are floats. Scores, gates and biases given per pair need cpu<float>.
 template <storage_only S, class Arch, class Op>
 void decode(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   exec_cpu::require_decodable<Op>();

@@ -3,8 +3,7 @@
 //
 //   sum[row] += masses[row] V,   and the same relative to a higher reference:   sum[row] *= e^(m - m')
 //
-// What the decode path keeps of its rows that no policy shapes: compiled once for all operators that keep the same
-// sums.
+// The part of the decode path's rows that no policy affects: compiled once for all operators that keep the same sums.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@
 
 namespace attune::exec_cpu {
 
-/// Stands for all normalizers that keep the same sums of values.
+/// Represents all normalizers that keep the same sums of values.
 template <row_family Family, bool UniformShare>
 struct sums_like {
   static constexpr normalizer_traits traits{.family = Family, .uniform_share = UniformShare};
@@ -36,7 +35,7 @@ T sum_of_lanes(xsimd::batch<T, Arch> const& x) {
     for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   return lanes[0];
 }
-/// By math::larger, so that NaN lanes do not count.
+/// Uses math::larger, so that NaN lanes do not count.
 template <class T, class Arch>
 T largest_lane(xsimd::batch<T, Arch> const& x) {
   alignas(64) T lanes[xsimd::batch<T, Arch>::size];
@@ -46,13 +45,13 @@ T largest_lane(xsimd::batch<T, Arch> const& x) {
   return lanes[0];
 }
 
-/// The masses of a row. The reference is the same in all lanes, each lane has the masses of its own keys.
+/// The masses of a row. The reference is the same in all lanes; each lane has the masses of its own keys.
 template <class T, class Arch>
 struct decode_masses {
   xsimd::batch<T, Arch> reference, earned, ground, lowest;
 };
 
-/// The rows of a worker's current task. Sums: a sums_like. Products: float_products or another.
+/// The rows of a worker's current task. Sums: a sums_like. Products: float_products or another type.
 template <class T, class Arch, class Sums, class Products>
 class decode_sums {
  public:
@@ -63,7 +62,7 @@ class decode_sums {
   static constexpr bool has_second = row_state<T>::template has_second<Sums>;
   static constexpr int lanes = tile::lanes;
   static constexpr index_t block = tile::block;
-  /// Self-adjusted rows subtract sums of values: floats, whatever else is multiplied how.
+  /// Self-adjusted rows subtract sums of values, so they always use float products.
   using products = std::conditional_t<adjusted, float_products, Products>;
 
   /// `buffers`: planes of pairs. `packed`, `copied`: elements of the packed queries, and of a block of keys or values.
@@ -79,7 +78,7 @@ class decode_sums {
  protected:
   ATTUNE_NOINLINE ~decode_sums() = default;
 
-  /// Rows without a key.
+  /// Resets the rows: no key seen yet.
   ATTUNE_NOINLINE void clear(decode_place const& at) {
     at_ = at;
     masses_.assign(std::size_t(at.rows), {initial_max<batch>(), batch(T(0)), batch(T(0)), math::infinity<batch>()});
@@ -89,7 +88,7 @@ class decode_sums {
     if constexpr (uniform_share) std::fill_n(common_.data(), width_, T(0));
   }
 
-  /// Adds the values of a block that the rows see, by the weights in pairs_; `next` are rows to ask for meanwhile.
+  /// Adds the values of a block that the rows see, with the weights in pairs_. `next`: rows to prefetch meanwhile.
   template <class E>
   ATTUNE_NOINLINE void add_values(tensor<E const> const& v, key_block_place const& keys, prefetch_range const& next) {
     bool const by_all =
@@ -111,7 +110,7 @@ class decode_sums {
         });
   }
 
-  /// Expresses all masses and value sums of a row relative to a higher reference.
+  /// Changes all masses and value sums of a row to a higher reference.
   ATTUNE_NOINLINE void raise(index_t r, T const& to) {
     decode_masses<T, Arch>& masses = masses_[std::size_t(r)];
     batch const higher(to), drop = masses.reference - higher, factor = math::exp_nonpositive(drop);
@@ -153,10 +152,10 @@ class decode_sums {
   aligned_buffer<T> packed_, pairs_, copy_;
   decode_place at_{};
   std::vector<decode_masses<T, Arch>> masses_;
-  std::vector<std::uint64_t> seen_;  ///< of the current block: a bit per key, for each row
+  std::vector<std::uint64_t> seen_;  ///< for the current block: a bit per key, for each row
 
  private:
-  /// sum += weights V. What a row does not see may hold anything: 0 * NaN would be NaN, so it is left out.
+  /// sum += weights V. Values that a row does not see may hold anything and are skipped: 0 * NaN would be NaN.
   template <class E>
   void add(E const* values, index_t step, index_t n, bool by_all, T const* weights, T* sum,
            prefetch_range const& next) const {
@@ -176,7 +175,7 @@ ATTUNE_NOINLINE std::vector<row_states<T, Sums>> empty_parts(index_t count, prob
   return std::vector<row_states<T, Sums>>(std::size_t(count), row_states<T, Sums>(Sums{}, p));
 }
 
-/// parts[0] = the states of all parts, merged in their order.
+/// parts[0] = the states of all parts, merged in order.
 template <class T, class Sums>
 ATTUNE_NOINLINE void merge_parts(std::vector<row_states<T, Sums>>& parts) {
   for (std::size_t c = 1; c < parts.size(); ++c) attune::detail::merge_in_place(parts[0], parts[c]);

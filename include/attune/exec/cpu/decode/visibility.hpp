@@ -3,7 +3,7 @@
 //
 //   word = one bit per key of a block, set where the row sees the key
 //
-// What a single row sees, block of keys by block of keys; lanes of a batch are then keys (tile_visibility: lanes are
+// What a single row sees, one block of keys at a time. Lanes of a batch are keys here (in tile_visibility they are
 // queries).
 #pragma once
 
@@ -17,8 +17,8 @@ namespace attune::exec_cpu {
 /// The n lowest bits, n in [0, 64].
 constexpr std::uint64_t lowest_bits(index_t n) { return n >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << n) - 1; }
 
-/// The visible keys of one row from `first` on. Blocks are asked for in ascending order. Costs O(intervals) in all; a
-/// predicate is asked about each key that a block covers, once.
+/// The visible keys of one row from `first` on. Blocks must come in ascending order. Costs O(intervals) in total. A
+/// predicate is called once for each key that a block covers.
 template <class Mask>
 class row_visibility {
   static constexpr bool scans = Mask::form == mask_form::predicate;
@@ -28,14 +28,14 @@ class row_visibility {
     if constexpr (!scans) cursor_ = mask::next(m, r, first);
   }
 
-  /// No key in [from, nearest(from)) is visible; Lk where nothing is left. `from` ascends.
+  /// No key in [from, nearest(from)) is visible; Lk if no keys are left. `from` must ascend.
   index_t nearest(index_t from) {
     if constexpr (!scans)
       while (!cursor_.empty() && cursor_.last <= from) cursor_ = mask::next(*mask_, row_, cursor_.last);
     return cursor_.empty() ? row_.keys : (std::max)(from, cursor_.first);
   }
 
-  /// Which of the keys [first, first + n) the row sees, n <= 64.
+  /// The keys of [first, first + n) that the row sees, one bit per key; n <= 64.
   std::uint64_t block(index_t first, index_t n) {
     std::uint64_t seen = 0;
     if constexpr (scans) {

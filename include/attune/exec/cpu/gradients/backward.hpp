@@ -3,7 +3,7 @@
 //
 //   rows = forward_and_save(cpu{}, op, in, {.out = O});   g = vjp(cpu{}, op, in, rows, {.out = dO})
 //
-// The rows of each task; how they are divided into tasks, and what these share: gradient_tasks.hpp.
+// The rows of each task. gradients/tasks.hpp divides the rows into tasks and knows what tasks share.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// What the backward pass of an operator asks of its tasks.
+/// What the backward pass of an operator needs from its tasks.
 template <class Tile, class Op, class Call>
 gradient_needs needs_of(Call const& c) {
   gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
-  needs.sides.reserve(field_count);  // g++ 14 else warns of a reallocation that it takes for too short
+  needs.sides.reserve(field_count);  // otherwise g++ 14 warns that a reallocation is too short
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == input_side::key)
       needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
@@ -77,7 +77,7 @@ class gradient_rows {
   }
 
  private:
-  /// What grew as the gradient of gated values becomes that of values and gates.
+  /// Turns the gradient of gated values, which is in the rows of the values, into the gradients of values and gates.
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
     using slots = slots_of<Op>;
     using D = dual<T, 1 + slots::value_gate>;
@@ -119,7 +119,7 @@ class gradient_rows {
   gradient_call<T, Op> const& c_;
 };
 
-/// What a tile of rows leaves for the backward pass, once it has seen all keys. `finished`: its outputs are written.
+/// Saves what the backward pass needs of a tile of rows that has seen all keys. `finished`: its outputs are written.
 template <class Op, class Tile, class Saved>
 void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   if constexpr (Op::has_threshold) {
@@ -130,7 +130,7 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   }
 }
 
-/// The gradients of the heads that run.
+/// The gradients of the heads for which `runs` is true.
 template <class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                              problem_shape const& p, saved_rows<T, Op> const& saved,
@@ -149,7 +149,7 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   attune::detail::pull_projections(listed_parameters(op), to);
   return to;
 }
-/// The same with a forward pass of their own.
+/// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                              problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
@@ -161,7 +161,7 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
 
 }  // namespace exec_cpu
 
-/// forward, which also returns what vjp() starts from.
+/// forward(), which also returns what vjp() needs.
 template <class T, class Arch, class Op>
 saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                                    outputs<Op, T> const& out) {
@@ -177,13 +177,13 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
   return all;
 }
 
-/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table, fused:
+/// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table. Fused:
 /// nothing of size Lq x Lk exists. `saved` is what forward_and_save returned for the same operator and inputs.
-/// Conventions at kinks and ties, and degenerate rows: docs/reference/contracts.md.
-/// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  5/2 of the forward's products; memory that of the gradients, and the key sides of at most 32 tasks.
+/// Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
+/// Errors:      attune::error names the argument, the value and the expectation.
+/// Complexity:  5/2 of the products of forward(); memory for the gradients and the key sides of at most 32 tasks.
 /// Determinism: bitwise the same for any number of threads.
-/// In a loop, g = vjp(..., std::move(g)) uses the memory of the last call again.
+/// In a loop, g = vjp(..., std::move(g)) reuses the memory of the last call.
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        saved_rows<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
@@ -192,7 +192,7 @@ dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T cons
   return exec_cpu::fused_vjp(exec, op, in, p, saved, d, [](index_t) { return true; }, std::move(memory));
 }
 
-/// The same with a forward pass of its own.
+/// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {

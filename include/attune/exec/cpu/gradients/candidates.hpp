@@ -3,8 +3,8 @@
 //
 //   all contractions of a tile, kept in cache -> weights at the saved thresholds -> d logit over the support
 //
-// The gradients of normalizers with a candidate set; the rules are those of exec/row_slopes.hpp. Memory: the
-// contractions, logits and h of one tile. Blocks of keys without any weight are left after their logits.
+// The gradients of normalizers with a candidate set, by the rules of exec/row_slopes.hpp. Memory: the contractions,
+// logits and h of one tile. Blocks of keys without any weight are skipped after their logits.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ class candidate_gradients {
   static constexpr index_t block = types::block;
   using call = typename base::call_type;
   using block_memory = typename base::block_memory;
-  static constexpr index_t tiles_of_task = 1;  // its columns are what is in cache
+  static constexpr index_t tiles_of_task = 1;  // one tile, whose columns stay in cache
 
   struct tile_memory : base::tile_memory {
     T *logits, *gain, *pairs_at, *out;
@@ -51,7 +51,8 @@ class candidate_gradients {
 
   key_interval hull() const { return tile_.rows.sees.hull; }
 
-  /// Keeps contractions, logits and weights of the keys [first, last); h where any key has weight.
+  /// Keeps the contractions and logits of the keys [first, last) and sums their weights. If any key has weight, keeps
+  /// h.
   ATTUNE_NOINLINE void accumulate(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>&) {
     std::uint64_t bits[types::block];
     auto s = tile_.rows.seen(first, last, bits);
@@ -62,7 +63,7 @@ class candidate_gradients {
                   pairs_ + c * column(*tile_.rows.p) + rows_ * queries);
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
-    all_logits(tile_.rows, memory.pairs, s, bits, e);  // bit for bit those of the forward pass
+    all_logits(tile_.rows, memory.pairs, s, bits, e);  // bitwise those of the forward pass
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v];
     if (!tile_.drop_idle_lanes(s, bits)) std::fill(bits + s.full_first, bits + s.full_last, ~std::uint64_t(0));
     T* const logits = logits_ + rows_ * queries;
@@ -81,7 +82,7 @@ class candidate_gradients {
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
-      poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // xsimd's != of AVX is false for NaN
+      poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // on AVX, xsimd's != is false for NaN
       factor_[v] =
           finish_candidates(tile_.rows.bound.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
       slopes_[v] = sums_[v].finish(batch(T(rows_)));
@@ -113,7 +114,7 @@ class candidate_gradients {
 
   static index_t column(problem_shape const& p) { return padded<T>(queries * p.keys); }
 
-  /// Sums the weights; true if any key has one.
+  /// Sums the weights. Returns whether any key has one.
   ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {
     typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.rows.bound;
     bool any = false;
@@ -142,7 +143,7 @@ class candidate_gradients {
       sums_[v].add(sums);
     }
   }
-  /// Contractions, logits and h of a block -> gradients by the contractions and weights, in place.
+  /// Turns contractions, logits and h of a block into gradients by the contractions, and into weights, in place.
   ATTUNE_NOINLINE void pull_pairs(index_t row, index_t first, index_t n, bool any) {
     using attune::detail::chained;
     T* const gain = gain_ + row * queries;
@@ -170,7 +171,7 @@ class candidate_gradients {
         batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
         batch const by_p = slopes_[v].by_weight(h);
         batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
-        if constexpr (row_sums::selects) {  // the first of the highest logits has what goes through the reference
+        if constexpr (row_sums::selects) {  // the first of the highest logits gets the part through the reference
           batch const here = math::select(p.value == zero, zero, through_reference);
           batch const through = math::select(batch::load_aligned(logits + at) == level_[v].reference, here, zero);
           through_reference = math::select(through == zero, through_reference, zero);
@@ -192,7 +193,7 @@ class candidate_gradients {
     }
   }
 
-  /// The rows themselves are wanted: their value sum again.
+  /// Needs the finished rows, so computes their value sums again.
   void output_gate(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
     aligned_buffer<T> const weights(types::pair_buffer);
     std::fill_n(out_, queries * tile_.rows.p->value_width, T(0));

@@ -3,7 +3,8 @@
 //
 //   x'[key][query] = d contraction(query, key) along a direction of tensors and tables
 //
-// The tangents of contractions.hpp, for directional derivatives: from terms on dual numbers, and faster for products.
+// The tangents of the contractions of tile/contractions.hpp, for directional derivatives. They come from terms on dual
+// numbers; products have faster code.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +15,13 @@
 
 namespace attune::exec_cpu {
 
-/// Tensors, the directions in which they move (absent: not at all), and the same of tables.
+/// Tensors, the directions in which they move (absent: not at all), and the directions of the tables.
 template <class T, class Op>
 struct moving_call {
   inputs<Op, tensor<T const>> const &in, &along;
   std::vector<table> const& tables_along;
 
-  /// The directions, as operands read them: absent, or null, of what stands still.
+  /// The directions in the form that operands read: absent, or null, if constant.
   template <field F>
   auto const& tensor_of() const {
     return member<F>(along);
@@ -31,8 +32,8 @@ struct moving_call {
   }
 };
 
-/// Scratch per tile and per block, `pack` once per tile, `run` per block: of any contraction that reads tensors.
-/// `packed` is what the contractor packed.
+/// The tangent of any contraction that reads tensors. `resident`: scratch per tile; `block`: scratch per block. `pack`
+/// runs once per tile, `run` once per block. `packed` is what the contractor packed.
 template <class C, class T, class Arch>
 struct contraction_jvp {
   using tile = tiling<T, Arch>;
@@ -68,7 +69,7 @@ struct contraction_jvp {
   }
 };
 
-/// One tangent for each distance, in double.
+/// One tangent for each distance, computed in double.
 template <class C, class T, class Arch>
   requires contraction::of_distance_alone<C>
 struct contraction_jvp<C, T, Arch> {
@@ -102,7 +103,7 @@ struct contraction_jvp<C, T, Arch> {
 
 namespace detail {
 
-/// The tangent of the left side of a product, packed.
+/// The packed tangent of the left side of a product.
 template <class C, class T, class Arch, class Call, class Owner>
 void pack_moving_left(T* own, Call const& c, [[maybe_unused]] Owner const& owner, tile_place const& at) {
   using operand = tile_operand<typename C::x, T, Arch>;
@@ -123,7 +124,7 @@ void pack_moving_left(T* own, Call const& c, [[maybe_unused]] Owner const& owner
   }
 }
 
-/// Products: resident is the tangent of the left side.
+/// Products: the resident memory holds the tangent of the left side.
 template <class C, class T, class Arch>
 struct product_jvp {
   using tile = tiling<T, Arch>;

@@ -3,7 +3,7 @@
 //
 //   d<queries, keys, tables> += sum ds[key][query] d contraction(query, key)  for a tile of queries and a block of keys
 //
-// The backward counterpart of contractions.hpp: products and distances, faster than by their terms.
+// The backward counterpart of tile/contractions.hpp: products and distances, faster than by their terms.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace attune::exec_cpu {
 
 namespace detail {
 
-/// Sums over features: resident are the gradient of the packed queries, [d][query], those queries as panels, and
-/// whether they hold neither NaN nor infinity.
+/// Sums over features. The resident memory holds the gradient of the packed queries, [d][query]; those queries as
+/// panels; and whether they contain neither NaN nor infinity.
 template <class C, class T, class Arch>
 struct feature_vjp {
   static constexpr field query = C::x::of;
@@ -48,7 +48,7 @@ struct feature_vjp {
     constexpr field key = C::y::of;
     return {member<key>(in), t.place.b, p.group(t.place.h, p.heads_of(key)), b.first, b.n, scratch};
   }
-  /// Adds scale[d] grown[d][lane] to the gradient of the query field; `also(d, lane, grown)` sees each.
+  /// Adds scale[d] grown[d][lane] to the gradient of the query field. Calls also(d, lane, grown) for each.
   template <class Scale, class Also>
   static void flush(vjp_tile<T> const& t, gradient_sinks<T>& to, Scale const& scale, Also const& also) {
     tile_place const& at = t.place;
@@ -61,7 +61,7 @@ struct feature_vjp {
       }
     }
   }
-  /// The same of what grew as the gradient of left(q, z).
+  /// The same where `grown` is the gradient of left(q, z).
   template <class In, class Owner>
   static void leave_left(vjp_tile<T> const& t, [[maybe_unused]] In const& in, [[maybe_unused]] Owner const& owner,
                          gradient_sinks<T>& to) {
@@ -88,8 +88,9 @@ struct feature_vjp {
 
 }  // namespace detail
 
-/// Products: the query side is the forward's value product, the key side an outer product. What is packed is left(q,
-/// z): right for the keys; the queries still want the derivative of left.
+/// Products: the gradient of the query side is a product like the forward's value product; that of the key side is an
+/// outer product. The packed numbers are left(q, z). The keys need exactly that; the queries also need the derivative
+/// of left.
 template <KeyProduct C, class T, class Arch>
 struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
   using base = detail::feature_vjp<C, T, Arch>;
@@ -114,7 +115,7 @@ struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
 
 namespace detail {
 
-/// Other sums over features, f(q_d, k_d): from f's derivatives, never from a difference of sums.
+/// Other sums over features, f(q_d, k_d): computed from the derivatives of f, never from a difference of sums.
 template <class C, class T, class Arch>
 struct feature_sum_vjp : feature_vjp<C, T, Arch> {
   using base = feature_vjp<C, T, Arch>;
@@ -161,7 +162,7 @@ struct contraction_vjp<C, T, Arch> : detail::feature_sum_vjp<C, T, Arch> {
   }
 };
 
-/// Resident beside the rest: the gradient of the metric lane by lane, and twice the metric, padded.
+/// More resident memory: the gradient of the metric lane by lane, and twice the metric, padded.
 template <class T, class Arch>
 struct contraction_vjp<contraction::metric_distance, T, Arch>
     : detail::feature_sum_vjp<contraction::metric_distance, T, Arch> {
@@ -198,7 +199,7 @@ struct contraction_vjp<contraction::metric_distance, T, Arch>
   }
 };
 
-/// Pairs are sorted by their distance; what is left is a product with the rows of the table.
+/// Sorts the pairs by their distance. What remains is a product with the rows of the table.
 template <DistanceProduct C, class T, class Arch>
 struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
   using base = detail::feature_vjp<C, T, Arch>;

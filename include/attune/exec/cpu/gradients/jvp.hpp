@@ -20,7 +20,7 @@
 
 namespace attune {
 
-/// A tensor and the direction in which it moves; without one it stands still.
+/// A tensor and the direction in which it moves; without a direction it is constant.
 template <class T>
 struct moving_tensor {
   tensor<T const> value, along;
@@ -53,7 +53,7 @@ class directional_tile {
   using D = dual<batch, 1>;
   using call = moving_call<T, Op>;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
-  /// Memory that lives as long as the tile: value sums and their tangents; a uniform share also wants the plain sums.
+  /// Memory that lives as long as the tile: value sums and their tangents; for a uniform share also the plain sums.
   struct tile_memory {
     T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
     tile_memory(arena<T>& from, problem_shape const& p)
@@ -62,10 +62,10 @@ class directional_tile {
           plain(from.take(plain_size(p))), plain_along(from.take(plain_size(p))) {}
   };
   struct block_memory : tile_block_memory<T, Arch, Op> {
-    T* tangents;     ///< of contractions; the first becomes that of masses
-    T* pushes;       ///< what the derivatives of contractions need
-    T* gated_along;  ///< tangents of values behind a gate that moves
-    T* copy;         ///< of directions of values that do not lie contiguously
+    T* tangents;     ///< of contractions; the first becomes that of the masses
+    T* pushes;       ///< scratch for the derivatives of contractions
+    T* gated_along;  ///< tangents of values after a gate that moves
+    T* copy;         ///< of directions of values that are not contiguous
     block_memory(arena<T>& from, problem_shape const& p)
         : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take((std::max)(1, pairs) * types::pair_buffer)),
           pushes(from.take(push_block(p))), gated_along(from.take(types::block * p.value_width)),
@@ -130,7 +130,7 @@ class directional_tile {
     if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
   }
 
-  /// Divides and writes the rows.
+  /// Divides the sums and writes the rows.
   void finish(directional_result<T>& to) {
     alignas(64) T value[4][queries], along[4][queries];
     auto const store = [&](int n, int v, D const& x) {
@@ -141,7 +141,7 @@ class directional_tile {
       auto const done = finish_masses<normalizer>(moving_.at[v].normalizer, D(reference_[v]), earned_[v], ground_[v],
                                                   D(tile_.visible[v]));
       D lse = done.lse + moving_.at[v].logit_shift;
-      auto const dead = done.lse.value == -math::infinity<batch>();  // no mass at all does not move
+      auto const dead = done.lse.value == -math::infinity<batch>();  // no mass at all: does not move
       lse.tangent[0] = math::select(dead, batch(T(0)), lse.tangent[0]);
       store(0, v, done.value_factor);
       store(1, v, done.share);
@@ -211,7 +211,7 @@ class directional_tile {
       return (std::max)({index_t(0), contraction_jvp<C, T, Arch>::block(p)...});
     }(typename Op::contractions{});
   }
-  /// Visits contraction, its policy, what its contractor packed, its contraction_jvp's scratch, and its number.
+  /// Visits each contraction with its policy, its packed data, the scratch of its contraction_jvp, and its number.
   template <class Visit>
   void each_push(Visit const& visit) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
@@ -223,7 +223,7 @@ class directional_tile {
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
 
-  /// The factor of the output gate in lane l, its input moving.
+  /// The factor of the output gate in lane l, with a moving input.
   dual<T, 1> output_factor(index_t l, dual<T, 1> const& x) const {
     auto const v = int(l / lanes);
     D const f = moving_.at[v].output_gate.factor(made<D>(batch(x.value), batch(x.tangent[0])));
@@ -233,7 +233,7 @@ class directional_tile {
     return made<dual<T, 1>>(value[l % lanes], along[l % lanes]);
   }
 
-  /// Contractions and their tangents -> logits and theirs, in place of the first.
+  /// Turns contractions and their tangents into logits and their tangents, in place of the first contraction.
   template <bool Masked>
   ATTUNE_NOINLINE void logits(T* x, T* tangents, index_t first, index_t from, index_t to, std::uint64_t const* bits,
                               batch* highest) const {
@@ -261,7 +261,7 @@ class directional_tile {
       highest[v] = top;
     }
   }
-  /// Logits -> masses, both with their tangents, in place.
+  /// Turns logits into masses, both with their tangents, in place.
   template <bool Masked>
   ATTUNE_NOINLINE void masses(T* x, T* tangents, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
@@ -288,11 +288,11 @@ class directional_tile {
       ground_[v] = ground_[v] + ground;
     }
   }
-  /// Expresses all sums relative to higher references, which do not move.
+  /// Changes all sums to higher references, which do not move.
   void raise(batch const* higher) {
     batch factor[vectors];
     for (int v = 0; v < vectors; ++v) {
-      auto const same = higher[v] == reference_[v];  // at +inf too, where the difference has no value
+      auto const same = higher[v] == reference_[v];  // also at +inf, where the difference is NaN
       factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
       reference_[v] = higher[v];
       earned_[v] = earned_[v] * D(factor[v]);
@@ -305,13 +305,13 @@ class directional_tile {
   tile_rows<T, Arch, Op> tile_;
   call const* call_;
   T *own_, *sum_, *sum_along_;
-  plain_sums<T, Arch> plain_, plain_along_;  ///< of a uniform share
+  plain_sums<T, Arch> plain_, plain_along_;  ///< for a uniform share
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
   D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];
 };
 
-/// The values of keys [first, first + n) behind a value gate, and their tangents.
+/// The values of keys [first, first + n) after a value gate, and their tangents.
 template <class T, class Op>
 void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape const& p,
                         lift<dual<T, 1>> const& numbers, index_t b, index_t h, index_t first, index_t n, T* to,
@@ -336,10 +336,10 @@ void gate_moving_values(Op const& op, moving_call<T, Op> const& c, problem_shape
 
 }  // namespace exec_cpu
 
-/// Values and directional derivatives of the outputs of an operator, fused: nothing of size Lq x Lk exists.
+/// Values and directional derivatives of the outputs of an operator. Fused: nothing of size Lq x Lk exists.
 /// Requires:    a normalizer with an O(1) state of masses; the others are not smooth (use reference<T>).
-/// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  up to three times the forward's products.
+/// Errors:      attune::error names the argument, the value and the expectation.
+/// Complexity:  up to three times the products of forward().
 /// Determinism: bitwise the same for any number of threads.
 template <class T, class Arch, class Op>
 directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_tensor<T>> const& in,

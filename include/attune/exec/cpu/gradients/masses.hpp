@@ -3,8 +3,8 @@
 //
 //   for each block of keys:  contractions, h = <do, v>  ->  d logit, weights
 //
-// The gradients of every normalizer with an O(1) state. From the states that a forward pass left of each row everything
-// is recomputed block by block; the row rules are those of exec/row_slopes.hpp.
+// The gradients of every normalizer with an O(1) state. Everything is recomputed block by block from the row states
+// that a forward pass saved. The row rules are those of exec/row_slopes.hpp.
 #pragma once
 
 #include <attune/exec/cpu/gradients/tile.hpp>
@@ -33,7 +33,7 @@ class mass_gradients {
 
   struct block_memory : base::block_memory {
     T* gain;   ///< h, then weights
-    T* spare;  ///< the first contraction, where logits are wanted as they were
+    T* spare;  ///< copy of the first contraction, where logits overwrite it
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
         : base::block_memory(from, p), gain(from.take(types::pair_buffer)),
@@ -73,7 +73,7 @@ class mass_gradients {
     contract_all(tile_.rows, in, s, memory);
     row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
-    if constexpr (adjusted) {  // the extreme logits are found by what they were
+    if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
       if constexpr (pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;
       for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
@@ -125,8 +125,8 @@ class mass_gradients {
       : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}} {
   }
 
-  // Directions: of a mass, the logit, the row constant and the normalizer's parameters; of a row, E and G (or the
-  // extreme logits), the row constant and the normalizer's parameters.
+  // Directions of a mass: the logit, the row constant and the normalizer's parameters. Directions of a row: E and G (or
+  // the extreme logits), the row constant and the normalizer's parameters.
   template <chain_rule Rule>
   using mass_dual = dual<batch, 1 + base::shifts + slots::normalizer, Rule>;
   using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
@@ -137,7 +137,7 @@ class mass_gradients {
     return x + n * types::pair_buffer;
   }
 
-  /// One number per row, 0 where the tensor was not given.
+  /// One number per row; 0 if the tensor is absent.
   batch numbers(tensor<T const> const& x, int v) const {
     alignas(64) T lane[lanes] = {};
     for (index_t l = 0; l < lanes && !x.absent(); ++l)
@@ -146,8 +146,8 @@ class mass_gradients {
   }
   /// The saved numbers of the rows.
   batch saved(std::vector<T> const& x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
-  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>: of a single key the two are
-  /// the same number, and what their difference means, that nothing competes with it, comes out as exactly 0.
+  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
+  /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
   void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
     tensor<T const> const view(
         rows.data(), {tile_.rows.p->batch, tile_.rows.p->heads, tile_.rows.p->queries, tile_.rows.p->value_width});
@@ -207,16 +207,16 @@ class mass_gradients {
       return tile_.moving.at[v];
   }
 
-  /// Where the pairs of a block lie, and which queries see them; no bits: all do.
+  /// Where the pairs of a block are, and which queries see them; without bits, all do.
   struct pair_rows {
     T *contractions, *gain, *spare;
     index_t first;
     std::uint64_t const* bits;
   };
 
-  /// Contractions and h of the keys [from, to) in batch v of the queries -> gradients by the contractions and weights,
-  /// in place. Returns where it stopped: unguarded, it takes the chain rule as plain products, which is all there is to
-  /// it while everything is finite, and leaves the first key at which something is not to the guarded rule.
+  /// Turns contractions and h of the keys [from, to), for batch v of the queries, into gradients by the contractions,
+  /// and into weights, in place. Returns where it stopped. Unguarded, the chain rule is plain products, which is right
+  /// while everything is finite. It then stops at the first key that gives NaN, and the guarded rule takes over.
   template <bool Guarded>
   ATTUNE_NOINLINE index_t pull_pairs(pair_rows const& rows, int v, index_t from, index_t to) {
     constexpr chain_rule rule = Guarded ? chain_rule::guarded : chain_rule::plain;
@@ -229,7 +229,7 @@ class mass_gradients {
     auto const n = tile_.normalizer_of(tile_.template normalizer_row<mass_type>(v, 1));
     auto by_parameter = tile_.by_logit_parameter[v];
     auto by_normalizer = tile_.by_normalizer[v];
-    // Local copies: stores of weights then cannot be thought to change them.
+    // Local copies, so the compiler knows that stores of weights do not change them.
     auto const pair = pair_[v];
     batch const reference = reference_[v];
     batch through_lowest = through_lowest_[v], through_highest = through_highest_[v];
@@ -256,7 +256,7 @@ class mass_gradients {
         batch const logit = batch::load_aligned(x + at);
         auto const pulled = slopes_[v].pull(logit, reference, h);
         weight = pulled.weight;
-        // What moves the extreme logits is added at the first key that has them.
+        // The gradients through the extreme logits are added at the first key that has them.
         batch const low = seen(math::select(logit == lowest_[v], through_lowest, zero));
         batch const high = seen(math::select(logit == reference_[v], through_highest, zero));
         next_lowest = math::select(low != zero, zero, through_lowest);
@@ -282,7 +282,7 @@ class mass_gradients {
         for (int c = 0; c < pairs; ++c) all = all + by_contraction[c];
         for (int s = 0; s < slots::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
         for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
-        if (!xsimd::all(all == all)) break;  // NaN; xsimd's != of AVX is false for it
+        if (!xsimd::all(all == all)) break;  // NaN: on AVX, xsimd's != is false for it
       }
       weight.store_aligned(gain + at);
       for (int c = 0; c < pairs; ++c) by_contraction[c].store_aligned(contraction_at(x, spare, c) + at);
@@ -316,11 +316,11 @@ class mass_gradients {
   base tile_;
   struct {
     typename base::template logit_bound<chain_rule::plain> at[std::size_t(vectors)];
-  } plain_;  ///< tile_.moving under the other chain rule
+  } plain_;  ///< tile_.moving with the plain chain rule
   batch reference_[std::size_t(vectors)], ground_weight_[std::size_t(vectors)];
   // Family masses.
   attune::detail::mass_pair<batch> pair_[std::size_t(vectors)];
-  // Family adjusted.
+  // Family range_weighted.
   attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
   batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
 };

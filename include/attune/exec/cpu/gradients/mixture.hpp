@@ -12,7 +12,7 @@
 
 namespace attune {
 
-/// Each operator over its own heads; everything else as for a single one.
+/// Runs each operator over its own heads. Everything else is as for a single operator.
 template <class T, class Arch, class... Ops>
 void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
              inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
@@ -40,7 +40,7 @@ void forward(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
   });
 }
 
-/// Gradients of all heads; paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
+/// Gradients of all heads. Paths of parameters and tables begin with the number of their operator: "0.kernel.scale".
 template <class T, class Arch, class... Ops>
 dense_gradients<T> vjp(cpu<T, Arch> exec, mixture_operator<Ops...> const& mixed,
                        inputs<mixture_operator<Ops...>, tensor<T const>> const& in,

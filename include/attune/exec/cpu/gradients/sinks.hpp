@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   to.rows(field::k), to.sum_of(table), to.shared(field::bias)      where the gradients of one task grow
+//   to.rows(field::k), to.sum_of(table), to.shared(field::bias)      where the gradients of one task accumulate
 //
-// Query sides grow in the tile's own scratch and leave with the tile; key sides grow in rows of the task's own; tables,
-// the few numbers that many tasks share, in double. Nobody writes what another task writes.
+// Gradients of query sides accumulate in the tile's own scratch and are written at the end of the tile. Those of key
+// sides accumulate in rows that belong to the task. Tables, the few numbers that many tasks share, accumulate in
+// double. No two tasks write to the same place.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace attune::exec_cpu {
 
-/// Rows of a task's own for the keys of one head, aligned and padded.
+/// A task's own rows for the keys of one head, aligned and padded.
 template <class T>
 struct key_rows {
   T* data = nullptr;
@@ -23,34 +24,34 @@ struct key_rows {
   T* at(index_t j) const { return data + j * step; }
 };
 
-/// What all rows of a task add to: numbers of a policy, tables, and inputs that tasks share.
+/// The sums to which all rows of a task add: parameters, tables, and inputs that tasks share.
 struct shared_sums {
   struct shared_input {
     field of;
     gradient_array<double>
-        sums;  ///< (1, 1, queries of the task or 1, features); of all tasks: the extents of the input
+        sums;  ///< (1, 1, queries of the task or 1, features); for all tasks: the extents of the input
   };
   std::vector<gradient_array<double>> parameters, tables;
   gradient_array<double> ground_value;
   std::vector<shared_input> inputs;
 };
 
-/// Where the gradients of one task, one head of it, go.
+/// Where the gradients of one task, for one head, go.
 template <class T>
 struct gradient_sinks {
   dense_gradients<T>* to;  ///< query sides and given pairs: rows that only this task writes
   std::array<key_rows<T>, field_count> keys;
   shared_sums* sums;
-  std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that want them
+  std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that need them
   index_t first = 0;              ///< the first query of the task
-  /// Whether the keys of the block at hand hold neither NaN nor infinity, by field: tiles share a block.
+  /// By field: whether the keys of the current block contain neither NaN nor infinity. Tiles share a block.
   struct {
     index_t first = -1, n = 0;
     bool finite = false;
   } checked[field_count] = {};
 
   key_rows<T> const& rows(field f) const { return keys[std::size_t(f)]; }
-  /// The sums of an input with a row per query that tasks share; null where each writes rows of its own.
+  /// The sums of an input with a row per query that tasks share; null if each task writes its own rows.
   gradient_array<double>* shared(field f) const {
     for (auto& x : sums->inputs)
       if (x.of == f) return &x.sums;

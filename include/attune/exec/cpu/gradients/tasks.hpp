@@ -3,10 +3,10 @@
 //
 //   run_gradient_tasks(exec, what_a_call_has, to, runs, run_rows)
 //
-// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows where they belong. The key
-// sides it shares with other tasks: the first of these writes where they belong too, the others to memory of their own,
-// which is then added in the order of the tasks, so that the result does not depend on who ran when. Nothing here knows
-// an operator: it is compiled once.
+// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows directly to the result. It
+// shares key sides with other tasks. The first of these tasks writes them directly to the result too. The others write
+// them to their own memory, which is then added in the order of the tasks. So the result does not depend on which
+// thread ran which task, or when. Nothing here knows an operator: it is compiled once.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +23,24 @@
 
 namespace attune::exec_cpu {
 
-/// A tensor of which all queries read the rows of the same keys: its heads and width. `in_place`: its rows are such
-/// that a task can add to the result itself.
+/// A tensor with a row per key, which all queries read: its heads and width. `in_place`: a task can add to the rows of
+/// the result itself.
 struct key_side {
   field of;
   index_t heads, width;
   bool in_place = false;
 };
 
-/// What an operator's backward pass asks of its tasks.
+/// What an operator's backward pass needs from its tasks.
 struct gradient_needs {
   problem_shape p;
   std::vector<key_side> sides;
   std::vector<field> shared;              ///< inputs with a row per query that several tasks read
   std::vector<shape> parameters, tables;  ///< the extents of what the operator lists
   shape ground_value{0, 0, 0, 0};         ///< of v0; without elements if there is none
-  index_t queries_at_once = 1;            ///< tasks are multiples of these
-  index_t resident = 0, scratch = 0;      ///< elements of memory of a worker
-  index_t distance_sums = 0;              ///< contractions that want a sum per distance
+  index_t queries_at_once = 1;            ///< each task has a multiple of this number
+  index_t resident = 0, scratch = 0;      ///< elements of a worker's memory
+  index_t distance_sums = 0;              ///< contractions that need a sum per distance
 };
 
 template <class T, class Arch>
@@ -48,8 +48,7 @@ class gradient_tasks {
   static index_t step_of(index_t width) { return panels<T, Arch>::padded_width(width); }
 
  public:
-  /// Runs the queries [first, last) of (b, h); what is learned of the keys, of parameters and of tables goes to the
-  /// sinks.
+  /// Runs the queries [first, last) of (b, h). The gradients of keys, parameters and tables go to the sinks.
   using run_rows = std::function<void(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
                                       gradient_sinks<T>& sinks)>;
 
@@ -67,7 +66,7 @@ class gradient_tasks {
     for (field const f : needs_.shared) total_.inputs.push_back({f, gradient_array<double>(to.of(f).extents)});
   }
 
-  /// All tasks of the heads for which runs(h).
+  /// Runs all tasks of the heads for which runs(h) is true.
   void operator()(std::function<bool(index_t)> const& runs, run_rows const& rows) {
     if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
     std::vector<index_t> tasks;
@@ -100,16 +99,16 @@ class gradient_tasks {
   }
 
  private:
-  static constexpr index_t wave = 32;  ///< tasks whose key sides are held at a time
+  static constexpr index_t wave = 32;  ///< tasks whose key sides are in memory at a time
 
-  /// What one task leaves for the others.
+  /// The results of one task that are added to those of other tasks.
   struct task_results {
     std::unique_ptr<aligned_buffer<T>> keys;
     shared_sums sums;
   };
 
-  /// Chunks of queries depend on the shape alone: as many as keep some dozen threads busy, none much shorter than 512
-  /// queries.
+  /// Chunks of queries depend on the shape alone. There are as many as keep a few dozen threads busy, but none is much
+  /// shorter than 512 queries.
   void divide() {
     if (p_.batch == 0 || p_.heads == 0 || p_.queries == 0) return;
     index_t const least = needs_.queries_at_once, rows = p_.batch * p_.heads,
@@ -117,7 +116,7 @@ class gradient_tasks {
     chunk_ = ((p_.queries + wanted - 1) / wanted + least - 1) / least * least;
     chunks_ = (p_.queries + chunk_ - 1) / chunk_;
   }
-  /// Sums of one head and `rows` queries: one number for all queries where they share it.
+  /// Sums of one head and `rows` queries: a single number where all queries share it.
   shared_sums blank_sums(index_t rows) const {
     auto const own = [&](shape const& e, index_t positions) {
       return gradient_array<double>(shape{1, 1, e.position == 1 ? 1 : positions, e.feature});
@@ -129,7 +128,7 @@ class gradient_tasks {
     for (auto const& x : total_.inputs) s.inputs.push_back({x.of, own(x.sums.extents, rows)});
     return s;
   }
-  /// Where a task puts what it learns.
+  /// Where a task writes its gradients.
   gradient_sinks<T> sinks_of(task_results& result, index_t b, index_t h, index_t first, index_t last) {
     result.sums = blank_sums(last - first);
     gradient_sinks<T> sinks{&to_, {}, &result.sums, {}};
@@ -151,7 +150,7 @@ class gradient_tasks {
     sinks.distances.assign(std::size_t(needs_.distance_sums * (p_.queries + p_.keys)), 0.0);
     return sinks;
   }
-  /// Whether the task of head h that begins with this query (or chunk) is the first to touch its rows of a key side.
+  /// Whether the task of head h that begins with this query (or chunk) is the first to write its rows of a key side.
   bool writes_in_place(key_side const& side, index_t h, index_t first) const {
     return side.in_place && first == 0 && h * side.heads % p_.heads == 0;
   }
@@ -168,7 +167,7 @@ class gradient_tasks {
       for (index_t d = 0; d < from.extents.feature; ++d)
         to(b, h, from.extents.position > 1 ? first + i : i, d) += from(0, 0, i, d);
   }
-  /// Adds the key sides of some tasks in their order; threads share the keys.
+  /// Adds the key sides of some tasks in the order of the tasks. Threads divide the keys among them.
   void add_keys(std::vector<task_results> const& results, std::vector<index_t> const& tasks, index_t begin,
                 index_t some) {
     constexpr index_t keys_of_task = 256;
@@ -205,8 +204,7 @@ class gradient_tasks {
   shared_sums total_;
 };
 
-/// The tasks of a call, from first to last: what they hold is made and let go in here, not in the code of every
-/// operator.
+/// Runs all tasks of a call. What the tasks hold is created and destroyed here, not in the code of every operator.
 template <class T, class Arch>
 ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to,
                                         std::function<bool(index_t)> const& runs,

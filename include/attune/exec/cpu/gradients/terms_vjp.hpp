@@ -3,7 +3,7 @@
 //
 //   d<queries, keys, pairs, tables> += sum ds[key][query] d term      for a tile of queries and a block of keys
 //
-// The gradients of any contraction, from the derivatives of its term.
+// The gradients of any contraction, computed from the derivatives of its term.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace attune::exec_cpu {
 
 namespace detail {
 
-/// Adds the gradients of a block of pairs, [key][query], to those of an input with a number per pair: in the caller's
-/// order, summed where the caller shares them.
+/// Adds the gradients of a block of pairs, [key][query], to those of an input with a number per pair. They are added in
+/// the layout of the caller's tensor, and summed where the caller shares elements.
 template <field F, class T, class Arch>
 void add_pairs(T const* ds, vjp_tile<T> const& t, key_block_place const& b, gradient_sinks<T>& to) {
   auto const add = [&](auto const& row_of) {
@@ -33,17 +33,17 @@ void add_pairs(T const* ds, vjp_tile<T> const& t, key_block_place const& b, grad
 
 }  // namespace detail
 
-/// Scratch per tile and per block; `begin` and `end` once per tile, `pull` per block: of any contraction that reads
-/// tensors, from the derivatives of its term. `ds` is 0 in lanes past the last query and where a query does not see a
-/// key.
+/// The gradients of any contraction that reads tensors, from the derivatives of its term. `resident`: scratch per tile;
+/// `block`: scratch per block. `begin` and `end` run once per tile, `pull` once per block. `ds` is 0 in lanes past the
+/// last query and where a query does not see a key.
 template <class C, class T, class Arch>
 struct term_vjp {
   using tile = tiling<T, Arch>;
   using operands = tile_operands<C, T, Arch>;
   using batch = typename tile::batch;
   static constexpr index_t pairs = padded<T>(tile::queries * tile::key_block);
-  /// What operand N grows in: a tile's own numbers, [d][query], of a query or a table by_feature; a block's,
-  /// [key][query], of pairs.
+  /// Where the gradient of operand N accumulates. In the tile's own numbers, [d][query]: that of a query or of a table
+  /// by_feature. In those of a block, [key][query]: that of pairs.
   template <int N>
   static constexpr bool in_tile = [] {
     using x = contraction::operand_of<C, N>;
@@ -131,7 +131,7 @@ struct term_vjp {
   }
 };
 
-/// Specialised where something is faster.
+/// Specialized where faster code exists.
 template <class C, class T, class Arch>
 struct contraction_vjp : term_vjp<C, T, Arch> {};
 
@@ -146,7 +146,7 @@ struct unprepared_vjp {
   static void end(vjp_tile<T> const&, In const&, Owner const&, gradient_sinks<T>&) {}
 };
 
-/// A number of each pair, read as it is: its gradient is that of the contraction.
+/// A number per pair, read unchanged: its gradient is that of the contraction.
 template <class C, class T, class Arch>
   requires(contraction::Plain<C> && C::x::side == operand_side::pair)
 struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
@@ -157,7 +157,8 @@ struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
   }
 };
 
-/// Contractions of a distance alone sum by distance, over all tiles of a task; `finish` gives the sums to the tables.
+/// Contractions of a distance alone: sums by distance, over all tiles of a task. `finish` passes the sums to the
+/// tables.
 template <class C, class T, class Arch>
   requires contraction::of_distance_alone<C>
 struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {

@@ -3,10 +3,10 @@
 //
 //   d logit, weights of a block  ->  dQ, dK, dV and every parameter
 //
-// What the tiles of the backward pass share: a batch of rows in every variable, as in the forward. Derivatives of
-// pointwise code come from dual numbers over batches on the policies' own source, in two stages: contractions and
-// parameters to the logit, the logit to its mass. How a row's weights depend on its logits is for mass_gradients.hpp
-// and candidate_gradients.hpp to say.
+// What the tiles of the backward pass share. Every variable is a batch of rows, as in the forward pass. Derivatives of
+// pointwise code come from the policies' own source, run on dual numbers over batches. There are two stages: from
+// contractions and parameters to the logit, and from the logit to its mass. How the weights of a row depend on its
+// logits is in gradients/masses.hpp and gradients/candidates.hpp.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct gradient_call {
   cotangents<Op, tensor<T const>> const& d;
 };
 
-/// How many parameters of an operator move what.
+/// How many parameters of an operator move its logits, its normalizer and its gates.
 template <class Op>
 struct slots_of {
   template <class P>
@@ -43,7 +43,7 @@ struct slots_of {
   static constexpr int output_gate = count<typename Op::output_gate_policy>;
 };
 
-/// A row of dual numbers that stand still, but for the parameters [number, number + count), from direction `first` on.
+/// A row of constant dual numbers, except that the parameters [number, number + count) move, from direction `first` on.
 template <class D, class T>
 row<D> moving_row(row<T> const& r, int number, int count, int first) {
   return lifted(r, lift<D>{r.numbers, {number, count, first}});
@@ -69,7 +69,7 @@ struct gradient_tile {
           d_out(from.take(queries * p.value_width)),
           out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
   };
-  /// Memory of a block: the forward's, and what pulls need.
+  /// Memory of a block: that of the forward pass, and the scratch of pulls.
   struct block_memory : tile_block_memory<T, Arch, Op> {
     T* pulls;
     block_memory(arena<T>& from, problem_shape const& p)
@@ -77,15 +77,15 @@ struct gradient_tile {
   };
 
   using slots = slots_of<Op>;
-  /// Directions of a logit: its contractions, its parameters.
+  /// Directions of a logit: its contractions, then its parameters.
   template <chain_rule Rule = chain_rule::guarded>
   using logit_dual = dual<batch, (std::max)(1, pairs + slots::logit), Rule>;
   template <chain_rule Rule>
   using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual<Rule>> const&>()));
   using logit_sums = std::array<batch, std::size_t((std::max)(1, slots::logit))>;
-  /// Whether the length scale keeps a row constant out of the logits, which then moves the normalizer.
+  /// 1 if the length scale keeps a row constant out of the logits. The row constant then moves the normalizer.
   static constexpr int shifts = Op::length_scale_policy::traits.row_constant ? 1 : 0;
-  /// Of the normalizer: the row constant, if there is one, its parameters.
+  /// Of the normalizer: the row constant, if there is one, then its parameters.
   using normalizer_sums = std::array<batch, std::size_t((std::max)(1, shifts + slots::normalizer))>;
 
   gradient_tile(call_type const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -114,7 +114,7 @@ struct gradient_tile {
   logit_bound<Rule> bind_logit(int v) const {
     return rows.op->bind(moving_row<logit_dual<Rule>>(facts[v], 0, slots::logit, pairs));
   }
-  /// The normalizer's row: from direction `first` on the row constant, if there is one, and the normalizer's
+  /// The row of the normalizer. From direction `first` on: the row constant, if there is one, then the normalizer's
   /// parameters.
   template <class D>
   row<D> normalizer_row(int v, int first) const {
@@ -127,8 +127,8 @@ struct gradient_tile {
     return rows.op->normalizer.bind(r);
   }
 
-  /// Lanes past the last query repeat it, and must not add: bits of a whole block without them. True if there are such
-  /// lanes.
+  /// Lanes past the last query repeat it and must not add anything. Removes them from the bits, which then cover the
+  /// whole block. Returns whether there are such lanes.
   template <class Seen>
   bool drop_idle_lanes(Seen& s, std::uint64_t* bits) const {
     if (rows.count == queries) return false;
@@ -139,8 +139,8 @@ struct gradient_tile {
     return true;
   }
 
-  /// Gradients by the contractions, pairs[n] for number n, and weights of a block: what they do to everything a pair is
-  /// made of.
+  /// Adds the gradients of everything that the pairs of a block are computed from. pairs_of(n): the gradients by
+  /// contraction n. weights: the weights of the block.
   template <class Pairs>
   void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* pulls,
                   gradient_sinks<T>& to) const {
@@ -156,7 +156,7 @@ struct gradient_tile {
     });
   }
 
-  /// Gives what grew with the tile to the call.
+  /// Passes the gradients that accumulated in the tile to the call.
   void flush(index_t first_of_task, gradient_sinks<T>& to) const {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
       contraction_vjp<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
@@ -168,7 +168,7 @@ struct gradient_tile {
       for (index_t l = 0; l < rows.count; ++l) sum(0, 0, rows.first_query + l - first_of_task, 0) += double(lane[l]);
     };
     for (int s = 0; s < slots::logit; ++s)
-      add(s, [&](int v) {  // the row constant of the length scale moves what the normalizer sees
+      add(s, [&](int v) {  // the row constant of the length scale moves the normalizer's input
         auto const u = std::size_t(s);
         if constexpr (shifts == 0)
           return by_logit_parameter[v][u];
@@ -216,7 +216,7 @@ struct gradient_tile {
   normalizer_sums by_normalizer[std::size_t(vectors)];
 
  private:
-  /// Visits contraction, its policy, the tile as its contraction_vjp sees it, and its number.
+  /// Visits each contraction with its policy, the tile as its contraction_vjp sees it, and its number.
   template <class Visit>
   void each_pull(Visit const& visit) const {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
@@ -239,7 +239,7 @@ struct gradient_tile {
     }(typename Op::contractions{});
   }
 
-  /// do behind the output gate.
+  /// Computes the gradient before the output gate: do times the gate's factor.
   void read_cotangents([[maybe_unused]] T* factors) {
     index_t const width = rows.p->value_width;
     if (call->d.out.absent())

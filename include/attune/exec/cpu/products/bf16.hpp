@@ -3,10 +3,10 @@
 //
 //   sum[lane] = fma(a[2 lane], b[2 lane], fma(a[2 lane + 1], b[2 lane + 1], sum[lane]))      a, b of bf16, sums of fp32
 //
-// The instructions of AVX-512 BF16, and nothing else: the only place that names them. VDPBF16PS multiplies two pairs
-// per lane, the odd one first. Each product is exact (8 x 8 bits) and added with one rounding, to nearest; numbers
-// below 2^-126 count as 0, with their sign, in the inputs and in each of the two sums, whatever the rounding and the
-// flags that the thread has set. VCVTNEPS2BF16 rounds to nearest, ties to even, and reads numbers below 2^-126 as 0.
+// The instructions of AVX-512 BF16 and nothing else: no other file names them. VDPBF16PS multiplies two pairs per lane,
+// the odd one first. Each product is exact (8 x 8 bits) and is added with one rounding, to nearest. Numbers below
+// 2^-126 count as 0, with their sign, in the inputs and in each of the two sums, whatever rounding mode and flags the
+// thread has set. VCVTNEPS2BF16 rounds to nearest, ties to even, and reads numbers below 2^-126 as 0.
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, VDPBF16PS and VCVTNEPS2BF16; AMD's
 // Zen 4 gives the same bits (tests/unit/exec/cpu/bf16_test.cpp).
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace attune::exec_cpu {
 
-/// This code is compiled for a processor that multiplies pairs of bf16.
+/// Whether this code is compiled for a processor that multiplies pairs of bf16.
 inline constexpr bool multiplies_bf16 =
 #if defined(__AVX512BF16__) && defined(__AVX512BW__)
     true;
@@ -38,29 +38,30 @@ struct bf16_pairs {
   __m512i data;
 
   static ATTUNE_INLINE bf16_pairs zero() { return {_mm512_setzero_si512()}; }
-  /// 32 neighbours.
+  /// 32 contiguous numbers.
   static ATTUNE_INLINE bf16_pairs at(bfloat16 const* from) { return {_mm512_loadu_si512(from)}; }
-  /// The first n of 32 neighbours and zeros; nothing else is read.
+  /// The first n of 32 contiguous numbers, then zeros; nothing else is read.
   static ATTUNE_INLINE bf16_pairs at(bfloat16 const* from, index_t n) {
     return {_mm512_maskz_loadu_epi16(__mmask32((std::uint64_t(1) << n) - 1), from)};
   }
-  /// 16 neighbours at each of two places.
+  /// 16 contiguous numbers from each of two places.
   static ATTUNE_INLINE bf16_pairs at_both(bfloat16 const* first, bfloat16 const* second) {
     return {_mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<__m256i const*>(first))),
                                _mm256_loadu_si256(reinterpret_cast<__m256i const*>(second)), 1)};
   }
-  /// The first n of 16 neighbours and zeros at each of two places; nothing else is read.
+  /// The first n of 16 contiguous numbers, then zeros, from each of two places; nothing else is read.
   static ATTUNE_INLINE bf16_pairs at_both(bfloat16 const* first, bfloat16 const* second, index_t n) {
-    auto const some = __mmask32((1u << n) - 1);  // of 32: this needs no AVX512VL
+    auto const some = __mmask32((1u << n) - 1);  // a mask of 32 bits: this needs no AVX512VL
     return {_mm512_inserti64x4(_mm512_maskz_loadu_epi16(some, first),
                                _mm512_castsi512_si256(_mm512_maskz_loadu_epi16(some, second)), 1)};
   }
-  /// 32 numbers where pack_pairs has put them.
+  /// 32 numbers as pack_pairs has stored them.
   static ATTUNE_INLINE bf16_pairs packed(float const* from) { return {_mm512_load_si512(from)}; }
-  /// One pair in all places.
+  /// One pair, repeated in all places.
   static ATTUNE_INLINE bf16_pairs everywhere(std::uint32_t const* pair) { return {_mm512_set1_epi32(int(*pair))}; }
 
-  /// Pairs of a number of a and one of b: of numbers 0-3, 8-11, 16-19, 24-27, and of those between. See `in_order`.
+  /// Pairs of a number of a and one of b: for numbers 0-3, 8-11, 16-19, 24-27; then for the numbers between. See
+  /// `in_order`.
   friend ATTUNE_INLINE bf16_pairs pairs_of_first_fours(bf16_pairs a, bf16_pairs b) {
     return {_mm512_unpacklo_epi16(a.data, b.data)};
   }
@@ -75,7 +76,7 @@ ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> c
   return _mm512_dpbf16_ps(sum.data, std::bit_cast<__m512bh>(a.data), std::bit_cast<__m512bh>(b.data));
 }
 
-/// [a0 + a1, a2 + a3, b0 + b1, b2 + b3] of quarters.
+/// [a0 + a1, a2 + a3, b0 + b1, b2 + b3], where the elements are quarters.
 template <class Arch>
 ATTUNE_INLINE xsimd::batch<float, Arch> eighths_added(xsimd::batch<float, Arch> const& a,
                                                       xsimd::batch<float, Arch> const& b) {
@@ -94,14 +95,14 @@ ATTUNE_INLINE xsimd::batch<float, Arch> even_lanes(xsimd::batch<float, Arch> con
   return _mm512_add_ps(_mm512_shuffle_ps(a.data, b.data, 0x88), _mm512_shuffle_ps(a.data, b.data, 0xdd));
 }
 
-/// Sums of 16 keys in the order of the keys, from the order in which contract_eight and sums_of_quarters leave them: 0,
-/// 2, 8, 10; 1, 3, 9, 11; 4, 6, 12, 14; 5, 7, 13, 15.
+/// Sums of 16 keys in the order of the keys. contract_eight and sums_of_quarters leave them in the order 0, 2, 8, 10;
+/// 1, 3, 9, 11; 4, 6, 12, 14; 5, 7, 13, 15.
 template <class Arch>
 ATTUNE_INLINE xsimd::batch<float, Arch> in_order_of_eights(xsimd::batch<float, Arch> const& x) {
   return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15), x.data);
 }
 
-/// Numbers 0-15 and 16-31 of what products with pairs_of_first_fours and pairs_of_second_fours have summed.
+/// Puts sums of products with pairs_of_first_fours and pairs_of_second_fours in order: numbers 0-15 and 16-31.
 template <class Arch>
 ATTUNE_INLINE void in_order(xsimd::batch<float, Arch>& first, xsimd::batch<float, Arch>& second) {
   __m512d const a = _mm512_castps_pd(first.data), b = _mm512_castps_pd(second.data);
@@ -109,7 +110,7 @@ ATTUNE_INLINE void in_order(xsimd::batch<float, Arch>& first, xsimd::batch<float
   second = _mm512_castpd_ps(_mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), b));
 }
 
-/// 16 numbers, rounded, as 8 pairs at `to`.
+/// Stores 16 numbers, rounded, as 8 pairs at `to`.
 template <class Arch>
 ATTUNE_INLINE void store_rounded(std::uint32_t* to, xsimd::batch<float, Arch> const& x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), std::bit_cast<__m256i>(_mm512_cvtneps_pbh(x.data)));

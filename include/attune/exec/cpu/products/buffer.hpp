@@ -11,15 +11,16 @@
 
 namespace attune::exec_cpu {
 
-/// Elements of scratch, rounded so that each part stays aligned.
+/// Elements of scratch, rounded up so that each part stays aligned.
 template <class T>
 constexpr index_t padded(index_t elements) {
   constexpr index_t unit = 64 / index_t(sizeof(T));
   return (elements + unit - 1) / unit * unit;
 }
 
-/// Hands out pieces of memory, one behind the other. What uses memory says how in one struct, made from an arena and
-/// whatever else its sizes depend on; made from an arena without memory it says how much it takes.
+/// Hands out pieces of memory, one after the other. Code that uses memory describes it in one struct, constructed from
+/// an arena and whatever else the sizes depend on. Constructed from an arena without memory, the struct only counts its
+/// elements.
 template <class T>
 class arena {
  public:
@@ -33,14 +34,14 @@ class arena {
   }
   index_t used() const { return used_; }
 
-  /// The elements that a struct takes.
+  /// The number of elements that a struct takes.
   template <class Memory, class... With>
   static index_t size_of(With const&... with) {
     arena counts;
     Memory(counts, with...);
     return counts.used();
   }
-  /// The struct in this memory.
+  /// The struct, placed in this memory.
   template <class Memory, class... With>
   static Memory in(T* memory, With const&... with) {
     arena from(memory);
@@ -52,7 +53,7 @@ class arena {
   index_t used_ = 0;
 };
 
-/// Uninitialised elements on a cache line's boundary.
+/// Uninitialized elements, aligned to a cache line.
 template <class T>
 class aligned_buffer {
  public:

@@ -26,11 +26,11 @@ ATTUNE_INLINE xsimd::batch_bool<T, Arch> lanes_of(std::uint64_t bits) {
     for (std::size_t l = 0; l < batch::size; ++l) table.at[l] = integer(1) << l;
     return table;
   }();
-  // By conversion, not by a cast of the comparison: xsimd renamed that cast between releases.
+  // By conversion instead of a cast of the comparison: xsimd renamed that cast between releases.
   return xsimd::to_float(batch(integer(bits)) & batch::load_aligned(lane_bit.at)) != xsimd::batch<T, Arch>(T(0));
 }
 
-/// The other way round: one bit per lane.
+/// The inverse: one bit per lane.
 template <class T, class Arch>
 ATTUNE_INLINE std::uint64_t bits_of(xsimd::batch_bool<T, Arch> const& lanes) {
   if constexpr (simd::compares_into_bits<T, Arch>) {

@@ -3,7 +3,8 @@
 //
 //   lane l of the result  =  sum of the lanes of vector l
 //
-// Horizontal sums of several vectors at once: half of what two vectors have left is kept in one, log2(lanes) times.
+// Horizontal sums of several vectors at once. Each of log2(lanes) steps halves two vectors and keeps the results in
+// one.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,7 @@
 
 namespace attune::exec_cpu::detail {
 
-/// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: what two vectors that are to be summed have left
-/// is kept in one.
+/// [half sums of a, half sums of b] in each stretch of 2 * Half lanes: the remaining sums of two vectors, kept in one.
 template <int Half, class B, std::size_t... L>
 ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>) {
   constexpr std::size_t half = Half, n = sizeof...(L);
@@ -22,8 +22,8 @@ ATTUNE_INLINE B joined_halves(B const& a, B const& b, std::index_sequence<L...>)
          simd::shuffled<(L % (2 * half) < half ? L + half : n + L - half)...>(a, b);
 }
 
-/// Lane l: the sum of the lanes of vector l, by halves: lanes Last / 2 apart first. x: vectors First, First + Apart,
-///         ...
+/// Lane l: the sum of the lanes of vector l. Adds by halves: first lanes that are Last / 2 apart. x: vectors First,
+/// First + Apart, ...
 template <int Half, int Last, int Apart = 1, int First = 0, class B, std::size_t N>
 ATTUNE_INLINE B sums_of_vectors(B const (&x)[N]) {
   if constexpr (Half == Last)

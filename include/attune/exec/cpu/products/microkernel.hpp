@@ -4,8 +4,8 @@
 //   contract:    S^T[key][query]  = sum_d K[key][d] Q^T[d][query]
 //   accumulate:  O^T[dv][query]  += sum_key V[key][dv] P^T[key][query]
 //
-// One register-blocked product serves both. Lanes are queries: K and V are read in place as scalars, only queries are
-// packed, and no horizontal operation exists anywhere. Nothing here knows a policy.
+// One register-blocked product serves both. Lanes are queries. K and V are read in place as scalars, and only queries
+// are packed. There is no horizontal operation. Nothing here knows a policy.
 #pragma once
 
 #include <type_traits>
@@ -16,13 +16,13 @@
 
 namespace attune::exec_cpu {
 
-/// Pins a batch in a register. g++ 12 otherwise folds the load into the memory operand of every FMA that uses it, and
+/// Keeps a batch in a register. Otherwise g++ 12 folds the load into the memory operand of every FMA that uses it, and
 /// the loop becomes load-bound (97 -> 64 GFLOP/s measured on AVX2; with -mtune=znver2 or znver3, which -march=native
 /// implies there).
 template <class B>
 ATTUNE_INLINE void keep(B& x) {
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-  auto data = x.data;  // an element of an array would live in memory from here on: g++ stores what it names in an asm
+  auto data = x.data;  // a local copy: g++ would keep an array element in memory from here on if an asm named it
   if constexpr (sizeof data == 64)
     asm("" : "+v"(data));
   else if constexpr (sizeof data <= 32)
@@ -33,7 +33,7 @@ ATTUNE_INLINE void keep(B& x) {
 #endif
 }
 
-/// What one feature adds to a contraction of a key's scalar x with a batch of queries b: their product.
+/// Adds the product of a key's scalar x and a batch of queries b, for one feature of a contraction.
 struct product_step {
   template <class B>
   ATTUNE_INLINE B operator()(B const& x, B const& b, B const& acc, index_t) const {
@@ -41,7 +41,7 @@ struct product_step {
   }
 };
 
-/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k: for a product, += sum_k a b
+/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b
 template <class T, class Arch, int Rows, int Vectors, class Step = product_step>
 ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const* ATTUNE_RESTRICT a, index_t row_step,
                             index_t k_step, T const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {
@@ -66,7 +66,7 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const
   }
 }
 
-/// Zeros in registers: a loop that is not unrolled would put the sums into memory first (g++ -O2).
+/// Zeros in registers. If the loop were not unrolled, g++ -O2 would put the sums into memory first.
 template <class B, int Rows, int Vectors>
 ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
 #pragma GCC unroll 16
@@ -75,9 +75,9 @@ ATTUNE_INLINE void clear(B (&acc)[Rows][Vectors]) {
     for (int v = 0; v < Vectors; ++v) acc[r][v] = B(typename B::value_type(0));
 }
 
-/// Calls part(rows, first, last) with std::integral_constant<int, rows> for stretches of [0, n) in which so many share
-/// the registers: `Most`, then 4, then 1. Of 6, one block is given up where two of 4 then take it and two of what would
-/// be left over.
+/// Calls part(rows, first, last) with std::integral_constant<int, rows> for stretches of [0, n). `rows` is the number
+/// of rows that share the registers: `Most`, then 4, then 1. If Most is 6, one block of 6 is given up where two blocks
+/// of 4 then cover it and two of the remaining rows.
 template <int Most, class Part>
 ATTUNE_INLINE void in_register_blocks(index_t n, Part const& part) {
   static_assert(Most == 6 || Most % 4 == 0);
@@ -106,7 +106,7 @@ ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_
   }
 }
 
-/// out[j][query] = <keys_j, query> for n keys, or whatever `step` sums over features; queries packed
+/// out[j][query] = <keys_j, query> for n keys, or another sum over features, defined by `step`. queries: packed,
 /// [width][tile::queries].
 template <class T, class Arch, class Step = product_step>
 void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n,

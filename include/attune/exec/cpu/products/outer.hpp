@@ -4,8 +4,8 @@
 //   dV[key][d]    += sum_query weight[key][query] dO[query][d]          lanes are features
 //   dQ^T[d][query] += sum_key weight[key][query] f(q[d][query], k[key][d])  lanes are queries
 //
-// The products of the backward pass that the forward pass does not have. Where a weight is 0 the pair does not take
-// part, so that nothing that an invisible slot holds reaches a gradient. Nothing here knows a policy.
+// The products of the backward pass that the forward pass does not have. Pairs of weight 0 are left out, so that
+// nothing in an invisible slot reaches a gradient. Nothing here knows a policy.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace attune::exec_cpu {
 
-/// Rows cut into panels of tiling::queries features, [panel][row][feature of the panel], padded with 0: what `multiply`
-/// wants.
+/// Rows cut into panels of tiling::queries features, [panel][row][feature of the panel], padded with 0: the layout that
+/// `multiply` reads.
 template <class T, class Arch>
 struct panels {
   static constexpr index_t width = tiling<T, Arch>::queries;
@@ -25,7 +25,7 @@ struct panels {
   static constexpr index_t padded_width(index_t features) { return count(features) * width; }
   static constexpr index_t size(index_t features, index_t rows) { return padded_width(features) * rows; }
 
-  /// From packed[d][row] with `Lanes` rows, of which the first n count.
+  /// From packed[d][row] with `Lanes` rows, of which the first n are used.
   template <int Lanes>
   ATTUNE_NOINLINE static void from_packed(T* to, T const* packed, index_t features, index_t n) {
     std::fill_n(to, size(features, n), T(0));
@@ -59,7 +59,7 @@ struct panels {
   }
 };
 
-/// `multiply` with an operand of its own for every sum: acc[r][v] = step(a, b, own[r][v], acc[r][v])
+/// `multiply` with a separate operand for every sum: acc[r][v] = step(a, b, own[r][v], acc[r][v])
 template <class T, class Arch, int Rows, int Vectors, class Step>
 ATTUNE_INLINE void multiply_own(xsimd::batch<T, Arch> (&acc)[Rows][Vectors],
                                 xsimd::batch<T, Arch> const (&own)[Rows][Vectors], T const* ATTUNE_RESTRICT a,
@@ -98,7 +98,7 @@ ATTUNE_NOINLINE void outer_rows(T* to, index_t step, T const* weights, T const* 
   }
 }
 
-/// The same pair by pair where the weight is not 0, in the same order of operations.
+/// The same, pair by pair where the weight is not 0, in the same order of operations.
 template <class T, class Arch>
 ATTUNE_NOINLINE void outer_of_some(T* to, index_t step, T const* weights, T const* panel, index_t queries, index_t n) {
   using tile = tiling<T, Arch>;
@@ -116,8 +116,8 @@ ATTUNE_NOINLINE void outer_of_some(T* to, index_t step, T const* weights, T cons
 
 }  // namespace detail
 
-/// to[j][d] += sum over `queries` lanes of weights[j][lane] rows[lane][d] for n keys; rows as panels, `to` with padded
-/// rows. `finite`: whether the rows hold neither NaN nor infinity.
+/// to[j][d] += sum over `queries` lanes of weights[j][lane] rows[lane][d] for n keys. rows: panels; to: padded rows.
+/// `finite`: whether the rows contain neither NaN nor infinity.
 template <class T, class Arch>
 void outer(T* to, index_t step, T const* weights, T const* rows, index_t queries, index_t n, index_t width,
            bool finite) {
@@ -133,7 +133,7 @@ void outer(T* to, index_t step, T const* weights, T const* rows, index_t queries
   }
 }
 
-/// Where a contraction is a sum over features f(q_d, k_d) that is no product: to[d][query] += sum_key w by_query(q, k).
+/// For sums over features f(q_d, k_d) that are no products: to[d][query] += sum_key w by_query(q, k).
 template <class T, class Arch, class Pair>
 ATTUNE_NOINLINE void accumulate_pairs(T* to, row_block<T> const& keys, T const* weights, T const* queries, index_t n,
                                       index_t width, Pair const& pair) {
@@ -156,8 +156,8 @@ ATTUNE_NOINLINE void accumulate_pairs(T* to, row_block<T> const& keys, T const* 
   }
 }
 
-/// The other side: to[j][d] += scale[d] sum_query w by_key(q, k); queries and keys as panels, `scale` padded, or null
-///                 for 1.
+/// The other side: to[j][d] += scale[d] sum_query w by_key(q, k). Queries and keys are panels. `scale` is padded, or
+/// null for 1.
 template <class T, class Arch, class Pair>
 ATTUNE_NOINLINE void outer_pairs(T* to, index_t to_step, T const* weights, T const* queries, index_t lanes,
                                  T const* keys, index_t n, index_t width, T const* scale, Pair const& pair) {
@@ -183,7 +183,7 @@ ATTUNE_NOINLINE void outer_pairs(T* to, index_t to_step, T const* weights, T con
     }
 }
 
-/// to[d][query] += sum_key k[key][d] w[key][query]; pairs of weight 0 are left out unless the keys are `finite`.
+/// to[d][query] += sum_key k[key][d] w[key][query]. Leaves out pairs of weight 0 unless the keys are `finite`.
 template <class T, class Arch>
 void accumulate_some(T* to, row_block<T> const& keys, T const* weights, T const* queries, index_t n, index_t width,
                      bool finite) {

@@ -3,7 +3,7 @@
 //
 //   packed[d][query] = x[query][d]
 //
-// What packs knows no operator: as a call it is compiled once, not into the tile of each.
+// The functions that pack know no operator. As calls they are compiled once, not into the tile of each operator.
 #pragma once
 
 #include <attune/exec/cpu/products/tiling.hpp>
@@ -31,7 +31,7 @@ ATTUNE_NOINLINE void pack_pairs(T* packed, tensor<T const> const& x, index_t b, 
   }
 }
 
-/// Rows [j0, j0 + n) of one head with neighbouring features side by side: in place if they already are, else copied.
+/// Rows [j0, j0 + n) of one head with contiguous features: in place if they already are, otherwise copied.
 template <class T>
 struct row_block {
   T const* data;

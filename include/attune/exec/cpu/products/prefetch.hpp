@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Rows of keys and values that are read soon, asked for while others are multiplied.
+// Prefetches rows of keys and values that are read soon, while others are multiplied.
 #pragma once
 
 #include <attune/core/tensor.hpp>
 
 namespace attune::exec_cpu {
 
-/// Rows that are read soon. Asking for them while others are multiplied hides much of their way from memory; the
-/// hardware alone starts anew at every page, and K and V take turns.
+/// Rows that are read soon. Prefetching them while others are multiplied hides much of the memory latency. The hardware
+/// prefetcher alone starts anew at every page, and K and V take turns.
 struct prefetch_range {
   char const* first = nullptr;
   index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
   static constexpr index_t line = 64;
 
   prefetch_range() = default;
-  /// Positions [first, last) of a head; nothing where features are not contiguous, or the range is empty.
+  /// Positions [from, to) of a head; nothing if features are not contiguous or the range is empty.
   template <class T>
   prefetch_range(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
     if (from >= to || x.steps().feature != 1) return;
@@ -31,18 +31,18 @@ struct prefetch_range {
     to.bytes -= from;
     return to;
   }
-  /// Asks for the first `Lines` lines of the first row, and drops it.
+  /// Prefetches the first `Lines` cache lines of the first row, and drops that row.
   template <int Lines>
   ATTUNE_INLINE void fetch_next() {
     if (rows <= 0) return;
     for (int l = 0; l < Lines; ++l) ATTUNE_PREFETCH(first + l * line);
     if (--rows > 0) first += step;
   }
-  /// Asks for rows [from, to), or as many of them as there are.
+  /// Prefetches rows [from, to), or as many of them as there are.
   ATTUNE_INLINE void fetch_rows(index_t from, index_t to) const {
     to = to < rows ? to : rows;
     if (from >= to) return;
-    if (step == bytes) {  // one piece
+    if (step == bytes) {  // the rows are contiguous
       char const *at = first + from * step, *last = first + to * step;
       for (; last - at >= 4 * line; at += 4 * line)
         ATTUNE_PREFETCH(at), ATTUNE_PREFETCH(at + line), ATTUNE_PREFETCH(at + 2 * line), ATTUNE_PREFETCH(at + 3 * line);
@@ -51,7 +51,7 @@ struct prefetch_range {
       for (index_t j = from; j < to; ++j) fetch(j, 0, bytes);
     }
   }
-  /// Asks for the lines of row j that begin, counted from its first byte, in [from, to): parts that share a line ask
+  /// Prefetches the cache lines of row j that begin at bytes [from, to) of the row. Parts that share a line prefetch it
   /// once.
   ATTUNE_INLINE void fetch(index_t j, index_t from, index_t to) const {
     if (j < rows)
@@ -59,7 +59,7 @@ struct prefetch_range {
            at < last; at += line)
         ATTUNE_PREFETCH(at);
   }
-  /// Asks for a row whose neighbours are not wanted: for the line too that it ends in, if it does not begin one.
+  /// Prefetches a row whose neighbours are not needed, including the cache line in which it ends.
   ATTUNE_INLINE void fetch_alone(index_t j) const {
     if (j >= rows || bytes == 0) return;
     fetch(j, 0, bytes);
@@ -67,7 +67,7 @@ struct prefetch_range {
   }
 };
 
-/// Asks for rows [from, to) of a head.
+/// Prefetches rows [from, to) of a head.
 template <class T>
 ATTUNE_NOINLINE void prefetch_rows(tensor<T const> const& x, index_t b, index_t h, index_t from, index_t to) {
   prefetch_range const rows(x, b, h, from, to);

@@ -3,7 +3,7 @@
 //
 //   C[rows][vectors * W] += a(row, k) * B[k][vectors * W]        all of C, one row of B and one a in registers
 //
-// The shape of the micro-kernel follows from the number of registers; everything else of the engine from that.
+// The shape of the micro-kernel follows from the number of registers. Everything else of the engine follows from it.
 #pragma once
 
 #include <attune/core/storage.hpp>

@@ -41,7 +41,7 @@ ATTUNE_NOINLINE void add_scaled_rows(T* to, T const* from, index_t width, xsimd:
     }
 }
 
-/// True if rows [from, to) hold no NaN and no infinity.
+/// True if rows [from, to) contain no NaN and no infinity.
 template <class T, class Arch>
 ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_t from, index_t to) {
   using batch = xsimd::batch<T, Arch>;
@@ -58,9 +58,9 @@ ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_
   return true;
 }
 
-/// The product of `accumulate` with unseen pairs left out instead of multiplied by 0: 0 * NaN would be NaN. Keys
+/// The product of `accumulate`, but unseen pairs are left out instead of multiplied by 0: 0 * NaN would be NaN. Keys
 /// outside [full_first, full_last) count for the lanes in their bits. The order of operations is that of `accumulate`,
-/// so that what lies in an invisible value never changes a bit of any result.
+/// so an invisible value never changes a bit of any result.
 template <class T, class Arch>
 ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t width, index_t n, index_t full_first,
                                      index_t full_last, T const* weights, std::uint64_t const* bits) {
@@ -82,7 +82,7 @@ ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t
 
 namespace detail {
 
-/// sum[query][dv] += the values of keys [from, to) that the query sees; a row of sums takes `step`.
+/// sum[query][dv] += the values of keys [from, to) that the query sees. `step`: from one row of sums to the next.
 template <class T, class Arch, int Rows>
 ATTUNE_NOINLINE void add_seen_values(T* sum, index_t step, row_block<T> const& values, index_t from, index_t to,
                                      std::uint64_t const* bits, index_t d, index_t last) {
@@ -110,8 +110,8 @@ ATTUNE_NOINLINE void add_seen_values(T* sum, index_t step, row_block<T> const& v
   }
 }
 
-/// sum[dv] += the values of keys [from, to), `Vectors` vectors of features at once: one alone waits for its own last
-/// sum.
+/// sum[dv] += the values of keys [from, to), `Vectors` vectors of features at once. A single vector would wait for its
+/// own last sum.
 template <class T, class Arch, int Vectors>
 ATTUNE_NOINLINE index_t add_all_vectors(T* sum, row_block<T> const& values, index_t from, index_t to, index_t d,
                                         index_t width) {
@@ -157,9 +157,9 @@ void add_row(T* to, T const* from, index_t width) {
 
 }  // namespace detail
 
-/// The values that each query of a tile sees, summed: those that all queries see once for all of them, and where every
-/// key is seen by the queries of the one before it or some of them (causal), or the other way round (the far end of a
-/// window), by one running sum.
+/// The sum of the values that each query of a tile sees. Values that all queries see are summed once for all of them. A
+/// single running sum serves where each key is seen by the same queries as the key before it, or by some of them
+/// (causal), or the other way round (the far end of a window).
 template <class T, class Arch>
 class plain_sums {
   using tile = tiling<T, Arch>;
@@ -168,15 +168,15 @@ class plain_sums {
   static index_t size(index_t width) { return (tile::queries + 2) * padded<T>(width); }
 
   plain_sums() = default;
-  /// Zeros at `memory`.
+  /// Sets the sums at `memory` to 0.
   plain_sums(T* memory, index_t width)
       : own_(memory), common_(memory + tile::queries * padded<T>(width)), running_(common_ + padded<T>(width)),
         width_(width), step_(padded<T>(width)) {
     std::fill_n(memory, size(width), T(0));
   }
   T operator()(index_t query, index_t d) const { return own_[query * step_ + d] + common_[d]; }
-  /// Keys outside [full_first, full_last) count for the lanes in their bits, of which there are `queries`; what nobody
-  /// sees may be anything.
+  /// Keys outside [full_first, full_last) count for the lanes in their bits, of which there are `queries`. Values that
+  /// no query sees may be anything.
   void add(row_block<T> const& values, index_t n, index_t full_first, index_t full_last, std::uint64_t const* bits) {
     if (full_first < full_last) detail::add_all_values<T, Arch>(common_, values, width_, full_first, full_last);
     add_seen(values, 0, full_first, bits);
@@ -194,7 +194,7 @@ class plain_sums {
       detail::add_seen_values<T, Arch, rows()>(own_, step_, values, from, to, bits, first, last);
     });
   }
-  /// A query gets the running sum behind the last key that it sees.
+  /// A query gets the running sum after the last key that it sees.
   ATTUNE_NOINLINE void add_nested(row_block<T> const& values, index_t from, index_t to, index_t step,
                                   std::uint64_t const* bits) {
     std::fill_n(running_, width_, T(0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Numbers of 16 bits as floats: a batch on its way into a register, or rows in views with the extents of the whole, so
-// that who reads them need not know.
+// 16-bit numbers as floats: a batch that is loaded into a register, or rows in a view with the extents of the whole
+// tensor. Code that reads such a view need not know about it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace attune::exec_cpu {
 
-/// The numbers at `from`, one per lane, as what the batch computes in.
+/// The numbers at `from`, one per lane, in the type that the batch computes in.
 template <class B, class E>
 ATTUNE_INLINE B load_widened(E const* from) {
   if constexpr (!storage_only<E>) {
@@ -26,8 +26,8 @@ ATTUNE_INLINE B load_widened(E const* from) {
   }
 }
 
-/// Rows [first, first + n) of heads [head, last_head], dense at `to`, in their places of a view that has nothing else.
-/// convert(row of b, h, i, to) makes floats of a row.
+/// Rows [first, first + n) of heads [head, last_head], dense at `to`, as a view in which they keep their indices. The
+/// view has no other rows. convert(b, h, i, to) converts a row to floats.
 template <class View, class Convert>
 tensor<float const> widened_by(Convert const& convert, float* to, View const& x, index_t b, index_t head,
                                index_t last_head, index_t first, index_t n) {
@@ -52,7 +52,7 @@ tensor<float const> widened(float* to, tensor<S const> const& x, index_t b, inde
   return widened_by(convert, to, x, b, head, last_head, first, n);
 }
 
-/// Of a view that knows itself what its numbers are.
+/// For a view that converts its numbers itself.
 template <class View>
   requires requires(View const& x) { x.is_converted_by_itself; }
 tensor<float const> widened(float* to, View const& x, index_t b, index_t head, index_t last_head, index_t first,
@@ -60,7 +60,7 @@ tensor<float const> widened(float* to, View const& x, index_t b, index_t head, i
   return x.widened(to, b, head, last_head, first, n);
 }
 
-/// Extents alone, for a tensor that nobody reads.
+/// Extents only, for a tensor that is never read.
 template <class View>
 tensor<float const> unread(View const& x) {
   static constexpr float nothing = 0;

@@ -3,7 +3,7 @@
 //
 //   policies, a row's facts -> policies bound to a batch of rows
 //
-// The second step of a row. From here on policies melt into the executor, here and in the steps that follow, and
+// The second step of a row. Policies are inlined into the executor in this step and in the steps that follow, and
 // nowhere else.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace attune::exec_cpu {
 
-/// What policies bind to in a batch of rows from query `first` on, `count` keys visible to each; past the end the last
-/// query is repeated. Knows no operator, and is compiled once.
+/// The facts that policies bind to in a batch of rows from query `first` on. count[l]: the visible keys of each. Past
+/// the end, the last query is repeated. Knows no operator: compiled once.
 template <class T, class Arch>
 ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p, index_t b, index_t h, index_t first,
                                                           index_t const* count) {
@@ -34,7 +34,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }
 
-/// The rows of a tile: where they stand, their policies, and what contractions packed of them (tile/contract.hpp).
+/// The rows of a tile: where they are, their policies, and what contractions packed of them (tile/contract.hpp).
 template <class T, class Arch, class Op>
 struct tile_rows : tile_view<T, Arch, Op> {
   using types = tile_types<T, Arch, Op>;

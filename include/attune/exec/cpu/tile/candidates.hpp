@@ -22,13 +22,13 @@
 
 namespace attune::exec_cpu {
 
-/// The logits of one batch of rows, as policies/candidates.hpp wants them.
+/// The logits of one batch of rows, in the form that policies/candidates.hpp reads.
 template <class T, class Arch>
 class lane_column {
   using batch = xsimd::batch<T, Arch>;
 
  public:
-  /// `kept` is memory for the entries that may still be of interest; it outlives the column.
+  /// `kept`: memory for the entries that may still matter. It must outlive the column.
   lane_column(T const* logits, index_t step, index_t const* positions, index_t n, batch const& highest,
               std::vector<std::int32_t>& kept)
       : logits_(logits), step_(step), positions_(positions), highest_(highest), kept_(kept) {
@@ -49,7 +49,7 @@ class lane_column {
     }
     kept_.resize(kept);
   }
-  /// Bisection of the value, all lanes at once, until few entries are left above it; those are selected lane by lane.
+  /// Bisects the value, for all lanes at once, until few entries are left above it. Selects among those lane by lane.
   void largest(index_t k, batch& cut, batch& last) const {
     T const off = -math::infinity<T>();
     T const wanted = T(k);
@@ -112,7 +112,7 @@ class candidate_tile {
   static constexpr index_t block = types::block;
   static constexpr normalizer_traits traits = types::traits;
   using block_memory = tile_block_memory<T, Arch, Op>;
-  static constexpr index_t tiles_of_task = 1;  // its logits are what is in cache
+  static constexpr index_t tiles_of_task = 1;  // one tile, whose logits stay in cache
 
   /// Memory that lives as long as the tile.
   struct tile_memory {
@@ -153,7 +153,7 @@ class candidate_tile {
     blocks_.push_back({s.first, s.n});
   }
 
-  /// Solves, sums and writes the rows.
+  /// Finds the thresholds, sums the values and writes the rows.
   ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, block_memory const& memory) {
     solve();
     index_t row = 0;
@@ -181,7 +181,7 @@ class candidate_tile {
       if (!to.threshold.absent()) to.threshold(tile_.b, tile_.h, tile_.first_query + l, 0) = threshold[l];
   }
 
-  /// Finds thresholds and weights where `finish` is not wanted.
+  /// Finds thresholds and weights where `finish` is not called.
   void settle() {
     solve();
     std::uint64_t bits[types::block];
@@ -192,7 +192,7 @@ class candidate_tile {
     }
   }
 
-  /// Hands the thresholds that `finish` or `settle` found to `to`.
+  /// Writes the thresholds that `finish` or `settle` found to `to`.
   template <class Thresholds>
   void thresholds(Thresholds& to) const {
     alignas(64) T reference[queries], level[queries], cut[queries], last[queries], sum[queries];
@@ -210,7 +210,7 @@ class candidate_tile {
     }
   }
 
-  /// Hands the candidates of each row to `to`: what lies at or below the threshold of a part stays there for ever.
+  /// Adds the candidates of each row to `to`. A key at or below the threshold of a part stays there when parts merge.
   template <class States>
   void states(inputs_type const& in, States& to) {
     solve();
@@ -243,9 +243,9 @@ class candidate_tile {
     }
   }
 
-  /// Whether a row of the product saved is worth what gathering takes: copies of a few rows are a tenth of it.
+  /// Whether the rows saved in the product are worth the gathering: copies of a few rows cost a tenth of the product.
   static bool worth_gathering(index_t supported, index_t n) { return supported < n - n / 8; }
-  /// Leaves out the keys of a block that nobody has in its support: their values, weights and bits.
+  /// Leaves out the keys of a block that are in no row's support: their values, weights and bits.
   ATTUNE_NOINLINE row_block<T> gather(row_block<T> const& values, T* weights, std::uint64_t* bits, index_t& n) const {
     index_t const width = tile_.p->value_width;
     index_t kept = 0;
@@ -259,8 +259,9 @@ class candidate_tile {
     return {gathered_, width};
   }
 
-  /// Logits -> weights in place for keys of one block, in ascending order of blocks; bits: who has the key in its
-  /// support. Returns how many keys anybody has. What the search for the threshold dropped has no weight.
+  /// Turns logits into weights, in place, for the keys of one block; blocks come in ascending order. bits: the rows
+  /// that have the key in their support. Returns how many keys are in any support. Keys that the threshold search
+  /// dropped have no weight.
   ATTUNE_NOINLINE index_t weigh(index_t row, index_t n, std::uint64_t* bits) {
     typename tile_rows<T, Arch, Op>::bound_lanes const f = tile_.bound;
     batch const zero(T(0));

@@ -18,10 +18,10 @@ template <class T, class Arch, class Op>
 struct tile_block_memory {
   using types = tile_types<T, Arch, Op>;
   T* pairs;    ///< the buffers of a block
-  T* rows;     ///< what contractions copy
-  T* values;   ///< rows that do not lie contiguously
-  T* gated;    ///< values behind the value gate
-  T* factors;  ///< the tile's output gate
+  T* rows;     ///< copies that contractions make
+  T* values;   ///< copies of rows that are not contiguous
+  T* gated;    ///< values after the value gate
+  T* factors;  ///< factors of the tile's output gate
   tile_block_memory(arena<T>& from, problem_shape const& p)
       : pairs(from.take(types::buffers * types::pair_buffer)), rows(from.take(copied_rows(p))),
         values(from.take(types::block * p.value_width)), gated(from.take(types::block * p.value_width)),
@@ -43,7 +43,7 @@ index_t packed_queries(problem_shape const& p) {
   }(typename Op::contractions{});
 }
 
-/// Visits contraction, its policy, and its part of what was packed.
+/// Visits each contraction with its policy and its part of the packed memory.
 template <class T, class Arch, class Op, class Visit>
 void each_contraction(tile_rows<T, Arch, Op> const& tile, Visit const& visit) {
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
@@ -59,7 +59,7 @@ void pack_contractions(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T c
   });
 }
 
-/// Contraction n of the block, [key][query], from memory.pairs + n * pair_buffer on.
+/// Stores contraction n of the block, [key][query], from memory.pairs + n * pair_buffer on.
 template <class T, class Arch, class Op>
 void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> const& in, seen_block const& s,
                   tile_block_memory<T, Arch, Op> const& memory) {

@@ -3,9 +3,9 @@
 //
 //   to[key][query] = contraction(query, key)      for a tile of queries and a block of keys
 //
-// How this executor computes contractions: by their terms, and faster for products and distances. Each says what it
-// packs once per tile of queries ("resident") and what it copies per block of keys ("rows"). Nothing here knows how a
-// score is made of the values.
+// How this executor computes contractions: by their terms, with faster code for products and distances. Each contractor
+// says what it packs once per tile of queries ("resident") and what it copies per block of keys ("rows"). Nothing here
+// knows how scores are computed from the values.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace attune::exec_cpu {
 
-/// What a feature adds to a distance.
+/// What one feature adds to a distance.
 struct distance_step {
   template <class B>
   ATTUNE_INLINE B operator()(B const& x, B const& q, B const& acc, index_t) const {
@@ -33,7 +33,7 @@ struct metric_distance_step {
     return simd::multiply_add(B(B(metric[d]) * difference), difference, acc);
   }
 };
-/// What it adds to any sum over the features of q and k.
+/// What one feature adds to any sum over the features of q and k.
 template <class C>
 struct feature_step {
   template <class B>
@@ -50,13 +50,13 @@ concept FeatureSum = std::is_base_of_v<contraction::feature_sum, C>;
 using contraction::DistanceProduct;
 using contraction::KeyProduct;
 
-/// Keys are read as rows of features, in place; else number by number.
+/// Whether keys are read as rows of features, in place. Otherwise they are read number by number.
 template <class C>
 inline constexpr bool reads_key_rows =
     KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance>;
 
-/// `resident` and `rows` elements of scratch, `pack` once per tile, `run` per block: of any contraction that reads
-/// tensors, by its term.
+/// Any contraction that reads tensors, computed by its term. `resident` and `rows`: elements of scratch. `pack` runs
+/// once per tile, `run` once per block.
 template <class C, class T, class Arch>
 struct term_contractor {
   using tile = tiling<T, Arch>;
@@ -82,11 +82,11 @@ struct term_contractor {
   }
 };
 
-/// Specialised where something is faster.
+/// Specialized where faster code exists.
 template <class C, class T, class Arch>
 struct contractor : term_contractor<C, T, Arch> {};
 
-/// One value for each distance.
+/// Contractions of a distance alone: one value for each distance.
 template <class C, class T, class Arch>
   requires contraction::of_distance_alone<C>
 struct contractor<C, T, Arch> {
@@ -107,7 +107,7 @@ struct contractor<C, T, Arch> {
 
 namespace detail {
 
-/// Sums over features pack the query side and read the keys in place.
+/// For sums over features: packs the query side and reads the keys in place.
 template <class C, class T, class Arch>
 struct feature_contractor {
   static constexpr int queries = tiling<T, Arch>::queries;
@@ -128,7 +128,7 @@ struct feature_contractor {
   }
 };
 
-/// The left side of a product, packed: [d][query].
+/// The packed left side of a product: [d][query].
 template <class C, class T, class Arch, class In, class Owner>
 void pack_left(T* to, In const& in, [[maybe_unused]] Owner const& owner, tile_place const& at) {
   constexpr int queries = tiling<T, Arch>::queries;
@@ -166,7 +166,7 @@ struct contractor<C, T, Arch> : detail::feature_contractor<C, T, Arch> {
   }
 };
 
-/// The metric is packed behind the queries.
+/// The metric is packed after the queries.
 template <class T, class Arch>
 struct contractor<contraction::metric_distance, T, Arch>
     : detail::feature_contractor<contraction::metric_distance, T, Arch> {
@@ -193,7 +193,7 @@ void copy_distances(T* rows, table const& x, Owner const& owner, tile_place cons
 
 }  // namespace detail
 
-/// One product per query and distance that the block meets; a pair then picks its own.
+/// One product per query and distance that the block meets. Each pair then picks its own.
 template <DistanceProduct C, class T, class Arch>
 struct contractor<C, T, Arch> {
   static constexpr index_t queries = tiling<T, Arch>::queries, distances = queries + tiling<T, Arch>::key_block;
@@ -217,7 +217,7 @@ struct contractor<C, T, Arch> {
   }
 };
 
-/// cos and sin of every frequency are taken at every eighth distance; those in between follow from the sums of angles.
+/// Computes cos and sin of every frequency at every eighth distance; those in between follow from the sums of angles.
 template <class T, class Arch>
 struct contractor<contraction::fourier, T, Arch> {
   using tile = tiling<T, Arch>;

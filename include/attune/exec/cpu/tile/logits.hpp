@@ -3,7 +3,7 @@
 //
 //   the contractions of a block -> logits, -inf where a query does not see a key
 //
-// Score, length scale and gate: the pointwise steps of a row, with a batch of rows in every variable.
+// Score, length scale and gate: the pointwise steps of a row. Every variable is a batch of rows.
 #pragma once
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
@@ -12,8 +12,8 @@
 
 namespace attune::exec_cpu {
 
-/// What rows know of their logits: `highest` and `lowest` follow them (the latter the finite ones), `poison` becomes
-/// NaN with the first logit that is NaN or +inf.
+/// What rows know about their logits. `highest` and `lowest` follow the logits (`lowest` only the finite ones).
+/// `poison` becomes NaN at the first logit that is NaN or +inf.
 template <class T, class Arch>
 struct logit_extremes {
   using batch = typename tiling<T, Arch>::batch;
@@ -32,7 +32,7 @@ ATTUNE_NOINLINE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_
   using batch = typename types::batch;
   constexpr int vectors = types::vectors, lanes = types::lanes;
   if (from >= to) return;
-  // A local copy: stores of logits then cannot be thought to change it.
+  // A local copy, so the compiler knows that stores of logits do not change it.
   typename tile_rows<T, Arch, Op>::bound_lanes const f = tile.bound;
   batch top[vectors], low[vectors], poison[vectors];
 #pragma GCC unroll 4
@@ -57,7 +57,7 @@ ATTUNE_NOINLINE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_
   for (int v = 0; v < vectors; ++v) e.highest[v] = top[v], e.lowest[v] = low[v], e.poison[v] = poison[v];
 }
 
-/// Logits in place of the first contraction.
+/// Computes the logits, in place of the first contraction.
 template <class T, class Arch, class Op>
 void all_logits(tile_rows<T, Arch, Op> const& tile, T* pairs, seen_block const& s, std::uint64_t const* bits,
                 logit_extremes<T, Arch>& e) {

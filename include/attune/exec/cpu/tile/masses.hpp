@@ -3,8 +3,8 @@
 //
 //   for each block of keys:  logits, running reference -> masses -> value sum
 //
-// The tile of every normalizer with an O(1) state: the recurrence of operators/row_state.hpp with a batch of rows in
-// every variable.
+// The tile of every normalizer with an O(1) state: the recurrence of operators/row_state.hpp. Every variable is a batch
+// of rows.
 #pragma once
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
@@ -60,8 +60,8 @@ class mass_tile {
   tile_place place() const { return tile_.place(); }
   index_t rows() const { return tile_.count; }
 
-  /// Streams the keys [first, last) of one block through the rows; `memory.gated` holds its values behind the value
-  /// gate.
+  /// Streams the keys [first, last) of one block through the rows. `memory.gated` holds the values of the block after
+  /// the value gate.
   ATTUNE_NOINLINE void accumulate(inputs_type const& in, index_t first, index_t last, block_memory const& memory) {
     std::uint64_t bits[types::block];
     auto const s = tile_.seen(first, last, bits);
@@ -82,7 +82,7 @@ class mass_tile {
     if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
   }
 
-  /// Divides and writes the rows.
+  /// Divides the sums and writes the rows.
   ATTUNE_NOINLINE void finish(inputs_type const& in, outputs<Op, T> const& to, block_memory const& memory) {
     alignas(64) T weight[queries], lse[queries], factor[queries], second[queries];
     for (int v = 0; v < vectors; ++v) {
@@ -118,7 +118,7 @@ class mass_tile {
     }
   }
 
-  /// Hands the undivided state of each row to `to`.
+  /// Writes the undivided state of each row to `to`.
   template <class States>
   void states(States& to) const {
     alignas(64) T reference[queries], earned[queries], ground[queries], lowest[queries];
@@ -147,7 +147,7 @@ class mass_tile {
  private:
   static void store(T* to, int v, batch const& x) { x.store_aligned(to + v * lanes); }
 
-  /// Expresses all masses and value sums relative to higher references.
+  /// Changes all masses and value sums to higher references.
   void raise(batch const* higher) {
     bool any = false;
     for (int v = 0; v < vectors; ++v) any = any || xsimd::any(higher[v] > reference_[v]);
@@ -155,7 +155,7 @@ class mass_tile {
     batch factor[vectors], drop[vectors];
     for (int v = 0; v < vectors; ++v) {
       drop[v] = math::select(higher[v] == reference_[v], batch(T(0)), batch(reference_[v] - higher[v]));
-      auto const same = higher[v] == reference_[v];  // at +inf too, where the difference has no value
+      auto const same = higher[v] == reference_[v];  // also at +inf, where the difference is NaN
       factor[v] = math::select(same, batch(T(1)), math::exp_nonpositive(batch(reference_[v] - higher[v])));
       reference_[v] = higher[v];
       earned_[v] = earned_[v] * factor[v];
@@ -167,8 +167,8 @@ class mass_tile {
     if constexpr (adjusted) scale_rows<T, Arch>(second_, tile_.p->value_width, factor);
   }
 
-  /// Logits -> masses that weigh values, in place; sums of earned and ground mass. Masked: unseen pairs leave no mass
-  /// of any kind.
+  /// Turns logits into the masses that weight the values, in place, and sums earned and ground mass. Masked: unseen
+  /// pairs add no mass of any kind.
   template <bool Masked>
   ATTUNE_NOINLINE void masses(T* pairs, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;
@@ -214,7 +214,7 @@ class mass_tile {
   batch reference_[std::size_t(vectors)], earned_[std::size_t(vectors)], ground_[std::size_t(vectors)],
       lowest_[std::size_t(vectors)];
   T *sum_, *second_;
-  plain_sums<T, Arch> plain_;  ///< of a uniform share
+  plain_sums<T, Arch> plain_;  ///< for a uniform share
 };
 
 }  // namespace attune::exec_cpu

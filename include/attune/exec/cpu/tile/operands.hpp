@@ -3,8 +3,8 @@
 //
 //   x(j, v, d)      operand x of key j, for vector v of the queries of a tile, at feature d
 //
-// What the term of a contraction reads in a tile, whatever side it is of: packed once per tile, copied once per block
-// of keys, or read in place.
+// What the term of a contraction reads in a tile, for operands of every side: packed once per tile, copied once per
+// block of keys, or read in place.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct key_block_place {
 
 namespace detail {
 
-/// A value for every distance i + offset - j that a block meets -> pairs. values[n] belongs to the distance of the
-/// tile's first query and the block's last key, plus n.
+/// Spreads values per distance i + offset - j to the pairs of a block. values[n] belongs to the distance of the tile's
+/// first query and the block's last key, plus n.
 template <class T, class Arch>
 void spread_distances(T* to, T const* values, index_t n) {
   using tile = tiling<T, Arch>;
@@ -43,16 +43,16 @@ void spread_distances(T* to, T const* values, index_t n) {
       tile::batch::load_unaligned(values + (n - 1 - j) + v * tile::lanes)
           .store_aligned(to + j * tile::queries + v * tile::lanes);
 }
-/// The first of those distances, and how many there are.
+/// The first of those distances.
 inline index_t first_distance(tile_place const& at, key_block_place const& block) {
   return at.first + at.p->offset - (block.first + block.n - 1);
 }
-/// The farthest distance of any pair: lanes past the last query have none of their own.
+/// The farthest distance of any pair. Lanes past the last query have no distance of their own.
 inline index_t farthest_distance(problem_shape const& p) { return p.queries - 1 + p.offset; }
 
 }  // namespace detail
 
-/// The tensors and tables of a call. `Source` is what gives an operand its numbers: see `given` and moving_call.
+/// The tensors and tables of a call. A `Source` gives an operand its numbers: see `given` and moving_call.
 template <class In>
 struct given {
   In const& in;
@@ -63,7 +63,7 @@ struct given {
   static table const* table_of(table const& x) { return &x; }
 };
 
-/// One operand in a tile. An operand that the source does not have is 0.
+/// One operand in a tile. Operands that the source does not have are 0.
 template <class Operand, class T, class Arch>
 class tile_operand {
   using tile = tiling<T, Arch>;
@@ -80,7 +80,7 @@ class tile_operand {
   static constexpr index_t distances = padded<T>(tile::queries + tile::key_block);
 
  public:
-  /// Elements of scratch: of a tile, of a block.
+  /// Elements of scratch per tile (`resident`) and per block (`rows`).
   static index_t resident(index_t width) {
     return side == operand_side::query ? padded<T>(tile::queries * width) : in_column ? padded<T>(width) : 0;
   }
@@ -103,7 +103,7 @@ class tile_operand {
     }
   }
 
-  /// For a block; `packed` and `scratch` are as large as `resident` and `rows` say.
+  /// The operand for a block. `packed` and `scratch` have the sizes of `resident` and `rows`.
   template <class Source, class Owner>
   tile_operand(T const* packed, [[maybe_unused]] T* scratch, [[maybe_unused]] Source const& from,
                [[maybe_unused]] Owner const& owner, [[maybe_unused]] tile_place const& at,

@@ -4,8 +4,8 @@
 //   rows = forward_and_save(cpu{}, op, in, {.out = O});
 //       s = statistics(cpu{}, op, in, rows, {.columns = true, .above = 0.1})
 //
-// Tasks = (batch, head, a chunk of queries). A task adds columns of its own; these are then added in the order of the
-// tasks, so that no sum depends on who ran when.
+// Tasks = (batch, head, a chunk of queries). A task sums its own columns. These are then added in the order of the
+// tasks, so no sum depends on which thread ran which task, or when.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace attune {
 
-/// Statistics of logits and weights (exec/statistics.hpp), fused: nothing of size Lq x Lk exists. `saved` is what
-/// forward_and_save returned for the same operator and inputs; merged states of an operator with an O(1) state serve as
-/// well. `keys` restricts rows and columns to the keys [first, last), weighed as among all keys: `merge` puts such
-/// parts together.
+/// Statistics of logits and weights (exec/statistics.hpp). Fused: nothing of size Lq x Lk exists. `saved` is what
+/// forward_and_save returned for the same operator and inputs. Merged states of an operator with an O(1) state work
+/// too. `keys` restricts rows and columns to the keys [first, last), with the weights that they have among all keys.
+/// `merge` combines such parts.
 /// Degenerate rows: exec/statistics.hpp.
-/// Errors:      attune::error names argument, value and expectation.
-/// Complexity:  the forward's products of scores, none with values; memory that of the result, and with columns Lk
+/// Errors:      attune::error names the argument, the value and the expectation.
+/// Complexity:  the score products of forward(), no products with values; memory for the result, and with columns Lk
 ///              numbers per task, of which there are at most 64 or one per head.
 /// Determinism: bitwise the same for any number of threads.
 template <class T, class Arch, class Op>

@@ -3,8 +3,8 @@
 //
 //   for each block of keys:  logits, saved row -> weights -> sums per row, sums per key
 //
-// A second look at a tile of rows: with what the forward pass saved of a row each weight is known at once, in whatever
-// order the keys come. No value is read.
+// A second pass over a tile of rows. With what the forward pass saved of a row, each weight is known at once, in any
+// order of the keys. No value is read.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class statistics_tile {
 
   key_interval hull() const { return tile_.sees.hull; }
 
-  /// Adds the keys [first, last) of one block to the rows, and their weights to columns[key] unless that is null.
+  /// Adds the keys [first, last) of one block to the rows, and their weights to columns[key] unless `columns` is null.
   void accumulate(index_t first, index_t last, block_memory const& memory, double* columns) {
     std::uint64_t bits[types::block];
     auto const s = tile_.seen(first, last, bits);
@@ -111,7 +111,7 @@ class statistics_tile {
         [&](std::vector<T> const& x) { return tile_.saved_lanes(call_->saved, x, v); });
   }
 
-  /// Logits -> weights in place, 0 where unseen; sums of the block.
+  /// Turns logits into weights, in place, 0 where unseen, and sums over the block.
   template <bool Masked>
   ATTUNE_NOINLINE void add(T* pairs, index_t first, index_t from, index_t to, std::uint64_t const* bits) {
     if (from >= to) return;

@@ -3,8 +3,8 @@
 //
 //   forward(cpu<bfloat16>{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// Tensors of fewer bits around the float tiles: a block of keys is widened once for all tiles of a task, query rows
-// once per tile, and rows of the output are narrowed as they leave. What is between is the float path, bit for bit.
+// Tensors of fewer bits for the float tiles. A block of keys is widened once for all tiles of a task, query rows once
+// per tile. Rows of the output are narrowed when they are written. Everything between is bitwise the float path.
 #pragma once
 
 #include <attune/exec/cpu/products/widened.hpp>
@@ -14,11 +14,11 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// A tile with memory for what it reads and writes as floats.
+/// A tile with memory for its inputs and outputs as floats.
 template <class Tile, class Op>
 struct stored_tile : Tile {
   using Tile::Tile;
-  static constexpr bool keeps_keys = Op::has_threshold;  ///< reads the values of all keys when it is done
+  static constexpr bool keeps_keys = Op::has_threshold;  ///< reads the values of all keys at its end
 
   static index_t rows_of(problem_shape const& p, field f) {
     if (side_of(f) == input_side::query) return Tile::queries;
@@ -47,7 +47,7 @@ struct stored_tile : Tile {
   };
 };
 
-/// Streams an operator over views of fewer bits, with outputs of T: whatever `widened` and `unread` know how to read.
+/// Streams an operator over views of fewer bits, with outputs of T. For every view that `widened` and `unread` accept.
 template <class View, class T, class Arch, class Op>
 class stored_run {
   using tile = stored_tile<row_tile<float, Arch, Op>, Op>;
@@ -89,7 +89,7 @@ class stored_run {
   }
 
  private:
-  /// Inputs of which those that `wanted` names have the rows [first, first + n), and the others extents alone.
+  /// Inputs: fields for which wanted(field) is true have the rows [first, first + n), the others have extents only.
   template <class Wanted>
   wide_inputs widen(Wanted const& wanted, float* to, index_t b, index_t h, index_t first, index_t n) const {
     return make_inputs<Op, view>(
@@ -149,9 +149,9 @@ class stored_run {
 
 }  // namespace exec_cpu
 
-/// The same for 16-bit tensors: what forward(cpu<float>{}, ...) gives for the widened inputs, `out` rounded once; the
-/// other outputs are floats. Parameters and tables are read as they are. Scores, gates and biases given for each pair
-/// stay with float.
+/// The same for 16-bit tensors. The results are those of forward(cpu<float>{}, ...) for the widened inputs, with `out`
+/// rounded once; the other outputs are floats. Parameters and tables are read unchanged. Scores, gates and biases given
+/// per pair need cpu<float>.
 template <storage_only S, class Arch, class Op>
 void forward(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   tasks = (batch, head, block of queries);  each streams its keys and hands over its finished tiles
+//   tasks = (batch, head, block of queries);  each streams its keys and passes on its finished tiles
 #pragma once
 
 #include <functional>
@@ -24,8 +24,9 @@ template <class T, class Arch, class Op>
 using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::sparse_support, candidate_tile<T, Arch, Op>,
                                     mass_tile<T, Arch, Op>>;
 
-/// Tiles of a task: what they share is read once for all of them, but threads want tasks. No bit of a result depends on
-/// it: blocks begin at multiples of their size, and a tile meets what it sees of each.
+/// The number of tiles of a task. What tiles share is read once for all tiles of a task, but threads need enough tasks.
+/// No bit of a result depends on the number: blocks begin at multiples of their size, and a tile processes what it sees
+/// of each block.
 template <class Tile>
 index_t tiles_of_task(problem_shape const& p) {
   constexpr index_t most = Tile::tiles_of_task, enough = 32;
@@ -33,9 +34,9 @@ index_t tiles_of_task(problem_shape const& p) {
   return tasks < enough ? (most + 1) / 2 : most;
 }
 
-/// Streams the block of keys [first, last) through the tiles of a task, `in` as they read it. Meanwhile the rows of the
-/// next block, up to key `end`, come from memory: a share is asked for before each tile, of everything that has a row
-/// per key in `stored`.
+/// Streams the block of keys [first, last) through the tiles of a task. `in`: the inputs in the form that tiles read.
+/// Meanwhile it prefetches the next block, up to key `end`: before each tile, a slice of every per-key tensor in
+/// `stored`.
 template <class Op, class View, class Tile, class In>
 void accumulate_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
                       index_t b, index_t h, index_t first, index_t last, index_t end,
@@ -51,7 +52,7 @@ void accumulate_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, 
   }
 }
 
-/// The memory of a thread: of `together` tiles, and of a block.
+/// The memory of a thread: for `together` tiles and for one block.
 template <class T, class Tile>
 class tile_buffers {
   using tile_memory = typename Tile::tile_memory;
@@ -70,11 +71,11 @@ class tile_buffers {
   aligned_buffer<T> tiles_, block_;
 };
 
-/// Where blocks of keys begin: at multiples of their size, or at the first key that any row of a task sees.
+/// Where blocks of keys begin: at multiples of the block size, or at the first key that any row of a task sees.
 enum class block_grid { of_keys, of_rows };
 
-/// The rows of one task: makes the tiles of queries [begin, end), make(first query, number of the tile), and calls
-/// accumulate(first, last) for every block of the keys in `range` that any of them sees.
+/// Streams the rows of one task. make(first query, number of the tile) makes each tile of the queries [begin, end).
+/// Then accumulate(first, last) is called for every block of the keys in `range` that any tile sees.
 template <block_grid Grid, class Tile, class Make, class Accumulate>
 void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
                  Accumulate const& accumulate) {
@@ -91,9 +92,9 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
     accumulate((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
 }
 
-/// Runs tasks of up to Tile::tiles_of_task tiles each: make(b, h, first query, its memory) makes a tile,
-/// accumulate(tiles, b, h, first, last, memory of a block) streams a block of keys through those of a task,
-/// emit(tile, memory) takes what it has become.
+/// Runs tasks of up to Tile::tiles_of_task tiles each. make(b, h, first query, its memory) makes a tile.
+/// accumulate(tiles, b, h, first, last, memory of a block) streams a block of keys through the tiles of a task.
+/// emit(tile, memory of a block) receives each finished tile.
 template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Emit>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
                   Make const& make, Accumulate const& accumulate, Emit const& emit) {
@@ -117,9 +118,8 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
   });
 }
 
-/// Streams the keys in `range` through all rows of the heads for which runs(h); each tile ends in emit(tile, memory
-/// of a block). What a call makes of its tiles is no parameter of the template: forward and backward pass share the
-/// code.
+/// Streams the keys in `range` through all rows of the heads for which runs(h) is true. emit(tile, memory of a block)
+/// receives each finished tile. `emit` is no template parameter, so that forward and backward pass share the code.
 template <class T, class Arch, class Op>
 void stream(
     cpu<T, Arch> const& exec, Op const& given, inputs<Op, tensor<T const>> const& in, problem_shape const& p,

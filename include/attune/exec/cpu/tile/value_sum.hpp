@@ -3,7 +3,7 @@
 //
 //   weights of a block, values -> sum_j w_j f(x_j) v_j
 //
-// The value sum of a row, behind the value gate.
+// The value sum of a row, after the value gate.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace attune::exec_cpu {
 
-/// Values of keys [first, first + n) behind the value gate, contiguous. Called once per block for all tiles of a head.
+/// The values of keys [first, first + n) after the value gate, contiguous. Called once per block for all tiles of a
+/// head.
 template <class T, class Arch, class Op>
 void gate_values([[maybe_unused]] Op const& op, [[maybe_unused]] inputs<Op, tensor<T const>> const& in,
                  [[maybe_unused]] problem_shape const& p, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
@@ -36,8 +37,8 @@ void gate_values([[maybe_unused]] Op const& op, [[maybe_unused]] inputs<Op, tens
   }
 }
 
-/// Values of keys [first, first + n): in place, copied, or behind the gate (memory.gated: those of the block's keys
-/// from `from`).
+/// The values of keys [first, first + n): in place, copied, or after the gate. memory.gated holds the gated values of
+/// the block, from key `from` on.
 template <class T, class Arch, class Op>
 row_block<T> values_of(tile_view<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> const& in, index_t first,
                        index_t n, tile_block_memory<T, Arch, Op> const& memory, index_t from) {
@@ -47,8 +48,8 @@ row_block<T> values_of(tile_view<T, Arch, Op> const& tile, inputs<Op, tensor<T c
     return {in.v, tile.b, tile.p->group(tile.h, tile.p->value_heads), first, n, memory.values};
 }
 
-/// sum += P^T V over the block. In the masked stretches a weight of 0 may stand for "not seen", and 0 * NaN is NaN:
-/// where a value there is not finite, only the lanes that see the key take part.
+/// sum += P^T V over the block. In the masked stretches a weight of 0 may mean "not seen", and 0 * NaN is NaN. So if a
+/// value there is not finite, only the lanes that see the key take part.
 template <class T, class Arch, class Op>
 void add_values(tile_view<T, Arch, Op> const& tile, row_block<T> const& values, seen_block const& s, T const* weights,
                 std::uint64_t const* bits, T* sum) {

@@ -3,9 +3,9 @@
 //
 //   a tile  =  tiling::queries rows of one head, from query `first_query` on
 //
-// The first step of a row: where the tile stands, and which keys its rows see, block of keys by block of keys: nothing
-// (skip it), everything (no mask at all), or some of it. Made from the interval form of masks, for every mask alike;
-// O(intervals) per lane and block.
+// The first step of a row: the position of the tile, and the keys that its rows see. Of each block of keys they see
+// nothing (skip it), everything (no mask at all), or a part. This uses the interval form of masks and works for every
+// mask alike. Costs O(intervals) per lane and block.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +33,12 @@ struct tile_types {
   static constexpr bool adjusted = traits.family == row_family::range_weighted;
   static constexpr index_t block = shape_of::key_block;
   static constexpr int pairs = contractions::size;
-  /// Buffers of one block of pairs: one per contraction, at least what the weights need.
+  /// Buffers of one block of pairs: one per contraction, and at least as many as the weights need.
   static constexpr int buffers = (std::max)(adjusted ? 2 : 1, pairs);
   static constexpr index_t pair_buffer = padded<T>(block * queries);
 };
 
-/// The keys that a tile of `Lanes` consecutive queries sees. Blocks are asked for in ascending order.
+/// The keys that a tile of `Lanes` consecutive queries sees. Blocks must come in ascending order.
 template <class Mask, int Lanes>
 class tile_visibility {
  public:
@@ -71,7 +71,7 @@ class tile_visibility {
 
   enum class seen { none, some, all };
 
-  /// What the lanes see of keys [first, last); fills bits[0, last - first) if that is `some`.
+  /// What the lanes see of keys [first, last). Fills bits[0, last - first) if the result is `some`.
   seen block(index_t first, index_t last, std::uint64_t* bits) {
     if (first >= common.first && last <= common.last) return seen::all;
     bool any = false, every = true;
@@ -85,12 +85,12 @@ class tile_visibility {
     if (!any) return seen::none;
     if (every) return seen::all;
     for (index_t j = 0; j < last - first; ++j) bits[j] = 0;
-    for (int l = 0; l < Lanes; ++l)  // a bit toggles where its lane starts or stops to see ...
+    for (int l = 0; l < Lanes; ++l)  // a bit toggles where its lane starts or stops seeing ...
       for (key_interval k = cursor_[l]; !k.empty() && k.first < last; k = mask::next(*mask_, row_[l], k.last)) {
         bits[mask::detail::at_least(k.first, first) - first] ^= std::uint64_t(1) << l;
         if (k.last < last) bits[k.last - first] ^= std::uint64_t(1) << l;
       }
-    for (index_t j = 1; j < last - first; ++j) bits[j] ^= bits[j - 1];  // ... and holds in between
+    for (index_t j = 1; j < last - first; ++j) bits[j] ^= bits[j - 1];  // ... and keeps its value in between
     return seen::some;
   }
 
@@ -100,8 +100,8 @@ class tile_visibility {
   key_interval cursor_[Lanes];
 };
 
-/// Keys of a block that somebody sees. A block on the edge of a mask may still hold a stretch [full_first, full_last)
-/// that everybody sees: only the rest pays for masking.
+/// The keys of a block that any row sees. A block on the edge of a mask may still contain a stretch [full_first,
+/// full_last) that every row sees: only the rest pays for masking.
 struct seen_block {
   index_t first, n, full_first, full_last;
 };
@@ -116,7 +116,7 @@ struct tile_view {
   Op const* op;
   problem_shape const* p;
   index_t b, h, first_query;
-  index_t count;  ///< rows; lanes past them repeat the last
+  index_t count;  ///< rows; lanes past them repeat the last row
 
   tile_view(Op const& of, tile_place const& at)
       : sees(of.mask, *at.p, at.b, at.h, at.first), op(&of), p(at.p), b(at.b), h(at.h), first_query(at.first),
@@ -134,8 +134,8 @@ struct tile_view {
     return batch::load_aligned(lane);
   }
 
-  /// The keys of [first, last) between the first and the last that any row sees, with a bit per row that sees them; n =
-  /// 0 where nobody sees any.
+  /// The keys of [first, last) between the first and the last that any row sees, with a bit for each row that sees
+  /// them; n = 0 if no row sees any.
   seen_block seen(index_t first, index_t last, std::uint64_t* bits) {
     using who = typename tile_visibility<typename Op::mask_policy, queries>::seen;
     first = (std::max)(first, sees.hull.first);

@@ -3,14 +3,14 @@
 //
 //   the value sum of a row, divided  + w_0 v_0,  times the output gate  ->  out
 //
-// The last steps of a row: ground value, output gate, writing.
+// The last steps of a row: adds the ground value, applies the output gate, and writes.
 #pragma once
 
 #include <attune/exec/cpu/tile/contract.hpp>
 
 namespace attune::exec_cpu {
 
-/// The factors behind which the rows of the tile leave, [width | 1][queries]; null without an output gate.
+/// The output gate's factors for the rows of the tile, [width | 1][queries]; null without an output gate.
 template <class T, class Arch, class Op>
 T const* output_factors(tile_rows<T, Arch, Op> const& tile, [[maybe_unused]] inputs<Op, tensor<T const>> const& in,
                         [[maybe_unused]] T* to) {
@@ -30,7 +30,7 @@ T const* output_factors(tile_rows<T, Arch, Op> const& tile, [[maybe_unused]] inp
   }
 }
 
-/// Writes out = value(lane, d) + weight[lane] v0, behind the output gate.
+/// Writes out = value(lane, d) + weight[lane] v0, times the output gate.
 template <class T, class Arch, class Op, class Value>
 void write_out(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& to,
                [[maybe_unused]] T const* weight, tile_block_memory<T, Arch, Op> const& memory, Value const& value) {

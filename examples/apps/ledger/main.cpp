@@ -44,18 +44,20 @@ entry run(claim const& c) {
 
 void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::string, int> const& counts) {
   out << "# Claims ledger\n\n"
-         "What the five papers claim, and what a program found: `scripts/ledger` recomputes every line of this page "
-         "and writes "
-         "it.\n"
-         "A claim that is false shows its counterexample; a correction that is a quantified statement passes on at "
-         "least 1,000 "
-         "random\n"
-         "instances; a line whose evidence no longer holds fails the run. The checks are short functions in "
-         "`examples/apps/ledger/`,\n"
-         "most of them calls of [attune/analysis](../reference/analysis.md). P: Principled Attention. S: Scalar Sort Attention and "
-         "its "
-         "hybrid. L: Limitations of\n"
-         "Normalization. A: Affine-Scaled Attention. N: Why Softmax. R: prior art that these papers cite.\n\n";
+         "This page lists every claim of the five papers and what a program found. `scripts/ledger` recomputes every\n"
+         "line and writes the page. The checks are short functions in `examples/apps/ledger/`. Most of them call\n"
+         "[attune/analysis](../reference/analysis.md).\n\n"
+         "- A false claim shows its counterexample.\n"
+         "- A correction that is a quantified statement passes on at least 1,000 random instances.\n"
+         "- A line whose evidence no longer holds fails the run.\n\n"
+         "The letter of a claim names its source:\n\n"
+         "| letter | source |\n|---|---|\n"
+         "| P | Principled Attention |\n"
+         "| S | Scalar Sort Attention and its hybrid |\n"
+         "| L | Limitations of Normalization |\n"
+         "| A | Affine-Scaled Attention |\n"
+         "| N | Why Softmax |\n"
+         "| R | prior art that these papers cite |\n\n";
   out << "| verdict | claims |\n|---|---|\n";
   for (auto const& [name, count] : counts) out << "| " << name << " | " << count << " |\n";
   out << "\n";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Bounds of what any correct kernel may be off by, from an operator's own source: outputs and gradients. Needs neither
-// Eigen nor Boost: link attune::certify. Intervals that hold the exact result are attune/certify/enclosure.hpp, which
-// needs both, and MPFI.
+// Error bounds that hold for every correct kernel, computed from an operator's own source: outputs and gradients. Needs
+// neither Eigen nor Boost: link attune::certify. Intervals that contain the exact result are in
+// attune/certify/enclosure.hpp, which needs Eigen, Boost and MPFI.
 #pragma once
 
 #include <attune/certify/error_bound.hpp>

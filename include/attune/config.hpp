@@ -2,9 +2,9 @@
 // Copyright (c) 2026 The attune authors
 #pragma once
 
-/// Every macro of attune lives here. None of them changes what a policy computes.
+/// All macros of attune. None of them changes what a policy computes.
 
-// What attune cannot be compiled with says so here, in words, before anything else does.
+// A compiler that attune does not support is reported here first, with a readable message.
 #if !defined(__GNUC__)  // clang defines it too
 #error \
     "attune: needs g++ (12 or later) or clang (14 or later): vector types and inlining by contract are theirs. See docs/reference/portability.md."
@@ -21,7 +21,7 @@
     "attune: clang 17 and later take every number that a function returns for finite, and ATTUNE_ALLOW_FAST_MATH cannot undo that. Add -fno-finite-math-only to -ffast-math."
 #endif
 #define ATTUNE_FINITE_MATH_ \
-  1  ///< infinity and NaN are looked for by their bits, and infinity is hidden from the compiler
+  1  ///< infinity and NaN are detected by their bits, and infinity is hidden from the compiler
 #else
 #define ATTUNE_FINITE_MATH_ 0
 #endif
@@ -37,7 +37,7 @@
 #if defined(__CUDACC__)
 #define ATTUNE_HD __host__ __device__
 #define ATTUNE_HD_UNCHECKED _Pragma("nv_exec_check_disable") __host__ __device__
-/// Stands before `template`: what the function is instantiated with may be known to the host alone.
+/// Goes before `template`: the types that the function is instantiated with may be known on the host only.
 #define ATTUNE_UNCHECKED _Pragma("nv_exec_check_disable")
 #else
 #define ATTUNE_HD
@@ -45,43 +45,43 @@
 #define ATTUNE_UNCHECKED
 #endif
 
-/// Inlining by contract: pointwise code must melt into the loop that calls it, and a hot loop must not melt
-/// into its caller (register allocation would then depend on the policies around it; docs/lab/performance.md).
+/// Guaranteed inlining. Pointwise code must be inlined into the loop that calls it. A hot loop must not be inlined into
+/// its caller: register allocation would then depend on the policies around it (docs/lab/performance.md).
 #define ATTUNE_INLINE inline __attribute__((always_inline))
 #define ATTUNE_NOINLINE __attribute__((noinline))
 #define ATTUNE_RESTRICT __restrict__
 
-/// A program over tasks: compiled once on the host, whichever systems run it; on a device it melts into the kernel.
+/// A program over tasks. On the host it is compiled once, whichever systems run it; on a device it is inlined into the
+/// kernel.
 #if defined(__CUDACC__)
 #define ATTUNE_PROGRAM
 #else
 #define ATTUNE_PROGRAM ATTUNE_NOINLINE
 #endif
 
-/// Before a loop over the accumulators of a task: on a device they are registers only where their numbers are known to
-/// the compiler.
+/// Goes before a loop over the accumulators of a task. On a device, accumulators are in registers only if the compiler
+/// knows their indices.
 #if defined(__CUDA_ARCH__)
 #define ATTUNE_UNROLL _Pragma("unroll")
 #else
 #define ATTUNE_UNROLL
 #endif
 
-/// A function that a device calls in the place of melting it into every kernel that might want it: rarely wanted, long
-/// when it is.
+/// A function that a device calls instead of inlining it into every kernel: it is long and rarely needed.
 #if defined(__CUDACC__)
 #define ATTUNE_DEVICE_CALL __noinline__
 #else
 #define ATTUNE_DEVICE_CALL
 #endif
 
-/// On a device: keeps what follows from the index x in this place; the compiler would compute dozens of addresses ahead
-/// of a loop and run out of registers.
+/// On a device: computes what depends on the index x at this place. Otherwise the compiler computes dozens of addresses
+/// ahead of a loop and runs out of registers.
 #if defined(__CUDA_ARCH__)
 #define ATTUNE_KEEP_HERE(x) asm volatile("" : "+l"(x))
 #else
 #define ATTUNE_KEEP_HERE(x) static_cast<void>(x)
 #endif
 
-/// Asks for a line of memory, to be in the second-level cache when it is read. g++ does not count that as an effect and
-/// leaves out calls of functions that do nothing else; the empty statement is one.
+/// Prefetches a cache line into the second-level cache. g++ does not count a prefetch as an effect and drops calls of
+/// functions that do nothing else; the empty asm statement counts as one.
 #define ATTUNE_PREFETCH(address) (__builtin_prefetch(address, 0, 2), [] { asm volatile(""); }())

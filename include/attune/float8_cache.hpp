@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   forward and decode with keys and values of 8 bits: cpu_float8_cache<float8_e4m3fn>
+//   forward and decode with 8-bit keys and values: cpu_float8_cache<float8_e4m3fn>
 //
 // Not part of attune/attune.hpp, since few programs need it. Needs xsimd.
 #pragma once

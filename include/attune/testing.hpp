@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What your tests call: is an operator right, are its gradients, is a kernel of somebody else's? Needs Eigen, Boost,
-// and xsimd for the checks of the CPU executor: link attune::testing.
+// For your own tests: is an operator right, are its gradients right, is somebody else's kernel right? Needs Eigen and
+// Boost, and xsimd for the checks of the CPU executor: link attune::testing.
 #pragma once
 
 #include <attune/testing/forward_check.hpp>

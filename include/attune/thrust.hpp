@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// attune on Thrust: policies, presets and the executor thrust_on(policy). Needs Thrust (or CCCL) and
-// THRUST_DEVICE_SYSTEM defined wherever the compiler is not nvcc; no xsimd, no Eigen, no Boost.
+// attune on Thrust: policies, presets and the executor thrust_on(policy). Needs Thrust (or CCCL), and
+// THRUST_DEVICE_SYSTEM defined unless the compiler is nvcc. Does not need xsimd, Eigen or Boost.
 #pragma once
 
 #include <attune/exec/thrust/mixture.hpp>

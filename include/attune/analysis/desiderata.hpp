@@ -3,7 +3,7 @@
 //
 //   wishes_of(length_scale::ssmax{1.0}, normalizer::entmax15{}):  length-adaptive?  sparse?  gradient-stable?
 //
-// The three wishes of "Limitations of Normalization" for a normalizer, as numbers, of any length scale with any
+// The three desiderata of "Limitations of Normalization" for a normalizer, as numbers, for any length scale with any
 // normalizer.
 #pragma once
 
@@ -11,24 +11,25 @@
 
 namespace attune::analysis {
 
-/// What to try a normalizer with.
+/// The row that a normalizer is tested with.
 template <class T>
 struct wish_probe {
   T gap = T(1);                  ///< by which one key leads all others
   index_t few = 16, many = 512;  ///< numbers of keys to compare
-  T size = T(3);                 ///< of the largest logits whose Jacobian is taken
+  T size = T(3);                 ///< of the largest logits at which the Jacobian is computed
 };
 
 template <class T>
 struct wishes {
-  /// Weight of the leading key at `many` keys over that at `few`: 1 is length-adaptive, few / many is dilution.
+  /// Weight of the leading key at `many` keys divided by its weight at `few`: 1 is length-adaptive, few / many is
+  /// dilution.
   T kept_weight;
   T empty_share;      ///< share of `many` keys of evenly spaced logits in [-size, size] whose weight is exactly 0
   T gradient_norm;    ///< largest |dw/ds|_2 over pairs tied at 0 to size among 6 keys: 1/2 for softmax
-  T gradient_growth;  ///< the same for scores of size 16 size, over that: 1 is stable
+  T gradient_growth;  ///< the same for scores of size 16 size, divided by gradient_norm: 1 is stable
 };
 
-/// The weights of scores through a length scale bound to their number, then a normalizer.
+/// The weights of scores after a length scale, bound to their number, and a normalizer.
 template <class LengthScale, class Normalizer, numbers R, class T = number_of<R>>
 std::vector<T> scaled_weights(LengthScale const& length_scale, Normalizer const& normalizer, R const& scores) {
   row<T> r{};
@@ -42,7 +43,7 @@ std::vector<T> scaled_weights(LengthScale const& length_scale, Normalizer const&
 
 namespace detail {
 
-/// |dw/ds|_2 at two scores tied at a height and four spread below, none closer than a unit.
+/// The norm |dw/ds|_2 for two scores tied at `height` and four scores spread below, no two closer than 1.
 template <class LengthScale, class Normalizer, class T>
 T tied_norm(LengthScale const& length_scale, Normalizer const& normalizer, T const& height) {
   using D = dual<T, 1>;

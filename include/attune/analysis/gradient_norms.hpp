@@ -12,7 +12,7 @@
 
 namespace attune::analysis {
 
-/// Of n numbers. Both divisors are given: published tables do not say which was used.
+/// Statistics of n numbers. Both divisors are available, because published tables do not say which one they use.
 template <class T>
 struct norm_statistics {
   T mean, population_variance, sample_variance;  ///< divisors n and n - 1 (0 for one number)
@@ -57,7 +57,7 @@ T spike_threshold(norm_statistics<T> const& s, T const& k) {
   return s.median + k * s.absolute_deviation;
 }
 
-/// How many are above the threshold. Source: Affine-Scaled Attention, Table 5 (k = 6 and 9).
+/// The number of values above the threshold. Source: Affine-Scaled Attention, Table 5 (k = 6 and 9).
 template <numbers R, class T = number_of<R>>
 index_t spikes(R const& values, T const& k) {
   T const threshold = spike_threshold(statistics_of(values), k);

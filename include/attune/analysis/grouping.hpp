@@ -3,7 +3,7 @@
 //
 //   |p(K_g q) - p(K_h q)| <= |K_g - K_h|_op |q| / (2 T sqrt D)
 //
-// What it costs a head to read another head's keys and values: from MHA to GQA to MQA.
+// The cost to a head of reading another head's keys and values: from MHA to GQA to MQA.
 #pragma once
 
 #include <attune/analysis/jacobian.hpp>
@@ -29,7 +29,7 @@ matrix<T> matrix_difference(points<T> const& a, points<T> const& b) {
   return m;
 }
 
-/// The weights of query q with its own keys and with those of its group. drift <= by_logits <= by_operator.
+/// Compares the weights of query q for its own keys with those for its group's keys. drift <= by_logits <= by_operator.
 /// Source: Why Softmax, "From single head to MHA and GQA"; the factor 1/2 is our own (spectrum.hpp).
 template <numbers Q, class T = number_of<Q>>
 grouping_drift<T> drift_of_grouping(Q const& q, points<T> const& own, points<T> const& shared, T const& temperature) {
@@ -40,8 +40,8 @@ grouping_drift<T> drift_of_grouping(Q const& q, points<T> const& own, points<T> 
           norm_of_difference * norm(q) / (two * temperature * root), norm_of_difference};
 }
 
-/// |out~ - out| <= |V_h|_op |p~ - p| + |V_g - V_h|_op |p~|: grouping shares the values too.
-/// `drift` = |p~ - p|, `norm` = |p~|. Source: our own; the paper's bound leaves the values out.
+/// |out~ - out| <= |V_h|_op |p~ - p| + |V_g - V_h|_op |p~|: heads of a group also share the values. `drift` = |p~ - p|,
+/// `norm` = |p~|. Source: our own; the paper's bound omits the values.
 template <class T>
 T output_drift_bound(points<T> const& own_values, points<T> const& shared_values, T const& drift, T const& norm) {
   return spectral_norm(matrix_of(own_values)) * drift +

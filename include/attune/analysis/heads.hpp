@@ -3,15 +3,15 @@
 //
 //   covered = 1 - (1 - p)^H,   map of a head in [0, 1],   similarity = mean over rows of 1 - JS(w_h, w_h') / ln 2
 //
-// Several heads at once: how much of the selected keys they cover, their maps, how alike they are.
+// Several heads at once: the share of the selected keys that they cover, their maps, and their similarity.
 #pragma once
 
 #include <attune/analysis/row_shape.hpp>
 
 namespace attune::analysis {
 
-/// 1 - (1 - p)^H: the share of the selected keys that H independent heads keep apart, if each keeps p. Heads that agree
-/// cover p. Throws attune::error unless 0 <= p <= 1 and H >= 0. Source: Limits of Normalization, section 4.
+/// 1 - (1 - p)^H: the share of the selected keys that H independent heads keep separable, if each keeps p. Heads that
+/// agree cover p. Throws attune::error unless 0 <= p <= 1 and H >= 0. Source: Limits of Normalization, section 4.
 template <class T>
 T head_coverage(T const& p, index_t heads) {
   if (!(p >= T(0)) || !(p <= T(1)))
@@ -22,7 +22,7 @@ T head_coverage(T const& p, index_t heads) {
   return -math::expm1(T(T(double(heads)) * math::log1p(T(-p))));
 }
 
-/// The least H with coverage >= target. Throws attune::error unless 0 < p <= 1 and 0 <= target < 1 (or p = 1).
+/// The smallest H with coverage >= target. Throws attune::error unless 0 < p <= 1 and 0 <= target < 1 (or p = 1).
 template <class T>
 index_t heads_needed(T const& p, T const& target) {
   detail::require_positive("analysis::heads_needed", "p", p);
@@ -30,15 +30,15 @@ index_t heads_needed(T const& p, T const& target) {
     throw error("analysis::heads_needed", "target", attune::detail::text("the value ", double(target)),
                 "a share in [0, 1)");
   if (head_coverage(p, 1) >= target) return target > T(0) ? 1 : 0;
-  auto heads = index_t(double(T(math::log1p(T(-target)) / math::log1p(T(-p)))));  // then exactly, by what coverage says
+  auto heads = index_t(double(T(math::log1p(T(-target)) / math::log1p(T(-p)))));  // estimate, corrected by the loops
   while (heads > 1 && head_coverage(p, heads - 1) >= target) --heads;
   while (head_coverage(p, heads) < target) ++heads;
   return heads;
 }
 
-/// (rows, keys) of weights to [0, 1], the least weight of the map to 0 and the largest to 1; all 0 where they are
-/// equal. With `sink_shares` (one per row, S) each row is divided by 1 - S first: the map of what keys share among each
-/// other; a row that is all sink is 0.
+/// Maps weights (rows, keys) to [0, 1]: the smallest weight of the map to 0 and the largest to 1. All 0 if they are
+/// equal. With `sink_shares` (one per row, S), each row is first divided by 1 - S: a map of the shares among the keys.
+/// A row with only sink mass is 0.
 /// Source: Affine-Scaled Attention, appendix A.2.
 template <numbers R, class T = number_of<R>>
 std::vector<T> head_map(points<T> const& weights, R const& sink_shares) {
@@ -77,8 +77,8 @@ T jensen_shannon(P const& p, Q const& q) {
   return math::larger(T(s / T(2)), T(0));
 }
 
-/// 1 for equal heads, 0 for heads whose rows share no key. Rows are made to sum to 1 first; a row without mass in
-/// either head is left out. 1 if no row is left. Weights >= 0.
+/// 1 for equal heads, 0 for heads whose rows share no key. Rows are first normalized to sum 1. Rows without mass in
+/// either head are skipped. 1 if no row remains. Weights >= 0.
 template <class T>
 T head_similarity(points<T> const& a, points<T> const& b) {
   detail::require_length("analysis::head_similarity", "b", b.count(), a.count());

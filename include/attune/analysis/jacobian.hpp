@@ -3,8 +3,8 @@
 //
 //   J_ij = dw_i / dl_j   of any normalizer
 //
-// By running the policy's own source on dual numbers: exact, in any scalar, for users' policies as for ours. And the
-// bounds for weights F(l) / sum F(l).
+// Computed by running the policy's own source on dual numbers: exact, in any scalar, for your policies as for attune's.
+// Also bounds for weights F(l) / sum F(l).
 #pragma once
 
 #include <attune/analysis/matrix.hpp>
@@ -12,8 +12,8 @@
 
 namespace attune::analysis {
 
-/// (L, L): row i holds the derivatives of weight i. L rows of dual numbers: O(L) times the normalizer's own cost. At a
-/// kink the derivative is the one that gradients take (docs/reference/contracts.md).
+/// (L, L): row i holds the derivatives of weight i. L rows of dual numbers: O(L) times the cost of the normalizer. At a
+/// kink the derivative follows the rules of gradients (docs/reference/contracts.md).
 template <class Normalizer, numbers R, class T = number_of<R>>
 matrix<T> jacobian(Normalizer const& normalizer, R const& logits) {
   using D = dual<T, 1>;
@@ -29,7 +29,7 @@ matrix<T> jacobian(Normalizer const& normalizer, R const& logits) {
   return j;
 }
 
-/// A row of weights F(l) / sum F(l), and what bounds its Jacobian J = (I - alpha 1^T) diag(F') / sum F.
+/// A row of weights F(l) / sum F(l), and bounds of its Jacobian J = (I - alpha 1^T) diag(F') / sum F.
 template <class T>
 struct general_row {
   std::vector<T> alpha;
@@ -38,18 +38,18 @@ struct general_row {
 
   /// steepest sqrt(L) |alpha| / sum F: I - alpha 1^T is an oblique projector of norm sqrt(L) |alpha|
   T bound() const { return steepest * math::sqrt(T(double(alpha.size()))) * norm(alpha) / total; }
-  /// steepest greatest / (L least^2): weaker, from the extremes alone
+  /// steepest greatest / (L least^2): weaker, from the extremes only
   T bound_by_extremes() const { return steepest * greatest / (T(double(alpha.size())) * least * least); }
   /// steepest (1 / (L least) + greatest / (L least)^2): Lemma 2 as printed. It bounds every entry, not the norm.
   T entry_bound() const {
     T const scaled = T(double(alpha.size())) * least;
     return steepest * (T(1) / scaled + greatest / (scaled * scaled));
   }
-  /// The printed minimum with sqrt 2, which bounds |alpha - alpha'| and no derivative.
+  /// The printed minimum with sqrt 2. It bounds |alpha - alpha'|, not a derivative.
   T printed() const { return math::smaller(entry_bound(), math::sqrt(T(2))); }
 };
 
-/// F as normalizer::generic takes it: template <class T> static T map(T const&), positive on these logits; F' by dual
+/// F as for normalizer::generic: template <class T> static T map(T const&), positive on these logits; F' by dual
 /// numbers. Throws attune::error where F is not positive. Source: Limits of Normalization, (3) and Lemma 2.
 template <class F, numbers R, class T = number_of<R>>
 general_row<T> general(R const& logits) {

@@ -3,7 +3,7 @@
 //
 //   D = sup |F_a - F_b|,   p = P(D or more from one distribution) ~ 1 - K(sqrt(nm / (n + m)) D)
 //
-// Whether two samples look alike: what the critical N of a row is defined by.
+// Whether two samples come from the same distribution. The critical N of a row is defined by this test.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace attune::analysis {
 
-/// The largest distance of the two empirical distribution functions; ties move both at once. O(n log n).
+/// The largest distance between the two empirical distribution functions; a tie moves both at once. O(n log n).
 /// Throws attune::error for an empty sample.
 template <numbers A, numbers B, class T = number_of<A>>
 T kolmogorov_smirnov(A const& a, B const& b) {
@@ -36,9 +36,8 @@ T kolmogorov_smirnov(A const& a, B const& b) {
   return T(double(largest)) / (T(double(n)) * T(double(m)));
 }
 
-/// The asymptotic p-value of D between samples of n and m numbers (Kolmogorov's distribution, Boost.Math); conservative
-/// for small
-/// ones: the exact distribution is discrete. T: a scalar of Boost.Math.
+/// The asymptotic p-value of D between samples of n and m numbers (Kolmogorov's distribution, Boost.Math). Conservative
+/// for small samples, whose exact distribution is discrete. T: a scalar that Boost.Math supports.
 /// Throws attune::error unless n, m >= 1.
 template <class T>
 T kolmogorov_smirnov_p(T const& d, index_t n, index_t m) {
@@ -49,8 +48,8 @@ T kolmogorov_smirnov_p(T const& d, index_t n, index_t m) {
   return boost::math::cdf(boost::math::complement(boost::math::kolmogorov_smirnov_distribution<T>(effective), d));
 }
 
-/// D above which two samples differ at a level: sqrt(-log(level / 2) / 2) sqrt((n + m) / (n m)) (Dvoretzky, Kiefer,
-/// Wolfowitz). Throws attune::error unless 0 < level < 2 and n, m >= 1.
+/// The critical D for a level: sqrt(-log(level / 2) / 2) sqrt((n + m) / (n m)) (Dvoretzky, Kiefer, Wolfowitz). Samples
+/// with a larger D differ. Throws attune::error unless 0 < level < 2 and n, m >= 1.
 template <class T>
 T kolmogorov_smirnov_critical(T const& level, index_t n, index_t m) {
   detail::require_positive("analysis::kolmogorov_smirnov_critical", "level", level);
@@ -61,8 +60,9 @@ T kolmogorov_smirnov_critical(T const& level, index_t n, index_t m) {
          math::sqrt(T((T(double(n)) + T(double(m))) / (T(double(n)) * T(double(m)))));
 }
 
-/// The critical N: the first of `sizes` at which samples(N) -> std::pair of arrays (over heads: the distance, and what
-/// Theorem 1 expects of it) cannot be told apart, p >= level. Nothing if they differ at every size.
+/// The critical N: the first of `sizes` at which the two samples cannot be distinguished, p >= level. samples(N) ->
+/// std::pair of arrays (over heads: the distance, and its expectation by Theorem 1). Nothing if they differ at every
+/// size.
 /// Source: Limits of Normalization, section 3.1 (level 0.01, 144 heads).
 template <class Samples, class T = double>
 std::optional<index_t> critical_count(std::vector<index_t> const& sizes, Samples const& samples,

@@ -3,8 +3,8 @@
 //
 //   m(r, c),   |m|_2 = the largest singular value
 //
-// Small dense matrices of any scalar. A solver of Eigen costs a file that uses it half a minute to compile, and a
-// Jacobian of a row is small: these few lines of one-sided Jacobi rotations are as accurate.
+// Small dense matrices of any scalar. A solver of Eigen adds half a minute of compile time per file, and the Jacobian
+// of a row is small. These few lines of one-sided Jacobi rotations are as accurate.
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@
 
 namespace attune::analysis {
 
-/// Row-major, all zero at first.
+/// Row-major, initially zero.
 template <class T>
 class matrix {
  public:
@@ -47,8 +47,8 @@ T largest_entry(matrix<T> const& m) {
   return largest;
 }
 
-/// The largest singular value: columns (rows, if these are fewer) are rotated in pairs until all are orthogonal; then
-/// it is the longest. Some ten sweeps of O(min(r, c)^2 max(r, c)).
+/// The largest singular value. Columns (rows, if there are fewer) are rotated in pairs until all are orthogonal; the
+/// longest one gives the result. About ten sweeps of O(min(r, c)^2 max(r, c)).
 template <class T>
 T spectral_norm(matrix<T> const& m) {
   bool const by_rows = m.rows() < m.columns();

@@ -3,7 +3,7 @@
 //
 //   softmax(z / T) = argmax over p of  <p, z> + T H(p),   the maximum is  T log sum e^(z / T)
 //
-// Attention as an entropic program: the objective, the potential, its derivatives and what bounds them.
+// Attention as an entropic program: the objective, the potential, its derivatives and their bounds.
 #pragma once
 
 #include <attune/analysis/jacobian.hpp>
@@ -12,7 +12,7 @@
 
 namespace attune::analysis {
 
-/// <p, z> + T H(p). For p of sum 1 it falls short of potential(z, T) by T KL(p, softmax(z / T)).
+/// <p, z> + T H(p). For p with sum 1 it is smaller than potential(z, T) by T KL(p, softmax(z / T)).
 template <numbers P, numbers Z, class T = number_of<Z>>
 T gibbs_objective(P const& p, Z const& z, T const& temperature) {
   detail::require_length("analysis::gibbs_objective", "p", count_of(p), count_of(z));
@@ -39,8 +39,8 @@ T potential(Z const& z, T const& temperature) {
   return temperature * log_sum_exp(tempered(z, temperature));
 }
 
-/// (diag p - p p^T) / T, p = softmax(z / T): positive semidefinite, of norm at most 1 / (2 T), half of the printed 1 /
-/// T. softmax(z / T) is 1 / (2 T)-Lipschitz.
+/// (diag p - p p^T) / T, p = softmax(z / T): positive semidefinite, with norm at most 1 / (2 T), half of the printed 1
+/// / T. softmax(z / T) is 1 / (2 T)-Lipschitz.
 template <numbers Z, class T = number_of<Z>>
 matrix<T> potential_hessian(Z const& z, T const& temperature) {
   matrix<T> h = jacobian(normalizer::softmax{}, tempered(z, temperature));
@@ -49,22 +49,21 @@ matrix<T> potential_hessian(Z const& z, T const& temperature) {
   return h;
 }
 
-/// What softmax(z / T) becomes as T goes to 0 and to infinity, and how far from it a temperature is.
+/// The limits of softmax(z / T) as T goes to 0 and to infinity, and bounds of the distance to them.
 template <class T>
 struct temperature_limits {
-  std::vector<T>
-      cold;  ///< shared equally by the largest logits: the best score, not the nearest key (that needs equal key norms)
-  index_t ties = 0;  ///< how many these are
+  std::vector<T> cold;  ///< equal shares for the largest logits, not the nearest key (that would need equal key norms)
+  index_t ties = 0;     ///< number of largest logits
   index_t keys = 0;
-  T gap = T(0);    ///< from the largest logits to the next; +inf where there is none
-  T range = T(0);  ///< from the least logit to the largest
+  T gap = T(0);    ///< from the largest logit to the next; +inf if there is none
+  T range = T(0);  ///< from the smallest logit to the largest
 
-  /// Mass that is not on the largest logits: at most (L - ties) / ties e^(-gap / T).
+  /// Bound of the mass outside the largest logits: (L - ties) / ties e^(-gap / T).
   T cold_bound(T const& temperature) const {
     if (ties == keys) return T(0);
     return T(double(keys - ties)) / T(double(ties)) * math::exp(T(-(gap / temperature)));
   }
-  /// |p_j - 1 / L| is at most (e^(range / T) - 1) / L.
+  /// Bound of |p_j - 1 / L|: (e^(range / T) - 1) / L.
   T hot_bound(T const& temperature) const { return math::expm1(T(range / temperature)) / T(double(keys)); }
 };
 

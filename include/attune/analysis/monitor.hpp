@@ -3,9 +3,9 @@
 //
 //   monitor m(heads);   m.step(readings);   for (warning const& w : m.warnings()) ...
 //
-// The guidelines of "Limitations of Normalization" while a model runs: feed it a reading per head and step, it says
-// what is wrong now and what has been getting worse. Readings come from raw queries, keys and values (observe.hpp) or
-// an operator's statistics.
+// Checks the guidelines of "Limitations of Normalization" while a model runs. Give it a reading per head and step. It
+// reports present violations and trends in the wrong direction. Readings come from raw queries, keys and values
+// (observe.hpp) or from an operator's statistics.
 #pragma once
 
 #include <cmath>
@@ -17,19 +17,19 @@
 
 namespace attune::analysis {
 
-/// What one step knows of one head. NaN: not measured, nothing is said about it.
+/// The measurements of one head in one step. NaN: not measured, and not reported.
 struct head_reading {
   double entropy = std::nan("");      ///< of w / sum w over log K: 0 one key, 1 uniform
   double separable = std::nan("");    ///< N_s / N
   double temperature = std::nan("");  ///< T of softmax(l / T), in units in which scores are O(1)
-  double sink_share = std::nan("");   ///< mass that no key has, or that the first token has
+  double sink_share = std::nan("");   ///< mass of no key, or mass of the first token
 };
 
-/// Where guidelines become warnings. The paper gives 0.7 to 0.8 and 0.1; the rest is our own.
+/// The limits of the guidelines. The paper gives 0.7 to 0.8 and 0.1; the rest is our own.
 struct guidelines {
   double least_entropy = 0.1, most_entropy = 0.95, least_separable = 0.7, least_temperature = 0.1, most_sink = 0.5;
-  double least_coverage = 0.99;  ///< of the selected keys by all heads together, if they were independent
-  double change = 0.1;           ///< against the running average: entropy or N_s / N falling, sink share rising
+  double least_coverage = 0.99;  ///< of the selected keys by all heads together, assuming independence
+  double change = 0.1;           ///< from the running average: entropy or N_s / N falling, sink share rising
   double momentum = 0.9;         ///< of that average
 };
 
@@ -56,12 +56,12 @@ inline std::string to_string(guideline g) {
 struct warning {
   guideline what;
   index_t head;         ///< -1 for all heads together
-  double value, limit;  ///< limit: the guideline's, or the running average that it left
-  bool trend = false;   ///< it has moved away from its average by more than `change`
+  double value, limit;  ///< limit: the guideline's, or the running average
+  bool trend = false;   ///< the value moved away from its average by more than `change`
 };
 
-/// A reading from the statistics of an operator: means over the rows of one head. K: visible keys per row (of the
-/// longest).
+/// A reading from the statistics of an operator: means over the rows of one head. K: number of visible keys per row (of
+/// the longest row).
 template <class T>
 head_reading reading_of(head_statistics<T> const& s, double keys) {
   head_reading r;
@@ -70,7 +70,7 @@ head_reading reading_of(head_statistics<T> const& s, double keys) {
   return r;
 }
 
-/// N_s / N of one row: the N largest weights against the largest open ball without an unselected key.
+/// N_s / N of one row: the N largest weights, and the largest open ball without an unselected key.
 template <numbers R, class T = number_of<R>>
 double separable_share(R const& weights, points<T> const& values, index_t n) {
   std::vector<T> const y = weighted(weights, values);
@@ -78,7 +78,7 @@ double separable_share(R const& weights, points<T> const& values, index_t n) {
   return double(separable(s, separation_radius(s), ball::open)) / double(n);
 }
 
-/// O(heads) memory and time per step. Throws attune::error where the number of readings changes.
+/// O(heads) memory and time per step. Throws attune::error if the number of readings changes.
 class monitor {
  public:
   explicit monitor(index_t heads, guidelines const& limits = {}) : limits_(limits), averages_(std::size_t(heads)) {}

@@ -3,7 +3,8 @@
 //
 //   points<double> x(data, width);   x[i] is a vector,   norm(x[i]), dot(x[i], x[j]), distance(x[i], x[j])
 //
-// What the analysis reads: contiguous arrays of any scalar, and rows of equal width in one of them. Nothing is copied.
+// The inputs of the analysis: contiguous arrays of any scalar, and rows of equal width in such an array. Nothing is
+// copied.
 #pragma once
 
 #include <ranges>
@@ -32,7 +33,7 @@ index_t count_of(R const& row) {
 template <class T>
 class points {
  public:
-  /// Throws attune::error unless the data are a whole number of rows.
+  /// Throws attune::error unless the data is a whole number of rows.
   points(std::span<T const> values, index_t width) : values_(values), width_(width) {
     if (width < 1 || index_t(values.size()) % width != 0)
       throw error("analysis::points", "width", attune::detail::text("the value ", width),
@@ -59,7 +60,7 @@ T sum(R const& x) {
   for (T const& value : x) s = s + value;
   return s;
 }
-/// <x, y>, of equal length.
+/// <x, y>; x and y have equal length.
 template <numbers X, numbers Y, class T = number_of<X>>
 T dot(X const& x, Y const& y) {
   T s(0);
@@ -67,12 +68,12 @@ T dot(X const& x, Y const& y) {
   for (T const& a : x) s = s + a * *b++;
   return s;
 }
-/// Euclidean. Squares must be in range.
+/// The Euclidean norm. Squares must be in range.
 template <numbers R, class T = number_of<R>>
 T norm(R const& x) {
   return math::sqrt(dot(x, x));
 }
-/// |x - y|^2 by differences: nothing cancels for neighbours far from the origin.
+/// |x - y|^2 by differences: accurate for neighbours far from the origin.
 template <numbers X, numbers Y, class T = number_of<X>>
 T squared_distance(X const& x, Y const& y) {
   T s(0);

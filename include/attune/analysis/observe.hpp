@@ -3,8 +3,8 @@
 //
 //   watch.step(observe(softmax_attention(mask::causal{}), {.q = Q, .k = K, .v = V}));
 //
-// Readings for a monitor from the queries, keys and values of a step, of any operator: rows are weighed by the
-// reference executor.
+// Readings for a monitor from the queries, keys and values of a step, for any operator. The reference executor computes
+// the weights of the rows.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@
 
 namespace attune::analysis {
 
-/// What to look at in a step.
+/// What to observe in a step.
 struct observation {
-  index_t rows = 32;      ///< queries of each head and batch, evenly spaced, the last one among them; 0: all
-  index_t selected = 10;  ///< the N of N_s / N: the N largest weights; rows that see no more keys than that have no N_s
+  index_t rows = 32;      ///< queries of each head and batch, evenly spaced, including the last one; 0: all
+  index_t selected = 10;  ///< the N of N_s / N: the N largest weights; rows that see at most N keys have no N_s
 };
 
 namespace detail {
 
-/// A mean of what is a number; NaN of nothing.
+/// The mean of the finite numbers; NaN if there are none.
 class mean_of_finite {
  public:
   void add(double x) {
@@ -53,19 +53,21 @@ double spread_of_logits(dense_head<T> const& row, index_t keys) {
   return count < 2 ? std::nan("") : std::sqrt(squares / double(count));
 }
 
-/// The place of row n of `count` among `queries`: evenly spaced, the last one is the last query.
+/// The position of row n of `count` among `queries`: evenly spaced; the last row is the last query.
 inline index_t observed_row(index_t n, index_t count, index_t queries) { return (n + 1) * queries / count - 1; }
 
 }  // namespace detail
 
-/// Readings of every head, means over batches and observed rows; what a row does not have is left out of its mean:
-///   entropy      of w / sum w over log K, K the keys that the row sees; not where a weight is negative, nor for K = 1
-///   separable    N_s / N with the head's values (as they are, before a value gate) for x; not for K <= N
-///   temperature  1 / sigma, sigma the standard deviation of the row's logits: logits of deviation 1 at that T are this
-///                row's
+/// Readings of every head: means over batches and observed rows. A row without a value for a reading is skipped in its
+/// mean.
+///   entropy      of w / sum w, divided by log K, K the number of keys that the row sees; not if a weight is negative,
+///                nor for K = 1
+///   separable    N_s / N with the head's values (before a value gate) as x; not for K <= N
+///   temperature  1 / sigma, sigma the standard deviation of the row's logits. Logits with deviation 1 at this T are
+///                the row's logits.
 ///   sink_share   the ground weight, or the weight of key 0 if its mean is larger
-/// Shapes:      q (B, H, Lq, D), k (B, Hk, Lk, D), v (B, Hv, Lk, Dv). A step of training has Lq = Lk; one of decoding
-///              Lq = 1 and all keys so far. H has to be that of the monitor.
+/// Shapes:      q (B, H, Lq, D), k (B, Hk, Lk, D), v (B, Hv, Lk, Dv). A training step has Lq = Lk; a decoding step has
+///              Lq = 1 and all keys so far. H must match the monitor.
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  O(B H rows Lk (D + Dv)) operations of T, memory O(Lk (D + Dv)).
 template <class T, class Op>

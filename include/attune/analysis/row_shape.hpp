@@ -3,8 +3,8 @@
 //
 //   mass = sum w,   H = -sum w log w,   H of w / mass,   max w,   w_0
 //
-// The shape of one row of weights at hand. statistics() (exec/statistics.hpp) finds the same for whole operators as
-// keys stream by.
+// The shape of one given row of weights. statistics() (exec/statistics.hpp) computes the same for whole operators while
+// keys stream.
 #pragma once
 
 #include <attune/analysis/numbers.hpp>
@@ -14,11 +14,11 @@ namespace attune::analysis {
 template <class T>
 struct row_shape {
   T mass, highest, first_key;
-  T entropy;             ///< nats, 0 log 0 = 0, of the weights as they are; NaN if any is negative
+  T entropy;             ///< nats, 0 log 0 = 0, of the weights without normalization; NaN if any is negative
   T normalized_entropy;  ///< of w / mass: H / mass + log mass; 0 in a row without mass
-  T effective_keys;      ///< e to that; 0 in a row without mass
-  /// What no key has: 1 - mass, where weights and sink sum to 1. The ground_weight of the statistics has it without
-  /// cancellation.
+  T effective_keys;      ///< e^normalized_entropy; 0 in a row without mass
+  /// The mass that no key has: 1 - mass, if weights and sink sum to 1. The ground_weight of the statistics gives it
+  /// without cancellation.
   T sink_share;
 };
 

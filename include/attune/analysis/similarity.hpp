@@ -10,7 +10,7 @@
 
 namespace attune::analysis {
 
-/// sigma^2 = T sqrt D: the bandwidth that a temperature stands for.
+/// sigma^2 = T sqrt D: the bandwidth that corresponds to a temperature.
 template <class T>
 T rbf_bandwidth(T const& temperature, index_t width) {
   return temperature * math::sqrt(T(double(width)));
@@ -33,7 +33,7 @@ std::vector<T> rbf_scores(Q const& q, points<T> const& keys, T const& sigma2) {
   return s;
 }
 
-/// e^(<q, k> / sqrt D) = similarity magnitude: e^(-|q - k|^2 / (2 sqrt D)) and e^((|q|^2 + |k|^2) / (2 sqrt D)).
+/// e^(<q, k> / sqrt D) = similarity * magnitude, with e^(-|q - k|^2 / (2 sqrt D)) and e^((|q|^2 + |k|^2) / (2 sqrt D)).
 /// Source: Scalar Sort, related work (implicit kernel attention).
 template <class T>
 struct implicit_kernel {

@@ -3,8 +3,8 @@
 //
 //   |diag(p) - p p^T| / T = lambda / T,   lambda the largest root of  sum p_i^2 / (p_i - lambda) = 1
 //
-// Norms of the Jacobian of softmax from the weights alone: no matrix, no eigenvalue solver, full relative accuracy for
-// rows close to one-hot.
+// Norms of the Jacobian of softmax from the weights alone: no matrix, no eigenvalue solver, and full relative accuracy
+// for rows close to one-hot.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace attune::analysis {
 
-/// sum_{j != i} p_j for every i: 1 - p_i of weights that sum to 1, without cancellation.
+/// sum_{j != i} p_j for every i: 1 - p_i for weights that sum to 1, without cancellation.
 template <numbers R, class T = number_of<R>>
 std::vector<T> complements(R const& p) {
   auto const n = std::size_t(count_of(p));
@@ -29,10 +29,10 @@ std::vector<T> complements(R const& p) {
   return c;
 }
 
-/// The largest eigenvalue of diag(p) - p p^T, p >= 0 of sum 1. O(L) per bit; 0 for a single key.
-/// Interlacing puts it between the two largest weights p1 >= p2. With lambda = p2 + t the equation is
-///   (lambda - p1 (1 - p1)) / (p1 - lambda) = sum over the others of p_i^2 / (lambda - p_i),
-/// where only differences of weights are formed; its left side minus its right side rises from -inf to +inf.
+/// The largest eigenvalue of diag(p) - p p^T, p >= 0 with sum 1. O(L) per bit; 0 for a single key.
+/// By interlacing it lies between the two largest weights p1 >= p2. With lambda = p2 + t the equation is
+///   (lambda - p1 (1 - p1)) / (p1 - lambda) = sum over the others of p_i^2 / (lambda - p_i).
+/// It contains only differences of weights. Its left side minus its right side rises from -inf to +inf.
 template <numbers R, class T = number_of<R>>
 T largest_eigenvalue(R const& p) {
   std::vector<T> w(std::ranges::begin(p), std::ranges::end(p));
@@ -56,13 +56,13 @@ T largest_eigenvalue(R const& p) {
   return second + (low + high) / two;
 }
 
-/// How sensitive softmax(l / T) is to its logits, as norms of J = (diag(p) - p p^T) / T.
+/// The sensitivity of softmax(l / T) to its logits, as norms of J = (diag(p) - p p^T) / T.
 template <class T>
 struct softmax_sensitivity {
   T spectral, frobenius, largest_entry;
   T row_bound;  ///< max_i 2 p_i (1 - p_i) / T: Gershgorin; spectral <= row_bound <= bound
-  T bound;      ///< 1 / (2 T): Corollary 3 with the constant that holds; attained by two equal logits above all others
-  T printed;    ///< min(1 / (4 T), sqrt 2): the largest entry has the bound 1 / (4 T), the norm has neither
+  T bound;      ///< 1 / (2 T): Corollary 3 with a valid constant; attained by two equal logits above all others
+  T printed;    ///< min(1 / (4 T), sqrt 2): 1 / (4 T) bounds the largest entry; neither bounds the norm
 };
 
 /// p = softmax(l / T). Throws attune::error unless T > 0. O(L) per bit of the result.
@@ -92,8 +92,8 @@ softmax_sensitivity<T> sensitivity_of_softmax(R const& p, T const& temperature) 
           math::smaller(T(T(1) / (four * temperature)), math::sqrt(two))};
 }
 
-/// |p' - p| / |l' - l| of softmax(l / T) is at most this, |l' - l| >= eps: 1 / (2 T), and sqrt 2 / eps as no two
-/// weights are further apart. Throws attune::error unless T, eps > 0. Source: our own, for Figure 4 of Limits of
+/// Bound of |p' - p| / |l' - l| for softmax(l / T), |l' - l| >= eps: 1 / (2 T), and sqrt 2 / eps because no two weight
+/// vectors are farther apart. Throws attune::error unless T, eps > 0. Source: our own, for Figure 4 of Limits of
 /// Normalization.
 template <class T>
 T finite_difference_bound(T const& temperature, T const& eps) {

@@ -3,8 +3,8 @@
 //
 //   w = weights(normalizer::sparsemax{}, logits),   p = softmax(logits, T)
 //
-// One row of logits through a normalizer policy, every key visible: where the analysis gets its weights from. The
-// policies' own source, in any scalar, dual numbers included.
+// One row of logits through a normalizer policy, with every key visible. The analysis gets its weights from here. Runs
+// the policies' own source, in any scalar, including dual numbers.
 #pragma once
 
 #include <utility>
@@ -16,7 +16,7 @@
 
 namespace attune::analysis {
 
-/// What a normalizer makes of a row: .weights, .ground_weight, .lse, .threshold. Parameters are read at (0, 0, 0).
+/// The results of a normalizer for a row: .weights, .ground_weight, .lse, .threshold. Parameters are read at (0, 0, 0).
 template <class Normalizer, numbers R, class T = number_of<R>>
 attune::detail::weighed_row<T> weigh(Normalizer const& normalizer, R const& logits) {
   index_t const keys = count_of(logits);
@@ -31,7 +31,7 @@ attune::detail::weighed_row<T> weigh(Normalizer const& normalizer, R const& logi
   return attune::detail::weigh<Normalizer>(normalizer.bind(r), all, visible);
 }
 
-/// The weights alone.
+/// Only the weights.
 template <class Normalizer, numbers R, class T = number_of<R>>
 std::vector<T> weights(Normalizer const& normalizer, R const& logits) {
   return std::move(weigh(normalizer, logits).weights);

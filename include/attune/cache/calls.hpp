@@ -3,7 +3,7 @@
 //
 //   cache::decode(cpu{}, kv, queries, window, decoded)  ->  decode(cpu{}, line::windowed{tau, window}, kv, ...)
 //
-// The sorted cache by the names of version 0.1. They go with version 0.3.
+// The sorted cache under its names of version 0.1. Version 0.3 removes them.
 #pragma once
 
 #include <attune/line/decode.hpp>

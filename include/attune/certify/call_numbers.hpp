@@ -3,7 +3,7 @@
 //
 //   n.at_out(b, h, i, d), n.at_lse(b, h, i), n.at_ground_weight(b, h, i)
 //
-// Something known of each number that a call returns: a bound of its error, an enclosure.
+// A value for each number that a call returns: an error bound, or an enclosure.
 #pragma once
 
 #include <vector>

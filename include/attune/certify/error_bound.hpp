@@ -3,7 +3,7 @@
 //
 //   bound = error_bound(op, inputs, precision)   |computed - exact| <= bound.out(b, h, i, d)   for every correct kernel
 //
-// A-priori error bounds of any operator, a user's policies included, from its own source (certify/row_bounds.hpp).
+// A-priori error bounds of any operator from its own source, including your own policies (certify/row_bounds.hpp).
 #pragma once
 
 #include <attune/certify/row_bounds.hpp>
@@ -12,14 +12,14 @@
 namespace attune::certify {
 
 /// Bounds of every element of out, lse and ground weight, and their values in double.
-/// Promise:    first-order worst case, continued where errors are not small: a kernel that evaluates the formulas of
-///             the policies in the formats of `how`, sums in any order and from exact inputs, keeps within `bound`.
-///             Tests measure the share used.
-/// No promise: kernels that rewrite a formula into a worse conditioned one (|q|^2 - 2 qk + |k|^2 for a distance), that
-///             round inputs or logits to formats below `how.arithmetic`, or that add the keys of a row one by one while
-///             rescaling at each.
+/// Guarantee:  first-order worst case, extended to errors that are not small. It covers kernels that evaluate the
+///             formulas of the policies in the formats of `how`, from exact inputs, with sums in any order. Such a
+///             kernel stays within `bound`. Tests measure the share that is used.
+/// Excluded:   kernels that rewrite a formula into a worse conditioned one (|q|^2 - 2 qk + |k|^2 for a distance);
+///             kernels that round inputs or logits to formats below `how.arithmetic`; kernels that add the keys of a
+///             row one by one and rescale at each.
 /// Errors:     attune::error names argument, value and expectation.
-/// Complexity: about ten times that of reference<double>, memory O(B H Lq Dv).
+/// Complexity: about ten times reference<double>, memory O(B H Lq Dv).
 template <class Op>
 error_bounds error_bound(Op const& op, inputs<Op, any_tensor> const& in, precision const& how = {}) {
   error_bounds to;

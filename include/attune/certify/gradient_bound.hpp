@@ -3,15 +3,15 @@
 //
 //   bound = gradient_error_bound(op, inputs, {.out = dO}, precision)  |computed - exact| <= bound.of(field::q)[n].bound
 //
-// A-priori error bounds of the gradients of any operator: the dense backward pass, run on `rounded`
-// (certify/rounded.hpp), so that every term of a gradient pays for what it is made of. Twice that is promised, since
+// A-priori error bounds of the gradients of any operator. The dense backward pass runs on `rounded`
+// (certify/rounded.hpp), so that every term of a gradient is charged for its parts. The bounds are twice that, because
 // kernels recompute weights from a saved lse.
-//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|; the row term R =
-//             <do, out> is made of an `out` that is off by its own bound, which enters the gradients as a cotangent of
-//             the lse does
+//   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|. The row term
+//             R = <do, out> uses an `out` that is off by its own bound; this enters the gradients like a cotangent of
+//             the lse.
 //   underflow certify/gradient_underflow.hpp
-//   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: nothing is
-//             promised to the query and the key
+//   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: there is no
+//             bound for the query and the key
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 #include <attune/certify/gradient_underflow.hpp>
 #include <attune/exec/reference/backward.hpp>
 
-/// Sums of `rounded` are counted as they are: nothing is compensated for.
+/// Sums of `rounded` are plain sums: nothing is compensated.
 template <>
 class attune::detail::compensated<attune::certify::rounded> {
  public:
@@ -47,7 +47,7 @@ struct gradient_bounds {
 
 namespace detail {
 
-/// Calls visit(b, h, i, j) for every pair at which a derivative jumps within reach of rounding.
+/// Calls visit(b, h, i, j) for every pair where a derivative jumps within the error of rounding.
 template <class Op, class Visit>
 void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, double eps,
                    Visit const& visit) {
@@ -84,7 +84,7 @@ void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape
             }
           for (int n = 0; n < pairs + 1; ++n) reference.tangent[n] = 0;
           for (pair const& s : seen) {
-            // Derivatives of the masses by the contractions, with contractions and logit moved to either end of their
+            // Derivatives of the masses by the contractions, with contractions and logit shifted to either end of their
             // errors.
             auto const slopes = [&](double side) {
               D x[pairs + 1];
@@ -105,14 +105,14 @@ void for_each_kink(Op const& op, inputs<Op, any_tensor> const& in, problem_shape
             bool jumps = false;
             for (std::size_t n = 0; n < low.size(); ++n)
               jumps = jumps || std::fabs(high[n] - low[n]) > 0.01 * std::fmax(std::fabs(high[n]), std::fabs(low[n]));
-            // A smooth derivative moves as much where the error itself is that large: then the bound says so.
+            // A smooth derivative changes as much where the error itself is that large. Then the bound covers it.
             if (jumps && s.delta < 1e-3) visit(b, h, i, s.j);
           }
         }
   }
 }
 
-/// What a row term does that is off by <|do|, bound of out>: the sums of |terms| are its worst case.
+/// The effect of a row term that is off by <|do|, bound of out>. The sums of |terms| are its worst case.
 template <class Op>
 dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
                                           cotangents<Op, any_tensor> const& d, precision const& how) {
@@ -139,7 +139,7 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
 }  // namespace detail
 
 /// Bounds of the gradients by every input, and their values in double.
-/// Errors:     attune::error as vjp; operators with a candidate set, whose supports jump, are refused.
+/// Errors:     attune::error as vjp; operators with a candidate set are not supported, because their supports jump.
 /// Complexity: about 50 times vjp(reference<double>).
 template <class Op>
 gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,
@@ -158,8 +158,8 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
     auto const by_row_term =
         coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
-    // Terms of a sum that meet: an error per term averages out over them. Counted low: a few weights may be most of a
-    // row.
+    // Terms of a sum: independent errors per term average out over them. The number is an underestimate, because a few
+    // weights may be most of a row.
     double const terms = std::fmin(16, std::fmax(1, double((std::min)(p.keys, p.queries))));
     for (std::size_t f = 0; f < to.fields.size(); ++f) {
       to.shapes[f] = g.fields[f].extents;

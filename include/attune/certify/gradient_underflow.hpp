@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What gradients lose near the least normal number of the arithmetic, where every mass, every factor of a gate and
-// every slope of a policy may be off by `flushed`; in 16 bits weights and dS by `step`, half the spacing of their
-// subnormal numbers, besides. With weights that are off by `of_mass` and, in proportion to themselves, by `of_sum`
-// (certify/underflow.hpp), and gains g >= |h_j|, |h_0|, |dlse|:
-//   dS_j   2 g (of_mass + slope_j of_sum) + 2 slope_j (what gates take from the gains),
+// The loss of gradients near the smallest normal number of the arithmetic. There every mass, every factor of a gate and
+// every slope of a policy may be off by `flushed`. In 16 bits, weights and dS may also be off by `step`, half the
+// spacing of their subnormal numbers. With weights that are off by `of_mass` and, in proportion to themselves, by
+// `of_sum` (certify/underflow.hpp), and gains g >= |h_j|, |h_0|, |dlse|:
+//   dS_j   2 g (of_mass + slope_j of_sum) + 2 slope_j (loss of the gains in gates),
 //       slope_j >= |dw/da_j| of any weight
-//   by x   |da/dx| (loss of dS + step) + |dS| flushed       of every contraction x
+//   by x   |da/dx| (loss of dS + step) + |dS| flushed       for every contraction x
 //   v_j    |do| (of_mass + w_j of_sum + step)
-//       v0 likewise; factors of gates, and their slopes, lose `flushed` besides
+//       v0 likewise; factors of gates, and their slopes, also lose `flushed`
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class gradient_underflow {
                      double least, double step, dense_gradients<rounded>& to)
       : op_(op), in_(in), p_(p), d_(d), flushed_(flushed * least), step_(step), to_(to) {}
 
-  /// Adds what a row may lose; the sums of |terms| are what counts.
+  /// Adds the possible loss of a row, as sums of |terms|.
   void operator()(index_t b, index_t h, index_t i) {
     b_ = b, h_ = h, i_ = i, v_head_ = p_.group(h, p_.value_heads);
     auto const f = op_.bind(attune::detail::scalar_row<D>(p_, op_.mask, b, h, i));
@@ -74,7 +74,8 @@ class gradient_underflow {
       }
   }
 
-  /// |do| behind the output gate and what the gate may take from it; the gains; the gradients of output gate and v0.
+  /// Computes |do| before the output gate and its possible loss in the gate, the gains, and the gradients of output
+  /// gate and v0.
   template <class Moving, class Bound>
   void read_outputs([[maybe_unused]] Moving const& f, [[maybe_unused]] Bound const& plain,
                     attune::detail::weighed_row<double> const& w) {
@@ -136,7 +137,7 @@ class gradient_underflow {
   double gated(Bound const& plain, std::size_t n, index_t c) const {
     return attune::detail::gated_value<double>(in_, plain, b_, v_head_, seen_.keys[n], c);
   }
-  /// What a value's gate may take from it.
+  /// The possible loss of a value in its gate.
   double raw_lost([[maybe_unused]] std::size_t n, [[maybe_unused]] index_t c) const {
     if constexpr (Op::has_value_gate)
       return flushed_ * std::fabs(attune::detail::read<double>(in_.v, b_, v_head_, seen_.keys[n], c));
@@ -152,7 +153,7 @@ class gradient_underflow {
     }
   }
 
-  /// How masses move with a logit.
+  /// The derivative of masses by a logit.
   template <class Bound>
   double slope_of_mass([[maybe_unused]] Bound const& bound, attune::detail::weighed_row<double> const& w,
                        std::size_t n) const {
@@ -166,7 +167,7 @@ class gradient_underflow {
       return w.earned == 0 ? 0 : std::exp(a - w.reference) / w.earned;
     }
   }
-  /// How the places of all logits move with the extreme ones.
+  /// The effect of the extreme logits on the places of all logits.
   template <class Bound>
   double slope_through_ends([[maybe_unused]] Bound const& bound,
                             [[maybe_unused]] attune::detail::weighed_row<double> const& w) const {
@@ -229,7 +230,7 @@ class gradient_underflow {
   weight_loss loss_{0, 1, 0};
 };
 
-/// What a call's gradients may lose: the sums of |terms| count.
+/// The possible loss of a call's gradients, as sums of |terms|.
 template <class Op>
 dense_gradients<rounded> through_underflow(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p,
                                            cotangents<Op, any_tensor> const& d, double least, double step) {

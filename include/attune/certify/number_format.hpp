@@ -3,7 +3,7 @@
 //
 //   |round(x) - x| <= unit |x| + step / 2        unit: 2^-53, 2^-24, 2^-11, 2^-8 for fp64, fp32, fp16, bf16
 //
-// What rounding to a number format does, and which formats a kernel uses where.
+// The effect of rounding to a number format, and the formats that a kernel uses.
 #pragma once
 
 #include <cmath>
@@ -46,9 +46,9 @@ constexpr storage storage_of() {
 /// A binary floating-point format, rounding to nearest.
 struct number_format {
   double unit;     ///< half the spacing at 1: the largest relative rounding error of a normal number
-  double least;    ///< smallest normal number
+  double least;    ///< the smallest normal number
   double step;     ///< spacing of the subnormal numbers
-  double largest;  ///< above it: infinity
+  double largest;  ///< larger numbers become infinity
 };
 constexpr number_format format_of(storage s) {
   switch (s) {
@@ -64,7 +64,7 @@ constexpr number_format format_of(storage s) {
   return {};
 }
 
-/// The nearest number of a format (fp64 and fp32: of the type; 16 bits: by way of float, as storing does).
+/// The nearest number of a format (fp64 and fp32: of the type; 16 bits: by way of float, like storing).
 inline double rounded_to(storage s, double x) {
   switch (s) {
     case storage::fp64:
@@ -79,9 +79,9 @@ inline double rounded_to(storage s, double x) {
   return x;
 }
 
-/// Where a kernel uses which format. By default what is usual: 16-bit outputs are accumulated in fp32, and
-/// probabilities are rounded to the 16 bits of the output before they meet the values (tensor cores, and PyTorch on
-/// CPUs, do so).
+/// The formats that a kernel uses, and where. The defaults are the usual ones: 16-bit outputs are accumulated in fp32,
+/// and probabilities are rounded to the 16 bits of the output before they are multiplied with the values (tensor cores,
+/// and PyTorch on CPUs, do so).
 struct precision {
   storage out = storage::fp32;         ///< of the stored output
   storage arithmetic = storage::fp32;  ///< of everything else; lse and ground weight are stored in it

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   x = value (+-) eps (error + rounds size)          |x| <= size, the sum of the |terms| that x is the sum of
+//   x = value (+-) eps (error + rounds size)          |x| <= size, the sum of the |terms| of x
 //
-// A scalar that carries what rounding may do to it, to first order, in units of eps, the spacing at 1 of whatever
-// format the computation is done in. Policies and contractions run on it as they run on doubles, so that the condition
-// of a user's own kernel is known without a line about it.
-// Sums are counted, not followed: a term of a sum of n terms meets at most n - 1 additions in whatever order they are
-// done, and `rounds size` says just that. A product of sums is a sum of products: rounds add, sizes multiply. Anything
-// else (a quotient, an exponential) ends a sum, and its condition is the derivative at the value.
-// Charged, in eps: an addition 1/2 (correctly rounded), a multiplication or division 1 (a kernel may fold constants
-//                  into one
-// another: s log2(e) and 2^x for e^s), an elementary function 2 and a half.
+// A scalar that carries the effect of rounding on it, to first order, in units of eps (the spacing at 1 of the format
+// in use). Policies and contractions run on it as they run on doubles. So the condition of a user's own kernel is known
+// without additional code.
+// Sums are counted, not followed: in a sum of n terms, each term takes part in at most n - 1 additions, in any order.
+// `rounds size` expresses this. A product of sums is a sum of products: rounds add, sizes multiply. Any other operation
+// (a quotient, an exponential) ends a sum; its condition is the derivative at the value.
+// Costs, in eps: an addition 1/2 (correctly rounded); a multiplication or division 1 (a kernel may fold constants into
+//                one another: s log2(e) and 2^x for e^s); an elementary function 2 and a half.
 #pragma once
 
 #include <cmath>
@@ -25,24 +24,23 @@ namespace attune::certify {
 struct rounded {
   double value = 0;
   double size = 0;    ///< sum of |terms|
-  double rounds = 0;  ///< roundings that every term has met, in eps
-  double error = 0;   ///< what does not belong to a sum, in eps
+  double rounds = 0;  ///< roundings that every term went through, in eps
+  double error = 0;   ///< error that does not belong to a sum, in eps
 
   rounded() = default;
   explicit rounded(double x) : value(x), size(std::fabs(x)) {}
   rounded(double x, double absolute) : value(x), size(std::fabs(x)), error(absolute) {}
 
-  /// |computed - exact| <= eps * total(). 0 where the value is not finite: such values are reached exactly or not at
-  /// all.
+  /// |computed - exact| <= eps * total(). 0 where the value is not finite: such values are either exact or not reached.
   double total() const { return std::isfinite(value) ? error + (rounds == 0 ? 0 : rounds * size) : 0; }
 };
 
 namespace detail {
 constexpr double addition = 0.5, multiplication = 1, function = 2.5;
 
-/// x times error, where an error of 0 wins over an infinite factor.
+/// factor * error, where an error of 0 wins over an infinite factor.
 inline double carried(double factor, double error) { return error == 0 || factor == 0 ? 0 : std::fabs(factor) * error; }
-/// f of something with a derivative.
+/// A function of x with a known derivative.
 inline rounded through(double value, double derivative, rounded const& x, double cost = function) {
   return {value, std::isfinite(value) ? carried(derivative, x.total()) + cost * std::fabs(value) : 0};
 }
@@ -74,7 +72,7 @@ inline rounded operator*(rounded const& x, rounded const& y) {
 inline rounded operator/(rounded const& x, rounded const& y) {
   double const q = x.value / y.value;
   if (!std::isfinite(q) || y.value == 0 || std::isinf(y.value)) return rounded(q);
-  rounded r;  // a sum divided by one number is a sum still
+  rounded r;  // a sum divided by one number is still a sum
   double const inverse = 1 / std::fabs(y.value);
   r.value = q;
   r.size = x.size * inverse;
@@ -93,7 +91,7 @@ inline bool operator!=(rounded const& x, rounded const& y) { return x.value != y
 
 namespace attune {
 
-/// Comparisons and choices are those of the values: a kink within the error of its argument is the caller's concern.
+/// Comparisons and choices use the values. The caller must handle a kink within the error of its argument.
 template <>
 struct scalar<certify::rounded> {
   using T = certify::rounded;
@@ -109,10 +107,10 @@ struct scalar<certify::rounded> {
   static T binade(T const& x) { return T(scalar<double>::binade(x.value)); }
   static bool any(bool c) { return c; }
   static bool all(bool c) { return c; }
-  /// A difference that happens to be 0 has an error still: only what is nothing but 0 switches off what it is
-  /// multiplied with.
+  /// A difference that happens to be 0 still has an error. Only an exact 0 switches off the other factor of a product.
   static bool vanishes(T const& x) { return x.value == 0 && x.size == 0 && x.error == 0; }
-  /// A step of the chain rule ends a sum: what it is made of has its error, and from here on its value counts.
+  /// A step of the chain rule ends a sum: the product keeps the error of its factors, and from here on its value
+  /// counts.
   static T chained(T const& factor, T const& tangent) {
     if (vanishes(factor) || vanishes(tangent)) return T(0.);
     T const product = factor * tangent;
@@ -131,21 +129,21 @@ struct scalar<certify::rounded> {
   static T log1p(T const& x) { return of(std::log1p(x.value), 1 / (1 + x.value), x); }
   static T log1p_unit(T const& x) { return log1p(x); }
   static T sqrt(T const& x) { return of(std::sqrt(x.value), x.value == 0 ? 0 : 0.5 / std::sqrt(x.value), x); }
-  /// Angles are charged whole: an argument reduced in the format of the computation loses eps of itself.
+  /// Angles count in full: an argument reduced in the format of the computation loses eps of itself.
   static T sin(T const& x) { return turned(std::sin(x.value), std::cos(x.value), x); }
   static T cos(T const& x) { return turned(std::cos(x.value), std::sin(x.value), x); }
   static T acos(T const& x) { return of(std::acos(x.value), 1 / std::sqrt((1 - x.value) * (1 + x.value)), x); }
   static T erf(T const& x) {
     return of(std::erf(x.value), scalar<double>::two_over_sqrt_pi() * std::exp(-x.value * x.value), x);
   }
-  /// What either argument's error does, and the function's own.
+  /// The effect of the error of either argument, and the function's own error.
   static T pow(T const& x, T const& y) {
     double const value = std::pow(x.value, y.value);
     T r = of(value, y.value == 0 ? 0 : y.value * std::pow(x.value, y.value - 1), x);
     if (std::isfinite(value) && x.value > 0) r.error += certify::detail::carried(value * std::log(x.value), y.total());
     return r;
   }
-  /// Exact: a step within the error of its argument is a kink, as a comparison is.
+  /// Exact: a step within the error of its argument is a kink, like a comparison.
   static T floor(T const& x) { return T(std::floor(x.value)); }
   static T softplus(T const& x) { return of(math::softplus(x.value), math::sigmoid(x.value), x); }
   static T sigmoid(T const& x) {
@@ -166,7 +164,7 @@ struct scalar<certify::rounded> {
   }
 };
 
-/// A parameter is read once, and rounded unless it is a float.
+/// A parameter is read once, and is rounded unless it is a float.
 template <>
 struct lift<certify::rounded> {
   certify::rounded value(parameter const& p, row_place const& at) const { return read(lift<double>{}.value(p, at)); }

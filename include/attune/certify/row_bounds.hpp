@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A-priori error bounds of any operator, a user's policies included, from its own source:
+// A-priori error bounds of any operator from its own source, including your own policies:
 //   delta_j    error of logit j: contractions, length scale and gate run on `rounded` (certify/rounded.hpp)
-//   de_j, dg_j what that does to the masses earned and left: the policy evaluated at a_j +- delta_j, so that a kink
-//              within reach and an error that is not small count in full; and the rounding of the policy itself, on
-//              `rounded` again
-//   out_d      sum_j |d out_d / d e_j| |de_j| + ... :  A v_jd + (dA/dE) S_d + ... : what a key's error does after the
-//              row has been divided by its masses (for softmax w_j |v_jd - out_d|, nothing for a row that sees one key)
-//   sums       n(K) eps (A sum e|v| + |dA/dE E S| + ...): a sum of K terms, in whatever order, n(K) = K
-//   weights    probabilities rounded before they meet the values: unit A sum e|v|;   storage: unit |out|
+//   de_j, dg_j its effect on the earned mass and the ground mass: the policy evaluated at a_j +- delta_j, so that a
+//              kink in this range and an error that is not small count in full; and the rounding of the policy itself,
+//              again on `rounded`
+//   out_d      sum_j |d out_d / d e_j| |de_j| + ... :  A v_jd + (dA/dE) S_d + ... : the effect of a key's error after
+//              the row was divided by its masses (for softmax w_j |v_jd - out_d|, and 0 for a row that sees one key)
+//   sums       n(K) eps (A sum e|v| + |dA/dE E S| + ...): a sum of K terms, in any order, n(K) = K
+//   weights    probabilities rounded before they multiply the values: unit A sum e|v|;   storage: unit |out|
 // Self-adjusted rows and candidate sets: the error of each weight, times |v_jd|. A weight of a candidate set is
-// evaluated at a_j +- (delta_j + the largest delta of the support): no derivative, which is infinite at the edge of
-// entmax beyond alpha = 2.
+// evaluated at a_j +- (delta_j + the largest delta of the support). No derivative is used: it is infinite at the edge
+// of the support for entmax beyond alpha = 2.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class row_bounds {
                                        delta_.push_back(eps_ * a.total());
                                      });
   }
-  /// v behind its gate, and the error that the gate makes; values outside every support are not read.
+  /// v after its gate, and the error of the gate. Values outside every support are not read.
   template <class Bound>
   void read_values(Bound const& f) {
     [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;
@@ -108,7 +108,7 @@ class row_bounds {
       return 0;
     }
   }
-  /// Adds what a sum over the keys loses whose terms have the total size `s`.
+  /// Adds the rounding error of a sum over the keys whose terms have the total size `s`.
   void add_sum(row_error& to, double s) const {
     double const n = double(seen_.keys.size());
     to.worst += eps_ * n * s;
@@ -128,7 +128,7 @@ class row_bounds {
     auto const by = finish_masses<normalizer>(op_.bind(moving).normalizer, D(m), earned, ground, D(visible));
     auto const done = finish_masses<normalizer>(loose.normalizer, rounded(m), rounded(E), rounded(G), rounded(visible));
     double const A = done.value_factor.value;
-    // What the sums of masses move; a sum of nothing has no error.
+    // The effect of the sums of masses. An empty sum has no error.
     auto const by_sums = [&](double by_e, double by_g) {
       return (E == 0 ? 0 : std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
     };
@@ -144,7 +144,7 @@ class row_bounds {
       auto const e = [&](double y) { return f.normalizer.earned(y, m); };
       double const here = e(a);
       rounded const own = loose.normalizer.earned(rounded(a), rounded(m));
-      // Exponentials relative to another reference, and rescaled: the distance counts.
+      // Exponentials may be relative to another reference and then rescaled: the distance counts.
       double const shift = is.reference == mass_reference::none ? 0 : magnitude(a - m);
       c.own_e = eps_ * (own.total() + shift * magnitude(here));
       if (x > 0) c.up_e = e(a + x) - here, c.down_e = e(a - x) - here;
@@ -160,7 +160,7 @@ class row_bounds {
     }
     double const beyond = grown(relative);
 
-    /// What the errors of the keys do to a function of the row: its derivative by e_n is x(n), by g_n it is y.
+    /// The effect of the keys' errors on a function of the row, whose derivative by e_n is x(n) and by g_n is y.
     auto const add_keys = [&](row_error& to, auto const& x, double y) {
       double sum = 0;
       for (std::size_t n = 0; n < n_keys; ++n) {
@@ -256,7 +256,7 @@ class row_bounds {
       return delta_[n] + largest +
              eps_ * (4 + magnitude(seen_.logits[n]) + magnitude(level.reference) + magnitude(level.level));
     };
-    // Across a cut keys change places; without another key in reach the last one kept stays.
+    // At a cut, keys may change places. If no other key is within reach, the last kept key stays.
     bool const cuts = std::isfinite(level.cut);
     double lowest_kept = math::infinity<double>(), highest_left = -lowest_kept;
     for (std::size_t n = 0; n < n_keys && cuts; ++n) {
@@ -328,7 +328,7 @@ class row_bounds {
       double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost;
       double rough = 0, scatter = 0;
       if (coarse) {
-        // Rounded before or after the division, in the numerator alone or in both places.
+        // Rounded before or after the division, in the numerator alone or also in the sum.
         double const tiny = weights.step / 2 * plain;
         rough = weights.unit * (spread_[x] + magnitude(r.value)) + tiny;
         scatter = weights.unit * (std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1))) + tiny;
@@ -345,11 +345,11 @@ class row_bounds {
       }
       double const all = worst + rough + 16 * number.least;
       double const stored = out_format.unit * (magnitude(r.value) + all) + out_format.step / 2;
-      // fp64 and fp32 outputs are rounded by the last operation, which is charged already.
+      // fp64 and fp32 outputs are rounded by the last operation, which is counted already.
       bool const narrow = out_format.unit > number.unit;
       r.bound = all + (narrow ? stored : 0);
       r.drift = walk + 16 * number.least;
-      // Over a binade the spacing halves: a rounding error has at most the deviation unit |x| / sqrt 3.
+      // Over a binade the spacing halves: a rounding error has a standard deviation of at most unit |x| / sqrt 3.
       r.scatter = std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.);
       if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
       if (magnitude(r.value) + r.bound > out_format.largest) r.bound = math::infinity<double>();
@@ -386,7 +386,7 @@ class row_bounds {
   std::vector<double> delta_, values_, value_errors_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;
-  double per_mass_ = 1;          ///< what underflow of a mass is multiplied with
+  double per_mass_ = 1;          ///< the factor of a mass's underflow
   std::vector<double> spread_;   ///< sum |w v|
   std::vector<double> squares_;  ///< sum (w v)^2
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   e_j (1 +- eps) +- 2 least       what is computed of a mass, and of the factor of a gate
+//   e_j (1 +- eps) +- 2 least       the computed value of a mass, and of the factor of a gate
 //
-// What exponentials lose near the least normal number of the arithmetic. It matters where it is multiplied by more than
-// is usual of a
-// weight: by the place of a self-adjusted logit, by the reciprocal of masses that are all small, by a cotangent.
+// The loss of exponentials near the smallest normal number of the arithmetic. It matters where the result is multiplied
+// by more than is usual for a weight: by the place of a self-adjusted logit, by the reciprocal of masses that are all
+// small, by a cotangent.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace attune::certify::detail {
 
-/// Masses and gates below this many least normal numbers may be 0: the CPU's exponential is from sqrt 2 of them down.
+/// Masses and gates below this multiple of the smallest normal number may become 0. The CPU's exponential does so below
+/// sqrt 2 of it.
 constexpr double flushed = 2;
 
-/// The most that a mass of the row is multiplied with on its way into a weight, or into the slope of a weight; 1 if
-/// that is more.
+/// The largest factor that multiplies a mass of the row in a weight or in the slope of a weight, and at least 1.
 template <class Normalizer, class Bound>
 double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<double> const& seen,
                        attune::detail::weighed_row<double> const& w, double visible) {
@@ -39,13 +39,13 @@ double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<dou
   return most;
 }
 
-/// What a weight, or its slope, may be off by where each mass of its row is off by `loss`: `of_mass` for its own mass,
-/// and `of_sum` times itself for what the row is divided by. Infinite where that may be lost altogether.
+/// Error of a weight, or of its slope, if each mass of its row is off by `loss`: `of_mass` from its own mass, and
+/// `of_sum` times the weight itself from the normalizer. Infinite if the normalizer may vanish.
 struct weight_loss {
   double of_mass = 0, of_sum = 0;
 
   weight_loss(double loss, double weight_per_mass, double keys) {
-    // A ground's or a sink's mass is one more.
+    // The mass of a ground or a sink counts as one more key.
     double const share = loss * weight_per_mass * (keys + 1), left = std::fmax(0, 1 - share);
     of_mass = loss * weight_per_mass / left;
     of_sum = share / left;

@@ -3,7 +3,7 @@
 //
 //   y = activate(activation::sigmoid, x)
 //
-// The maps by which a learned pre-activation becomes a parameter.
+// The maps that turn a learned pre-activation into a parameter.
 #pragma once
 
 #include <attune/core/math.hpp>

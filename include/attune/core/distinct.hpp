@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   an output whose elements share memory is refused: rows would overwrite each other
+//   an output whose elements share memory is an error: rows would overwrite each other
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,8 @@
 
 namespace attune::detail {
 
-/// Whether two elements of a view lie at the same place. Complexity: constant where each axis steps over all of the
-/// axes with smaller steps, as those of any slice of a dense tensor do; else n log n in the number of elements, and as
-/// much memory.
+/// Whether two elements of a view have the same address. Constant time if each axis steps over all axes with smaller
+/// steps, as in any slice of a dense tensor. Otherwise n log n time and linear memory in the number n of elements.
 ATTUNE_NOINLINE inline bool elements_coincide(shape const& extents, strides const& steps) {
   struct axis {
     index_t extent, step;
@@ -29,7 +28,7 @@ ATTUNE_NOINLINE inline bool elements_coincide(shape const& extents, strides cons
     if (a.step < 0) a.step = -a.step;
   }
   std::sort(axes.begin(), axes.end(), [](axis const& a, axis const& b) { return a.step < b.step; });
-  index_t reach = 0;  // from the first to the last element of the axes so far
+  index_t reach = 0;  // distance from the first to the last element of the axes so far
   bool nested = true;
   for (axis const& a : axes) {
     if (a.extent == 1) continue;
@@ -48,7 +47,7 @@ ATTUNE_NOINLINE inline bool elements_coincide(shape const& extents, strides cons
   return std::adjacent_find(places.begin(), places.end()) != places.end();
 }
 
-/// Throws unless every element of an output has a place of its own.
+/// Throws unless every element of an output has its own address.
 ATTUNE_NOINLINE inline void require_distinct(char const* function, char const* argument, shape const& extents,
                                              strides const& steps) {
   if (elements_coincide(extents, steps))

@@ -3,7 +3,7 @@
 //
 //   f(x + sum_n e_n t_n) = f(x) + f'(x) sum_n e_n t_n
 //
-// Dual numbers with N directions: a policy's own source, run on them, gives its derivatives. T may be any scalar of
+// Dual numbers with N directions. A policy's own source, run on them, gives its derivatives. T may be any scalar of
 // attune: double, 50 digits, a SIMD batch, or a dual again (second derivatives).
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace attune {
 
-/// How the chain rule multiplies. `guarded`: 0 on either side wins over an infinity on the other: what does not move
-/// has derivative exactly 0, and so has what a vanished mass is multiplied with (a key switched off has gradient 0, not
-/// 0 * inf). `plain`: by a product, for whom it is cheaper to look for NaN afterwards: where there is none, both rules
-/// give the same numbers but for the sign of zeros.
+/// How the chain rule multiplies. `guarded`: 0 on one side wins over infinity on the other. A constant has derivative
+/// exactly 0, and so has a product with a mass that vanished (a key that is switched off has gradient 0, not 0 * inf).
+/// `plain`: an ordinary product, for code that checks for NaN afterwards because that is cheaper. Where no NaN appears,
+/// both rules give the same numbers except for the sign of zeros.
 enum class chain_rule { guarded, plain };
 
 template <class T, int N, chain_rule Rule = chain_rule::guarded>
@@ -46,7 +46,7 @@ struct dual {
 
 namespace detail {
 
-/// factor * tangent by either rule.
+/// factor * tangent by the given rule.
 template <chain_rule Rule = chain_rule::guarded, class T>
 ATTUNE_HD ATTUNE_INLINE T chained(T const& factor, T const& tangent) {
   if constexpr (Rule == chain_rule::plain) {
@@ -102,7 +102,7 @@ ATTUNE_HD dual<T, N, Rule> operator/(dual<T, N, Rule> const& x, dual<T, N, Rule>
   return r;
 }
 
-// Comparisons are those of the values.
+// Comparisons compare the values.
 template <class T, int N, chain_rule Rule>
 ATTUNE_HD auto operator<(dual<T, N, Rule> const& x, dual<T, N, Rule> const& y) {
   return x.value < y.value;
@@ -152,7 +152,7 @@ struct scalar<dual<T, N, Rule>> {
   ATTUNE_HD static D least() { return D(scalar<T>::least()); }
   ATTUNE_HD static bool any(mask const& c) { return scalar<T>::any(c); }
   ATTUNE_HD static bool all(mask const& c) { return scalar<T>::all(c); }
-  /// A value of 0 that moves does not vanish: its product with a tangent has a second derivative.
+  /// A value of 0 with a nonzero tangent does not vanish: its product with a tangent has a second derivative.
   ATTUNE_HD static mask vanishes(D const& x) {
     mask all = scalar<T>::vanishes(x.value);
     for (int n = 0; n < N; ++n) all = all & scalar<T>::vanishes(x.tangent[n]);
@@ -204,21 +204,21 @@ struct scalar<dual<T, N, Rule>> {
   }
   ATTUNE_HD static D floor(D const& x) { return D(math::floor(x.value)); }
 
-  /// Inlined by contract: g++ would call it for every pair of a gate.
+  /// Inlined explicitly: g++ would otherwise call it for every pair of a gate.
   ATTUNE_HD ATTUNE_INLINE static D softplus(D const& x) {
     return detail::chain(math::softplus(x.value), math::sigmoid(x.value), x);
   }
-  /// sigma' = sigma(x) sigma(-x), never 1 - sigma.
+  /// sigma' = sigma(x) sigma(-x). The form 1 - sigma would cancel.
   ATTUNE_HD static D sigmoid(D const& x) {
     T const s = math::sigmoid(x.value);
     return detail::chain(s, T(s * math::sigmoid(T(-x.value))), x);
   }
-  /// tanh' = 4 sigma(2 x) sigma(-2 x), never 1 - tanh^2.
+  /// tanh' = 4 sigma(2 x) sigma(-2 x). The form 1 - tanh^2 would cancel.
   ATTUNE_HD static D tanh(D const& x) {
     T const twice = x.value + x.value;
     return detail::chain(math::tanh(x.value), T(T(4) * math::sigmoid(twice) * math::sigmoid(T(-twice))), x);
   }
-  /// d/dx = 1 / (1 + k x);  d/dk = -x^2 (log(1 + z) - z / (1 + z)) / z^2 at z = k x, whose quotient has limit 1/2.
+  /// d/dx = 1 / (1 + k x);  d/dk = -x^2 (log(1 + z) - z / (1 + z)) / z^2 at z = k x; the quotient has limit 1/2.
   ATTUNE_HD static D log1p_rate(D const& k, D const& x) {
     T const z = k.value * x.value, one(1);
     D r(math::log1p_rate(k.value, x.value));
@@ -242,17 +242,18 @@ struct scalar<dual<T, N, Rule>> {
   }
 };
 
-/// Which numbers of an operator move, by their own numbers: the parameters [first_number, first_number + count), either
-/// number n in direction first + n - first_number (a gradient with respect to every parameter), or each along `along`
-/// in direction 0 (a directional derivative); and tables along `tables_along`.
+/// Which parameters and tables of an operator get tangents, by their numbers. The parameters are [first_number,
+/// first_number + count). Without `along`, parameter n has direction first + n - first_number (a gradient with respect
+/// to every parameter). With `along`, each moves along its entry in direction 0 (a directional derivative). Tables move
+/// along `tables_along`.
 struct parameter_seeds {
   int first_number = 0, count = 0, first = 0;
-  parameter const* along = nullptr;     ///< `count` directions; one that is not set stands still
+  parameter const* along = nullptr;     ///< `count` directions; an unset one means a constant parameter
   table const* tables_along = nullptr;  ///< one for each table
 };
 
-/// A parameter in a row of dual numbers. It is known by its number (operators/numbering.hpp), which its copies have
-/// too.
+/// A parameter in a row of dual numbers. Its number identifies it (operators/numbering.hpp); copies have the same
+/// number.
 template <class T, int N, chain_rule Rule>
 struct lift<dual<T, N, Rule>> {
   lift<T> numbers{};
@@ -277,7 +278,7 @@ struct lift<dual<T, N, Rule>> {
   }
 };
 
-/// A row of dual numbers that stand still, but for the parameters that `numbers` moves.
+/// A row of dual numbers. All are constants except the parameters that `numbers` gives tangents.
 template <class T, int N, chain_rule Rule>
 ATTUNE_HD row<dual<T, N, Rule>> lifted(row<T> const& r, lift<dual<T, N, Rule>> const& numbers) {
   using D = dual<T, N, Rule>;

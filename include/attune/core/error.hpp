@@ -3,7 +3,7 @@
 //
 //   throw error("forward", "k", "feature width 32", "64, the width of q")
 //
-// Bad input fails at the host boundary, before any output is written, with a text that says what to do.
+// Bad input fails at the host boundary, before any output is written. The message says what to do.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@ namespace attune {
 
 namespace detail {
 
-/// A part of a text, words or a number. It refers to the words.
+/// A part of a message: text or a number. It refers to the text without copying it.
 class text_part {
  public:
   text_part(char const* words) : words_(words) {}
@@ -61,8 +61,8 @@ ATTUNE_NOINLINE inline std::string joined(std::initializer_list<text_part> parts
   return all;
 }
 
-/// The parts, one after the other: text("shape ", 3) is "shape 3". Texts of errors stand in every operator's code, so
-/// what writes them is compiled once and not where they stand.
+/// Concatenates the parts: text("shape ", 3) is "shape 3". Error messages occur in the code of every operator, so the
+/// code that builds them is compiled once and not inlined.
 template <class... Parts>
 std::string text(Parts const&... parts) {
   return joined({text_part(parts)...});

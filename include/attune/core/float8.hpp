@@ -3,7 +3,7 @@
 //
 //   float8_e4m3fn   1 sign, 4 exponent, 3 fraction bits; largest 448, no infinity   float8_e5m2  1, 5, 2; largest 57344
 //
-// The two formats of 8 bits that caches of keys and values are stored in. Nothing is computed in them.
+// The two 8-bit formats in which caches store keys and values. attune never computes in them.
 // Source: OCP 8-bit Floating Point Specification (OFP8), revision 1.0; conversions without saturation, as PyTorch's and
 //         ml_dtypes'.
 #pragma once
@@ -15,14 +15,14 @@ namespace attune {
 
 namespace detail {
 
-/// A float in 8 bits, to nearest, ties to even. Codes from `Overflow` on stand for numbers that are too large.
+/// A float in 8 bits, to nearest, ties to even. Codes from `Overflow` on are numbers that are too large.
 template <int Fraction, int Bias, unsigned Overflow, unsigned Nan>
 constexpr std::uint8_t encode_float8(float x) {
   auto const all = std::bit_cast<std::uint32_t>(x);
   std::uint32_t const u = all & 0x7fffffffu, sign = all >> 24 & 0x80u;
   if (u > 0x7f800000u) return std::uint8_t(sign | Nan);
   constexpr std::uint32_t least = std::uint32_t(128 - Bias) << 23;  // the smallest normal number, 2^(1 - Bias)
-  // How many bits of the significand, with its leading one, are rounded away; one more for each binade below `least`.
+  // How many bits of the significand, leading one included, are rounded away; one more for each binade below `least`.
   std::uint32_t const lower = u < least ? (least >> 23) - (u >> 23) : 0,
                       shift = (23 - Fraction) + (lower < 8 ? lower : 8);
   std::uint32_t const exact = u < least ? (u & 0x7fffffu) | (u >> 23 != 0 ? 0x800000u : 0u) : u - (least - 0x800000u);
@@ -30,7 +30,7 @@ constexpr std::uint8_t encode_float8(float x) {
   return std::uint8_t(sign | (code < Overflow ? code : Overflow));
 }
 
-/// The float that a code stands for, exactly; codes of infinity and NaN are the caller's.
+/// The float of a code, exactly. The caller handles the codes of infinity and NaN.
 template <int Fraction, int Bias>
 constexpr float decode_float8(std::uint8_t bits) {
   unsigned const exponent = (bits & 0x7fu) >> Fraction, fraction = bits & ((1u << Fraction) - 1);
@@ -41,7 +41,7 @@ constexpr float decode_float8(std::uint8_t bits) {
 
 }  // namespace detail
 
-/// From float: to nearest, ties to even, subnormals included; beyond 448 (from 464 on, ties down) NaN, infinity too.
+/// From float: to nearest, ties to even, subnormals included; beyond 448 (from 464 on, ties down) and infinity: NaN.
 struct float8_e4m3fn {
   std::uint8_t bits = 0;
 

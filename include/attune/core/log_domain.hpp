@@ -3,7 +3,7 @@
 //
 //   log_sigmoid(x) = -softplus(-x),   log1m_exp(x) = log(1 - e^-|x|),   softplus_inverse(y) = log(e^y - 1)
 //
-// Logarithms of things in (0, 1), with full relative accuracy on both sides.
+// Logarithms of quantities in (0, 1), with full relative accuracy at both ends.
 #pragma once
 
 #include <attune/core/math.hpp>
@@ -19,11 +19,11 @@ ATTUNE_HD T log_sigmoid(T const& x) {
 /// log(1 - e^-|x|): -inf at 0.
 template <class T>
 ATTUNE_HD T log1m_exp(T const& x) {
-  T const a = abs(x);  // the change at log 2 keeps both forms away from where they cancel
+  T const a = abs(x);  // switching at log 2 keeps both forms away from cancellation
   return select(a < T(0.693147180559945309), log(T(-expm1(T(-a)))), log1p(T(-exp_nonpositive(T(-a)))));
 }
 
-/// The x with softplus(x) = y: -inf at 0, NaN below.
+/// The x with softplus(x) = y: -inf at y = 0, NaN for y < 0.
 template <class T>
 ATTUNE_HD T softplus_inverse(T const& y) {
   T const nan = infinity<T>() - infinity<T>();

@@ -3,9 +3,10 @@
 //
 //   y = attune::math::f(x)   for x a float, a double, a SIMD batch, a 50-digit number, ...
 //
-// The vocabulary of policies. Pointwise members of a policy are templates on the scalar and call only what stands
-// here, so that one source runs everywhere. Functions dispatch on the trait scalar<T>, specialised once per kind of
-// scalar: a qualified name does not see overloads declared later, and neither xsimd nor Boost brings ADL into attune.
+// The functions that policies may call. Pointwise members of a policy are templates on the scalar and call only these
+// functions, so that one source runs everywhere. Functions dispatch on the trait scalar<T>, which is specialised once
+// per kind of scalar: a qualified name does not see overloads declared later, and neither xsimd nor Boost brings ADL
+// into attune.
 #pragma once
 
 #include <bit>
@@ -31,7 +32,7 @@ ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x);
 
 namespace detail {
 #if ATTUNE_FINITE_MATH_
-/// Neither NaN nor infinite, by its bits: under -ffinite-math-only no comparison of numbers tells.
+/// True if x is neither NaN nor infinite, by its bits: with -ffinite-math-only, comparisons of numbers cannot tell.
 template <class T>
 ATTUNE_INLINE bool has_finite_bits(T const& x) {
   using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -40,7 +41,7 @@ ATTUNE_INLINE bool has_finite_bits(T const& x) {
 }
 #endif
 
-/// The limits of numbers that devices know, as constants: functions of std::numeric_limits are the host's alone.
+/// The limits of number types that devices support, as constants: the functions of std::numeric_limits are host-only.
 template <class T>
 struct limits {
   static constexpr T infinity = std::numeric_limits<T>::infinity(), lowest = std::numeric_limits<T>::lowest();
@@ -53,7 +54,7 @@ struct limits {
 /// core/simd_math.hpp specialises it for xsimd::batch.
 template <class T>
 struct scalar {
-  using mask = bool;  ///< what a comparison of two T gives
+  using mask = bool;  ///< the result of comparing two T
 
   ATTUNE_HD static T larger(T const& a, T const& b) { return a < b ? b : a; }
   ATTUNE_HD static T smaller(T const& a, T const& b) { return b < a ? b : a; }
@@ -80,15 +81,14 @@ struct scalar {
     else
       return std::numeric_limits<T>::epsilon();
   }
-  /// The smallest positive number that is normal.
+  /// The smallest positive normal number.
   ATTUNE_HD_UNCHECKED static T least() {
     if constexpr (std::is_floating_point_v<T>)
       return detail::limits<T>::least;
     else
       return (std::numeric_limits<T>::min)();
   }
-  /// The power of two at or below x, a positive normal number: a unit that neither multiplication nor division rounds
-  /// in.
+  /// The power of two at or below x, for a positive normal x. Multiplying or dividing by it does not round.
   ATTUNE_HD_UNCHECKED static T binade(T const& x) {
     using std::frexp;
     using std::ldexp;
@@ -96,21 +96,21 @@ struct scalar {
     static_cast<void>(frexp(x, &exponent));
     return T(ldexp(T(1), exponent - 1));
   }
-  /// True if the comparison holds anywhere: for loops that run until all lanes are done, never for a choice.
+  /// True if the comparison holds in any lane. For loops that run until all lanes are done, never for a choice.
   ATTUNE_HD static bool any(bool c) { return c; }
-  /// True if the comparison holds everywhere and for certain (an interval may leave it open): for what may then be left
-  /// out, where not leaving it out is right too.
+  /// True if the comparison certainly holds in all lanes (an interval may be undecided). For work that may then be
+  /// skipped, if doing it anyway is also correct.
   ATTUNE_HD static bool all(bool c) { return c; }
-  /// Exactly 0 and constant: what annihilates in a derivative.
+  /// Exactly 0 and constant: a product with it has derivative 0.
   ATTUNE_HD static bool vanishes(T const& x) { return x == T(0); }
   /// 0 where x is finite; NaN or another number where it is not.
   ATTUNE_HD ATTUNE_INLINE static T zero_if_finite(T const& x) {
 #if ATTUNE_FINITE_MATH_
     if constexpr (std::is_floating_point_v<T>) return detail::has_finite_bits(x) ? T(0) : T(1);
 #endif
-    return x - as_computed(x);  // which no compiler takes for 0
+    return x - as_computed(x);  // compilers do not simplify this to 0
   }
-  /// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it (-fassociative-math).
+  /// x as computed: opaque to the compiler, which rearranges nothing across it (-fassociative-math).
   ATTUNE_HD_UNCHECKED ATTUNE_INLINE static T as_computed(T const& x) {
 #if defined(__GNUC__) && !defined(__CUDA_ARCH__)
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
@@ -127,7 +127,7 @@ struct scalar {
 #endif
     return x;
   }
-  /// How often the number is a dual: iterations to a fixed point need as many more.
+  /// Nesting depth of dual numbers: fixed-point iterations need that many additional steps.
   static constexpr int order = 0;
   ATTUNE_HD_UNCHECKED static T abs(T const& x) {
     using std::abs;
@@ -153,7 +153,7 @@ struct scalar {
     using std::sqrt;
     return T(sqrt(x));
   }
-  /// Called: a device's sine brings the reduction of large angles along, and a series wants dozens of them.
+  /// A call, not inlined: on a device, sine includes the reduction of large angles, and a series needs dozens of them.
   ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T sin(T const& x) {
     using std::sin;
     return T(sin(x));
@@ -188,7 +188,7 @@ struct scalar {
   ATTUNE_HD static T exp_nonpositive(T const& x) { return exp(x); }
   /// log(1 + x) where 0 <= x <= 1 is known (or x is NaN).
   ATTUNE_HD static T log1p_unit(T const& x) { return log1p(x); }
-  // Composites that a dual number differentiates by a rule of their own (core/dual.hpp).
+  // Composites for which dual numbers have their own derivative rules (core/dual.hpp).
   ATTUNE_HD static T softplus(T const& x) { return detail::softplus(x); }
   ATTUNE_HD static T sigmoid(T const& x) { return detail::sigmoid(x); }
   ATTUNE_HD static T tanh(T const& x) { return detail::tanh(x); }
@@ -197,7 +197,7 @@ struct scalar {
 
 namespace math {
 
-/// The larger of a and b; on a tie, and where b is NaN, a (so a derivative taken through it is that of a).
+/// The larger of a and b; on a tie, and where b is NaN, a (so the derivative is that of a).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T larger(T const& a, T const& b) {
   return scalar<T>::larger(a, b);
@@ -209,7 +209,7 @@ ATTUNE_HD ATTUNE_INLINE T smaller(T const& a, T const& b) {
   return scalar<T>::smaller(a, b);
 }
 
-/// c ? a : b, lane by lane. Both sides are evaluated: a side not taken may hold NaN without harm.
+/// c ? a : b, lane by lane. Both sides are evaluated: NaN in the side not taken does no harm.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T select(typename scalar<T>::mask const& c, T const& a, T const& b) {
   return scalar<T>::select(c, a, b);
@@ -229,7 +229,7 @@ ATTUNE_HD ATTUNE_INLINE T zero_if_finite(T const& x) {
     return x - x;
 }
 
-/// x. No compiler simplifies arithmetic across it, whatever its flags: for sums whose point is what rounding does.
+/// x. No compiler simplifies arithmetic across it, whatever its flags: for sums that rely on rounding.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T as_computed(T const& x) {
   if constexpr (requires { scalar<T>::as_computed(x); })
@@ -262,13 +262,13 @@ ATTUNE_HD ATTUNE_INLINE T sqrt(T const& x) {
   return scalar<T>::sqrt(x);
 }
 
-/// exp(x) for x <= 0: exact 0 at -inf, NaN at NaN, and the cheapest exponential there is. Undefined value for x > 0.
+/// exp(x) for x <= 0: exact 0 at -inf, NaN at NaN. The cheapest exponential. Undefined value for x > 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T exp_nonpositive(T const& x) {
   return scalar<T>::exp_nonpositive(x);
 }
 
-/// log(1 + e^x) = max(x, 0) + log1p(e^-|x|): no overflow, relative accuracy kept for x << 0 (where it is e^x, not 0).
+/// log(1 + e^x) = max(x, 0) + log1p(e^-|x|): no overflow; relative accuracy holds for x << 0 (where it is e^x, not 0).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T softplus(T const& x) {
   return scalar<T>::softplus(x);
@@ -280,25 +280,26 @@ ATTUNE_HD ATTUNE_INLINE T sigmoid(T const& x) {
   return scalar<T>::sigmoid(x);
 }
 
-/// tanh by expm1: relative accuracy kept near 0, no overflow.
+/// tanh by expm1: relative accuracy holds near 0; no overflow.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T tanh(T const& x) {
   return scalar<T>::tanh(x);
 }
 
-/// log(1 + k x) / k for k >= 0 and 1 + k x > 0, and its limit x at k = 0: the logarithm of the deformed exponential
-/// (1 + k x)^(1/k) that entmax is made of. NaN or -inf where 1 + k x <= 0.
+/// log(1 + k x) / k for k >= 0 and 1 + k x > 0, and its limit x at k = 0: the logarithm of the deformed exponential (1
+/// + k x)^(1/k) of entmax. NaN or -inf where 1 + k x <= 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T log1p_rate(T const& k, T const& x) {
   return scalar<T>::log1p_rate(k, x);
 }
 
-/// The sine of an angle in radians of any size; NaN at an infinity. docs/reference/policies.md has the error bounds from here on.
+/// The sine of an angle in radians, of any size; NaN at an infinity. For the error bounds of sin, cos, acos, erf, pow
+/// and floor, see docs/reference/policies.md.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T sin(T const& x) {
   return scalar<T>::sin(x);
 }
-/// The cosine of an angle in radians of any size; NaN at an infinity.
+/// The cosine of an angle in radians, of any size; NaN at an infinity.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T cos(T const& x) {
   return scalar<T>::cos(x);
@@ -313,20 +314,20 @@ template <class T>
 ATTUNE_HD ATTUNE_INLINE T erf(T const& x) {
   return scalar<T>::erf(x);
 }
-/// x^y as the C library defines it: x < 0 wants an integer y (else NaN); pow(x, 0) and pow(1, y) are 1 whatever x and y
-/// are. The derivative by y is x^y log(x): NaN for x < 0, 0 for x = 0.
+/// x^y as the C library defines it: x < 0 needs an integer y (else NaN); pow(x, 0) and pow(1, y) are 1 for every x and
+/// y. The derivative by y is x^y log(x): NaN for x < 0, 0 for x = 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T pow(T const& x, T const& y) {
   return scalar<T>::pow(x, y);
 }
-/// The largest integer that is not above x, exactly. Its derivative is 0.
+/// The largest integer not above x, exactly. Its derivative is 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T floor(T const& x) {
   return scalar<T>::floor(x);
 }
 
-/// Logits below count as -inf: additive masks of the type's lowest number, and what is added to them. A quarter of that
-/// number, so that the differences of those above do not overflow before they reach it.
+/// Logits below this value count as -inf: additive masks of the type's lowest number, and sums with them. It is a
+/// quarter of the lowest number, so that differences of logits above it do not overflow.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T lowest_logit() {
   return scalar<T>::lowest() / T(4);
@@ -342,7 +343,7 @@ ATTUNE_HD ATTUNE_INLINE T scale_keeping_off(T const& f, T const& s) {
 
 namespace detail {
 
-/// a / b, correctly rounded where `/` is not: in batches of ARM.
+/// a / b, correctly rounded also where `/` is not: for ARM batches.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T quotient(T const& a, T const& b) {
   if constexpr (requires { scalar<T>::quotient(a, b); })

@@ -3,8 +3,8 @@
 //
 //   a_t = rho a_{t-1} + (1 - rho) mean of the new values
 //
-// The running average that Affine-Scaled Attention keeps of alpha while training, as a value: the only state a model
-// with attune's operators carries from step to step, so it can be compared, copied, and written to a checkpoint bit for
+// The running average of alpha that Affine-Scaled Attention keeps during training, as a value. It is the only state
+// that attune's operators carry from step to step. You can compare it, copy it, and write it to a checkpoint bit for
 // bit.
 #pragma once
 
@@ -24,11 +24,11 @@
 
 namespace attune {
 
-/// One running average a, of momentum rho in [0, 1); a_0 = 0 as in the paper where `initial` is not given. The state is
-/// per head: keep a std::vector<moving_average<>>, update each with the values of its head (update first, then use
-/// value(): the order that the paper leaves open), and hand the values to normalizer::affine as per_head(...).
-/// Inference uses the frozen value. `parameter::moving_average` is the same step inside a call, where gradients may
-/// pass through it.
+/// One running average a, of momentum rho in [0, 1). Without `initial`, a_0 = 0 as in the paper. The state is per head:
+/// keep a std::vector<moving_average<>>, update each with the values of its head, and pass the values to
+/// normalizer::affine as per_head(...). Update first, then use value(): the paper does not give the order. Inference
+/// uses the frozen value. `parameter::moving_average` is the same step inside a call, where gradients may pass through
+/// it.
 template <class T = double>
 class moving_average {
  public:
@@ -41,12 +41,12 @@ class moving_average {
       throw error("moving_average", "initial", detail::text("the value ", double(initial)), "a finite number");
   }
 
-  /// One step with the mean of `values`. Nothing changes if it throws.
+  /// One step with the mean of `values`. If it throws, nothing changes.
   void update(std::span<T const> values) {
     step(index_t(values.size()), [&](index_t n) { return values[std::size_t(n)]; });
   }
   void update(std::vector<T> const& values) { update(std::span<T const>(values)); }
-  /// One step with the mean over all elements of a view: (B, 1, Lq, 1) of one head, say.
+  /// One step with the mean over all elements of a view, for example (B, 1, Lq, 1) of one head.
   template <class E>
     requires std::is_arithmetic_v<std::remove_const_t<E>>
   void update(tensor<E> const& values) {
@@ -62,8 +62,8 @@ class moving_average {
   constexpr T const& initial() const { return initial_; }
   /// Number of steps t.
   constexpr std::int64_t count() const { return count_; }
-  /// (a_t - rho^t a_0) / (1 - rho^t): without the pull of the initial value (ours, as in Adam); the initial value
-  /// itself at t = 0.
+  /// (a_t - rho^t a_0) / (1 - rho^t): without the bias of the initial value (ours, as in Adam). At t = 0 the initial
+  /// value itself.
   T debiased() const {
     if (count_ == 0 || momentum_ == T(0)) return value_;
     T const log_kept =
@@ -73,7 +73,7 @@ class moving_average {
 
   friend bool operator==(moving_average const&, moving_average const&) = default;
 
-  /// Text that from_string reads back bit for bit, whatever the locale: "attune.moving_average 1 <momentum> <initial>
+  /// Text that from_string reads back bit for bit, in every locale: "attune.moving_average 1 <momentum> <initial>
   /// <value> <count>", numbers in hexadecimal floating point without "0x". The 1 is the version of the format.
   std::string to_string() const
     requires std::is_floating_point_v<T>
@@ -126,7 +126,7 @@ class moving_average {
     return std::string(digits.data(),
                        std::to_chars(digits.data(), digits.data() + digits.size(), x, std::chars_format::hex).ptr);
   }
-  /// Reads " <number>" off the front.
+  /// Reads " <number>" from the front of `from` and removes it.
   template <class Number, class... Format>
   static bool take(std::string_view& from, Number& to, Format... how) {
     if (from.empty() || from.front() != ' ') return false;

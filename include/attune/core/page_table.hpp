@@ -3,7 +3,7 @@
 //
 //   keys [n size, (n + 1) size) of sequence b  lie in page  table(b, n)
 //
-// Which pages of a cache hold the keys of a sequence, in their order: sequences of one batch then grow and end
+// Which pages of a cache hold the keys of a sequence, in order. Sequences of one batch can then grow and end
 // independently.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace attune {
 
-/// A view of page numbers, (batch, pages per sequence), row-major. An entry that is no page (-1, say) stands for keys
-/// that no query sees. The caller keeps the numbers alive.
+/// A view of page numbers, (batch, pages per sequence), row-major. An entry that is not a page (-1, for example) means
+/// keys that no query sees. The caller keeps the numbers alive.
 class page_table {
  public:
   page_table(std::int32_t const* entries, index_t batch, index_t per_sequence)
@@ -26,7 +26,7 @@ class page_table {
           detail::text(entries == nullptr ? "a null pointer" : "memory", " for ", batch, " x ", per_sequence, " pages"),
           "memory for as many numbers, both >= 0");
   }
-  /// As many pages for each of `batch` sequences.
+  /// The same number of pages for each of `batch` sequences.
   page_table(std::vector<std::int32_t> const& entries, index_t batch)
       : page_table(entries.data(), batch, batch > 0 ? index_t(entries.size()) / batch : 0) {
     if (batch_ * per_sequence_ != index_t(entries.size()))

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a parameter is one number, a strided view p(batch, head, query) with stride 0 on the axes it does not vary along,
-//   or
+//   a parameter is one number; a strided view p(batch, head, query), with stride 0 on the axes where it is constant; or
 //   a projection of activations:  p = activation(<weight_h, x_i> + bias_h)
 //
-// Granularity (shared, per head, per query, ...) is a property of the value at run time, not of a type: policies
-// are not templates on it, and it is read only when a row is bound.
+// Granularity (shared, per head, per query, ...) is a run-time property of the value, not of a type. Policies are not
+// templates on it; it is read only when a row is bound.
 #pragma once
 
 #include <array>
@@ -21,20 +20,19 @@
 
 namespace attune {
 
-/// How a parameter is learned from activations: value = activation(<weight_h, x_i> + bias_h). Principled Attention,
-/// section 4 ("functions of q_i"); Affine-Scaled Attention, equation 7. Without a weight x is the pre-activation
-/// itself.
+/// A parameter learned from activations: value = activation(<weight_h, x_i> + bias_h). Principled Attention, section 4
+/// ("functions of q_i"); Affine-Scaled Attention, equation 7. Without a weight, x is the pre-activation itself.
 struct projection {
   stored_view x = {};       ///< (1|B, 1|H, 1|Lq, C)
-  stored_view weight = {};  ///< (1, 1|H, 1, C); absent: C = 1 and x is taken as it is
+  stored_view weight = {};  ///< (1, 1|H, 1, C); absent: C = 1 and x is the pre-activation
   stored_view bias = {};    ///< (1, 1|H, 1, 1); absent: 0
   attune::activation activation = activation::identity;
 };
 
-/// Whether the gradient of a moving average reaches the values it averages.
+/// Whether the gradient of a moving average reaches the averaged values.
 enum class average_gradient { stopped, passed };
 
-/// A policy parameter. +-inf is legal where the limit makes sense (each policy says where); NaN never is.
+/// A parameter of a policy. +-inf is legal where the limit makes sense (each policy says where); NaN never is.
 struct parameter {
   constexpr parameter() = default;
   /// One number for every row.
@@ -66,10 +64,10 @@ struct parameter {
   }
 
   /// The mean of another parameter over all batches and queries, as a moving average: momentum previous + (1 -
-  /// momentum) mean, one value per head (or shared). What Affine-Scaled Attention calls alpha_ma while training.
-  /// `previous` is one number or one per head. The CPU executor computes it once per call, the reference wherever a row
-  /// is bound, B Lq values each time. Whether gradients pass through the mean to the values it is taken of is for the
-  /// caller to say (the paper is silent); through `previous` none does.
+  /// momentum) mean, one value per head (or shared). This is alpha_ma of Affine-Scaled Attention during training.
+  /// `previous` is one number or one per head. The CPU executor computes the average once per call; the reference
+  /// computes it whenever a row is bound, from B Lq values each time. `gradient` says whether gradients pass through
+  /// the mean to the averaged values (the paper does not say). No gradient passes to `previous`.
   static parameter moving_average(parameter const& of, parameter const& previous, double momentum,
                                   average_gradient gradient = average_gradient::stopped) {
     if (of.kind_ != kind::view && of.kind_ != kind::projected)
@@ -89,9 +87,10 @@ struct parameter {
     return p;
   }
 
-  /// False for a default-made parameter: the policy then uses its own default (1/sqrt(D) for a scale, say).
+  /// False for a default-constructed parameter: the policy then uses its own default, for example 1/sqrt(D) for a
+  /// scale.
   ATTUNE_HD constexpr bool is_set() const { return kind_ != kind::unset; }
-  /// True for one number for every row, held inside.
+  /// True for one number for every row, stored inside.
   ATTUNE_HD constexpr bool is_number() const { return kind_ == kind::value; }
   /// True if all queries of a head share one value.
   ATTUNE_HD constexpr bool shared_by_queries() const { return is_average() || steps_.position == 0; }
@@ -106,7 +105,7 @@ struct parameter {
     if (is_average()) s.batch = s.position = 1;
     return s;
   }
-  /// The activations and weights of a projected parameter, the values behind an average; else null views.
+  /// The activations and weights of a projected parameter, or the values of an average; else null views.
   constexpr projection source() const {
     if (!is_projected() && !is_average()) return {};
     return {own_view(), weight_.view(extents_.feature, weight_feature_step_), bias_.view(1, 0), activation_};
@@ -117,7 +116,7 @@ struct parameter {
   ATTUNE_HD constexpr bool is_average() const {
     return kind_ == kind::averaged_view || kind_ == kind::averaged_projection;
   }
-  /// Of a moving average: how much of it one of the values is, and whether its gradient reaches them.
+  /// For a moving average: its momentum, and whether its gradient reaches the values.
   ATTUNE_HD constexpr double momentum() const { return momentum_; }
   ATTUNE_HD constexpr bool passes_gradient() const { return passes_gradient_; }
 
@@ -126,7 +125,7 @@ struct parameter {
     return kind_ == kind::value ? value_ : value<double>(batch, head, query);
   }
 
-  /// The value in any scalar: what is computed from stored numbers is computed in T.
+  /// The value in any scalar. Anything computed from stored numbers is computed in T.
   template <class T>
   ATTUNE_HD constexpr T value(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::view) return T(view_[at_of(batch, head, query, 0)]);
@@ -146,12 +145,12 @@ struct parameter {
     return bias_.absent() ? sum : T(sum + T(bias_.of(head)));
   }
 
-  /// Which parameter of its operator this is (operators/numbering.hpp); a copy is the same one. -1: of none.
+  /// Number of this parameter in its operator (operators/numbering.hpp). Copies keep it. -1: belongs to no operator.
   ATTUNE_HD constexpr int number() const { return number_; }
   constexpr void number(int n) { number_ = std::int16_t(n); }
 
  private:
-  /// A projection or a moving average: rarely there and long where it is, so a call, on host and device.
+  /// A projection or a moving average. Rare and long, so it is a call, on host and device.
   template <class T>
   ATTUNE_HD ATTUNE_NOINLINE constexpr T computed(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::projected) return activate(activation_, pre_activation<T>(batch, head, query));
@@ -236,7 +235,7 @@ parameter per_query(std::vector<E> const& values, index_t heads) {
 template <class E>
 parameter per_query(std::vector<E>&&, index_t) = delete;  // it would dangle
 
-/// Which values of a parameter make sense. NaN never does.
+/// Which values of a parameter are legal. NaN never is.
 enum class domain {
   real,               ///< finite
   extended,           ///< finite, -inf or +inf
@@ -299,8 +298,7 @@ constexpr char const* words(domain d) {
 }
 
 /// Throws unless the parameter fits the problem and every value lies in its domain. Reads each stored value once. T is
-/// what the executor computes in: 1e-50 is no positive float, 1e300 no finite one. Values in the memory of a device are
-/// not looked at.
+/// the executor's type: in float, 1e-50 is not positive and 1e300 is not finite. Values in device memory are not read.
 template <class T = double>
 void check_parameter(char const* function, std::string_view name, parameter const& p, domain d, index_t batch,
                      index_t heads, index_t queries, memory_kind where = memory_kind::host) {

@@ -3,9 +3,9 @@
 //
 //   bound = policy.bind(row<T>)
 //
-// What a policy may know of a query row before it sees a key, and of a key beside its contractions. T is the executor's
-// scalar: on the CPU a batch whose lanes are consecutive queries, so binding is branch-free and scalar-generic like
-// everything pointwise.
+// What a policy may know of a query row before it sees a key, and of a key besides its contractions. T is the
+// executor's scalar. On the CPU it is a batch whose lanes are consecutive queries, so binding is branch-free and
+// scalar-generic, like all pointwise code.
 #pragma once
 
 #include <attune/core/math.hpp>
@@ -14,13 +14,13 @@
 
 namespace attune {
 
-/// Where the lanes of a row are: lane l is query min(query + l, queries - 1) of (batch, head).
+/// The position of a row's lanes: lane l is query min(query + l, queries - 1) of (batch, head).
 struct row_place {
   index_t batch = 0, head = 0, query = 0, queries = 1;
 };
 
-/// Reads the numbers of a policy for all lanes of a row. Specialised beside each scalar kind that has several lanes,
-/// and for dual numbers, where it also knows which of them move.
+/// Reads the numbers of a policy for all lanes of a row. Specialised for each kind of scalar with several lanes, and
+/// for dual numbers, where it also knows which numbers have tangents.
 template <class T>
 struct lift {
   ATTUNE_HD T value(parameter const& p, row_place const& at) const {
@@ -34,21 +34,21 @@ struct lift {
 template <class T>
 struct row {
   row_place place;
-  T position;            ///< of the query among the keys: i + offset
+  T position;            ///< position of the query among the keys: i + offset
   T visible;             ///< K, the number of visible keys
-  T log_visible;         ///< log K, and 0 where K = 0
+  T log_visible;         ///< log K; 0 where K = 0
   T inverse_sqrt_width;  ///< 1 / sqrt(D) of the score's dot product, rounded once
-  T logit_shift = T(0);  ///< row constant c that the length scale took out of every logit: a = a' + c
+  T logit_shift = T(0);  ///< row constant c that the length scale subtracted from every logit: a = a' + c
   T keys = T(0);         ///< Lk, the number of keys, visible or not
   lift<T> numbers = {};
 
   /// The value of a parameter in this row.
   ATTUNE_HD T operator()(parameter const& p) const { return numbers.value(p, place); }
-  /// The same, or `fallback` where the parameter was never set.
+  /// The value of a parameter in this row, or `fallback` if the parameter was never set.
   ATTUNE_HD T operator()(parameter const& p, T const& fallback) const { return p.is_set() ? (*this)(p) : fallback; }
-  /// A parameter that is a logit (a sink, a ground level) in the units in which this row's logits arrive: p - c.
+  /// A parameter that is a logit (a sink, a ground level), relative to the row constant like this row's logits: p - c.
   ATTUNE_HD T logit(parameter const& p) const { return (*this)(p)-logit_shift; }
-  /// The same for a constant.
+  /// The same, for a constant.
   ATTUNE_HD T logit(double constant) const { return lift<T>::constant(constant) - logit_shift; }
 };
 

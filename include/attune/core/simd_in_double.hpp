@@ -3,14 +3,14 @@
 //
 //   sin, cos, acos, erf, pow on a SIMD register
 //
-// They are computed in double, for floats too: two registers of doubles for one of floats, rounded once at the end. A
-// float is then as good as correctly rounded, and each function has one set of coefficients.
-//   sin, cos  x = n pi/2 + f, |f| <= pi/4: pi/2 in three parts, of which n times the first two are exact for |x| <
-//             2^20. Lanes beyond it, and lanes next to a multiple of pi/2, are worked out one by one by the C library.
+// These functions are computed in double, for floats too: two registers of doubles for one of floats, rounded once at
+// the end. A float result is then practically correctly rounded, and each function has one set of coefficients.
+//   sin, cos  x = n pi/2 + f, |f| <= pi/4: pi/2 in three parts; n times the first two is exact for |x| < 2^20. The C
+//             library computes lanes beyond that, and lanes next to a multiple of pi/2, one by one.
 //   acos      by the arc sine of x, or, beyond 1/2, of sqrt((1 - |x|) / 2).
 //   erf       x + x E(x^2) up to 1; 1 - exp(-x^2) G(t), t = (x - 2) / (x + 2), up to 6, where it is 1 to the last bit.
 //   pow       floats: exp(y log |x|) and the sign; doubles: one by one by the C library.
-// Where the target has no registers of doubles (32-bit ARM) the C library works out every lane.
+// Where the target has no registers of doubles (32-bit ARM), the C library computes every lane.
 #pragma once
 
 #include <array>
@@ -26,9 +26,8 @@
 
 namespace attune::simd {
 
-/// Minimax polynomials, low order first, by Remez exchange in 60 digits; the errors are relative to the function, of
-/// the coefficients as
-/// printed: sine 2^-57, cosine 2^-59, arc sine 2^-58, erf 2^-56 on both pieces.
+/// Minimax polynomials, low order first, by Remez exchange in 60 digits. The errors are relative to the function, for
+/// the coefficients as printed: sine 2^-57, cosine 2^-59, arc sine 2^-58, erf 2^-56 on both pieces.
 namespace in_double {
 constexpr double anchor = 0x1.8p52, two_over_pi = 0x1.45f306dc9c883p-1;
 constexpr double half_pi_1 = 0x1.921fb544p+0, half_pi_2 = 0x1.0b4611a6p-34, half_pi_3 = 0x1.3198a2e037073p-69;
@@ -44,13 +43,13 @@ constexpr std::array<double, 13> arc_sine{
     0x1.5555555555578p-3, 0x1.333333332de89p-4,  0x1.6db6db723210ep-5, 0x1.f1c71a890cc58p-6, 0x1.6e8be030b4712p-6,
     0x1.1c49d8aab1802p-6, 0x1.ca21c7a3bdeefp-7,  0x1.75733f7a71e9cp-7, 0x1.61a36ea0d7e53p-7, 0x1.dfdd4fd12b213p-9,
     0x1.6578c9b158066p-6, -0x1.5aa247065ed0ep-6, 0x1.0c1b3e60fb6b3p-5};
-/// erf(x) / x - 1 by x^2 <= 1
+/// erf(x) / x - 1 as a polynomial in x^2 <= 1
 constexpr std::array<double, 13> erf_near{0x1.06eba8214db69p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,
                                           -0x1.b82ce3128499dp-6,  0x1.565bcd0db02f4p-8,   -0x1.c02db3d8ed4cap-11,
                                           0x1.f9a321a121b27p-14,  -0x1.f4d1df39875b2p-17, 0x1.b9def1a040879p-20,
                                           -0x1.5f1d36d04d768p-23, 0x1.f7a41290e73afp-27,  -0x1.386ac16929d4ep-30,
                                           0x1.0579ab2caaf4cp-34};
-/// exp(x^2) (1 - erf(x)) by t, 1 <= x <= 6
+/// exp(x^2) (1 - erf(x)) as a polynomial in t, 1 <= x <= 6
 constexpr std::array<double, 13> erf_far{
     0x1.058671b52c776p-2,  -0x1.b57034efd3f55p-2,  0x1.eeea7dc8a78c9p-3,   -0x1.437f0b68cd79cp-4, 0x1.e947158af72d5p-9,
     0x1.ca95ed8b1c8eep-8,  -0x1.bc258d2576a98p-11, -0x1.016b553e1457bp-10, 0x1.6d335f83ad67bp-15, 0x1.6d81fda149408p-13,
@@ -74,8 +73,8 @@ ATTUNE_NOINLINE xsimd::batch<T, Arch> lane_by_lane(Each const& each, xsimd::batc
   return xsimd::batch<T, Arch>::load_aligned(numbers[0]);
 }
 
-/// f(x, more...), a function of registers of doubles, for either format; by `each` where the target has no such
-/// registers.
+/// f(x, more...) for either format, where f works on registers of doubles; `each` lane by lane where the target has no
+/// such registers.
 template <class F, class Each, class T, class Arch, class... More>
 xsimd::batch<T, Arch> computed_in_double(F const& f, Each const& each, xsimd::batch<T, Arch> const& x,
                                          More const&... more) {
@@ -136,7 +135,7 @@ struct wide_math {
     return with_sign(xsimd::select(a < one, inner, outer), sign(x));
   }
 
-  /// exp(y log |x|): its error grows with the exponent, which leaves a float's 24 bits alone.
+  /// exp(y log |x|). Its error grows with the exponent but does not reach the 24 bits of a float.
   static batch pow(batch const& x, batch const& y) {
     batch const zero(0.0), one(1.0), a = of::abs(x), half = y * batch(0.5);
     mask const whole = of::floor(y) == y, odd = whole & (of::floor(half) != half);
@@ -155,7 +154,7 @@ struct wide_math {
     batch const n = as_computed(r - batch(in_double::anchor));
     bits const quarter = bits_as<std::uint64_t>(r) + bits(quarters);
 
-    // f = x - n pi / 2: the first difference is exact, and `lost` is what the second one rounds off.
+    // f = x - n pi / 2: the first difference is exact; `lost` is the rounding error of the second one.
     batch const a = as_computed(simd::multiply_add(n, batch(-in_double::half_pi_1), x));
     batch const w = as_computed(n * batch(in_double::half_pi_2));
     batch const b = as_computed(a - w), t = as_computed(b - a);

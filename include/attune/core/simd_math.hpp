@@ -20,7 +20,7 @@
 
 namespace attune::simd {
 
-/// The numbers behind the functions, one set per format; every polynomial is listed low order first.
+/// The constants of the functions, one set per format. Every polynomial is listed low order first.
 ///   anchor  1.5 * 2^mantissa_bits: adding it to a number rounds that number to an integer, kept in the lowest bits.
 ///   ln2     in two parts; the first has so few bits that its product with n is exact even without FMA.
 ///   q       (e^f - 1 - f) / f^2 on [-ln 2 / 2, ln 2 / 2], minimax for the relative error of f + f^2 q against e^f - 1:
@@ -29,8 +29,8 @@ namespace attune::simd {
 ///           division: on AVX-512 the 11 and 23 terms are cheaper than one.
 ///   p       (2 atanh(s) / s - 2) / s^2 as a polynomial in s^2, |s| <= 3 - sqrt(8): 2^-30.2 and 2^-59.2.
 ///   lift    2^lift_bits makes every subnormal number normal.
-/// Beyond exp_overflow, below exp_zero and below expm1_floor the function is +inf, 0 and -1 to the last bit.
-/// Remez exchange in 60 digits; the errors are those of the coefficients as printed.
+/// Beyond exp_overflow, below exp_zero and below expm1_floor the function is +inf, 0 and -1 to the last bit. The
+/// polynomials come from Remez exchange in 60 digits; the errors hold for the coefficients as printed.
 template <class T>
 struct constants;
 
@@ -74,8 +74,8 @@ struct constants<double> {
                                            0x1.2f03a8370fd2cp-3};
 };
 
-/// a * b + c, fused wherever the hardware can. xsimd 8.1 has no fused form for AVX-512 (it multiplies, then adds, and
-/// leaves the fusion to the compiler: g++ does it, clang 14 does not), hence the intrinsic.
+/// a * b + c, fused wherever the hardware can. xsimd 8.1 has no fused form for AVX-512: it multiplies, then adds, and
+/// the compiler may fuse them (g++ does, clang 14 does not). This function uses the intrinsic instead.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b,
                                                  xsimd::batch<T, Arch> const& c) {
@@ -96,10 +96,10 @@ constexpr std::array<T, N> twice(std::array<T, N> c) {
   return c;
 }
 
-/// c[0] + c[1] x + c[2] x^2 + ...: Horner's rule, for long polynomials in x^2 over pairs, which halves the chain of
-/// dependent operations at the price of one multiplication (22 terms: 4.3 ns instead of 5.2 per AVX-512 register).
-/// Pairs of neighbours rather than odd and even halves, which would cancel where the signs alternate; the first two
-/// coefficients, whose rounding errors count most, are left to Horner.
+/// c[0] + c[1] x + c[2] x^2 + ...: Horner's rule. Long polynomials use Horner's rule in x^2 over pairs, which halves
+/// the chain of dependent operations at the cost of one multiplication (22 terms: 4.3 ns instead of 5.2 ns per AVX-512
+/// register). The pairs are neighbours; odd and even halves would cancel where the signs alternate. The first two
+/// coefficients, whose rounding errors matter most, use plain Horner.
 template <class T, class Arch, std::size_t N, std::size_t... K>
 ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, std::array<T, N> const& c,
                                                std::index_sequence<K...>) {
@@ -122,7 +122,7 @@ ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, s
   return simd::polynomial(x, c, std::make_index_sequence<steps>{});
 }
 
-/// Functions of registers of doubles, and how floats use them: core/simd_in_double.hpp, included below.
+/// Functions on registers of doubles, and their use for floats: core/simd_in_double.hpp, included below.
 template <class Arch>
 struct wide_math;
 template <class F, class Each, class T, class Arch, class... More>
@@ -135,9 +135,9 @@ xsimd::batch<T, Arch> lane_by_lane(Each const& each, xsimd::batch<T, Arch> const
 
 namespace attune {
 
-/// Every function takes all lanes through one straight line of code; NaN goes in and comes out. Greatest errors found,
-/// in
-/// ulp: every number of the range in float, 2 * 10^7 random ones in double; the range of expm1 above 0.34 stands alone.
+/// Every function takes all lanes through one straight line of code. NaN input gives NaN output. Largest errors found,
+/// in ulp: every number of the range in float, 2 * 10^7 random numbers in double. The errors of expm1 are given below
+/// and above 0.34.
 ///                      exp_nonpositive   exp   expm1 below, above   log   log1p   log1p_unit
 ///   with FMA                0.92         0.93     1.46    1.62      0.84   0.85      1.40
 ///   multiply, then add      1.18         1.21     1.23    1.73      0.86   0.87      1.96
@@ -148,7 +148,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   using batch = xsimd::batch<T, Arch>;
   using mask = xsimd::batch_bool<T, Arch>;
 
-  /// In one instruction where that leaves a for NaN; ARM's propagates it.
+  /// One instruction where that gives a if b is NaN; the instruction of ARM propagates NaN.
   ATTUNE_INLINE static batch larger(batch const& a, batch const& b) {
     if constexpr (x86_)
       return simd::larger_on_x86(a, b);
@@ -169,8 +169,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static bool any(xsimd::batch_bool<T, Arch> const& c) { return xsimd::any(c); }
   ATTUNE_INLINE static mask vanishes(batch const& x) { return x == batch(T(0)); }
   /// factor * tangent, 0 where either is 0 (`chained` of core/dual.hpp). AVX-512 compares under a mask and multiplies
-  /// under a
-  /// mask: three instructions instead of five.
+  /// under a mask: three instructions instead of five.
   ATTUNE_INLINE static batch chained(batch const& factor, batch const& tangent) {
 #if XSIMD_WITH_AVX512F
     if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
@@ -189,7 +188,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   ATTUNE_INLINE static batch zero_if_finite(batch const& x) {
 #if ATTUNE_FINITE_MATH_
-    // From the bits of infinity on, adding what they lack of the highest bit sets that bit. One place lower it is the
+    // For bits from infinity on, adding (top - infinity) sets the highest bit. Shifted one place down, that bit is the
     // number 2.
     constexpr typename bits::value_type infinity =
         std::bit_cast<typename bits::value_type>(std::numeric_limits<T>::infinity());
@@ -212,7 +211,7 @@ struct scalar<xsimd::batch<T, Arch>> {
   ATTUNE_INLINE static batch floor(batch const& x) {
     if constexpr (simd::has_floor<Arch>) {
       return xsimd::floor(x);
-    } else {  // rounded to the nearest integer by adding 2^mantissa_bits; what is larger is an integer
+    } else {  // rounds to the nearest integer by adding 2^mantissa_bits; larger numbers are integers
       batch const size = abs(x), unit(T(std::uint64_t(1) << k_::mantissa_bits));
       batch const nearest = as_computed(as_computed(size + unit) - unit);
       batch const r = xsimd::select(x < batch(T(0)), -nearest, nearest);
@@ -241,9 +240,9 @@ struct scalar<xsimd::batch<T, Arch>> {
   }
   ATTUNE_INLINE static batch two_over_sqrt_pi() { return batch(scalar<T>::two_over_sqrt_pi()); }
 
-  /// 13 operations in float, 18 in double; throughput is the limit, so Horner's rule beats Estrin's. 0 below
+  /// 13 operations in float, 18 in double. Throughput is the limit, so Horner's rule is faster than Estrin's. 0 below
   /// log(2^-125.5) = -86.99 (float), log(2^-1021.5) = -708.05 (double). The result is therefore never subnormal: a
-  /// subnormal weight costs 44 ns instead of 0.4 in each multiplication with a value vector (Sapphire Rapids), which
+  /// subnormal weight costs 44 ns instead of 0.4 ns in each multiplication with a value vector (Sapphire Rapids), which
   /// also rules out VSCALEF. The clamp keeps NaN and turns -inf into a number whose 2^(n-1) is 0.
   ATTUNE_INLINE static batch exp_nonpositive(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
@@ -252,8 +251,8 @@ struct scalar<xsimd::batch<T, Arch>> {
     return twice_exp(remainder(x, r - batch(offset))) * power_of_two(to_bits(r));
   }
 
-  /// 2^(n-1) in two factors, for neither end of the range fits in one: finite up to the largest number (xsimd::exp
-  /// gives up at 88.38 instead of 88.72 in float), gradual underflow.
+  /// 2^(n-1) is applied in two factors, because neither end of the range fits in one. Finite up to the largest number
+  /// (in float, xsimd::exp overflows at 88.38 instead of 88.72); gradual underflow.
   ATTUNE_INLINE static batch exp(batch const& x0) {
     constexpr T offset = k_::anchor + T(2 * k_::bias - 1);
     batch const x = smaller(larger(x0, batch(k_::exp_zero)), batch(k_::exp_overflow));
@@ -263,7 +262,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     return as_computed(twice_exp(remainder(x, r - batch(offset))) * power_of_two(half)) * power_of_two(k - half);
   }
 
-  /// 2^n (f + f^2 Q) + (2^n - 1), halved up to the last step because 2^n overflows before e^x does. f^2 Q joins the sum
+  /// 2^n (f + f^2 Q) + (2^n - 1), halved until the last step because 2^n overflows before e^x does. f^2 Q is added
   /// last: rounding f + f^2 Q first would cost 0.4 ulp more between 0.35 and 1.04. Subnormal x may lose their last bit.
   ATTUNE_INLINE static batch expm1(batch const& x0) {
     constexpr T offset = k_::anchor + T(k_::bias - 1);
@@ -275,10 +274,10 @@ struct scalar<xsimd::batch<T, Arch>> {
     return h + h;
   }
 
-  /// Subnormal numbers included.
+  /// Correct for subnormal numbers too.
   ATTUNE_INLINE static batch log(batch const& x) { return log_corrected(x, batch(T(0))); }
 
-  /// log(u) + (1 + x - u) / u with u = 1 + x rounded: what the rounding lost comes back to first order.
+  /// log(u) + (1 + x - u) / u with u = 1 + x rounded: a first-order correction of the rounding error of u.
   ATTUNE_INLINE static batch log1p(batch const& x) {
     batch const one(T(1));
     batch const u = as_computed(one + x);
@@ -286,7 +285,7 @@ struct scalar<xsimd::batch<T, Arch>> {
     return log_corrected(u, quotient(lost, u));
   }
 
-  /// x + (x L) x rather than x + x^2 L: x^2 could be subnormal, hence slow.
+  /// x + (x L) x rather than x + x^2 L: x^2 could be subnormal, which is slow.
   ATTUNE_INLINE static batch log1p_unit(batch const& x) {
     return simd::multiply_add(x * simd::polynomial(x, k_::l), x, x);
   }
@@ -299,23 +298,23 @@ struct scalar<xsimd::batch<T, Arch>> {
 
   ATTUNE_INLINE static bits to_bits(batch const& x) { return simd::bits_as<typename bits::value_type>(x); }
   ATTUNE_INLINE static batch from_bits(bits const& x) { return simd::bits_as<T>(x); }
-  /// From an exponent with its bias, in the lowest bits; what stands above them leaves the register.
+  /// From a biased exponent in the lowest bits; higher bits are shifted out.
   ATTUNE_INLINE static batch power_of_two(bits const& exponent) { return from_bits(exponent << k_::mantissa_bits); }
   /// f = x - n ln 2
   ATTUNE_INLINE static batch remainder(batch const& x, batch const& n) {
     return simd::multiply_add(n, batch(-k_::ln2_lo), as_computed(simd::multiply_add(n, batch(-k_::ln2_hi), x)));
   }
-  /// 2 e^f: with 2^(n-1) as its partner, an exponent field of 0 stands for 0 and never for a subnormal product.
+  /// 2 e^f: together with the factor 2^(n-1), an exponent field of 0 means 0 and never a subnormal product.
   ATTUNE_INLINE static batch twice_exp(batch const& f) {
     constexpr auto q = simd::twice(k_::q);
     batch const two(T(2));
     return simd::multiply_add(simd::multiply_add(simd::polynomial(f, q), f, two), f, two);
   }
 
-  /// log(x) + c for a correction c far smaller than log(x), or for x = 1. With x = 2^e (1 + f), 1 + f in
-  /// [sqrt(1/2), sqrt(2)), s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - (f^2/2 - s (f^2/2 + s^2 P(s^2))).
-  /// Subtracting the bits of sqrt(1/2) makes the exponent field change there; it becomes a number by the anchor again,
-  /// for conversions from 64-bit integers are slow before AVX-512.
+  /// log(x) + c for a correction c far smaller than log(x), or for x = 1. With x = 2^e (1 + f), 1 + f in [sqrt(1/2),
+  /// sqrt(2)), s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - (f^2/2 - s (f^2/2 + s^2 P(s^2))). Subtracting the bits of
+  /// sqrt(1/2) makes the exponent field change at that value. The anchor then turns the field into a number, because
+  /// conversions from 64-bit integers are slow before AVX-512.
   ATTUNE_INLINE static batch log_corrected(batch const& x0, batch const& c) {
     batch const zero(T(0)), one(T(1)), root_half(T(0.70710678118654752440));
     mask const subnormal = x0 < batch((std::numeric_limits<T>::min)());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sort_stably(x, before)      what stands equal stays in its order
+//   sort_stably(x, before)      equal elements keep their order
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace attune::detail {
 
-/// std::stable_sort of a vector. That one calls a function of libstdc++ 12 which newer clangs report as deprecated, in
-/// the user's build.
+/// Replaces std::stable_sort of a vector. In libstdc++ 12 that function calls one that newer clangs report as
+/// deprecated, in the user's build.
 template <class E, class Before>
 void sort_stably(std::vector<E>& x, Before const& before) {
   std::vector<std::size_t> order(x.size());

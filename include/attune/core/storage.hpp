@@ -3,8 +3,8 @@
 //
 //   bfloat16   1 sign, 8 exponent, 7 fraction bits        float16   1, 5, 10
 //
-// Types that tensors are stored in and nothing is computed in: every operation happens in float. The bits are those of
-// every other library's bf16 and fp16, so that a view of a foreign buffer needs no copy, only a reinterpret_cast.
+// Storage types for tensors. Every operation happens in float. The bits are the same as in every other library's bf16
+// and fp16, so a view of a foreign buffer needs no copy, only a reinterpret_cast.
 #pragma once
 
 #include <bit>
@@ -21,7 +21,7 @@
 
 namespace attune {
 
-/// Truncated float. From float: to nearest, ties to even; NaN stays NaN, its sign and leading bits kept.
+/// The upper half of a float. From float: to nearest, ties to even; NaN stays NaN and keeps its sign and leading bits.
 struct bfloat16 {
   std::uint16_t bits = 0;
 
@@ -45,16 +45,16 @@ struct float16 {
     std::uint32_t to;
     if (u > 0x7f800000u)
       to = 0x7e00u | (u >> 13 & 0x1ffu);
-    else if (u >= 0x477ff000u)  // halfway from 65504 to 65536 rounds to the even one, infinity
+    else if (u >= 0x477ff000u)  // halfway from 65504 to 65536: ties to even gives infinity
       to = 0x7c00u;
-    else if (u < 0x38800000u)  // subnormal: beside 0.5 a float has the spacing 2^-24
+    else if (u < 0x38800000u)  // subnormal: near 0.5 a float has the spacing 2^-24
       to = std::bit_cast<std::uint32_t>(std::bit_cast<float>(u) + 0.5f) - 0x3f000000u;
     else
       to = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;
     bits = std::uint16_t(to | (all >> 16 & 0x8000u));
   }
   constexpr explicit operator float() const {
-    constexpr std::uint32_t shift = 112u << 23;  // from one exponent's bias to the other's
+    constexpr std::uint32_t shift = 112u << 23;  // the difference of the exponent biases
     std::uint32_t const sign = std::uint32_t(bits & 0x8000u) << 16, u = std::uint32_t(bits & 0x7fffu) << 13;
     std::uint32_t to = u + shift;
     if (u >= 0x1fu << 23)  // infinity and NaN
@@ -65,7 +65,7 @@ struct float16 {
   }
 };
 
-/// A type that is stored and not computed in.
+/// A type that is only stored, not computed in.
 template <class T>
 concept storage_only = std::same_as<T, bfloat16> || std::same_as<T, float16>;
 
@@ -80,24 +80,24 @@ struct arithmetic<T> {
 };
 }  // namespace detail
 
-/// What is computed in where T is stored.
+/// The type that attune computes in for tensors stored as T.
 template <class T>
 using arithmetic_t = typename detail::arithmetic<T>::type;
 
 namespace detail {
 
-/// N numbers of T in a register, or in as many as it takes.
+/// N numbers of T in one vector register, or in several.
 template <class T, int N>
 struct vector_of {
   typedef T type __attribute__((vector_size(N * sizeof(T))));
 };
 
-/// The floats of N numbers, exactly.
+/// N stored numbers as floats, exactly.
 template <int N, storage_only S>
 ATTUNE_INLINE auto widen_some(S const* from) {
   using floats = typename vector_of<float, N>::type;
   if constexpr (std::same_as<S, bfloat16>) {
-// g++ 12 makes six instructions of the conversion below where two do: a load that extends, and a shift.
+// g++ 12 compiles the conversion below to six instructions instead of two (a load that extends, and a shift).
 #if defined(__AVX512F__)
     if constexpr (N == 16)
       return std::bit_cast<floats>(
@@ -128,7 +128,7 @@ ATTUNE_INLINE auto widen_some(S const* from) {
   }
 }
 
-/// Floats in a register.
+/// The number of floats in a register.
 inline constexpr int converted_together =
 #if defined(__AVX512F__)
     16;

@@ -3,8 +3,8 @@
 //
 //   x(b, h, i, d) as a double, from float or double storage; axes of extent 1 are broadcast
 //
-// How policies hold numbers that live elsewhere: one type for both storages, so that policies are no templates, and
-// plain pointers, so that it is the same object on a device.
+// A reference to numbers that a policy does not own. One type serves both storage types, so policies need not be
+// templates. It holds plain pointers, so it is the same object on a device.
 #pragma once
 
 #include <attune/config.hpp>
@@ -24,10 +24,10 @@ class stored_view {
     return doubles_ == nullptr && floats_ == nullptr && extents_ == shape{0, 0, 0, 0};
   }
   ATTUNE_HD constexpr shape const& extents() const { return extents_; }
-  /// Distances between neighbours; 0 along axes of extent 1.
+  /// Distances between neighbours in elements; 0 along axes of extent 1.
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }
 
-  /// Where the numbers are: one of the two, or neither.
+  /// The address of the numbers: one of the two pointers is set, or neither.
   constexpr double const* doubles() const { return doubles_; }
   constexpr float const* floats() const { return floats_; }
 

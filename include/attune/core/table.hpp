@@ -3,7 +3,8 @@
 //
 //   a table is a learned tensor of a policy: x(batch, head, row, column), axes of extent 1 broadcast
 //
-// What a policy holds beside single numbers: a bias table, a metric, relative position vectors.
+// The learned tensors of a policy, in addition to its single numbers: a bias table, a metric, relative position
+// vectors.
 #pragma once
 
 #include <string_view>
@@ -26,7 +27,7 @@ struct table {
   ATTUNE_HD constexpr index_t rows() const { return view_.extents().position; }
   ATTUNE_HD constexpr index_t columns() const { return view_.extents().feature; }
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return view_(b, h, i, d); }
-  /// Which table of its operator this is; -1 of none.
+  /// Number of this table in its operator; -1: belongs to no operator.
   ATTUNE_HD constexpr int number() const { return number_; }
   constexpr void number(int n) { number_ = n; }
 
@@ -35,12 +36,12 @@ struct table {
   int number_ = -1;
 };
 
-/// What a policy expects of one of its tables: extents of 0 are free, `width_of` says whose width the columns have.
+/// The columns that a policy expects in one of its tables.
 enum class table_width {
   any,
   one,        ///< a bias per row
   query,      ///< D, the width of q
-  query_row,  ///< the same, and a single row
+  query_row,  ///< D, in a single row
 };
 
 /// How a policy lists one of its tables: `static constexpr auto tables() { return std::array{listed("metric",
@@ -58,7 +59,7 @@ constexpr listed_table<Policy> listed(char const* name, table Policy::* member, 
 
 namespace detail {
 
-/// Throws unless the table fits the problem. Entries in the memory of a device are not looked at.
+/// Throws unless the table fits the problem. Entries in device memory are not read.
 inline void check_table(char const* function, std::string_view name, table const& x, table_width width, index_t batch,
                         index_t heads, index_t query_width, memory_kind where = memory_kind::host) {
   if (!x.is_set()) throw error(function, text("table ", name), "no data", "a view (1 or B, 1 or H, rows, columns)");

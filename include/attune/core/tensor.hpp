@@ -4,7 +4,7 @@
 //   x(b, h, i, d) = data[b * strides.batch + h * strides.head + i * strides.position + d * strides.feature]
 //
 // A strided, non-owning view of a tensor with axes (batch, head, position, feature). Strides count elements and may be
-// zero (a broadcast axis) or negative; views never copy and never own.
+// zero (a broadcast axis) or negative. Views never copy.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct shape {
 /// Distances, in elements, between neighbours along the four axes.
 struct strides {
   index_t batch = 0, head = 0, position = 0, feature = 0;
-  /// Row-major, nothing between the rows.
+  /// Row-major, without gaps.
   static constexpr strides dense(shape const& s) {
     return {s.head * s.position * s.feature, s.position * s.feature, s.feature, 1};
   }
@@ -55,18 +55,18 @@ namespace detail {
   throw error("tensor", "data", "a null pointer", text("memory for the shape ", to_string(extents)));
 }
 
-/// The extents, if they are none of them negative and their product is a number of elements that index_t holds.
+/// The extents, after checking that none is negative and that index_t holds their product.
 constexpr shape const& countable(shape const& s) {
   if (s.batch < 0 || s.head < 0 || s.position < 0 || s.feature < 0) refuse_extents(s);
-  index_t elements = 1;  // of the axes that are not empty, so that no part of the product overflows either
+  index_t elements = 1;  // product of the non-empty axes, so that no partial product overflows either
   for (index_t const extent : {s.batch, s.head, s.position, s.feature})
     if (extent > 0 && __builtin_mul_overflow(elements, extent, &elements)) refuse_size(s);
   return s;
 }
 }  // namespace detail
 
-/// The view. `tensor<float const>` is read-only; a `tensor<float>` converts to it. A default-made tensor is absent
-/// (an optional argument that was not given).
+/// The view. `tensor<float const>` is read-only; a `tensor<float>` converts to it. A default-constructed tensor is
+/// absent (an optional argument that was not given).
 template <class E>
 class tensor {
  public:
@@ -99,7 +99,7 @@ class tensor {
   constexpr tensor(tensor<Mutable> const& other)
       : data_(other.data()), shape_(other.extents()), strides_(other.steps()) {}
 
-  /// Tensors never convert their elements: this one only says so in words.
+  /// Tensors never convert their elements: this constructor only gives a readable error.
   template <class Other>
     requires(!std::is_same_v<std::remove_const_t<Other>, value_type>)
   constexpr tensor(tensor<Other> const&) {
@@ -146,13 +146,13 @@ template <class E>
 tensor(E*, shape, strides) -> tensor<E>;
 
 namespace detail {
-/// What `zeros` points to. Executors whose programs cannot read it know it by its address.
+/// The number that `zeros` points to. Executors whose programs cannot read it recognise its address.
 template <class T>
 inline constexpr T zero = T(0);
 }  // namespace detail
 
-/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. The ground value "nothing", on
-/// every executor, those included that compute in the memory of a device.
+/// A (batch, head, position, width) tensor of zeros without memory: every stride is 0. Use it as the ground value
+/// "nothing". It works on every executor, also on those that compute in device memory.
 template <class T>
 tensor<T const> zeros(index_t width) {
   return {&detail::zero<T>, shape{1, 1, 1, width}, strides{}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The only place that includes xsimd, and the only one that knows which of its versions does what. attune works with
-// 8.1 to 14.
+// The only header that includes xsimd, and the only one that knows the differences between its versions. attune works
+// with 8.1 to 14.
 //
 //   what                        8.1 to 10           11, 12              13                  14
 //   cast of bits                to a batch type     to a number type    to a number type    to a number type
@@ -22,7 +22,7 @@
 #error \
     "attune: xsimd not found. Install it (Debian, Ubuntu: libxsimd-dev), or add the folder that holds xsimd/xsimd.hpp with -isystem."
 #endif
-#include <xsimd/config/xsimd_config.hpp>  // its version, and what the target has; no code
+#include <xsimd/config/xsimd_config.hpp>  // the version of xsimd and the features of the target; no code
 
 #if XSIMD_VERSION_MAJOR < 8 || (XSIMD_VERSION_MAJOR == 8 && XSIMD_VERSION_MINOR < 1)
 #error \
@@ -31,7 +31,7 @@
 
 #if defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
 #if __has_include(<xsimd/arch/xsimd_emulated.hpp>)
-// xsimd >= 13: its emulated batches, slow and right. They are asked for by a macro, before xsimd's other headers.
+// xsimd >= 13: its emulated batches, slow but correct. A macro defined before xsimd's other headers enables them.
 #define XSIMD_WITH_EMULATED 1
 #undef XSIMD_NO_SUPPORTED_ARCHITECTURE
 #if !defined(XSIMD_DEFAULT_ARCH)
@@ -86,14 +86,14 @@ bool machine_has() {
 #endif
 }
 
-/// A comparison gives a mask register with one bit per lane (AVX-512), not a vector. Asked for by what it converts to:
-/// the type of a register as a template argument would warn.
+/// A comparison gives a mask register with one bit per lane (AVX-512), not a vector. Detected by a conversion: a
+/// register type as a template argument would warn.
 template <class T, class Arch>
 inline constexpr bool compares_into_bits =
     requires(xsimd::batch_bool<T, Arch> const& c) { static_cast<unsigned short>(c.data); };
 
-/// x, as it has been computed: the compiler cannot see how, and rearranges nothing across it. For arithmetic whose
-/// point is what rounding does; -fassociative-math would simplify it away.
+/// x as computed: opaque to the compiler, which rearranges nothing across it. For arithmetic that relies on rounding;
+/// -fassociative-math would simplify it away.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> as_computed(xsimd::batch<T, Arch> x) {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__)) && !XSIMD_WITH_EMULATED
@@ -106,11 +106,11 @@ ATTUNE_INLINE xsimd::batch<T, Arch> as_computed(xsimd::batch<T, Arch> x) {
   return x;
 }
 
-/// Lane i of the result is lane Lanes[i] of (a, b), one behind the other.
+/// Lane i of the result is lane Lanes[i] of the concatenation (a, b).
 template <std::size_t... Lanes, class B>
 ATTUNE_INLINE B shuffled(B const& a, B const& b) {
   static_assert(sizeof...(Lanes) == B::size);
-#if XSIMD_WITH_EMULATED || XSIMD_WITH_SVE  // their registers are no vectors of the compiler's
+#if XSIMD_WITH_EMULATED || XSIMD_WITH_SVE  // their registers are not compiler vectors
   alignas(64) typename B::value_type from[2 * B::size], to[B::size];
   a.store_aligned(from);
   b.store_unaligned(from + B::size);
@@ -120,11 +120,11 @@ ATTUNE_INLINE B shuffled(B const& a, B const& b) {
 #else
   return B(
       __builtin_shufflevector(a.data, b.data,
-                              Lanes...));  // the compiler's own: libraries of vectors disagree about what theirs take
+                              Lanes...));  // the compiler builtin: vector libraries differ in what their shuffles take
 #endif
 }
 
-/// Whether the target has registers of doubles: 32-bit ARM has none.
+/// Whether the target has registers of doubles; 32-bit ARM does not.
 template <class Arch>
 inline constexpr bool has_doubles =
 #if XSIMD_WITH_NEON && !XSIMD_WITH_NEON64
@@ -133,8 +133,8 @@ inline constexpr bool has_doubles =
     true;
 #endif
 
-/// The largest integer not above x, by an instruction; only where there is one (xsimd's own arithmetic for it does not
-/// survive -fassociative-math).
+/// Whether there is an instruction for the largest integer not above x. Without one, attune does not use xsimd's
+/// arithmetic for it, which fails under -fassociative-math.
 template <class Arch>
 inline constexpr bool has_floor =
 #if XSIMD_WITH_NEON64
@@ -150,16 +150,15 @@ inline constexpr bool has_floor =
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) {
 #if XSIMD_WITH_NEON64
-  if constexpr (std::is_base_of_v<
-                    xsimd::neon64,
-                    Arch>) {  // xsimd's multiplies by an estimate of 1 / sqrt(x), which is NaN at infinity
+  if constexpr (std::is_base_of_v<xsimd::neon64,
+                                  Arch>) {  // xsimd multiplies by an estimate of 1 / sqrt(x), which is NaN at infinity
     if constexpr (std::is_same_v<T, float>)
       return vsqrtq_f32(x.data);
     else
       return vsqrtq_f64(x.data);
   } else
 #elif XSIMD_WITH_NEON
-  if constexpr (std::is_base_of_v<xsimd::neon, Arch>) {  // 32 bits: there is no instruction
+  if constexpr (std::is_base_of_v<xsimd::neon, Arch>) {  // 32 bits: no such instruction
     alignas(16) T lanes[xsimd::batch<T, Arch>::size];
     x.store_aligned(lanes);
     for (T& lane : lanes) lane = std::sqrt(lane);
@@ -169,8 +168,8 @@ ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) 
     return xsimd::sqrt(x);
 }
 
-/// a / b, correctly rounded but for 32-bit ARM, which has no instruction. xsimd's quotient of floats on ARM multiplies
-/// by an estimate.
+/// a / b, correctly rounded except on 32-bit ARM, which has no instruction for it. xsimd's quotient of floats on ARM
+/// multiplies by an estimate.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> quotient(xsimd::batch<T, Arch> const& a, xsimd::batch<T, Arch> const& b) {
 #if XSIMD_WITH_NEON64

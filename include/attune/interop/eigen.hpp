@@ -4,7 +4,7 @@
 //   view(matrix)          (positions, features)           as (1, 1, positions, features)
 //   view(matrix, heads)   (positions, heads * features)   as (1, heads, positions, features)
 //
-// Eigen matrices, arrays, maps and blocks as tensors, in place, whatever their storage order and strides.
+// Eigen matrices, arrays, maps and blocks as tensors, without a copy, for any storage order and strides.
 #pragma once
 
 #include <Eigen/Core>
@@ -26,8 +26,8 @@ tensor<E> eigen_view(E* data, Matrix const& x, index_t heads) {
 
 }  // namespace detail
 
-/// A writable view. The matrix must outlive it and keep its size. Throws attune::error unless the columns divide into
-/// heads.
+/// A writable view. The matrix must outlive it and keep its size. Throws attune::error unless the number of columns is
+/// divisible by `heads`.
 template <class Derived>
 auto view(Eigen::PlainObjectBase<Derived>& x, index_t heads = 1) {
   return detail::eigen_view(x.data(), x.derived(), heads);
@@ -37,7 +37,7 @@ template <class Derived>
 auto view(Eigen::PlainObjectBase<Derived> const& x, index_t heads = 1) {
   return detail::eigen_view(x.data(), x.derived(), heads);
 }
-/// A view of a map, a reference or a block, writable if that is.
+/// A view of a map, a reference or a block, writable if the argument is.
 template <class Derived, int Access>
 auto view(Eigen::MapBase<Derived, Access> const& x, index_t heads = 1) {
   // Eigen's const is shallow for maps; a map of const data has no non-const data().

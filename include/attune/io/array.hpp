@@ -4,8 +4,8 @@
 //   io::array x = io::read_npy("q.npy");  x.type, x.extents, x.bytes
 //       tensor(io::numbers<float>(x), io::tensor_shape(x))
 //
-// What a file holds: elements of a type known at run time, in C order, under extents of any rank. It becomes numbers of
-// the caller's type and one of attune's shapes of four axes by the two rules below.
+// The contents of a file: elements of a type known at run time, in C order, with extents of any rank. Two rules below
+// turn it into numbers of your type and into one of attune's four-axis shapes.
 #pragma once
 
 #include <bit>
@@ -29,8 +29,8 @@ namespace attune::io {
 
 static_assert(std::endian::native == std::endian::little, "attune/io copies little-endian numbers as they are");
 
-/// Types of elements that files may hold. Tensors are made of those of floating point, which come first; masks, lengths
-/// and document ids of the others.
+/// Element types of files. Tensors use the floating-point types, which come first; masks, lengths and document ids use
+/// the others.
 enum class element_type {
   float64,
   float32,
@@ -50,8 +50,8 @@ enum class element_type {
 };
 
 namespace detail {
-/// What is known of a type: its names here, in NumPy's files, where words without a type stand for what NumPy does not
-/// have, and in those of safetensors.
+/// Facts about a type: its name here, in NumPy's files and in safetensors. Types that NumPy does not have are stored
+/// there as untyped words.
 struct element_facts {
   char const* name;
   std::size_t size;
@@ -81,7 +81,7 @@ constexpr std::size_t size_of(element_type t) { return detail::facts_of(t).size;
 constexpr bool is_floating(element_type t) { return t <= element_type::float8_e5m2; }
 
 namespace detail {
-/// use(T{}) with the type of the elements; bytes for booleans.
+/// use(T{}) with the element type T; unsigned char for booleans.
 template <class Use>
 decltype(auto) with_type(element_type t, Use const& use) {
   switch (t) {
@@ -146,7 +146,7 @@ struct array {
   element_type type = element_type::float32;
   std::vector<index_t> extents;      ///< any rank; rank 0 is one number
   std::vector<unsigned char> bytes;  ///< the elements, C order, little-endian
-  std::string name = "the array";    ///< where it comes from, for errors: "file q.npy"
+  std::string name = "the array";    ///< the source of the data, for errors: "file q.npy"
 
   index_t size() const { return index_t(bytes.size() / size_of(type)); }
 };
@@ -162,7 +162,7 @@ namespace detail {
 
 using attune::detail::text;
 
-/// The length of the UTF-8 character at the beginning of s, of two to four bytes; 0 if there is none.
+/// The length (two to four bytes) of the UTF-8 character at the beginning of s; 0 if there is none.
 inline std::size_t utf8_character(std::string_view s) {
   auto const byte = [&](std::size_t n) { return n < s.size() ? static_cast<unsigned char>(s[n]) : 0u; };
   std::size_t const length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
@@ -177,7 +177,7 @@ inline std::size_t utf8_character(std::string_view s) {
   return overlong || outside || control ? 0 : length;
 }
 
-/// Text out of a file, fit to be printed: UTF-8 as it is, other bytes than printable ASCII as \xNN, and not much of it.
+/// Text from a file, made printable: UTF-8 is kept, other bytes than printable ASCII become \xNN, and long text is cut.
 inline std::string printable(std::string_view raw) {
   std::string s = "'";
   for (std::size_t n = 0; n < raw.size(); ++n) {
@@ -211,8 +211,8 @@ void for_each_as(array const& x, Visit const& visit) {
   }
 }
 
-/// A double in float, so that rounding that to fewer bits rounds the double once: towards 0, with the last bit set
-/// where anything was lost.
+/// A double as a float, rounded towards 0, with the last bit set if anything was lost. Rounding this float to fewer
+/// bits then rounds the double only once.
 inline float to_odd(double x) {
   float f = float(x);
   if (double(f) == x || x != x) return f;
@@ -220,7 +220,7 @@ inline float to_odd(double x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(f) | 1u);
 }
 
-/// To nearest, once.
+/// Rounded to nearest, only once.
 template <class T>
 T rounded(double x) {
   if constexpr (std::is_class_v<T>)  // narrower than float
@@ -271,7 +271,7 @@ inline std::vector<index_t> integers(array const& x) {
   return to;
 }
 
-/// An array of these numbers, stored as `type` (one of the floating-point types), rounded to nearest once.
+/// An array of these numbers, stored as `type` (one of the floating-point types), rounded to nearest only once.
 template <class T>
 array make_array(std::span<T const> values, std::vector<index_t> extents, element_type type = type_of<T>()) {
   if (!is_floating(type)) throw error("io::make_array", "type", name_of(type), "a floating-point type");
@@ -290,8 +290,8 @@ array make_array(std::span<T const> values, std::vector<index_t> extents, elemen
   return x;
 }
 
-/// Tensors: leading axes that the array does not have are 1. (L, D), (H, L, D), (B, H, L, D) and (D,) are (1, 1, L, D),
-/// (1, H, L, D), (B, H, L, D) and (1, 1, 1, D). Throws attune::error for more than four axes.
+/// For tensors: missing leading axes are 1. (L, D), (H, L, D), (B, H, L, D) and (D,) become (1, 1, L, D), (1, H, L, D),
+/// (B, H, L, D) and (1, 1, 1, D). Throws attune::error for more than four axes.
 inline shape tensor_shape(array const& x) {
   if (x.extents.size() > 4)
     throw error("io::tensor_shape", x.name, "shape " + to_string(x.extents),
@@ -301,8 +301,8 @@ inline shape tensor_shape(array const& x) {
   return {axes[0], axes[1], axes[2], axes[3]};
 }
 
-/// One number per row or position (an lse, a parameter, sort keys): the axes are (batch, head, position), leading ones
-/// may be missing, and a fourth one may be there if it is 1.
+/// For one number per row or position (an lse, a parameter, sort keys): the axes are (batch, head, position). Leading
+/// axes may be missing. A fourth axis is allowed if its extent is 1.
 inline shape row_shape(array const& x) {
   if (x.extents.size() > 4 || (x.extents.size() == 4 && x.extents[3] != 1))
     throw error("io::row_shape", x.name, "shape " + to_string(x.extents),

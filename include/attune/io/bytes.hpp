@@ -3,8 +3,8 @@
 //
 //   io::byte_source from("q.npy");   from.size(), from.read(0, 8)
 //
-// Where readers take bytes from: a file on disk or memory. Every reader first asks how many bytes there are, so that no
-// header makes it allocate more than a file holds. And where writers put them.
+// The source of bytes for readers: a file on disk or memory. Every reader first asks for the number of bytes, so that
+// no header makes it allocate more than a file holds. Also the function with which writers write files.
 #pragma once
 
 #include <cerrno>
@@ -43,11 +43,11 @@ class byte_source {
 
   std::uint64_t size() const { return size_; }
   std::string const& name() const { return name_; }
-  /// Whom errors name.
+  /// The function that errors name.
   char const* function() const { return function_; }
 
-  /// Bytes [from, from + count). Throws attune::error, before it allocates, if there are not as many; `part` says what
-  /// they are.
+  /// Bytes [from, from + count). If there are fewer, throws attune::error before it allocates; `part` names the bytes
+  /// in the message.
   std::vector<unsigned char> read(std::uint64_t from, std::uint64_t count, std::string const& part) {
     if (from > size_ || count > size_ - from)
       fail(part, "its end at byte " + std::to_string(size_),
@@ -93,8 +93,8 @@ void append_little_endian(std::vector<unsigned char>& to, std::uint64_t x) {
   for (std::size_t n = 0; n < Count; ++n) to.push_back(static_cast<unsigned char>(x >> (8 * n)));
 }
 
-/// How many elements these extents have, after checking that all of attune can multiply them: the product must fit even
-/// where an extent of 0 makes it 0, and then be no larger than 2^32.
+/// The number of elements of these extents. Throws unless attune can multiply them safely: the product must fit even
+/// where an extent of 0 makes it 0, and then it must be at most 2^32.
 inline std::uint64_t checked_count(byte_source const& from, std::string const& part,
                                    std::vector<index_t> const& extents, std::size_t element_size) {
   constexpr std::uint64_t largest = std::uint64_t((std::numeric_limits<index_t>::max)());
@@ -113,7 +113,7 @@ inline std::uint64_t checked_count(byte_source const& from, std::string const& p
   return none ? 0 : product;
 }
 
-/// Writes all of it, or throws attune::error.
+/// Writes all parts, or throws attune::error.
 inline void write_file(char const* function, std::filesystem::path const& file,
                        std::vector<std::span<unsigned char const>> const& parts) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);

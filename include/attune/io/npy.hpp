@@ -3,8 +3,9 @@
 //
 //   "\x93NUMPY" version header-length {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } data
 //
-// NumPy's files, versions 1 to 3: one array of float64, float32, float16, booleans or integers. Fortran order is turned
-// into C order. bfloat16 and float8, which NumPy does not have, are stored as words: the caller says what they are.
+// NumPy's files, versions 1 to 3: one array of float64, float32, float16, booleans or integers. Fortran order is
+// converted to C order. NumPy does not have bfloat16 and float8; they are stored as words, and the caller gives their
+// type.
 // Source: numpy.lib.format.
 #pragma once
 
@@ -22,8 +23,8 @@
 namespace attune::io {
 
 struct npy_options {
-  /// What words of no type (unsigned integers, or raw '|V2' and '|V1' as ml_dtypes writes bfloat16 and float8) are, if
-  /// their size is that of this type: float16, bfloat16, float8_e4m3fn or float8_e5m2. Without it they stay integers.
+  /// The type of untyped words (unsigned integers, or raw '|V2' and '|V1' as ml_dtypes writes bfloat16 and float8) of
+  /// the same size: float16, bfloat16, float8_e4m3fn or float8_e5m2. Without it they stay integers.
   std::optional<element_type> words = std::nullopt;
 };
 
@@ -35,7 +36,7 @@ struct npy_header {
   std::vector<index_t> extents;
 };
 
-/// The Python dictionary of a header: three keys, each once, literals of four kinds, nothing else.
+/// The Python dictionary of a header: exactly three keys, each once, with literals of four kinds.
 class npy_dictionary {
  public:
   npy_dictionary(byte_source const& from, std::string text) : from_(from), text_(std::move(text)) {}
@@ -114,7 +115,7 @@ class npy_dictionary {
     std::string const d = string();
     char const order = !d.empty() && std::strchr("<>=|", d[0]) != nullptr ? d[0] : '=';
     std::string const kind = d == "?" ? "b1" : d.substr(!d.empty() && d[0] == order ? 1 : 0);
-    if (kind == "V1" || kind == "V2")  // raw bytes: how ml_dtypes has NumPy store float8 and bfloat16
+    if (kind == "V1" || kind == "V2")  // raw bytes: ml_dtypes makes NumPy store float8 and bfloat16 this way
       return options.words && size_of(*options.words) == std::size_t(kind[1] - '0') ? *options.words
              : kind == "V1"                                                         ? element_type::uint8
                                                                                     : element_type::uint16;
@@ -165,7 +166,7 @@ class npy_dictionary {
   std::size_t at_ = 0;
 };
 
-/// Elements in Fortran order, the first axis fastest, put into C order.
+/// Converts elements from Fortran order (the first axis fastest) to C order.
 inline std::vector<unsigned char> c_order(std::vector<unsigned char> const& from, std::vector<index_t> const& extents,
                                           std::size_t size) {
   std::vector<unsigned char> to(from.size());
@@ -184,7 +185,7 @@ inline std::vector<unsigned char> c_order(std::vector<unsigned char> const& from
   return to;
 }
 
-/// The one array of an .npy file that `from` holds.
+/// Reads the one array of an .npy file.
 inline array parse_npy(byte_source& from, npy_options const& options) {
   if (options.words && (!is_floating(*options.words) || size_of(*options.words) > 2))
     throw error(from.function(), "options.words", std::string("the type ") + name_of(*options.words),
@@ -216,7 +217,7 @@ inline array parse_npy(byte_source& from, npy_options const& options) {
   return x;
 }
 
-/// Everything in front of the data, a multiple of 64 bytes long.
+/// Everything before the data; its length is a multiple of 64 bytes.
 inline std::string npy_start(array const& x) {
   std::string header = std::string("{'descr': '") + facts_of(x.type).numpy +
                        "', 'fortran_order': False, 'shape': " + to_string(x.extents) + ", }";
@@ -234,13 +235,13 @@ inline array read_npy(std::filesystem::path const& file, npy_options const& opti
   return detail::parse_npy(from, options);
 }
 
-/// The same from memory; `name` stands for the file in errors.
+/// Reads from memory; errors use `name` instead of a file name.
 inline array read_npy(std::span<unsigned char const> bytes, std::string const& name, npy_options const& options = {}) {
   byte_source from("io::read_npy", name, bytes);
   return detail::parse_npy(from, options);
 }
 
-/// Writes a file, version 1.0, C order; bfloat16 and float8 as unsigned integers, which read_npy with `words` turns
+/// Writes a file, version 1.0, C order. bfloat16 and float8 become unsigned integers; read_npy with `words` reads them
 /// back.
 inline void write_npy(std::filesystem::path const& file, array const& x) {
   std::string const start = detail::npy_start(x);

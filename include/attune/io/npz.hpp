@@ -3,10 +3,10 @@
 //
 //   io::npz_file file("x.npz");   file.names() = {"q", "k", "v"},   io::array q = file.read("q")
 //
-// NumPy's archives: a zip file (io/zip.hpp) with one .npy file per name. Members that are stored (numpy.savez) need
-// nothing; deflated ones (numpy.savez_compressed) a function that inflates, as zlib_inflate of io/zlib.hpp. Members
-// compressed otherwise can be named, not read. Every size is checked against the file before memory is taken; checksums
-// are verified.
+// NumPy's archives: a zip file (io/zip.hpp) with one .npy file per name. Stored members (numpy.savez) need nothing
+// else. Deflated members (numpy.savez_compressed) need a function that inflates, such as zlib_inflate of io/zlib.hpp.
+// Members with other compressions are listed but cannot be read. Every size is checked against the file before memory
+// is allocated; checksums are verified.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ class npz_file {
   /// Reads the directory. Throws attune::error that names the file and what is wrong.
   explicit npz_file(std::filesystem::path const& file, inflate_function inflate = nullptr)
       : npz_file(byte_source("io::npz_file", file), inflate) {}
-  /// The same from memory, which must outlive this object.
+  /// Reads the directory from memory, which must outlive this object.
   npz_file(std::span<unsigned char const> bytes, std::string const& name, inflate_function inflate = nullptr)
       : npz_file(byte_source("io::npz_file", name, bytes), inflate) {}
 
@@ -65,9 +65,9 @@ class npz_file {
   inflate_function inflate_;
 };
 
-/// Writes arrays under their names, stored. Throws attune::error if a file or array would pass 4 GiB.
+/// Writes arrays under their names, uncompressed. Throws attune::error if a file or array would exceed 4 GiB.
 inline void write_npz(std::filesystem::path const& file, std::map<std::string, array> const& arrays) {
-  std::vector<std::vector<unsigned char>> starts;  // what stands before each array: a zip header and the .npy header
+  std::vector<std::vector<unsigned char>> starts;  // the bytes before each array: a zip header and the .npy header
   std::vector<unsigned char> directory;
   std::vector<std::span<unsigned char const>> parts;
   std::uint64_t at = 0;
@@ -77,7 +77,7 @@ inline void write_npz(std::filesystem::path const& file, std::map<std::string, a
     sum.process_bytes(npy.data(), npy.size());
     sum.process_bytes(x.bytes.data(), x.bytes.size());
     std::uint64_t const size = npy.size() + x.bytes.size();
-    std::vector<unsigned char> common;                    // the same words in both headers
+    std::vector<unsigned char> common;                    // the fields that both headers share
     detail::append_little_endian<2>(common, 20);          // version needed
     detail::append_little_endian<2>(common, 1 << 11);     // names are UTF-8
     detail::append_little_endian<2>(common, 0);           // stored

@@ -3,11 +3,12 @@
 //
 //   header-length {"q": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, ...} data
 //
-// Files of safetensors: tensors by name, bfloat16 and float8 among them. The header is checked whole and before any
-// tensor is read: offsets cover the data once and leave nothing out, sizes fit the shapes. What the format's own reader
-// (0.8) takes is read, what it refuses is refused, with two exceptions: a type that is not known, or extents that
-// attune cannot hold, cost only their own tensor; and a tensor described by a list instead of an object is refused. Of
-// a name that comes twice the last one counts, as there. Needs nlohmann-json (Debian, Ubuntu: nlohmann-json3-dev).
+// Safetensors files: named tensors, including bfloat16 and float8. The whole header is checked before any tensor is
+// read: offsets cover the data exactly once and sizes fit the shapes. attune reads the files that the format's own
+// reader (0.8) accepts and rejects those that it rejects, with two exceptions. First, an unknown type, or extents that
+// attune cannot hold, make only that tensor unreadable. Second, a tensor described by a list instead of an object is
+// rejected. If a name occurs twice, the last one counts, as in the format's own reader. Needs nlohmann-json (Debian,
+// Ubuntu: nlohmann-json3-dev).
 // Source: github.com/huggingface/safetensors, README, "Format".
 #pragma once
 
@@ -32,11 +33,11 @@ namespace detail {
 struct safetensors_entry {
   std::string type;
   std::vector<std::uint64_t> extents;
-  std::uint64_t begin = 0, end = 0;  ///< in the data
+  std::uint64_t begin = 0, end = 0;  ///< byte range in the data
   bool has_type = false, has_extents = false, has_offsets = false;
 };
 
-/// Bits per element of every type that the format has; 0 for others.
+/// Bits per element of every type of the format; 0 for unknown types.
 inline unsigned safetensors_bits(std::string const& type) {
   for (element_facts const& e : elements)
     if (type == e.safetensors) return unsigned(8 * e.size);
@@ -46,7 +47,7 @@ inline unsigned safetensors_bits(std::string const& type) {
   return found == others.end() ? 0 : found->second;
 }
 
-/// Reads the header as nlohmann's parser walks through it: no tree is built, and each thing is refused where it stands.
+/// Reads the header in the callbacks of nlohmann's parser: builds no tree, and rejects each error at its position.
 class safetensors_header {
  public:
   std::map<std::string, safetensors_entry> entries;
@@ -54,7 +55,7 @@ class safetensors_header {
 
   safetensors_header(byte_source const& from, std::vector<unsigned char> const& json) : from_(from) {
     if (auto const nul = std::find(json.begin(), json.end(), 0);
-        nul != json.end())  // nlohmann's parser takes it for the end
+        nul != json.end())  // nlohmann's parser would take it for the end
       from_.fail("header", "a byte 0 at byte " + std::to_string(nul - json.begin()), "a JSON object in UTF-8");
     if (json.size() >= 3 && json[0] == 0xef && json[1] == 0xbb && json[2] == 0xbf)
       from_.fail("header", "a byte order mark", "a JSON object in UTF-8");
@@ -68,7 +69,7 @@ class safetensors_header {
                    "dtype, shape and data_offsets");
   }
 
-  // What nlohmann's parser calls.
+  // The callbacks of nlohmann's parser.
   bool null() {
     if (depth_ == 1 && in_metadata_) {
       in_metadata_ = false;
@@ -165,7 +166,7 @@ class safetensors_header {
     return (in_metadata_ ? std::string("__metadata__") : "tensor " + printable(name_)) +
            (field_.empty() ? std::string() : ", " + printable(field_));
   }
-  /// Keys of a tensor that mean nothing here have values of any kind.
+  /// Unknown keys of a tensor may have values of any kind; they are ignored.
   bool ignored() const { return ignored_ > 0 || ignore_next_; }
   bool opens_ignored() {
     if (!ignored()) return false;
@@ -178,7 +179,7 @@ class safetensors_header {
     --ignored_;
     return true;
   }
-  /// A value where it cannot be: ignored, or refused.
+  /// A value in an unexpected place: ignored, or rejected.
   bool stray(std::string const& found) {
     if (ignored()) {
       ignore_next_ = false;
@@ -207,7 +208,7 @@ class safetensors_file {
   /// Reads the header. Throws attune::error that names the file, the tensor and the field.
   explicit safetensors_file(std::filesystem::path const& file)
       : safetensors_file(byte_source("io::safetensors_file", file)) {}
-  /// The same from memory, which must outlive this object.
+  /// Reads the header from memory, which must outlive this object.
   safetensors_file(std::span<unsigned char const> bytes, std::string const& name)
       : safetensors_file(byte_source("io::safetensors_file", name, bytes)) {}
 
@@ -274,7 +275,7 @@ class safetensors_file {
       if (unsigned const bits = detail::safetensors_bits(e.type)) {
         std::uint64_t size_in_bits = bits;
         bool overflow = false;
-        std::uint64_t count = 1;  // axis by axis, as the format's own reader multiplies
+        std::uint64_t count = 1;  // axis by axis, as in the format's own reader
         for (std::uint64_t const x : e.extents) overflow = overflow || __builtin_mul_overflow(count, x, &count);
         overflow = overflow || __builtin_mul_overflow(size_in_bits, count, &size_in_bits);
         if (overflow) from_.fail(part + ", 'shape'", shape_of(e), "a size below 2^64 bits");
@@ -305,7 +306,7 @@ class safetensors_file {
   std::uint64_t data_ = 0;
 };
 
-/// Writes tensors under their names, in their order, and a map of strings.
+/// Writes tensors under their names, in the order of the map, and a map of strings.
 inline void write_safetensors(std::filesystem::path const& file, std::map<std::string, array> const& tensors,
                               std::map<std::string, std::string> const& metadata = {}) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
@@ -325,7 +326,7 @@ inline void write_safetensors(std::filesystem::path const& file, std::map<std::s
   } catch (nlohmann::json::exception const&) {
     throw error("io::write_safetensors", "a name", "bytes that are not UTF-8", "UTF-8");
   }
-  json.append((8 - json.size() % 8) % 8, ' ');  // data begin at a multiple of 8 bytes
+  json.append((8 - json.size() % 8) % 8, ' ');  // data start at a multiple of 8 bytes
   std::vector<unsigned char> length;
   detail::append_little_endian<8>(length, json.size());
   std::vector<std::span<unsigned char const>> parts{length, detail::bytes_of(json)};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   io::detail::zip_directory(from).members   where the files inside a zip file lie, by name
+//   io::detail::zip_directory(from).members   the members of a zip file and their positions, by name
 //
-// Every archive that Python's zipfile opens: with a comment or other bytes behind the end, with a program in front,
-// streamed, with numbers of 64 bits (zip64) wherever its writer put them. What is wrong with one member costs only that
-// member. Nothing is believed before it is compared with the size of the file.
+// Reads every archive that Python's zipfile opens: with a comment or other bytes after the end, with a program in
+// front, streamed, with 64-bit numbers (zip64) wherever the writer put them. An error in one member makes only that
+// member unreadable. Every number is checked against the size of the file before it is used.
 // Source: PKWARE's APPNOTE.TXT 6.3, sections 4.3 and 4.5.
 #pragma once
 
@@ -22,7 +22,8 @@
 
 namespace attune::io {
 
-/// Fills the second span from a raw deflate stream; false if the stream is damaged or holds another number of bytes.
+/// Fills the second span from a raw deflate stream. False if the stream is damaged or holds a different number of
+/// bytes.
 using inflate_function = bool (*)(std::span<unsigned char const>, std::span<unsigned char>);
 
 namespace detail {
@@ -36,13 +37,13 @@ inline std::uint32_t crc32(std::span<unsigned char const> bytes) {
 /// A file inside a zip file, as the directory describes it.
 struct zip_member {
   std::uint64_t packed = 0, size = 0, header = 0;
-  std::uint64_t end = 0;  ///< no byte from here on is its own: another header, or the directory
+  std::uint64_t end = 0;  ///< the member's bytes end before this: another header, or the directory, starts here
   std::uint32_t checksum = 0;
   unsigned method = 0;
   bool encrypted = false, lacks_zip64 = false;
 };
 
-/// The directory of a zip file, by name. Of a name that comes twice the last one counts.
+/// The directory of a zip file, by name. If a name occurs twice, the last one counts.
 class zip_directory {
  public:
   std::map<std::string, zip_member> members;
@@ -64,15 +65,16 @@ class zip_directory {
     from_.fail(part, found, expected);
   }
 
-  /// The record at the end, and that of zip64, which counts wherever there is one. The directory ends where the records
-  /// begin: if it should lie elsewhere, all places are off by as much, because something was put in front.
+  /// Finds the end record and the zip64 end record, which takes precedence if present. The directory must end where the
+  /// records begin. If its stated position differs, all positions are shifted by the difference, because something was
+  /// put in front of the archive.
   void find_end() {
     constexpr std::uint64_t record = 22, comment = 65535;
     if (from_.size() < record) fail("", text(from_.size(), " bytes"), "at least 22, those of a zip file");
     std::uint64_t const tail = (std::min)(from_.size(), record + comment), tail_begin = from_.size() - tail;
     auto const bytes = from_.read(tail_begin, tail, "end of directory");
     std::uint64_t const none = tail;
-    std::uint64_t best = none, last = none;  // where the comment ends the file; else the last of all
+    std::uint64_t best = none, last = none;  // the comment reaches the end of the file; else the last candidate
     for (std::uint64_t at = tail - record + 1; at-- > 0 && best == none;) {
       if (std::memcmp(&bytes[at], "PK\5\6", 4) != 0) continue;
       if (last == none) last = at;
@@ -96,10 +98,11 @@ class zip_directory {
     if (size_ > end)
       fail("end of directory", text("a directory of ", size_, " bytes"),
            text("at most ", end, ", those in front of it"));
-    shift_ = end - size_ - begin_;  // modulo 2^64: what was cut off in front is added back
+    shift_ = end - size_ - begin_;  // modulo 2^64: a part cut off in front is added back
     begin_ = end - size_;
   }
-  /// The record stands where the locator says, or, with something in front of it, right before the locator.
+  /// The record is at the position that the locator gives or, if something is in front of the archive, right before the
+  /// locator.
   void read_zip64_end(std::uint64_t locator, std::uint64_t at) {
     constexpr std::uint64_t record = 56;
     auto const is_one = [&](std::uint64_t place) {
@@ -137,7 +140,8 @@ class zip_directory {
     return at + 46 + name_size + extra + comment;
   }
 
-  /// Numbers too large for 32 bits stand in an extra field, in this order, each only where its place says so.
+  /// Numbers too large for 32 bits are in an extra field, in this order. Each is present only if its 32-bit field says
+  /// so.
   void read_zip64(zip_member& m, std::span<unsigned char const> extra, std::string const& part) const {
     bool wanted = m.size == in_zip64_ || m.packed == in_zip64_ || m.header == in_zip64_;
     while (extra.size() >= 4) {
@@ -162,8 +166,8 @@ class zip_directory {
   std::uint64_t size_ = 0, begin_ = 0, zip64_ = 0, shift_ = 0;
 };
 
-/// The bytes of a member. Throws attune::error, before it takes memory, for what attune cannot read or what does not
-/// fit the file.
+/// The bytes of a member. Throws attune::error, before it allocates memory, for members that attune cannot read or that
+/// do not fit the file.
 inline std::vector<unsigned char> read_member(byte_source& from, std::string const& name, zip_member const& m,
                                               std::string const& part, inflate_function inflate) {
   if (m.encrypted) from.fail(part, "encrypted data", "plain data");

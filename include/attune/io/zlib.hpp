@@ -3,8 +3,8 @@
 //
 //   io::npz_file file("x.npz", io::zlib_inflate);   link with -lz (Debian, Ubuntu: zlib1g-dev)
 //
-// Compressed members of .npz files. A header of its own, so that nobody else needs zlib; empty where zlib is not
-// installed.
+// Compressed members of .npz files. This is a separate header, so that other code does not need zlib. It is empty if
+// zlib is not installed.
 #pragma once
 
 #if __has_include(<zlib.h>)
@@ -17,11 +17,11 @@
 
 namespace attune::io {
 
-/// Fills `to` from a raw deflate stream. False unless the stream is whole, holds as many bytes and nothing follows it.
+/// Fills `to` from a raw deflate stream. False unless the stream is complete, fills `to` exactly and ends there.
 inline bool zlib_inflate(std::span<unsigned char const> from, std::span<unsigned char> to) {
   z_stream z{};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return false;
-  unsigned char beyond = 0;  // one more byte than `to` has room for: where it is written, the stream is too long
+  unsigned char beyond = 0;  // one more byte than `to` has room for: if it is written, the stream is too long
   std::size_t read = 0, written = 0;
   int state = Z_OK;
   bool too_long = false;

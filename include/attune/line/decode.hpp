@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   out_i = softmax_j(c <q_i, k_j> - (sort_q_i - sort_k_j)^2 / tau) v      over the keys that a window leaves
+//   out_i = softmax_j(c <q_i, k_j> - (sort_q_i - sort_k_j)^2 / tau) v      over the keys in a window
 //
 //   line::sorted_cache<float> kv({.heads = H, .value_width = Dv});
 //   decode(cpu{}, line::windowed{0.1, line::certified{1e-6}}, kv, {.sort_q = S}, {.out = O, .rows = reports})
 //
-// Scalar Sort's decode step with what the paper claims and does not give: a proof, per row, of how much is left out.
+// Scalar Sort's decode step, with a proof per row of how much weight is dropped. The paper claims such a bound without
+// proof.
 #pragma once
 
 #include <cmath>
@@ -28,14 +29,14 @@ namespace attune::line {
 template <class T>
 struct queries {
   tensor<T const> sort_q;  ///< (1, H, Lq, 1)
-  tensor<T const> q = {};  ///< (1, H, Lq, D): of line::hybrid, for caches with vector keys
+  tensor<T const> q = {};  ///< (1, H, Lq, D): for line::hybrid, with caches that have vector keys
 };
 
-/// What to write. `rows` is empty, or one report per head and query, head by head.
+/// The outputs. `rows` is empty, or has one report per head and query, head by head.
 template <class T>
 struct decoded {
   tensor<T> out;            ///< (1, H, Lq, Dv)
-  natural_lse<T> lse = {};  ///< (1, H, Lq, 1), of the keys that were kept
+  natural_lse<T> lse = {};  ///< (1, H, Lq, 1), over the keys that were kept
   std::span<row_report> rows = {};
 };
 
@@ -121,18 +122,18 @@ void decode_rows(cpu<T, Arch> const& exec, parameter const& tau, parameter const
 
 namespace attune {
 
-/// Attention of few queries over a sorted cache, reading the keys of a window only.
+/// Attention of few queries over a sorted cache; reads only the keys in a window.
 /// Windows:    certified, nearest, half, radius (line/windows.hpp).
-/// Promise:    each row's report says how much of its weight is missing at most, and how far `out` is at most from
-///             softmax over all keys in exact arithmetic on the numbers as stored: 2 discarded max|v| + rounding
-///             max|v|, in the Euclidean norm.
-/// Errors:     attune::error; a tolerance below half of a row's rounding is refused with that figure. Nothing is written
-/// then. An empty cache, and a radius that no key lies in, give out = 0, lse = -inf, as rows without a visible key do;
-/// the report of the latter says that all weight is missing.
+/// Guarantee:  each row's report bounds the weight that is missing. It also bounds the distance of `out` from softmax
+///             over all keys in exact arithmetic on the stored numbers: 2 discarded max|v| + rounding max|v|, in the
+///             Euclidean norm.
+/// Errors:     attune::error; then nothing is written. A tolerance below half of a row's rounding is an error that
+///             states that rounding. An empty cache gives out = 0, lse = -inf, like a row without a visible key. So
+///             does a radius without a key in it; that report says that all weight is missing.
 /// Complexity: O(log n + window (1 + D + Dv)) per row; certified: O(log n) nodes and the blocks that it opens.
 /// Memory:     12 to 24 bytes per key read, per thread.
-/// Determinism: bitwise the same for any number of threads. The keys that `certified` reads depend on how the blocks
-///             lie, hence on the history of the cache; a snapshot gives the same bits.
+/// Determinism: bitwise the same for any number of threads. The keys that `certified` reads depend on how keys are
+///             divided into blocks, and so on the history of the cache; a snapshot gives the same bits.
 /// Source:     Scalar Sort, "Binary search at inference" and "Hybrid architecture, inference".
 template <class T, class Arch, class Window>
 void decode(cpu<T, Arch> const& exec, line::windowed<Window> const& op, line::sorted_cache<T> const& kv,

@@ -3,8 +3,8 @@
 //
 //   line::fourier_features{tau, 64}     line::nystroem{tau, 64}
 //
-// Approximations of line::gaussian by features of its kernel, without a certificate: nothing bounds what they do to a
-// row, and a mass may even be negative. docs/reference/line.md has their measured error beside that of the certified forms,
+// Approximations of line::gaussian by features of its kernel, without a certificate. Nothing bounds their effect on a
+// row, and a mass may even be negative. docs/reference/line.md lists their measured errors next to the certified forms,
 // which cost no more.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace attune::line {
 
-/// Random Fourier features: e^(-d^2 / tau) is the mean of cos(w d) over frequencies w of N(0, 2 / tau); `features` of
-/// them, a cosine and a sine each. Error of the kernel about 1 / sqrt(features) whatever the distance: far keys, whose
-/// weight is nothing, get weights of that size and of either sign.
+/// Random Fourier features: e^(-d^2 / tau) is the mean of cos(w d) over frequencies w of N(0, 2 / tau). There are
+/// `features` frequencies, each with a cosine and a sine. The error of the kernel is about 1 / sqrt(features) at every
+/// distance: far keys, whose weight should be nearly 0, get weights of that size and of either sign.
 /// tau: shared, per batch element or per head. Full rows only. Cost: O(n r Dv) for r = 2 features.
 /// Source: Rahimi and Recht 2007; Scalar Sort, "Training complexity": kernel feature approximations.
 struct fourier_features : detail::scalars_and_values {
@@ -28,13 +28,13 @@ struct fourier_features : detail::scalars_and_values {
 
   constexpr fourier_features(parameter bandwidth = 1, index_t count = 64, std::uint64_t draw = 1)
       : tau(bandwidth), features(count), seed(draw) {}
-  /// The operator that this approximates.
+  /// The operator that this one approximates.
   constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}); }
 };
 
-/// Nystroem: the kernel's projection on its values at `landmarks` places, quantiles of the keys. Error small where
-/// landmarks lie closer than sqrt(tau), of the size of the kernel where they do not.
-/// vjp: landmarks are keys and are held still, which leaves no gradient by tau: it is 0.
+/// Nystroem: the kernel's projection on its values at `landmarks` places, which are quantiles of the keys. The error is
+/// small where landmarks are closer than sqrt(tau), and as large as the kernel elsewhere.
+/// vjp: landmarks are keys and count as constants. There is no gradient by tau: it is 0.
 /// tau: shared, per batch element or per head. Full rows only. Cost: O(n r (Dv + r)) for r landmarks.
 /// Source: Scalar Sort, "Training complexity": Nystroem-style approximations (Skyformer has them for vectors).
 struct nystroem : detail::scalars_and_values {
@@ -44,7 +44,7 @@ struct nystroem : detail::scalars_and_values {
   index_t landmarks;
 
   constexpr nystroem(parameter bandwidth = 1, index_t count = 64) : tau(bandwidth), landmarks(count) {}
-  /// The operator that this approximates.
+  /// The operator that this one approximates.
   constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}); }
 };
 

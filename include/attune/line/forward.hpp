@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   forward(cpu{}, line::laplacian{0.5, mask::causal{}}, {.v = V, .sort_q = S, .sort_k = K}, {.out = O, .lse = natural_lse(L)})
+//   forward(cpu{}, line::laplacian{0.5, mask::causal{}}, {.v = V, .sort_q = S, .sort_k = K},
+//           {.out = O, .lse = natural_lse(L)})
 //
-// Errors:      attune::error names argument, value and expectation; nothing is written then.
+// Errors:      attune::error names argument, value and expectation; then nothing is written.
 // Determinism: bitwise the same for any number of threads.
 // Costs and bounds: line/operators.hpp.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace attune {
 
-/// Writes out, and lse if it is given.
+/// Writes out, and lse if given.
 template <class T, class Arch, class Mask>
 void forward(cpu<T, Arch> exec, line::laplacian<Mask> const& op,
              inputs<line::laplacian<Mask>, tensor<T const>> const& in, outputs<line::laplacian<Mask>, T> const& to) {
@@ -29,7 +30,7 @@ void forward(cpu<T, Arch> exec, line::laplacian<Mask> const& op,
                                        line::detail::workers_of(exec));
 }
 
-/// Writes out, and lse if it is given.
+/// Writes out, and lse if given.
 template <class T, class Arch, class Normalizer, class Mask>
 void forward(cpu<T, Arch> exec, line::sliced_relu<Normalizer, Mask> const& op,
              inputs<line::sliced_relu<Normalizer, Mask>, tensor<T const>> const& in,
@@ -41,7 +42,7 @@ void forward(cpu<T, Arch> exec, line::sliced_relu<Normalizer, Mask> const& op,
                                          line::detail::results_of(to), line::detail::workers_of(exec));
 }
 
-/// Writes out, and lse if it is given. Returns the certificate of the worst row.
+/// Writes out, and lse if given. Returns the certificate of the worst row.
 template <class T, class Arch, class Mask>
 line::gaussian_certificate forward(cpu<T, Arch> exec, line::gaussian<Mask> const& op,
                                    inputs<line::gaussian<Mask>, tensor<T const>> const& in,
@@ -55,8 +56,8 @@ line::gaussian_certificate forward(cpu<T, Arch> exec, line::gaussian<Mask> const
                                              line::detail::results_of(to), line::detail::workers_of(exec));
 }
 
-/// Writes out, and lse if it is given, and the share of each row that windows left out at most to `discarded` (B, H,
-/// Lq, 1) if it is given. Returns the certificate of the worst row.
+/// Writes out, and lse if given. If `discarded` (B, H, Lq, 1) is given, writes to it the bound on the share of each row
+/// that windows dropped. Returns the certificate of the worst row.
 template <class T, class Arch, class Window, class Mask, class Sink>
 line::window_certificate forward(cpu<T, Arch> exec, line::windowed<Window, Mask, Sink> const& op,
                                  inputs<line::windowed<Window, Mask, Sink>, tensor<T const>> const& in,
@@ -72,7 +73,7 @@ line::window_certificate forward(cpu<T, Arch> exec, line::hybrid<Window, Mask, S
   return line::detail::forward_windowed(exec, op, in, to, discarded);
 }
 
-/// Writes out, and lse if it is given. Returns how many rows the approximation left without a mass.
+/// Writes out, and lse if given. Returns the number of rows for which the approximation has no mass.
 template <class T, class Arch>
 line::low_rank_report forward(cpu<T, Arch> exec, line::fourier_features const& op,
                               inputs<line::fourier_features, tensor<T const>> const& in,

@@ -4,9 +4,9 @@
 //   line::sorted_cache<float> kv({.heads = H, .value_groups = G, .value_width = Dv});
 //   line::token t = kv.insert(sort_keys, values);     kv.erase(t);     O(log n) per order, O(G Dv) to store the values
 //
-// The sorted key-value cache of Scalar Sort: tokens ordered by a number, so that the tokens near a query are found
-// without reading the others. Values are stored once per group, in the order of arrival; each head has an order of its
-// own over them.
+// The sorted key-value cache of Scalar Sort. Tokens are ordered by a number, so that the tokens near a query are found
+// without reading the others. Values are stored once per group, in the order of arrival; each head has its own order
+// over them.
 #pragma once
 
 #include <algorithm>
@@ -26,42 +26,41 @@
 
 namespace attune::line {
 
-/// Whose sort keys a cache keeps.
+/// How many sort keys per token a cache keeps.
 enum class sort_keys {
   per_head,  ///< H keys per token and H orders: every head selects by its own coordinate
-  /// G keys per token and G orders: the heads of a group select in one coordinate, each with its own query and tau.
-  /// What is left of the paper's "sort head": keys of several heads cannot share one order, for only one of them is
-  /// sorted in it.
+  /// G keys per token and G orders: the heads of a group select by one coordinate, each with its own query and tau.
+  /// This replaces the paper's "sort head": keys of several heads cannot share one order, because only one head's keys
+  /// are sorted in it.
   per_group
 };
 
-/// What a token consists of. Head h reads value group h / (heads / value_groups) and vector key h / (heads /
-/// key_heads).
+/// The parts of a token. Head h reads value group h / (heads / value_groups) and vector key h / (heads / key_heads).
 struct cache_layout {
   index_t heads = 1;
   index_t value_groups = 1;  ///< divides heads
-  // In this order on purpose: g++ 12 stores {1, 1, 1, 0} as four times 1 (-O2 -march=native, AVX-512).
+  // The order of these members matters: g++ 12 stores {1, 1, 1, 0} as four times 1 (-O2 -march=native, AVX-512).
   index_t key_width = 0;    ///< of the vector keys of hybrid attention; 0: none
   index_t value_width = 0;  ///< at least 1
   index_t key_heads = 0;    ///< divides heads; 0: as many as heads
   line::sort_keys order = line::sort_keys::per_head;
 };
 
-/// Bytes by purpose; `printed` is what the paper counts, elements of T: G n Dv + H n.
+/// Bytes by purpose. `printed` is the paper's count, in elements of T: G n Dv + H n.
 struct cache_memory {
   std::size_t values, vector_keys, sort_keys;
   /// The trees: a second copy of each key, the tokens (a permutation per order), counts and bounds.
   std::size_t orders;
   std::size_t bookkeeping;   ///< arrival numbers, bounds of vector keys
   std::size_t printed;       ///< G n Dv + H n numbers
-  std::size_t permutations;  ///< one 32-bit number per token and order: what the printed formula forgets
+  std::size_t permutations;  ///< one 32-bit number per token and order, which the paper's formula omits
   std::size_t total() const { return values + vector_keys + sort_keys + orders + bookkeeping; }
 };
 
 /// The cache of one sequence (one batch element); T is float or double, as stored.
 /// It is a value: copies are deep and independent.
-/// Errors:      attune::error naming function, argument, value and expectation; the cache is then as it was before the
-///              call, also when memory runs out.
+/// Errors:      attune::error names function, argument, value and expectation. The cache is then unchanged, also when
+///              memory runs out.
 /// Complexity:  insert and erase O(H log n + H log K + G Dv + Hk D); lookups O(log n).
 /// Threads:     any number of readers, or one writer.
 /// Source:      Scalar Sort, "The KV cache is sortable" and "Grouped value attention".
@@ -80,8 +79,8 @@ class sorted_cache {
   index_t size() const { return size_; }
   index_t orders() const { return layout_.order == sort_keys::per_head ? layout_.heads : layout_.value_groups; }
 
-  /// Adds a token: orders() sort keys, value_groups rows of values and key_heads rows of vector keys, each one after
-  /// the other. Sort keys and vector keys must be finite; values may be anything (a row that no window reaches is never
+  /// Adds a token: orders() sort keys, value_groups rows of values and key_heads rows of vector keys, one after the
+  /// other. Sort keys and vector keys must be finite. Values may be anything (a row that no window reaches is never
   /// read).
   token insert(std::span<T const> keys, std::span<T const> values, std::span<T const> vector_keys = {}) {
     check_length("insert", "keys", index_t(keys.size()), orders());
@@ -92,7 +91,7 @@ class sorted_cache {
     if (size_ >= most_tokens)
       throw error("line::sorted_cache::insert", "the cache", attune::detail::text(size_, " tokens"), "fewer");
 
-    // Everything that may fail comes first.
+    // Everything that can fail comes first.
     token const id = unused_ == none ? token(tokens_) : unused_;
     if (unused_ == none)
       for (auto* store : {&keys_, &values_, &vectors_, &bounds_}) store->reserve(tokens_ + 1);
@@ -130,10 +129,10 @@ class sorted_cache {
 
   bool holds(token id) const { return index_t(id) < tokens_ && (*arrivals_[id] & not_in_use) == 0; }
 
-  /// Forgets all tokens and gives their memory back.
+  /// Removes all tokens and frees their memory.
   void clear() { *this = sorted_cache(layout_); }
 
-  /// A copy to return to, and the return.
+  /// A copy of the cache, and the way back to it.
   sorted_cache snapshot() const { return *this; }
   void restore(sorted_cache const& saved) {
     cache_layout const &a = layout_, &b = saved.layout_;
@@ -144,12 +143,13 @@ class sorted_cache {
     *this = std::move(copy);
   }
 
-  // ---- what a token is ----------------------------------------------------------------------------------------------
+  // ---- the parts of a token
+  // ------------------------------------------------------------------------------------------
 
   T sort_key(index_t order, token id) const { return keys_[id][order]; }
   T const* value(index_t group, token id) const { return values_[id] + group * layout_.value_width; }
   T const* vector_key(index_t key_head, token id) const { return vectors_[id] + key_head * layout_.key_width; }
-  /// Numbers that grow with every insertion and are never used again.
+  /// A number that grows with every insertion and is never used again.
   std::uint64_t arrival(token id) const { return *arrivals_[id]; }
 
   index_t order_of(index_t head) const { return layout_.order == sort_keys::per_head ? head : group_of(head); }
@@ -178,8 +178,8 @@ class sorted_cache {
              });
   }
 
-  /// At least the Euclidean norm of every value of the group: the largest seen since the cache was last empty. Infinite
-  /// if a value is not finite.
+  /// An upper bound on the Euclidean norm of every value of the group: the largest norm since the cache was last empty.
+  /// Infinite if a value is not finite.
   double value_bound(index_t group) const { return value_bounds_[std::size_t(group)]; }
 
   cache_memory memory() const {
@@ -201,10 +201,10 @@ class sorted_cache {
   static constexpr index_t most_tokens =
       index_t((std::min)(std::uint64_t(none) - 1, std::uint64_t((std::numeric_limits<index_t>::max)())));
   static constexpr std::uint64_t not_in_use = std::uint64_t(1) << 63;
-  /// Differences, sums of differences and their squares' signs stay finite.
+  /// With keys up to this size, differences and sums of differences stay finite.
   static constexpr double largest_key = double((std::numeric_limits<T>::max)()) / 16;
 
-  /// What the tree of one order asks of its tokens.
+  /// The facts that the tree of one order needs about its tokens.
   struct facts_of {
     sorted_cache const& cache;
     index_t order;
@@ -238,13 +238,13 @@ class sorted_cache {
     value_bounds_.assign(std::size_t(layout_.value_groups), 0.0);
   }
 
-  /// At least |x|, in double; infinite if it is not finite.
+  /// An upper bound on |x|, in double; infinite if x is not finite.
   static double norm_bound(T const* x, index_t width) {
     double sum = 0, largest = 0;
     for (index_t d = 0; d < width; ++d) sum += double(x[d]) * double(x[d]);
     double const margin = 1 + double(width + 8) * std::numeric_limits<double>::epsilon();
     if (sum > 1e-280 && sum < 1e300) return std::sqrt(sum) * margin;
-    for (index_t d = 0; d < width; ++d) {  // zero, not finite, or squares that are not
+    for (index_t d = 0; d < width; ++d) {  // zero, not finite, or squares that are not finite
       double const a = std::fabs(double(x[d]));
       if (!(a <= (std::numeric_limits<double>::max)())) return std::numeric_limits<double>::infinity();
       largest = (std::max)(largest, a);
@@ -254,7 +254,7 @@ class sorted_cache {
     for (index_t d = 0; d < width; ++d) sum += (double(x[d]) / largest) * (double(x[d]) / largest);
     return largest * (std::sqrt(sum) * margin);
   }
-  /// At least the norm of the vector keys of all heads that use an order, in T.
+  /// An upper bound on the norm of the vector keys of all heads that use an order, in T.
   T vector_bound(index_t order, token id) const {
     if (layout_.key_width == 0) return 0;
     double bound = 0;
@@ -290,7 +290,7 @@ class sorted_cache {
 
   cache_layout layout_;
   detail::row_store<T> keys_, values_, vectors_, bounds_;
-  detail::row_store<std::uint64_t> arrivals_{1};  ///< of a token that is not in use: not_in_use | the next such token
+  detail::row_store<std::uint64_t> arrivals_{1};  ///< of an unused token: not_in_use | the next unused token
   std::vector<order_type> trees_;
   std::vector<double> value_bounds_;
   token unused_ = none;

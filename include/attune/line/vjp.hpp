@@ -4,8 +4,8 @@
 //   g = vjp(cpu{}, line::laplacian{0.5}, {.v = V, .sort_q = S, .sort_k = K}, {.out = dO});
 //   g.of(field::v), g.parameter("tau")
 //
-// The gradients of <d.out, out> + <d.lse, lse>, by every input and by tau, as vjp of any operator returns them. The
-// forward pass runs again: nothing has to be saved.
+// The gradients of <d.out, out> + <d.lse, lse> by every input and by tau, returned like the vjp of any operator. The
+// forward pass runs again; nothing needs to be saved.
 #pragma once
 
 #include <attune/line/call/call.hpp>
@@ -17,8 +17,8 @@
 
 namespace attune {
 
-/// tau: by homogeneity of the scores from the other two, so that its rounding is theirs times the range of scalars over
-/// tau.
+/// The gradient by tau follows from the gradients by the scalars, because scores are homogeneous. Its rounding error is
+/// theirs times (range of the scalars / tau).
 template <class T, class Arch, class Mask>
 dense_gradients<T> vjp(cpu<T, Arch> exec, line::laplacian<Mask> const& op,
                        inputs<line::laplacian<Mask>, tensor<T const>> const& in,
@@ -49,8 +49,9 @@ dense_gradients<T> vjp(cpu<T, Arch> exec, line::sliced_relu<Normalizer, Mask> co
   return to;
 }
 
-/// Exact for approximate weights whose rows differ from the exact ones by at most certificate.output() in sum. Runs a
-/// forward pass of its own, by series. (A forward() that went by waves has other weights, within both certificates.)
+/// Exact gradients of approximate weights, whose rows differ from the exact ones by at most certificate.output() in
+/// sum. Runs the forward pass itself, by series. (A forward() that used waves has other weights, within both
+/// certificates.)
 template <class T, class Arch, class Mask>
 line::certified_gradients<T, line::gaussian_certificate> vjp(
     cpu<T, Arch> exec, line::gaussian<Mask> const& op, inputs<line::gaussian<Mask>, tensor<T const>> const& in,
@@ -69,8 +70,8 @@ line::certified_gradients<T, line::gaussian_certificate> vjp(
   return to;
 }
 
-/// Exact for the weights that windows kept, up to rounding. Gradients by tau and scale are at their granularity; of a
-/// sink, g.parameter("sort_k") and g.of(field::v0).
+/// Exact gradients of the weights that windows kept, up to rounding. Gradients by tau and scale have the granularity of
+/// tau and scale. Gradients of a sink: g.parameter("sort_k") and g.of(field::v0).
 template <class T, class Arch, class Window, class Mask, class Sink>
 line::certified_gradients<T, line::window_certificate> vjp(
     cpu<T, Arch> exec, line::windowed<Window, Mask, Sink> const& op,
@@ -86,8 +87,8 @@ line::certified_gradients<T, line::window_certificate> vjp(
   return line::detail::vjp_windowed(exec, op, in, d);
 }
 
-/// The gradients of what the approximation computes, frequencies held still but for their scale in tau. There is none
-/// by the tau of nystroem.
+/// The gradients of the computed approximation. Frequencies are constants except for their scale in tau. nystroem has
+/// no gradient by tau.
 template <class T, class Arch>
 line::certified_gradients<T, line::low_rank_report> vjp(cpu<T, Arch> exec, line::fourier_features const& op,
                                                         inputs<line::fourier_features, tensor<T const>> const& in,

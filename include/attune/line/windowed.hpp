@@ -4,7 +4,7 @@
 //   line::windowed{tau, line::certified{1e-6}, mask::causal{}}       softmax_j(-(sort_q_i - sort_k_j)^2 / tau_i)
 //   line::hybrid{tau, line::certified{1e-6}, mask::causal{}}         softmax_j(c <q_i, k_j> - the same)
 //
-// Operators by windows in key order: what they promise, what they take.
+// Operators that read only the keys in a window, in key order: guarantees and arguments.
 #pragma once
 
 #include <attune/line/operators.hpp>
@@ -16,8 +16,8 @@ namespace attune::line {
 
 /// No sink.
 struct no_sink {};
-/// A token that every query sees, at sort key `sort_k` (shared, per head or per batch element), with a zero vector key
-/// and the value .v0, (1|B, 1|H, 1, Dv). Scalar Sort: "a learned scalar sink token". No window leaves it out.
+/// A token that every query sees. Its sort key is `sort_k` (shared, per head or per batch element), its vector key is
+/// zero, and its value is .v0, (1|B, 1|H, 1, Dv). Scalar Sort: "a learned scalar sink token". Every window includes it.
 struct sink {
   parameter sort_k;
 };
@@ -39,19 +39,20 @@ inline constexpr bool is_sink = std::is_same_v<Sink, sink>;
 
 }  // namespace detail
 
-/// Softmax attention with kernel::scalar_sort over the keys that a window leaves; forward and gradients, float and
-/// double, and decode() of a line::sorted_cache.
+/// Softmax attention with kernel::scalar_sort over the keys in a window; forward and gradients, float and double, and
+/// decode() of a line::sorted_cache.
 /// Window: certified (forward's tolerance is at least 1e-12), half or radius; decode() takes nearest too.
 /// tau: shared, per batch element, per head or per query; > 0.
-/// mask: one interval of keys for each query, whose ends never move back. A key that a query does not see is never read
-///   into it; a visible one beyond its window neither, whatever it holds. decode() sees all keys of its cache.
-/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: nothing is left out.
-/// Cost: O(n log n) to sort, and per row its window times Dv, in each of O(log n) rectangles of visible pairs; with
-///   short windows near_keys / 2 keys besides that are near by position. At worst (tau -> inf) that of the dense
-///   operator and of copying its inputs O(log n) times. Memory: 8 (Dv + 2) bytes per query, 30 bytes per query and key
-///   in each of the O(log n) levels.
+/// mask: each query sees one interval of keys, and the ends of the intervals never move back. A key that a query does
+///   not see never affects it. A visible key outside the window does not either, whatever it holds. decode() sees all
+///   keys of its cache.
+/// Extremes: tau -> 0: the nearest key, ties share; tau -> inf: no key is dropped.
+/// Cost: O(n log n) to sort, and per row window times Dv, in each of O(log n) rectangles of visible pairs. With short
+///   windows, each row also reads near_keys / 2 keys that are near by position. At worst (tau -> inf) the cost of the
+///   dense operator and of copying its inputs O(log n) times. Memory: 8 (Dv + 2) bytes per query, 30 bytes per query
+///   and key in each of the O(log n) levels.
 /// Determinism: bitwise the same for any number of threads.
-/// Source: Scalar Sort, "Training complexity", with the bound of docs/reference/line.md in the place of the paper's radius.
+/// Source: Scalar Sort, "Training complexity", with the bound of docs/reference/line.md instead of the paper's radius.
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
   parameter tau;
@@ -61,14 +62,14 @@ struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
 
   constexpr windowed(parameter bandwidth = 1, Window which = {}, Mask sees = {}, Sink at = {})
       : tau(bandwidth), window(which), mask(sees), sink(at) {}
-  /// The operator over all visible keys, without the sink.
+  /// The same operator over all visible keys, without the sink.
   constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}, mask); }
 };
 
-/// The same with kernel::dot_product + kernel::scalar_sort: reads .q (B, H, Lq, D) and .k (B, H'', Lk, D).
-/// scale: shared, per batch element, per head or per query; 1 / sqrt(D) where it was not set.
-/// Extremes: vectors that are not finite leave nothing out of the rows they touch, which are NaN then, as everywhere.
-/// Cost: as `windowed`, a window times (D + Dv).
+/// `windowed` with kernel::dot_product + kernel::scalar_sort: reads .q (B, H, Lq, D) and .k (B, H'', Lk, D) too.
+/// scale: shared, per batch element, per head or per query; 1 / sqrt(D) if it is not set.
+/// Extremes: in rows with a vector that is not finite no key is dropped; these rows are NaN, as in every operator.
+/// Cost: as `windowed`, with window times (D + Dv).
 /// Source: Scalar Sort, "Hybrid".
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct hybrid : detail::windowed_fields<true, detail::is_sink<Sink>> {
@@ -80,7 +81,7 @@ struct hybrid : detail::windowed_fields<true, detail::is_sink<Sink>> {
 
   constexpr hybrid(parameter bandwidth = 1, Window which = {}, Mask sees = {}, Sink at = {}, parameter c = {})
       : tau(bandwidth), window(which), mask(sees), sink(at), scale(c) {}
-  /// The operator over all visible keys, without the sink.
+  /// The same operator over all visible keys, without the sink.
   constexpr auto dense() const {
     return attention(kernel::dot_product{scale} + kernel::scalar_sort{tau}, normalizer::softmax{}, mask);
   }

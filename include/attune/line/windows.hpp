@@ -3,7 +3,7 @@
 //
 //   line::certified{1e-6}    line::nearest{64}    line::half{64}    line::radius{1e-6}
 //
-// Which keys a row reads, by where they lie on the line: of line::windowed and line::hybrid, in forward(), vjp() and
+// Which keys a row reads, by their place on the line. For line::windowed and line::hybrid, in forward(), vjp() and
 // decode().
 #pragma once
 
@@ -14,43 +14,44 @@
 
 namespace attune::line {
 
-/// Whatever it takes to leave out at most this share of the row's weight.
-/// decode: blocks of keys are opened, the one that could hold most weight first, until what the others could hold, by
-///   their counts and their nearest keys, is small enough; keys whose weight turns out to be negligible are then left
-///   out as well.
+/// As many keys as needed to drop at most this share of the row's weight.
+/// decode: opens blocks of keys, the block that could hold the most weight first. It stops when the bound on the other
+///   blocks, from their counts and nearest keys, is small enough. It then also drops keys whose weight turned out to be
+///   negligible.
 struct certified {
   double tolerance = 1e-6;
 };
 
-/// The k keys nearest to the query, found by two pointers; at equal distance the lower one. What the paper's text asks
-/// for; decode() only. The weight left out is reported, not bounded: with keys drawn from a density, k must grow with
-/// n.
+/// The k keys nearest to the query, found with two pointers; at equal distance the lower key. This is the rule in the
+/// paper's text; decode() only. The dropped weight is reported, not bounded: for keys drawn from a density, k must grow
+/// with n.
 struct nearest {
   index_t k = 64;
 };
 
-/// floor(k / 2) keys below the query and k - floor(k / 2) others from it on, fewer at an end. What the paper prints:
-/// not the k nearest keys where they lie unevenly. Under a mask, as many of each rectangle of visible pairs. Nothing is
-/// promised; the certificate says what was left out at most.
+/// floor(k / 2) keys below the query and k - floor(k / 2) keys from the query on, fewer at an end. This is the rule
+/// that the paper prints. For unevenly spaced keys these are not the k nearest keys. Under a mask, the same number for
+/// each rectangle of visible pairs. There is no guarantee; the certificate bounds the dropped share.
 /// Source: Scalar Sort, "Training complexity": truncated local windows in key order.
 struct half {
   index_t k = 64;
 };
 
-/// All keys at a distance of at most sqrt(-tau log eps), where e^(-d^2 / tau) = eps. A threshold for single weights
-/// that are not normalized: it bounds no error, for the best key may lie beyond it too. Then the row is empty.
+/// All keys at a distance of at most sqrt(-tau log eps), where e^(-d^2 / tau) = eps. This is a threshold for single
+/// weights before normalization. It bounds no error, because the nearest key may lie beyond it too. Then the row is
+/// empty.
 /// Source: Scalar Sort, "Training complexity": radius-limited attention.
 struct radius {
   double eps = 1e-6;
 };
 
-/// The radius of `radius`: the distance at which a weight, before normalization, is eps.
+/// The radius of `radius`: the distance at which a weight before normalization is eps.
 inline double radius_of(double tau, double eps) { return std::sqrt(-tau * std::log(eps)); }
-/// The keys that a radius is expected to reach where keys have a constant density (keys per unit of length) around the
+/// The expected number of keys within a radius if keys have a constant density (keys per unit of length) near the
 /// query.
 inline double expected_keys(double radius, double density) { return 2 * radius * density; }
-/// The weight beyond a distance if keys are spread evenly over all numbers. The paper prints it as a bound for any
-/// keys: for these it is none (docs/reference/sorted_cache.md).
+/// The share of weight beyond a distance if keys are spread evenly over the whole line. The paper prints it as a bound
+/// for any keys. It is not one (docs/reference/sorted_cache.md).
 inline double uniform_tail(double distance, double tau) { return std::erfc(distance / std::sqrt(tau)); }
 
 namespace detail {

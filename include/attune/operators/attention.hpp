@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   op = attention(kernel, length_scale, gate, normalizer, mask)      in any order, told apart by their roles
+//   op = attention(kernel, length_scale, gate, normalizer, mask)      in any order; roles tell them apart
 //
 // The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> value gate
 //                             -> value sum -> ground value -> output gate
-// Only the kernel is required; the defaults are no length scale, no gates, softmax, every
-// key visible.
+// Only the kernel is required. The defaults are no length scale, no gates, softmax and every key visible.
 #pragma once
 
 #include <attune/core/lse.hpp>
@@ -23,9 +22,9 @@
 
 namespace attune {
 
-/// An operator bound to a row: what pointwise code runs on.
-/// `Family`: in a row of masses, a reference that is at least the lowest logit gives those below no mass; the other
-/// families are told here.
+/// An operator bound to a row, which pointwise code runs on. `Family` decides what happens to logits below
+/// math::lowest_logit. In family masses the reference is never lower than that, so they get no mass; in the other
+/// families they become -inf here.
 template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, row_family Family,
           class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T>
 struct bound_attention {
@@ -80,7 +79,7 @@ struct attention_operator {
   [[no_unique_address]] OutputGate output_gate;
   [[no_unique_address]] Mask mask;
 
-  /// What executors compute for every pair, in the order in which pointwise code receives it.
+  /// The contractions that executors compute for every pair, in the order in which pointwise code receives the values.
   using contractions = typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
                                                   contraction::single<typename Gate::contraction>>::type;
   static constexpr normalizer_traits normalizer_is = Normalizer::traits;
@@ -103,7 +102,7 @@ struct attention_operator {
       return gate;
   }
 
-  /// Binds every policy to a row; the length scale tells the others its row constant.
+  /// Binds every policy to a row. The other policies get the row constant of the length scale.
   template <class T>
   ATTUNE_HD auto bind(row<T> r) const {
     auto const scaled = length_scale.bind(r);
@@ -136,8 +135,8 @@ constexpr auto pick(Default d, P p, Rest... rest) {
 
 }  // namespace detail
 
-/// Composes an operator from its policies, in any order. Everything but the kernel has a default.
-/// What is wrong with a policy is a compile error that names the policy's role and the exact signature wanted.
+/// Composes an operator from its policies, in any order. Everything but the kernel has a default. An error in a policy
+/// is a compile error that names the policy's role and the expected signature.
 template <class... P>
 constexpr auto attention(P... policies) {
   constexpr bool all_complete = (detail::complete<P>() && ...);
@@ -180,7 +179,7 @@ constexpr auto attention(P... policies) {
   }
 }
 
-/// What the LSE of an operator contains.
+/// What the lse of an operator contains.
 template <class K, class L, class G, class N, class V, class O, class M>
   requires attention_operator<K, L, G, N, V, O, M>::has_lse
 constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, V, O, M> const&) {

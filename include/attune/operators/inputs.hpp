@@ -3,8 +3,8 @@
 //
 //   forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O})
 //
-// The inputs and outputs of an operator, derived from its policies: leaving out a field it needs and giving one it has
-// no use for are both compile errors that name the field. The set of names is closed.
+// The inputs and outputs of an operator, derived from its policies. Omitting a field that the operator needs is a
+// compile error that names the field; so is giving one that it cannot use. The set of names is closed.
 #pragma once
 
 #include <optional>
@@ -23,9 +23,9 @@ namespace detail {
 template <class...>
 inline constexpr bool never = false;
 
-// Of each field two things. no_NAME stands where an operator has no use for it: anything put there is an error in
-// words. omitted_NAME is the initialiser of one that was left out: fine where the operator has no use for it, else an
-// error in words.
+// Two types for each field. no_NAME is the member type where an operator cannot use the field: giving a value is an
+// error with a readable message. omitted_NAME is the initializer of a field that was omitted: allowed where the
+// operator cannot use the field, else an error with a readable message.
 #define ATTUNE_ROW(name, side, heads, features, extents, superfluous, missing)                        \
   struct no_##name {                                                                                  \
     constexpr no_##name() = default;                                                                  \
@@ -68,7 +68,7 @@ struct no_ground_weight {
   }
 };
 
-/// The type of a field: the executor's view where the operator uses it, else its stand-in.
+/// The type of a field: the executor's view where the operator uses it, else the stand-in no_NAME.
 template <class Op, field F, class View, class Unused>
 using field_t = std::conditional_t<Op::uses(F), View, Unused>;
 
@@ -80,11 +80,11 @@ constexpr View missing_out() {
 
 }  // namespace detail
 
-/// The inputs of an operator, in this order; View is the executor's read-only view.
+/// The inputs of an operator, in this order. View is the executor's read-only view.
 ///   q (B, H, Lq, D)  k (B, Hk, Lk, D)  v (B, Hv, Lk, Dv)
-///       Hk and Hv divide H, independently: head h reads h Hk / H and h Hv / H
-///   gate_q (B, H, Lq, Dg)  gate_k (B, H', Lk, Dg)             unscaled; every H' divides H, each for itself
-///   scores, gates, bias (1|B, 1|H, 1|Lq, Lk)                  slots of invisible keys are never read into a result
+///       Hk and Hv each divide H: head h reads h Hk / H and h Hv / H
+///   gate_q (B, H, Lq, Dg)  gate_k (B, H', Lk, Dg)             unscaled; each input has its own H', which divides H
+///   scores, gates, bias (1|B, 1|H, 1|Lq, Lk)                  entries of invisible keys are never read into a result
 ///   sort_q (B, H, Lq, 1)  sort_k (B, H', Lk, 1)               one number per position
 ///   position_q (B, H, Lq, Dp)  position_k (B, H', Lk, Dp)     projections of positions
 ///   center, spread (B, H, Lq, A)  place (B, H', Lk, A)        A spatial axes
@@ -101,7 +101,7 @@ struct inputs {
   std::optional<index_t> offset = std::nullopt;
 };
 
-/// The member of `inputs`, or of anything with the same names, that belongs to a field.
+/// The member of `inputs`, or of any struct with the same member names, for a field.
 template <field F, class Inputs>
 ATTUNE_HD constexpr auto& member(Inputs& in) {
 #define ATTUNE_ROW(name, ...)     \
@@ -113,8 +113,8 @@ ATTUNE_HD constexpr auto& member(Inputs& in) {
   static_assert(detail::never<Inputs>, "attune: there is no such field");
 }
 
-/// Inputs made by code that does not know the operator: make.template operator()<F>() is the view of each field it
-/// uses.
+/// Makes inputs in code that does not know the operator: make.template operator()<F>() returns the view of each field
+/// that the operator uses.
 template <class Op, class View, class Make>
 inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = std::nullopt) {
   [[maybe_unused]] auto const part = [&]<field F>() {
@@ -132,7 +132,7 @@ inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = s
 ///   out (B, H, Lq, Dv)   lse (B, H, Lq, 1), natural log, see core/lse.hpp   ground_weight (B, H, Lq, 1)
 ///   threshold (B, H, Lq, 1): of a normalizer with a candidate set, in the units that it documents; NaN where no key
 ///   has weight
-/// T is what `out` is stored in; numbers per row are stored in what is computed in.
+/// T is the element type of `out`. Outputs with one number per row have the type that attune computes in.
 template <class Op, class T>
 struct outputs {
   using number = arithmetic_t<T>;
@@ -143,7 +143,7 @@ struct outputs {
   [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
 };
 
-/// Gradients of a scalar objective by the outputs: what a VJP starts from. One that is left out is zero.
+/// Gradients of a scalar objective by the outputs, from which a VJP starts. An omitted one is zero.
 template <class Op, class View>
 struct cotangents {
   View out = {};

@@ -4,8 +4,8 @@
 //   for (operator_parameter const& p : listed_parameters(op)) ... *p.at, p.path() ...
 //
 // The parameters and tables of all policies of an operator, parts of composites included, in the order of the pipeline.
-// One list per operator type, of values that do not name it: what is done with them is compiled once, not once per
-// policy.
+// There is one list per operator type. Its elements do not depend on the operator type, so code that uses them is
+// compiled once, not once per policy.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@
 
 namespace attune {
 
-/// A parameter of an operator, and what its policy says of it.
+/// A parameter of an operator, and what its policy declares about it.
 struct operator_parameter {
-  parameter const* at = nullptr;  ///< a member of the operator that was asked, or of a part of it
+  parameter const* at = nullptr;  ///< a member of the given operator, or of a part of it
   char const* name = "";          ///< "gamma"
   domain values = domain::real;
   std::string policy;  ///< "normalizer.", "kernel.1." (terms of a composite)
@@ -29,7 +29,7 @@ struct operator_parameter {
   std::string path() const { return policy + name; }
 };
 
-/// The same of a table.
+/// A table of an operator, and what its policy declares about it.
 struct operator_table {
   table const* at = nullptr;
   char const* name = "";
@@ -41,7 +41,7 @@ struct operator_table {
 
 namespace detail {
 
-/// How many numbers an operator or a policy lists.
+/// The number of parameters and tables of an operator or a policy.
 template <class P>
 struct count_of {
   static constexpr int parameters = int(std::tuple_size_v<decltype(parameters_of<P>())>);
@@ -60,7 +60,7 @@ struct count_of<attention_operator<K, L, G, N, V, O, M>> : count_of_all<K, L, G,
 
 }  // namespace detail
 
-/// Numbers of parameters and of tables that an operator lists.
+/// The number of parameters and the number of tables of an operator.
 template <class Op>
 inline constexpr int parameter_count = detail::count_of<std::remove_const_t<Op>>::parameters;
 template <class Op>
@@ -68,7 +68,7 @@ inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::ta
 
 namespace detail {
 
-/// What all parts of an operator list.
+/// The parameters and tables of all parts of an operator.
 template <class Op>
 class listing {
  public:
@@ -86,16 +86,16 @@ class listing {
   std::array<operator_table, std::size_t(table_count<Op>)> tables;
 };
 
-/// Whether a name, "gamma" or "normalizer.gamma", means the parameter at `path`: it is the path, or its end after a
-/// dot.
+/// Whether a name ("gamma" or "normalizer.gamma") means the parameter at `path`: the name is the path, or the end of
+/// the path after a dot.
 inline bool is_called(std::string const& path, std::string const& name) {
   return path.ends_with(name) && (path.size() == name.size() || path[path.size() - name.size() - 1] == '.');
 }
 
 }  // namespace detail
 
-/// The parameters of an operator, and its tables, as a std::array. They lie in the operator, which must outlive the
-/// list.
+/// The parameters of an operator, and its tables, as a std::array. The elements point into the operator, which must
+/// outlive the list.
 template <class Op>
 auto listed_parameters(Op const& op) {
   return detail::listing<Op>(op).parameters;

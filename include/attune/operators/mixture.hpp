@@ -3,9 +3,8 @@
 //
 //   op = mixture(which, first, second)      head h runs the operator number which[h]
 //
-// Heads of one call that run different operators: the hybrid architecture of Scalar Sort, a few global heads among
-// windowed ones, one entmax head. A composite with forward on every executor and
-// gradients in the reference.
+// Heads of one call that run different operators. Examples: the hybrid architecture of Scalar Sort, a few global heads
+// among windowed ones, one entmax head. A composite with forward on every executor and gradients in the reference.
 #pragma once
 
 #include <tuple>
@@ -17,9 +16,9 @@
 
 namespace attune {
 
-/// Several operators and which of them each head runs. Inputs are those of all of them; tensors and per-head parameters
-/// have all H heads, of which an operator reads its own. Outputs: lse only if all have it; ground_weight and threshold
-/// if any has it (0 and NaN in the heads of the others).
+/// Several operators, and which of them each head runs. The inputs are the union of their inputs. Tensors and per-head
+/// parameters have all H heads; an operator reads its own heads. Outputs: lse only if every operator has it;
+/// ground_weight and threshold if any operator has it (0 and NaN in the heads of the others).
 template <class... Ops>
 struct mixture_operator {
   static_assert(sizeof...(Ops) >= 1, "attune: mixture() needs at least one operator");

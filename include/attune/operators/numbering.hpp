@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   number(op)      parameters and tables get the numbers 0, 1, ... in the order of the pipeline
+//   number(op)      gives parameters and tables the numbers 0, 1, ... in the order of the pipeline
 //
-// The numbers by which gradients know what moves. A copy of a parameter has its number: wherever `bind` reads it from,
-// its gradient is there.
+// Gradients identify parameters and tables by these numbers. A copy of a parameter keeps its number, so its gradient is
+// complete wherever `bind` reads the value from.
 #pragma once
 
 #include <tuple>
@@ -15,7 +15,7 @@
 
 namespace attune::detail {
 
-/// Stands for a path that nobody reads.
+/// Placeholder for a path that nobody reads.
 struct no_path {
   friend constexpr no_path operator+(no_path, char const*) { return {}; }
 };
@@ -38,7 +38,7 @@ constexpr void for_each_part(P& policy, Path const& path, Visit const& visit) {
     detail::for_each_part(policy.first, path + "0.", visit);
     detail::for_each_part(policy.second, path + "1.", visit);
   } else if constexpr (is_mapped<kind>) {
-    if constexpr (requires { policy.inner.map; })  // a map of a map: each has a path of its own
+    if constexpr (requires { policy.inner.map; })  // a map of a map: each needs its own path
       detail::for_each_part(policy.inner, path + "inner.", visit);
     else
       detail::for_each_part(policy.inner, path, visit);
@@ -48,7 +48,7 @@ constexpr void for_each_part(P& policy, Path const& path, Visit const& visit) {
   }
 }
 
-/// The same for all policies of an operator but the mask, in the order of the pipeline.
+/// Calls visit(policy, path) for all policies of an operator except the mask, in the order of the pipeline.
 template <class Op, class Path, class Visit>
 constexpr void for_each_policy(Op& op, Path const& path, Visit const& visit) {
   detail::for_each_part(op.kernel, path + "kernel.", visit);
@@ -69,7 +69,7 @@ constexpr void number(Op& op) {
   });
 }
 
-/// A copy of an operator whose parameters and tables have their numbers, whatever has been assigned to them.
+/// A copy of an operator whose parameters and tables have their numbers, even if something was assigned to them.
 template <class Op>
 constexpr Op numbered(Op op) {
   detail::number(op);

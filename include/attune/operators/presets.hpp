@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Each system of the papers as a named composition; the mask comes last and may be left out. An ablation of a paper is
-// a swapped policy. What replaces the score, the weights, or stands around softmax:
-// presets/{scores,weights,factors}.hpp.
+// The named operators of the papers. The mask comes last and may be omitted. To ablate a paper, swap a policy. Presets
+// with another score, other weights, or additions around softmax are in presets/{scores,weights,factors}.hpp.
 #pragma once
 
 #include <cmath>
@@ -36,7 +35,7 @@ constexpr auto off_by_one_attention(Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::off_by_one{}, m);
 }
 
-/// A learned sink of logit t per head that buys nothing. Affine-Scaled Attention, equation 3; GPT-OSS.
+/// A learned sink of logit t per head, without a value. Affine-Scaled Attention, equation 3; GPT-OSS.
 template <class Mask = mask::none>
 constexpr auto sink_attention(parameter logit, Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::sink{logit}, m);
@@ -55,14 +54,14 @@ struct principled_parameters {
 };
 
 /// Principled Attention, section 3: a = s + softplus(alpha) log K (s - gamma) - softplus(beta) softplus(-g), weights
-/// e^a / sum e^max(gamma, a), the missing mass buys v0. gamma is one parameter of two policies.
+/// e^a / sum e^max(gamma, a); the missing mass weights v0. Two policies share the parameter gamma.
 template <class Mask = mask::none>
 constexpr auto principled_attention(principled_parameters const& p, Mask m = {}) {
   return attention(kernel::dot_product{}, length_scale::margin{.alpha = p.alpha, .gamma = p.gamma},
                    gate::softplus{p.beta}, normalizer::grounded{p.gamma}, m);
 }
 
-/// What bounds a softmax_equivalent holds for.
+/// The bounds under which softmax_equivalent holds.
 struct softmax_equivalent_bounds {
   double epsilon = 1e-6;     ///< |w - softmax| <= epsilon, w0 = 0
   double score_bound = 30;   ///< |s| <= score_bound
@@ -70,12 +69,12 @@ struct softmax_equivalent_bounds {
   double max_keys = 131072;  ///< K <= max_keys
 };
 
-/// Finite parameters at which Principled Attention is softmax attention within epsilon, on bounded scores: the start of
-/// a training run, and the constructive form of the limit.
-/// Why it holds: gamma below every logit makes w0 = 0 exactly and the weights softmax(a). Up to a row constant a
-/// differs from s by kappa s - b with |kappa s| <= kappa S and 0 <= b <= B = softplus(beta) softplus(G): a spread of at
+/// Finite parameters at which Principled Attention is softmax attention within epsilon, for bounded scores. Use them as
+/// the start of a training run; they are also the constructive form of the limit.
+/// Proof: gamma is below every logit, so w0 = 0 exactly and the weights are softmax(a). Up to a row constant, a differs
+/// from s by kappa s - b with |kappa s| <= kappa S and 0 <= b <= B = softplus(beta) softplus(G). This is a spread of at
 /// most 2 kappa S + B, and softmax moves by at most a quarter of the spread of its logits. Each part gets epsilon; the
-/// lse moves by no more than kappa (S + |gamma|) + B.
+/// lse moves by at most kappa (S + |gamma|) + B.
 inline principled_parameters softmax_equivalent(softmax_equivalent_bounds const& within) {
   auto const require = [](bool ok, char const* name, double value, char const* expected) {
     if (!ok) throw error("softmax_equivalent", name, detail::text("the value ", value), expected);

@@ -3,9 +3,9 @@
 //
 //   state = (m, earned, ground, acc):  earned = sum e(a_j) e^-m,  ground = sum g(a_j) e^-m,  acc = sum e(a_j) e^-m v_j
 //
-// What streaming keeps of a row: a commutative monoid under `merge`, up to rounding, with the empty state as unit.
-// Split-KV decode, threads, ring attention and an MPI reduction are all this merge. A sink's constant mass is not in
-// the state: it enters once, in `finish`.
+// The state that streaming keeps of a row: a commutative monoid under `merge`, up to rounding, with the empty state as
+// unit. Split-KV decode, threads, ring attention and an MPI reduction all use this merge. The constant mass of a sink
+// is not in the state: it enters once, in `finish`.
 #pragma once
 
 #include <limits>
@@ -15,13 +15,13 @@
 
 namespace attune {
 
-/// The reference of a row that has seen nothing: every logit that counts lies above it.
+/// The reference of a row before any key: lower than every logit that counts.
 template <class T>
 ATTUNE_HD T initial_max() {
   return math::lowest_logit<T>();
 }
 
-/// The reference a row starts from.
+/// The reference that a row starts with.
 template <class Normalizer, class Bound, class T>
 ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
   if constexpr (Normalizer::traits.reference == mass_reference::none)
@@ -32,23 +32,23 @@ ATTUNE_HD T initial_reference([[maybe_unused]] Bound const& normalizer) {
     return initial_max<T>();
 }
 
-/// What a row is divided by, x, and 0 where it is below the normal numbers: its inverse might overflow, and the row
-/// counts as one that has nothing to be divided by. Masses relative to a maximum never are that small; those of
-/// `mass_reference::none` and the distance of two logits may be.
+/// The divisor x of a row; 0 where x is below the smallest normal number. Its inverse might overflow, so the row counts
+/// as a row without a divisor. Masses relative to a maximum are never that small. Masses of `mass_reference::none` and
+/// the distance of two logits can be.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T as_divisor(T const& x) {
   return math::select(math::abs(x) < scalar<T>::least(), T(0), x);
 }
 
-/// What `finish` makes of the masses: out = acc * value_factor + values * share + ground_weight * v0, where `values` is
-/// the plain sum of all visible values.
+/// The factors that `finish` computes from the masses: out = acc * value_factor + values * share + ground_weight * v0,
+/// where `values` is the plain sum of all visible values.
 template <class T>
 struct finished_row {
   T value_factor, ground_weight, lse, share;
 };
 
-/// Divides a row's masses; degenerate rows by the contract (docs/reference/contracts.md). `visible` is K, over all parts of the
-/// row. lse is that of the shifted logits: the row constant is still to be added.
+/// Divides a row's masses; degenerate rows follow the contract (docs/reference/contracts.md). `visible` is K, over all
+/// parts of the row. lse is for the shifted logits: the caller adds the row constant.
 template <class Normalizer, class Bound, class T>
 ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer, T const& m, T const& earned,
                                         T const& ground, T const& visible) {
@@ -69,7 +69,7 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     auto const dead = z == zero;  // no mass: no key, every logit -inf, or masses that underflow
     f.value_factor = math::select(dead, zero, detail::quotient(one, z));
     f.ground_weight = math::select(
-        dead, zero, detail::quotient(unearned, z));  // a division: all of the mass is a weight of exactly 1
+        dead, zero, detail::quotient(unearned, z));  // a division: if the ground has all mass, its weight is exactly 1
     if constexpr (is.constant_mass) f.ground_weight = math::select(dead, one, f.ground_weight);
     if constexpr (is.ground_mass) f.ground_weight = math::select(visible == zero, one, f.ground_weight);
     f.lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));
@@ -79,13 +79,13 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
   return f;
 }
 
-/// What `finish` makes of an adjusted row: w = e (a - low) value_factor.
+/// The factors that `finish` computes for a row of family range_weighted: w = e (a - low) value_factor.
 template <class T>
 struct finished_adjustment {
   T value_factor, low, lse;
 };
 
-/// Family adjusted: divides by the mass and by the distance of the ends.
+/// Family range_weighted: divides by the mass and by the distance of the ends.
 template <class Bound, class T>
 ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T const& m, T const& earned, T const& lowest,
                                                  T const& highest) {
@@ -98,14 +98,14 @@ ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T cons
           math::select(dead, T(-math::infinity<T>()), T(m + math::log(earned)))};
 }
 
-/// What `finish` makes of a row of candidates: w = weight(threshold, a) value_factor.
+/// The factors that `finish` computes for a row of family sparse_support: w = weight(threshold, a) value_factor.
 template <class T>
 struct finished_candidates {
   T value_factor, threshold;
 };
 
-/// Family candidates: divides by the sum of weights. `poison` is the sum of nan_carrier; a row without any weight
-/// has weights of 0 and no threshold (NaN).
+/// Family sparse_support: divides by the sum of weights. `poison` is the sum of nan_carrier. A row without any weight
+/// has weights 0 and threshold NaN.
 template <class Bound, class T>
 ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, candidate_threshold<T> const& at,
                                                    T const& sum, T const& poison) {
@@ -116,16 +116,15 @@ ATTUNE_HD finished_candidates<T> finish_candidates(Bound const& normalizer, cand
           math::select(dead, none, T(normalizer.reported(at) + poison))};
 }
 
-/// Family candidates: added to the sum of weights, it makes a row with a logit of NaN or +inf NaN, as the contract
-/// wants; else 0.
+/// Family sparse_support: NaN for a logit of NaN or +inf, else 0. Added to the sum of weights, it makes such a row NaN,
+/// as the contract requires.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T nan_carrier(T const& a) {
   return math::select(a == -math::infinity<T>(), T(0), math::zero_if_finite(a));
 }
 
-/// The state of one row, of any scalar. Sizes: acc has Dv entries; second too where the family needs it, else none.
-/// `Values` is a vector, or anything of fixed size that has its indices, size, range and constructor from (count,
-/// value).
+/// The state of one row, for any scalar. acc has Dv entries; so has `second` if the family needs it, else none.
+/// `Values` is a vector or any type of fixed size with the same indexing, size, range and constructor (count, value).
 template <class T, class Values = std::vector<T>>
 struct row_state {
   T reference, earned, ground, lowest;
@@ -150,7 +149,7 @@ struct row_state {
   static constexpr bool has_second =
       Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::range_weighted;
 
-  /// Expresses all masses relative to a higher reference.
+  /// Makes all masses relative to a higher reference.
   ATTUNE_UNCHECKED template <class Normalizer>
   ATTUNE_HD void raise(T const& higher) {
     if (reference == higher) return;
@@ -162,7 +161,7 @@ struct row_state {
     for (T& x : acc) x = x * factor;
     reference = higher;
   }
-  /// Adds one visible key of logit a; value(d) gives its value vector.
+  /// Adds one visible key with logit a; value(d) is feature d of its value vector.
   ATTUNE_UNCHECKED template <class Normalizer, class Bound, class Value>
   ATTUNE_HD void accumulate([[maybe_unused]] Bound const& normalizer, T const& a, Value const& value) {
     if constexpr (Normalizer::traits.reference == mass_reference::running_maximum)
@@ -189,7 +188,7 @@ struct row_state {
     }
   }
 
-  /// The state of both sets of keys. Associative and commutative up to rounding.
+  /// Merges the state of other keys of the same row. Associative and commutative up to rounding.
   ATTUNE_UNCHECKED template <class Normalizer>
   ATTUNE_HD void merge(row_state b) {
     T const m = math::larger(reference, b.reference);
@@ -203,14 +202,14 @@ struct row_state {
   }
 };
 
-/// What a row is beside its values.
+/// The numbers of a finished row besides its values.
 template <class T>
 struct finished_numbers {
   T ground_weight, lse;
 };
 
-/// Divides the state of all keys of a row: acc becomes the output before v0 and output gate. `normalizer` is bound to
-/// the row, `visible` is K; lse is that of the shifted logits.
+/// Divides the state of all keys of a row: acc becomes the output before v0 and the output gate. `normalizer` is bound
+/// to the row and `visible` is K. lse is for the shifted logits.
 ATTUNE_UNCHECKED template <class Normalizer, class Bound, class T, class Values>
 ATTUNE_HD finished_numbers<T> finish_state(row_state<T, Values>& s, Bound const& normalizer,
                                            [[maybe_unused]] T const& visible) {

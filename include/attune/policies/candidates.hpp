@@ -3,18 +3,18 @@
 //
 //   find level with   sum_j expq(a_j - max a - level) = 1,      expq(x) = [1 + (alpha - 1) x]_+^(1 / (alpha - 1))
 //
-// What the normalizers with a candidate set share: the threshold search. Sparsemax (alpha = 2), entmax and softmax
-// (alpha = 1) are one family, the deformed exponentials; in units of the logits nothing cancels as alpha -> 1 (the
-// printed [(alpha-1) a - tau]_+ does).
+// The threshold search, which the normalizers with a candidate set share. Sparsemax (alpha = 2), entmax and softmax
+// (alpha = 1) form one family, the deformed exponentials. In units of the logits nothing cancels as alpha -> 1; the
+// printed form [(alpha-1) a - tau]_+ does cancel.
 //
-// A column is what a normalizer may ask of the logits of a row (or of the rows in the lanes of a batch; -inf where a
-// lane does not see a key):
-//   index_t size()            logits at hand
+// A column gives a normalizer access to the logits of a row, or of the rows in the lanes of a batch. A logit is -inf
+// where a lane does not see the key.
+//   index_t size()            number of stored logits
 //   T logit(n), position(n)   logit and key position
 //   T highest()               the largest logit, -inf if there is none
-//   void keep(f)              drops entries n with f(logit) <= 0 in every lane: they cannot be of interest any more
+//   void keep(f)              drops the entries n with f(logit) <= 0 in every lane: they cannot enter the support
 //   void largest(k, cut, last)   the k-th largest logit and the position of the last key = cut that belongs to the k
-//                                largest, ties going to lower positions; cut = -inf where there are no k
+//                                largest; ties go to lower positions; cut = -inf where there are fewer than k keys
 #pragma once
 
 #include <algorithm>
@@ -76,19 +76,19 @@ class candidate_column {
 
 namespace detail {
 
-/// p = expq(x) and the sums that a root of f(level) = sum p - 1 is found by: p / y = -dp/dlevel and d2p/dlevel2.
+/// p = expq(x) and the sums for the root of f(level) = sum p - 1: slope = -dp/dlevel, bend = d2p/dlevel2.
 template <class T>
 struct deformed_terms {
   T p, slope, bend;
 };
 
-/// The first two of them.
+/// The first two members of deformed_terms.
 template <class T>
 struct deformed_rise {
   T p, slope;
 };
 
-/// alpha known to be 2: expq(x) = [lead + k (x - level)]_+^(1 / k) with k = 1.
+/// alpha = 2, fixed: expq(x) = [lead + k (x - level)]_+^(1 / k) with k = 1.
 struct linear_exponential {
   template <class T>
   ATTUNE_HD T lead(T const&) const {
@@ -111,7 +111,7 @@ struct linear_exponential {
   }
 };
 
-/// alpha known to be 3/2.
+/// alpha = 3/2, fixed.
 struct square_exponential {
   template <class T>
   ATTUNE_HD T lead(T const&) const {
@@ -135,9 +135,9 @@ struct square_exponential {
   }
 };
 
-/// Any alpha; k = alpha - 1, 0 included. For small k the level is counted from the maximum, lead = 1, so that k -> 0 is
-/// the exponential; else from where the maximum has no weight, lead = 0, so that small weights of many keys keep their
-/// digits.
+/// Any alpha; k = alpha - 1, 0 included. For small k the level is relative to the maximum (lead = 1), so that k -> 0 is
+/// the exponential. For larger k the level is relative to the point where the maximum has no weight (lead = 0), so that
+/// many small weights keep their digits.
 struct deformed_exponential {
   template <class T>
   ATTUNE_HD T lead(T const& k) const {
@@ -162,7 +162,8 @@ struct deformed_exponential {
   }
 };
 
-/// Where the level of n keys lies: between those at which one key and at which all of them share the weight.
+/// The range of the level for n keys: from the level where one key has all the weight to the level where all keys share
+/// it.
 template <class T>
 struct bracket {
   T low, high;
@@ -177,20 +178,20 @@ ATTUNE_HD bracket<T> level_bracket(T const& lead, T const& k, index_t n) {
                        T(-(math::exp(T(-k * log_n)) / safe_k)))};
 }
 
-/// What plain sums of n numbers may be too large by, as a share.
+/// Bound on the relative error of a plain sum of n numbers.
 template <class T>
 ATTUNE_HD T rounding_of_sums(index_t n) {
   return lift<T>::constant(double(2 * n + 16)) * scalar<T>::epsilon();
 }
 
-/// A level left of the root and near it, by Newton's iteration on (sum p)^k - 1, which is convex: it stays on the left
-/// and is close to linear. Plain sums do, for a third of the work of those that have to be exact. Drops keys that are
-/// out for good.
+/// A level left of the root and near it, by Newton's iteration on (sum p)^k - 1. That function is convex, so the
+/// iteration stays on the left; it is close to linear, so few steps are needed. Plain sums suffice here, at a third of
+/// the work of compensated sums. Drops the keys that can no longer enter the support.
 template <class Exponential, class T, class Column>
 ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column& column, T level) {
   T const zero(0), one(1), least = one - rounding_of_sums<T>(column.size());
   constexpr int most = 8;
-  T moving = one;  // a lane that has arrived stays where it is, whatever its neighbours do
+  T moving = one;  // a lane that has converged stays where it is, whatever the other lanes do
   for (int iteration = 0; iteration < most && scalar<T>::any(moving > zero); ++iteration) {
     T sum = zero, slope = zero;
     for (index_t n = 0; n < column.size(); ++n) {
@@ -209,9 +210,9 @@ ATTUNE_HD T approached_level(Exponential const& exponential, T const& m, Column&
 
 /// Halley's iteration inside a bracket, all lanes at once, for sum_j [lead + k (a_j - m - level)]_+^(1 / k) = 1. From
 /// the left the iteration is monotone for alpha <= 2. For alpha > 2 the sum is infinitely steep where a key leaves the
-/// support, and a step can be tiny far from the root: there a tiny step is believed only if the sum changes sign right
-/// behind it, and progress that is too slow is replaced by bisection. The sum is compensated: its error does not grow
-/// with n. Rows with a NaN or infinite logit come out with any level.
+/// support, and a step can be tiny far from the root. There a tiny step is accepted only if the sum changes sign right
+/// behind it, and bisection replaces slow progress. The sum is compensated: its error does not grow with n. For rows
+/// with a NaN or infinite logit the level is arbitrary.
 template <class Exponential, class T, class Column>
 ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, T const& k, Column& column) {
   T const zero(0), one(1), two(2), off = -math::infinity<T>();
@@ -221,7 +222,7 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
   bracket<T> const within = level_bracket(lead, k, column.size());
   T low = within.low, high = within.high;
   bool approached = false;
-  if constexpr (requires { exponential.rise(m); }) {  // few operations for a p
+  if constexpr (requires { exponential.rise(m); }) {  // a p costs few operations
     approached = !scalar<T>::any(rounding_of_sums<T>(column.size()) > T(0.015625));
     if (approached) low = approached_level(exponential, m, column, low);
   }
@@ -242,11 +243,11 @@ ATTUNE_HD candidate_threshold<T> deformed_level(Exponential const& exponential, 
     auto const below = f >= zero;
     low = math::select(below, level, low);
     high = math::select(below, high, level);
-    // Where the sum is convex a Newton step from the left end stays on the left: after it most keys are out for good.
+    // Where the sum is convex, a Newton step from the left end stays on the left. It rules out most keys for good.
     bool const first = !approached && iteration == 0;
     T const step = first ? T(f / slope) : T(two * f * slope / (two * slope * slope - f * bend));
     T next = level + step;
-    if (!scalar<T>::any(moving > zero)) {  // converged: what is left is to carry derivatives through the last step
+    if (!scalar<T>::any(moving > zero)) {  // converged: further steps only carry the derivatives through
       level = next;
       ++polish;
       continue;
@@ -287,7 +288,8 @@ struct bound_deformed {
   ATTUNE_HD ATTUNE_INLINE T weight(candidate_threshold<T> const& at, T const& a, key<T> const&) const {
     return Exponential{}.terms(k, T((a - at.reference) - at.level)).p;
   }
-  /// tau of the papers: weights are [(alpha - 1) a - tau]_+^(1 / (alpha - 1)), a without shift.
+  /// tau of the papers: weights are [(alpha - 1) a - tau]_+^(1 / (alpha - 1)), with a the true logit (row constant
+  /// included).
   ATTUNE_HD T reported(candidate_threshold<T> const& at) const {
     return k * ((at.reference + shift) + at.level) - Exponential{}.lead(k);
   }

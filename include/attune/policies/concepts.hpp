@@ -4,8 +4,9 @@
 //   KernelPolicy  ScoreMap  LengthScalePolicy  GatePolicy  NormalizerPolicy  MaskPolicy
 //
 // What a policy must offer: a declared role, the traits of that role, `bind(row<T>)` for every scalar T, and the
-// pointwise members of what bind returns. A capability is declared in the traits; declared-but-missing and
-// present-but-undeclared are both errors. One atomic concept per requirement; attention() turns each into words.
+// pointwise members of the object that `bind` returns. The traits declare each capability. A capability that is
+// declared but missing is an error, and so is one that is present but undeclared. Each requirement has one atomic
+// concept; attention() reports a failed one with a readable message.
 #pragma once
 
 #include <concepts>
@@ -18,67 +19,66 @@
 
 namespace attune {
 
-/// By what the masses of a row are divided to become weights.
+/// The number that divides the masses of a row to give the weights.
 enum class divisor {
   sum,    ///< z = sum of all masses: weights and ground weight sum to 1
   one,    ///< nothing: the mass is the weight (sigmoid attention)
   count,  ///< K, the number of visible keys
 };
 
-/// Whether masses are held relative to e^m, m the largest logit so far.
+/// Whether masses are stored relative to e^m, where m is the largest logit so far.
 enum class mass_reference {
   running_maximum,  ///< mass(a, m) is e^-m times the mass at logit a: nothing overflows
   none,             ///< m is always 0
 };
 
-/// What a row keeps while keys stream by, and so which hooks a normalizer offers.
+/// The state that a row keeps while it streams the keys. It decides which hooks a normalizer offers.
 enum class row_family {
-  masses,          ///< O(1): each key earns a mass, independent of all other keys
-  range_weighted,  ///< O(1): softmax masses times the logit's place between two ends that the row's extreme logits decide
-  sparse_support,  ///< the logits above a threshold that only rises when keys are added: bounded by the support, not O(1)
+  masses,          ///< O(1): the mass of a key depends on no other key
+  range_weighted,  ///< O(1): softmax mass times the place of the logit between two ends, set by the row's extremes
+  sparse_support,  ///< the logits above a threshold that only rises as keys are added: bounded by the support, not O(1)
   adjusted ATTUNE_DEPRECATED("row_family::range_weighted") = range_weighted,
   candidates ATTUNE_DEPRECATED("row_family::sparse_support") = sparse_support,
 };
 
-/// Family sparse_support: how a row's threshold comes about, from which its gradient follows.
+/// Family sparse_support: how the threshold of a row is determined. The gradient follows from it.
 enum class threshold_rule {
   undeclared,  ///< every other family
-  sum,         ///< the level is where the weights sum to a constant: it moves with every key that has weight
-  /// The level only chooses keys: weights depend on the logits relative to `reference`, the highest one, and what they
-  /// sum to is divided out.
+  sum,         ///< the weights sum to a constant at this level: it moves with every key that has weight
+  /// The level only selects keys. The weights depend on the logits relative to `reference`, the highest logit, and are
+  /// divided by their sum.
   selection,
 };
 
-/// What a normalizer declares. The default is that of plain softmax.
+/// The traits that a normalizer declares. The defaults are the traits of plain softmax.
 struct normalizer_traits {
   row_family family = row_family::masses;
   attune::divisor divided_by = divisor::sum;
   mass_reference reference = mass_reference::running_maximum;
-  bool ground_mass = false;    ///< offers ground(a, m): the mass each key leaves to the ground
+  bool ground_mass = false;    ///< offers ground(a, m): the mass that each key gives to the ground
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
-  bool ground_value = false;   ///< ground and constant mass buy the value v0 (an input); else they buy nothing
-  bool weight_factor = false;  ///< offers weight_factor(): what every earned weight of the row is multiplied with
-  bool uniform_share =
-      false;  ///< offers uniform_share(earned, visible): what is added to the weight of every visible key
+  bool ground_value = false;   ///< the ground or constant mass weights the value v0 (an input); else it weights nothing
+  bool weight_factor = false;  ///< offers weight_factor(): multiplies the weight of every key of the row
+  bool uniform_share = false;  ///< offers uniform_share(earned, visible): added to the weight of every visible key
   bool detached_ends = false;  ///< family range_weighted: no gradient through the extreme logits
-  threshold_rule threshold = threshold_rule::undeclared;  ///< family sparse_support: to be declared
+  threshold_rule threshold = threshold_rule::undeclared;  ///< family sparse_support: must be declared
 };
 
-/// Family range_weighted: w = (a - low) / (high - low) softmax(a); no weight at all where both are equal.
+/// Family range_weighted: w = (a - low) / (high - low) softmax(a). All weights are 0 where low = high.
 template <class T>
 struct adjustment {
   T low, high;
 };
 
-/// Family sparse_support: what the logits of a row decide. `reference` is their maximum and `level` the threshold above it,
-/// in units of the logits; `cut` and `last` keep a sorted prefix: keys of logit > cut, and those = cut up to position
-/// `last`.
+/// Family sparse_support: the result of the threshold search of a row. `reference` is the row's maximum; `level` is the
+/// threshold relative to it, in units of the logits. `cut` and `last` select the keys to keep: those with a logit >
+/// cut, and those with a logit = cut up to position `last`.
 template <class T>
 struct candidate_threshold {
   T reference, level, cut, last;
 };
 
-/// What a length scale declares.
+/// The traits that a length scale declares.
 struct length_scale_traits {
   bool row_constant =
       false;  ///< offers row_constant(): c of a = scale(s) + c, kept out of the logits so that a huge c costs no digits
@@ -107,7 +107,7 @@ using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> 
 template <class P>
 concept NamesContraction = requires { typename P::contraction; } && contraction::is_known<typename P::contraction>;
 
-/// What an elementwise contraction asks of its F; true for every other contraction.
+/// An elementwise contraction needs F::pair(q, k). True for every other contraction.
 template <class C>
 inline constexpr bool OffersPair = true;
 template <class F>
@@ -116,12 +116,12 @@ inline constexpr bool OffersPair<contraction::elementwise<F>> = requires(double 
 };
 
 namespace kernel {
-/// Kernels made of kernels (kernel/compose.hpp), which have the contractions and the scores of their parts.
+/// Kernels composed of kernels (kernel/compose.hpp). They have the contractions and the scores of their parts.
 template <class K>
 inline constexpr bool is_composite = false;
 }  // namespace kernel
 
-/// A contraction has its term.
+/// The contraction has a `term`.
 template <class C>
 concept OffersTerm = std::is_same_v<C, contraction::none> || requires(double x) {
   { C::term(x, x, x, x) } -> std::convertible_to<double>;
@@ -136,7 +136,8 @@ concept OffersTables =
     std::is_same_v<C, contraction::none> ||
     (OffersTable<P, typename C::x> && OffersTable<P, typename C::y> && OffersTable<P, typename C::z>);
 
-/// What contraction::gathered asks of the policy that names it; true for every other contraction.
+/// contraction::gathered needs index(distance) and values.rows() from the policy that names it. True for every other
+/// contraction.
 template <class P, class C>
 inline constexpr bool OffersRows = true;
 template <class P>
@@ -213,7 +214,7 @@ template <class P>
 concept Adjusts = requires(bound_t<P> const& b, double low, double high) {
   { b.ends(low, high) } -> std::convertible_to<adjustment<double>>;
 };
-/// The smallest column that solve() may ask: see policies/candidates.hpp.
+/// The hooks of family sparse_support except solve(column), which needs a column: see policies/candidates.hpp.
 template <class P>
 concept WeighsCandidates = requires(bound_t<P> const& b, candidate_threshold<double> t, double a, key<double> k) {
   { b.weight(t, a, k) } -> std::convertible_to<double>;
@@ -224,44 +225,45 @@ concept MapsGate = requires(bound_t<P> const& b, double x) {
   { b.factor(x) } -> std::convertible_to<double>;
 };
 
-/// A reference below which no mass of the row may be held: needed as soon as some mass belongs to no key's logit.
+/// Whether the row needs a lowest reference, which the running maximum never goes below. True as soon as some mass does
+/// not come from the logit of a key.
 template <class P>
 inline constexpr bool needs_lowest_reference =
     P::traits.reference == mass_reference::running_maximum && (P::traits.ground_mass || P::traits.constant_mass);
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 
-/// How a score comes from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy it too.
+/// Computes a score from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy this too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
                        (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
 
-/// A pointwise map of the score: a cap.
+/// A pointwise map of the score, for example a cap.
 template <class P>
 concept ScoreMap =
     HasRole<P, policy_role::score_map> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && Maps<P>;
 
-/// How scores scale with the number of visible keys: an affine map of scores, bound to the row.
+/// Scales scores with the number of visible keys: an affine map of the scores, bound to the row.
 template <class P>
 concept LengthScalePolicy =
     HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
     DeclaresLengthScaleTraits<P> && Scales<P> && (P::traits.row_constant == OffersRowConstant<P>);
 
-/// What suppresses a score: subtracts in log space, from a second contraction.
+/// Suppresses a score: subtracts in log space, from a second contraction.
 template <class P>
 concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
                      NamesContraction<P> && (std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
 
-/// What multiplies values before they are summed, or the output after: a pointwise map of an input.
+/// Multiplies the values before the value sum, or the output after it: a pointwise map of an input.
 template <class P>
 concept FactorPolicy = (HasRole<P, policy_role::value_gate> || HasRole<P, policy_role::output_gate>) &&
                        TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && MapsGate<P>;
 
-/// Masses that are not divided by their sum cannot be held relative to a maximum, and a constant one has no share.
+/// Masses that are not divided by their sum must not be shifted, and there can be no constant mass with them.
 template <class P>
 inline constexpr bool consistent_masses =
     P::traits.divided_by == divisor::sum || (P::traits.reference == mass_reference::none && !P::traits.constant_mass);
-/// The other families have no masses of their own to declare.
+/// The other families declare no mass traits.
 template <class P>
 inline constexpr bool consistent_family =
     P::traits.family == row_family::masses ||
@@ -269,14 +271,14 @@ inline constexpr bool consistent_family =
      !P::traits.ground_mass && !P::traits.constant_mass && !P::traits.ground_value && !P::traits.weight_factor &&
      !P::traits.uniform_share);
 
-/// The hooks of a normalizer are those of its family, and exactly the declared ones.
+/// The normalizer has exactly the hooks that its traits declare.
 template <class P>
 concept CompleteMasses =
     Earns<P> && consistent_masses<P> && (P::traits.ground_mass == OffersGround<P>) &&
     (P::traits.constant_mass == OffersConstant<P>) && (P::traits.weight_factor == OffersWeightFactor<P>) &&
     (P::traits.uniform_share == OffersUniformShare<P>) && (needs_lowest_reference<P> == OffersLowestReference<P>);
 
-/// How the logits of a row become weights.
+/// Turns the logits of a row into weights.
 template <class P>
 concept NormalizerPolicy = HasRole<P, policy_role::normalizer> && TriviallyCopyable<P> && ListsParameters<P> &&
                            BindsARow<P> && DeclaresNormalizerTraits<P> &&

@@ -3,11 +3,11 @@
 //
 //   x_ij = sum_d term(x_d, y_d, z_d, i + offset - j)
 //
-// A contraction is what an executor computes from tensors: up to three operands and one term. An operand is an input of
-// the query, of the key or of the pair, or a table of the policy that names the contraction. The term gives the value;
-// on dual numbers it gives the derivatives. A policy turns the value into a score or a gate; nothing else about tensors
-// reaches a policy. A new contraction is a struct like those below, in this file or in yours. Executors have faster
-// code for products and distances.
+// A contraction is a number that an executor computes from tensors for each pair: up to three operands and one term. An
+// operand is an input of the query, of the key or of the pair, or a table of the policy that names the contraction. The
+// term gives the value; on dual numbers it gives the derivatives. A policy turns the value into a score or a gate, and
+// sees nothing else of the tensors. To add a contraction, write a struct like those below, in this file or in your own
+// code. Executors have faster code for products and distances.
 #pragma once
 
 #include <type_traits>
@@ -23,7 +23,7 @@ namespace contraction {
 
 /// Where an operand lives.
 enum class operand_side { none, query, key, pair, table };
-/// Which entry of a table a pair of distance i + offset - j reads at feature d.
+/// Which entry of a table a pair at distance i + offset - j reads at feature d.
 enum class table_place {
   column,       ///< (0, d): the same for all pairs
   row,          ///< (d, 0): the same for all pairs
@@ -51,7 +51,7 @@ template <field F>
 using of_key = input_operand<operand_side::key, F>;
 template <field F>
 using of_pair = input_operand<operand_side::pair, F>;
-/// Table::of(policy) is the table; Table::row(policy, distance) its row where rows belong to distances.
+/// Table::of(policy) is the table. Table::row(policy, distance) is its row, for tables with a row per distance.
 template <class Table, table_place Place>
 struct table_operand {
   static constexpr operand_side side = operand_side::table;
@@ -91,7 +91,7 @@ struct frequency {
 /// Row floor(R / 2) belongs to distance 0.
 struct relative {
   static constexpr bool rises =
-      true;  ///< row() rises with the distance: a call looks at the nearest and the farthest alone
+      true;  ///< row() rises with the distance: a call checks only the nearest and the farthest
   ATTUNE_TABLE(relative)
   template <class P>
   ATTUNE_HD static index_t row(P const& p, index_t distance) {
@@ -115,16 +115,16 @@ template <class Operand>
 inline constexpr bool in_rows = false;
 template <class Table>
 inline constexpr bool in_rows<by_term<Table>> = true;
-/// One table in both.
+/// Both operands read the same table.
 template <class A, class B>
 inline constexpr bool share_table = false;
 template <class Table, table_place A, table_place B>
 inline constexpr bool share_table<table_operand<Table, A>, table_operand<Table, B>> = true;
 }  // namespace detail
 
-/// The operands of a contraction: what each is derived from. There are as many terms as the inputs of queries and keys
-/// have features, which must agree; one where there are none of them. Tables by_term have a row for each term instead,
-/// and stand with other tables alone.
+/// Base of every contraction: its operands. The number of terms is the number of features of the query and key inputs,
+/// which must agree; without such inputs there is one term. A by_term table has a row for each term instead. Combine it
+/// only with other tables.
 template <class X, class Y = no_operand, class Z = no_operand>
 struct sum_of {
   static_assert(X::side != operand_side::none && (Y::side != operand_side::none || Z::side == operand_side::none),
@@ -138,7 +138,7 @@ struct sum_of {
   using x = X;
   using y = Y;
   using z = Z;
-  /// The operands that there are.
+  /// The number of operands that are present.
   static constexpr int operands =
       int(X::side != operand_side::none) + int(Y::side != operand_side::none) + int(Z::side != operand_side::none);
   ATTUNE_HD static constexpr bool uses(field f) { return reads<X>(f) || reads<Y>(f) || reads<Z>(f); }
@@ -153,7 +153,7 @@ struct sum_of {
   }
 };
 
-/// What a product takes of the query, x, and of a table by_feature, z.
+/// The left factor of a product, from x of the query and z of a by_feature table.
 struct plain_left {
   template <class S>
   ATTUNE_HD static S left(S const& x, S const&) {
@@ -172,7 +172,7 @@ struct shifted_left {
     return x + z;
   }
 };
-/// sum_d left(x, z) y: a product of numbers of the query with those of a key or of a distance.
+/// sum_d left(x, z) y: a product of query features with features of a key or of a distance.
 template <class Left, class X, class Y, class Z = no_operand>
 struct product : sum_of<X, Y, Z>, Left {
   using product_type = product;
@@ -182,10 +182,10 @@ struct product : sum_of<X, Y, Z>, Left {
     return Left::left(x, z) * y;
   }
 };
-/// A sum over the features of q and k whose term reads neither a table nor the distance: executors keep such sums in
+/// A sum over the features of q and k whose term reads neither a table nor the distance. Executors keep such sums in
 /// registers.
 struct feature_sum : sum_of<of_query<field::q>, of_key<field::k>> {};
-/// One number, read as it is.
+/// One number, without change.
 template <class X>
 struct plain : sum_of<X> {
   using plain_type = plain;
@@ -195,7 +195,7 @@ struct plain : sum_of<X> {
   }
 };
 
-/// No tensor at all: the policy works from positions.
+/// No tensor: the policy works from positions alone.
 struct none {
   ATTUNE_HD static constexpr bool uses(field) { return false; }
 };
@@ -269,7 +269,7 @@ struct given_scores : plain<of_pair<field::scores>> {};
 /// gates_ij, computed by the caller
 struct given_gates : plain<of_pair<field::gates>> {};
 
-/// A type with operands, or none.
+/// A contraction type: it has operands, or is `none`.
 template <class C>
 inline constexpr bool is_known = requires {
   typename C::z;
@@ -279,7 +279,7 @@ template <>
 inline constexpr bool is_known<none> = true;
 
 namespace detail {
-/// C has the term of this base.
+/// C inherits the term of Base unchanged.
 template <class C, class Base>
 inline constexpr bool keeps_term = &C::template term<double> == &Base::template term<double>;
 template <class Left>
@@ -287,25 +287,25 @@ inline constexpr bool is_linear =
     std::is_same_v<Left, plain_left> || std::is_same_v<Left, scaled_left> || std::is_same_v<Left, shifted_left>;
 }  // namespace detail
 
-/// left(x, z) y with a left side that executors know, x of the query, z none or by_feature.
+/// left(x, z) y with a left factor that executors know. x is of the query; z is absent or by_feature.
 template <class C>
 concept Product = requires { typename C::product_type; } && detail::is_linear<typename C::left_type> &&
                   detail::keeps_term<C, typename C::product_type> && C::x::side == operand_side::query &&
                   (C::z::side == operand_side::none || requires { requires C::z::place == table_place::column; });
-/// A product with numbers of the keys.
+/// A product with features of the keys.
 template <class C>
 concept KeyProduct = Product<C> && C::y::side == operand_side::key;
-/// A product with numbers of the distance.
+/// A product with features of the distance.
 template <class C>
 concept DistanceProduct = Product<C> && requires { requires C::y::place == table_place::of_distance; };
-/// A product of the query as it is with numbers of the keys.
+/// A product of the unchanged query with features of the keys.
 template <class C>
 concept PlainProduct = KeyProduct<C> && std::is_same_v<typename C::left_type, plain_left>;
-/// A number that is read as it is.
+/// A number that is read without change.
 template <class C>
 concept Plain = requires { typename C::plain_type; } && detail::keeps_term<C, typename C::plain_type>;
 
-/// A contraction that is the same for all pairs of one distance.
+/// A contraction with the same value for all pairs at one distance.
 template <class C>
 inline constexpr bool of_distance_alone =
     detail::in_table<typename C::x> && detail::in_table<typename C::y> && detail::in_table<typename C::z>;
@@ -328,7 +328,7 @@ template <class... A, class... B>
 struct join<list<A...>, list<B...>> {
   using type = list<A..., B...>;
 };
-/// A list of one, or of none for contraction::none.
+/// A list of one contraction; empty for contraction::none.
 template <class C>
 using single = std::conditional_t<std::is_same_v<C, none>, list<>, list<C>>;
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   detail::complete<P>()    true, or a compile error that names the role and the exact signature wanted
+//   detail::complete<P>()    true, or a compile error that names the role and the expected signature
 //
-// The words behind the concepts. A failed constraint alone is silent on nvcc and a page long elsewhere; these texts are
-// what a user reads, so all of them stand here, basic ones first, and nothing after a failure is instantiated.
+// The messages behind the concepts. A failed constraint alone gives no message on nvcc and a page of text elsewhere.
+// These texts are what a user reads, so all of them are in this file, basic ones first. Nothing is instantiated after a
+// failure.
 #pragma once
 
 #include <attune/policies/concepts.hpp>
 
 namespace attune::detail {
 
-/// Says in words what a policy lacks. True if it is complete; every message stands here, basic ones first.
+/// Reports what a policy lacks with a readable message. True if the policy is complete. Basic messages come first.
 template <class P>
 constexpr bool complete() {
   static_assert(

@@ -4,9 +4,9 @@
 //   ATTUNE_FIELDS(ROW)  calls ROW(name, side, heads, features, extents, superfluous, missing) for every input that an
 //                       operator can have
 //
-// The one table of input tensors. The enumeration, the members of `inputs`, what is said about a missing or a
-// superfluous one, the extents that a call checks, gradients, mixtures and random problems follow from it. A new input
-// is a row here, and a line in README's table.
+// The one table of input tensors. Everything else follows from it: the enumeration, the members of `inputs`, the
+// messages about a missing or superfluous input, the extents that a call checks, gradients, mixtures and random
+// problems. To add an input, add a row here and a line in README's table.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace attune {
 
-//   name         of the member of `inputs`, of the field, and in error texts
+//   name         name of the member of `inputs` and of the field; also used in error texts
 //   side         what its positions are: query (B, H, Lq, .), key (B, own heads, Lk, .), pair (1|B, 1|H, 1|Lq, Lk),
 //                ground (1|B, 1|H, 1|Lq, .)
-//   heads        how many heads it has: the member of problem_shape
-//   features     how many features it has: the member of problem_shape, or 1
+//   heads        number of heads: the member of problem_shape
+//   features     number of features: the member of problem_shape, or 1
 //   extents      for error texts
-//   superfluous  why an operator that does not read it has no use for it
-//   missing      why an operator that reads it wants it
+//   superfluous  why an operator that does not read the input cannot use it
+//   missing      why an operator that reads the input needs it
 #define ATTUNE_FIELDS(ROW)                                                                                          \
   ROW(q, query, heads, width, "(batch, head, query, D)",                                                            \
       "the kernel of this operator has no dot product and no distance of q and k", "")                              \
@@ -80,17 +80,17 @@ enum class field {
 #undef ATTUNE_ROW
 };
 
-/// How many there are.
+/// The number of fields.
 inline constexpr std::size_t field_count = 0
 #define ATTUNE_ROW(...) +1
     ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW
     ;
 
-/// What the positions of an input are.
+/// The kind of positions that an input has.
 enum class input_side { query, key, pair, ground };
 
-/// What is known of a field without a problem.
+/// Facts about a field that hold for every problem.
 struct field_facts {
   char const *name, *features, *extents;  ///< `features` and `extents` as in the table
 };
@@ -113,7 +113,7 @@ ATTUNE_HD constexpr input_side side_of(field f) {
   return {};
 }
 
-/// The first field of the table with as many features: a call takes their number from it.
+/// The first field of the table with the same number of features. A call takes that number from it.
 constexpr field width_source(field f) {
   auto const same = [](char const* a, char const* b) {
     while (*a != '\0' && *a == *b) ++a, ++b;

@@ -4,9 +4,9 @@
 //   if (a > T(0)) ...     must not compile, on any instruction set
 //
 // Pointwise code runs on SIMD batches, where a comparison has one answer per lane. On most instruction sets a branch on
-// it does not compile; on AVX-512 a mask register is an integer, converts to bool, and the branch would silently take
-// one side for all lanes. So every hook of every policy is instantiated once, never run, with a scalar whose
-// comparisons convert to nothing.
+// a comparison does not compile. On AVX-512 a mask register is an integer and converts to bool, so the branch would
+// silently take one side for all lanes. For this reason every hook of every policy is instantiated once, and never run,
+// with a scalar whose comparisons convert to nothing.
 #pragma once
 
 #include <attune/policies/concepts.hpp>
@@ -16,7 +16,7 @@ namespace attune {
 
 namespace detail {
 
-/// What a comparison of scores gives. Its name is what a compiler quotes when somebody branches on one.
+/// The result of comparing scores. Compilers quote this name when somebody branches on a comparison.
 struct comparison_of_scores_is_not_a_bool_use_math_select {
   using self = comparison_of_scores_is_not_a_bool_use_math_select;
   ATTUNE_HD friend self operator&(self, self) { return {}; }
@@ -91,7 +91,7 @@ template <class P>
   requires NamesContraction<P>
 inline constexpr bool is_ungated<P> = std::is_same_v<typename P::contraction, contraction::none>;
 
-/// Calls every hook of a policy. Only ever instantiated.
+/// Calls every hook of a policy. It is instantiated, never run.
 template <class P>
 void probe(P const& policy, row<probe_scalar> const& r) {
   using T = probe_scalar;

@@ -3,8 +3,8 @@
 //
 //   saturated_softplus(beta) = min(softplus(beta), 2^96)
 //
-// How a gate or a length scale turns a parameter of any sign into a strength. It saturates, so that products with
-// numbers of moderate size stay finite in single precision and infinity minus infinity cannot arise.
+// A gate or a length scale uses this function to turn a parameter of any sign into a strength. It saturates, so that
+// products with numbers of moderate size stay finite in single precision and infinity minus infinity cannot arise.
 #pragma once
 
 #include <attune/core/math.hpp>

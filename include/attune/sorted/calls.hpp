@@ -3,7 +3,7 @@
 //
 //   sorted::forward(op, arrays, results, workers)  ->  forward(cpu{}, line::..., inputs, outputs)
 //
-// Calls of version 0.1, each by the call that took its place. They go with version 0.3.
+// The calls of version 0.1, implemented by their replacements. Version 0.3 removes them.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class mask_of {
   std::vector<key_interval> hulls_;
 };
 
-/// A parameter with a number for each place of a gradient that is asked of it.
+/// A parameter with one number for each element of the requested gradient.
 template <class T>
 class spread_parameter {
  public:
@@ -127,7 +127,7 @@ auto vjp_as(Exec const& exec, Op const& op, arrays<T> const& in, cotangents<T> c
                      cotangents_of<Op>(by));
 }
 
-/// use(the operator of attune::line) for each divisor.
+/// Calls use(operator of attune::line) for each divisor.
 template <class Mask, class Use>
 auto with_divisor(divisor by, Mask const& m, Use const& use) {
   if (by == divisor::sum) return use(line::sliced_relu{normalizer::normalized_relu{}, m});
@@ -141,7 +141,7 @@ inline line::radius window_of(limited_radius const& op) { return {op.eps}; }
 template <class Op>
 concept by_windows = requires(Op const& op) { window_of(op); };
 
-/// use(the operator of attune::line, its inputs) of a call by windows.
+/// Calls use(operator of attune::line, its inputs) for a call with windows.
 template <class T, class Op, class Use>
 auto with_windows(Op const& op, parameter const& tau, parameter const& scale, parameter const& sink,
                   hybrid_arrays<T> const& in, mask::runtime const& m, Use const& use) {
@@ -165,7 +165,7 @@ auto with_windows(Op const& op, parameter const& tau, parameter const& scale, pa
   if (vectors) return given(line::hybrid{tau, window_of(op), m, line::no_sink{}, scale});
   return given(line::windowed{tau, window_of(op), m});
 }
-/// The value of a sink that has none: zeros.
+/// The value of a sink without one: zeros.
 template <class T>
 hybrid_arrays<T> with_sink_value(hybrid_arrays<T> in, std::vector<T>& zeros) {
   if (in.sink_k.absent() && !in.sink_v.absent())
@@ -261,7 +261,7 @@ hybrid_certificate vjp(Op const& op, hybrid_arrays<T> const& in, cotangents<T> c
       sink(detail::sink_of(in.sink_k), d.sink_k);
   std::vector<T> zeros;
   hybrid_arrays<T> all_in = detail::with_sink_value(in, zeros);
-  // One value for each place of the gradient that is asked for.
+  // One value for each element of the requested gradient.
   std::vector<T> spread;
   if (!d.sink_v.absent() && d.sink_v.extents().head != all_in.sink_v.extents().head && d.sink_v.extents().head > 1) {
     shape const e{1, d.sink_v.extents().head, 1, all_in.sink_v.extents().feature};

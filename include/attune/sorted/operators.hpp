@@ -3,7 +3,7 @@
 //
 //   sorted::forward(sorted::laplacian{tau, sorted::visibility::causal}, {sort_q, sort_k, v}, {out, lse})
 //
-// The operators of attune/line.hpp as version 0.1 called them. What is here goes with version 0.3.
+// The operators of attune/line.hpp under their names of version 0.1. Version 0.3 removes them.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct gaussian {
   double tolerance = 1e-6;
   visibility sees{};
 };
-/// line::hybrid with line::certified; line::windowed where no vectors are given. So are the next two, with line::half
-/// and line::radius.
+/// line::hybrid with line::certified; line::windowed if no vectors are given. The next two structs likewise, with
+/// line::half and line::radius.
 struct hybrid {
   parameter tau = 1;
   double tolerance = 1e-6;
@@ -77,7 +77,7 @@ template <class T>
 struct cotangents {
   tensor<T const> out{}, lse{};
 };
-/// Gradients are written, not added. What is absent is not written.
+/// Gradients are written, not accumulated. Absent ones are not written.
 template <class T>
 struct gradients {
   tensor<T> sort_q{}, sort_k{}, v{}, tau{};
@@ -96,7 +96,7 @@ struct hybrid_gradients {
   tensor<T> sort_q{}, sort_k{}, v{}, q{}, k{}, tau{}, scale{}, sink_k{}, sink_v{};
 };
 
-/// Whose threads, and how many (0: as many as there are).
+/// Which threads to use, and how many (0: as many as there are).
 struct workers {
   int threads = 0;
   thread_executor_ref executor = thread_pool{};

@@ -3,8 +3,8 @@
 //
 //   key j if  i + offset - before <= j <= i + offset + after  and both are in one document        offset = Lk - Lq
 //
-// Which keys a query sees, by their positions: one interval per query whose ends never move back as i grows. That is
-// what lets visible pairs fall into few rectangles (order.hpp), whatever the scalars are.
+// The keys that a query sees, by positions: one interval per query, whose ends never move back as i grows. This makes
+// the visible pairs split into few rectangles (order.hpp), for any scalars.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace attune::sorted {
 
-/// Rules that intersect. Documents are given as one id per position, ascending (packed sequences), and must outlive the
+/// Rules, which intersect. Documents have one id per position, ascending (packed sequences), and must outlive the
 /// value.
 class visibility {
   static constexpr index_t unlimited = (std::numeric_limits<index_t>::max)();
@@ -53,7 +53,7 @@ class visibility {
            std::equal(a.key_document_.begin(), a.key_document_.end(), b.key_document_.begin(), b.key_document_.end());
   }
 
-  /// As it is written: "causal_window(5) within documents".
+  /// The code that makes it: "causal_window(5) within documents".
   friend std::string to_string(visibility const& v) {
     std::string const within = v.documents_ ? " within documents" : "";
     if (v.before_ == unlimited) return (v.after_ == unlimited ? "full" : "causal") + within;
@@ -67,7 +67,7 @@ class visibility {
     check_ids(function, "documents of queries", query_document_, queries);
     check_ids(function, "documents of keys", key_document_, keys);
   }
-  /// What each query sees; first and last ascend. O(Lq + Lk).
+  /// The keys that each query sees; first and last are ascending. O(Lq + Lk).
   std::vector<key_interval> intervals(index_t queries, index_t keys) const {
     std::vector<key_interval> seen(static_cast<std::size_t>(queries));
     index_t begin = 0, end = 0;  // of the query's document

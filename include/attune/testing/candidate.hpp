@@ -3,7 +3,7 @@
 //
 //   candidate given(tensor(out, {B, H, Lq, Dv}));   given.with_lse(natural_lse(view)).with_ground_weight(view);
 //
-// What somebody's kernel computed, read into doubles; the storage type is that of the tensor.
+// The results of the kernel under test, read into doubles. The storage type is the tensor's.
 #pragma once
 
 #include <vector>
@@ -20,11 +20,12 @@ class candidate {
   template <class E>
   explicit candidate(tensor<E> const& out) : storage_(storage_of<E>()), extents_(out.extents()), out_(read(out)) {}
 
-  /// The same, read into doubles elsewhere; `stored` is the format that the kernel wrote.
+  /// From numbers that were already read into doubles. `stored` is the format that the kernel wrote.
   candidate(tensor<double const> const& out, storage stored)
       : storage_(stored), extents_(out.extents()), out_(read(out)) {}
 
-  /// (B, H, Lq, 1). The unit is in the type: testing::verdict finds a base-2 lse that was passed as a natural one.
+  /// (B, H, Lq, 1). The type states the log base: testing::verdict detects a base-2 lse that was passed as a natural
+  /// one.
   template <class E>
   candidate& with_lse(natural_lse<E> const& lse) {
     lse_ = read(of_rows("lse", lse.values));
@@ -38,7 +39,7 @@ class candidate {
 
   storage stored() const { return storage_; }
   shape const& extents() const { return extents_; }
-  std::vector<double> const& out() const { return out_; }  ///< row-major, as all below
+  std::vector<double> const& out() const { return out_; }  ///< row-major, like all below
   std::vector<double> const& lse() const { return lse_; }  ///< empty: not given
   std::vector<double> const& ground_weight() const { return ground_weight_; }
 

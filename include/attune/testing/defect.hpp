@@ -3,8 +3,7 @@
 //
 //   altered_rows(op, inputs, shape).evaluate<T>(defect, b, h, i)       the row as a kernel with that defect computes it
 //
-// The mistakes that attention kernels are known to make, each as a change of one step of the pipeline, for any
-// operator.
+// Known mistakes of attention kernels, for any operator. Each is a change of one step of the pipeline.
 #pragma once
 
 #include <algorithm>
@@ -21,41 +20,41 @@ namespace attune::testing {
 
 enum class defect {
   none,
-  ground_ignored,        ///< sink, off-by-one or ground left out: weights sum to 1
+  ground_ignored,        ///< sink, off-by-one or ground ignored: weights sum to 1
   ground_value_ignored,  ///< v0 taken as 0
   gate_ignored,          ///< the score gate
   output_gate_ignored,
   value_gate_ignored,
   length_scale_ignored,
-  count_plus_one,  ///< K + 1 in the length scale, or a sum of K
+  count_plus_one,  ///< K + 1 instead of K, in the length scale or a division by K
   count_minus_one,
-  count_of_all_keys,  ///< Lk for K
-  causal_top_left,    ///< masks aligned at query 0 = key 0 instead of the offset
-  position_plus_one,  ///< masks see every query one key further
+  count_of_all_keys,  ///< Lk instead of K
+  causal_top_left,    ///< masks aligned at query 0 = key 0 instead of with the offset
+  position_plus_one,  ///< masks treat every query as one position later
   position_minus_one,
-  last_key_beyond,    ///< each interval of visible keys one longer
-  last_key_missing,   ///< each interval one shorter
-  first_key_beyond,   ///< each interval starts one earlier
-  first_key_missing,  ///< each starts one later
-  key_zero_doubled,   ///< the first visible key counted twice
+  last_key_beyond,    ///< each interval of visible keys is one key longer at its end
+  last_key_missing,   ///< each interval is one key shorter at its end
+  first_key_beyond,   ///< each interval starts one key earlier
+  first_key_missing,  ///< each interval starts one key later
+  key_zero_doubled,   ///< the first visible key counts twice
   last_key_doubled,
   heads_interleaved,   ///< head h reads key head h mod Hk instead of h Hk / H
   values_by_position,  ///< v read as (batch, position, head, feature)
   out_by_position,     ///< out written as (batch, position, head, feature)
   values_one_late,     ///< value j + 1 for key j
-  weights_in_bf16,     ///< probabilities rounded where they were promised not to be
+  weights_in_bf16,     ///< probabilities rounded although `precision` says that they are not
   weights_in_fp16,
   lse_in_base_two,
   lse_without_scale,  ///< log sum e^x of the first contraction
   lse_without_ground,
-  ground_not_in_sum,     ///< the ground's value is added, but weights are normalised without it
-  first_key_not_in_sum,  ///< the sum that weights are divided by lacks the first visible key
+  ground_not_in_sum,     ///< the ground's value is added, but the normalizer does not include the ground
+  first_key_not_in_sum,  ///< the normalizer lacks the first visible key
   last_key_not_in_sum,
   logits_in_bf16,       ///< logits rounded before the normalizer
-  marked_keys_missing,  ///< those of `mark`, a tile that was skipped
+  marked_keys_missing,  ///< the keys of `mark`, such as a skipped tile
   marked_keys_doubled,
 };
-/// Those without a mark, which every verdict looks for.
+/// The defects that need no mark; every verdict tests for them.
 inline constexpr int defect_count = int(defect::marked_keys_missing);
 
 constexpr char const* name_of(defect d) {
@@ -139,11 +138,11 @@ template <class T>
 struct altered_row {
   std::vector<T> out;
   T lse = T(0), ground_weight = T(0);
-  std::vector<index_t> keys;  ///< that took part
+  std::vector<index_t> keys;  ///< the keys that took part
   std::vector<T> weights;
 };
 
-/// Rows of an operator with one thing changed.
+/// The rows of an operator with one change.
 template <class Op>
 class altered_rows {
   using view = any_tensor;
@@ -153,9 +152,9 @@ class altered_rows {
   altered_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p) : op_(op), in_(in), p_(p) {
     interleave();
   }
-  altered_rows(altered_rows const&) = delete;  // views point into it
+  altered_rows(altered_rows const&) = delete;  // views point into this object
 
-  /// Whether a defect can be told from none in this problem at all.
+  /// Whether a defect changes anything in this problem.
   bool applies(defect d) const {
     switch (d) {
       case defect::none:
@@ -191,7 +190,7 @@ class altered_rows {
         return true;
     }
   }
-  /// Keys for `marked_keys_missing` and `marked_keys_doubled`.
+  /// Sets the keys for `marked_keys_missing` and `marked_keys_doubled`.
   void mark(std::vector<bool> keys) { marked_ = std::move(keys); }
 
   template <class T>
@@ -343,7 +342,7 @@ class altered_rows {
       for (double& x : w) x = rounded_to(to, x / largest) * largest;
   }
 
-  /// Keys (and values) as a kernel sees them that maps heads the other way.
+  /// Prepares keys (and values) for a kernel that maps heads the other way.
   void interleave() {
     interleaved_ = p_.value_heads > 1 && p_.value_heads < p_.heads;
     other_ = in_;

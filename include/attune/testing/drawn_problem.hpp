@@ -4,8 +4,8 @@
 //   drawn_problem<Op> p({.heads = 2, .queries = 5, .keys = 7, .width = 4}, random);
 //       forward(exec, op, p.inputs<View>())
 //
-// A small random problem for any operator: numbers for whatever inputs it uses, and cotangents for its outputs. Every
-// number is a float, so that all executors read the same ones; equal seeds give equal problems on every machine.
+// A small random problem for any operator: numbers for its inputs, and cotangents for its outputs. Every number is a
+// float, so that all executors read the same numbers. Equal seeds give equal problems on every machine.
 #pragma once
 
 #include <array>
@@ -22,16 +22,16 @@
 
 namespace attune::testing {
 
-/// Extents of a random problem. A width of 0 is that of the queries.
+/// Extents of a random problem. A width of 0 means the width of the queries.
 struct problem_extents {
   index_t batch = 1, heads = 2, queries = 5, keys = 7, width = 4;
   index_t value_width = 0, gate_width = 0, position_width = 0, axes = 2;
   index_t key_heads = 1,
-          value_heads = 1;  ///< divisors of `heads`: of everything that has a row per key; of v and its gate
+          value_heads = 1;  ///< divisors of `heads`: of all inputs with a row per key; of v and its gate
   std::optional<index_t> offset = std::nullopt;
 };
 
-/// What field f has in a problem of these extents: nothing is shared but the ground value.
+/// The shape of field f in a problem of these extents. Only the ground value is shared.
 inline shape extents_of(field f, problem_extents const& e) {
   auto const features = [&](field of) {
     auto const or_width = [&](index_t width) { return width == 0 ? e.width : width; };
@@ -63,8 +63,8 @@ inline shape extents_of(field f, problem_extents const& e) {
   return {};
 }
 
-/// What a standard normal number becomes as an entry of an input. The default keeps it, except for `bias`, which may
-/// hold probabilities, and `spread`, which is divided by: these lie in (1/2, 2).
+/// Maps a standard normal number to an entry of an input. The default keeps the number, except for `bias`, which may
+/// hold probabilities, and `spread`, which is a divisor: their entries lie in (1/2, 2).
 using draw_rule = std::function<double(field, double)>;
 
 namespace detail {
@@ -83,7 +83,7 @@ class normal_numbers {
   std::mt19937_64 bits_;
 };
 
-/// One tensor in both storages. Differences move `doubles`.
+/// One tensor in both storage types. Finite differences change `doubles`.
 struct drawn_tensor {
   shape extents{0, 0, 0, 0};
   std::vector<double> doubles;
@@ -115,11 +115,11 @@ inline void check_extents(char const* caller, problem_extents const& e) {
 
 }  // namespace detail
 
-/// Memory of one random problem of an operator.
+/// The memory of one random problem of an operator.
 template <class Op>
 class drawn_problem {
  public:
-  /// `caller` is named in errors.
+  /// Errors name `caller`.
   drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {},
                 char const* caller = "drawn_problem")
       : offset_(e.offset) {
@@ -134,7 +134,7 @@ class drawn_problem {
     draw(lse_, rows, random);
     draw(ground_weight_, rows, random);
   }
-  drawn_problem(drawn_problem const&) = delete;  // views point into it
+  drawn_problem(drawn_problem const&) = delete;  // views point into this object
   drawn_problem& operator=(drawn_problem const&) = delete;
 
   detail::drawn_tensor& of(field f) { return fields_[std::size_t(f)]; }

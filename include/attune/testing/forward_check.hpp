@@ -5,9 +5,9 @@
 //   std::cout << report;
 //   return report.passed() ? 0 : 1;
 //
-// Does an operator compute what its policies say, on every executor and by every call? The reference in 50 digits runs
-// the same source, and the operator's own error bound says how far a correct call may be from it.
-// Needs attune::testing (xsimd, Eigen, Boost). Thrust: hand its executors over, as the last arguments.
+// Does an operator compute what its policies say, on every executor and by every call? The reference runs the same
+// source in 50 digits. The operator's own error bound says how far a correct call may be from it.
+// Needs attune::testing (xsimd, Eigen, Boost). For Thrust, pass its executors as the last arguments.
 #pragma once
 
 #include <cmath>
@@ -32,16 +32,16 @@ namespace attune::testing {
 
 struct forward_check_options {
   int threads = 2;      ///< of the CPU executors
-  draw_rule draw = {};  ///< for policies that want inputs from a domain
+  draw_rule draw = {};  ///< for policies whose inputs have a restricted domain
 };
 
 namespace detail {
 
-/// Notes shares of errors, the largest stays.
+/// Records errors as shares of what is allowed, and keeps the largest.
 class noted_shares {
  public:
   explicit noted_shares(forward_line& to) : to_(to) {}
-  /// `where` is called for the largest alone. Equal infinities and NaN for NaN have no error.
+  /// Calls `where` only for a new largest share. Equal infinities have no error, nor has NaN for NaN.
   template <class Where>
   void operator()(double computed, digits50 const& exact, double allowed, Where const& where) {
     double share = 0;
@@ -78,11 +78,10 @@ struct owned_outputs {
   }
 };
 
-/// What a call may be off by without being wrong: this many roundings of the largest number of its kind, where no bound
-/// is known.
+/// Allowed error where no bound is known: this many roundings of the largest number of its kind.
 constexpr double roundings = 0x1p8;
 
-/// Everything known of one problem.
+/// The exact results and the bounds of one problem.
 template <class Op>
 class forward_truth {
  public:
@@ -94,7 +93,7 @@ class forward_truth {
 
   problem_shape const& extents() const { return exact_.extents; }
 
-  /// `slack` bounds are allowed.
+  /// Allows `slack` times the bounds.
   template <class T>
   void compare(forward_line& to, owned_outputs<T, Op> const& got, double slack) const {
     noted_shares note(to);
@@ -155,7 +154,7 @@ class forward_truth {
   row_statistics<digits50> statistics_;
 };
 
-/// Why decode() does not serve an operator on an executor; empty if it does.
+/// The reason why decode() does not support an operator on an executor; empty if it does.
 template <class Exec, class Op>
 std::string why_not_decoded() {
   if constexpr (attune::detail::is_cpu<Exec>) {
@@ -165,7 +164,7 @@ std::string why_not_decoded() {
   return "this executor has no decode()";
 }
 
-/// Every call that this executor has.
+/// Checks every call of this executor.
 template <class Op, class Exec>
 void check_executor(forward_report& to, std::string const& name, Exec const& exec, Op const& op,
                     drawn_problem<Op> const& p, forward_truth<Op> const& truth) {
@@ -216,7 +215,7 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
   }
 }
 
-/// A name for an executor that is no cpu.
+/// A name for an executor other than cpu.
 template <class Exec>
 std::string name_of_executor(Exec const&) {
   std::string const number = std::is_same_v<typename Exec::value_type, float> ? "float" : "double";
@@ -225,15 +224,14 @@ std::string name_of_executor(Exec const&) {
 
 }  // namespace detail
 
-/// Checks what an operator computes on a random problem of these extents, by every call of every executor, against the
-/// reference in 50
-/// digits: cpu<float>, cpu<double> and `others`, for example thrust_on<float>(thrust::host), each whose memory is the
-/// host's.
+/// Checks the results of an operator on a random problem of these extents, by every call of every executor, against the
+/// reference in 50 digits. The executors are cpu<float>, cpu<double> and `others`, for example
+/// thrust_on<float>(thrust::host). They must use host memory.
 ///   forward, forward_and_save    out, lse and ground weight within the operator's error_bound in the executor's type
-///   decode, split and merge      within twice the bound: partial sums are rescaled when they merge. Three parts of
-///                                unequal size
+///   decode, split and merge      within twice the bound, because partial sums are rescaled when they merge; three
+///                                parts of unequal size
 ///   thresholds, statistics       to 2^8 roundings of the largest number of their kind
-/// The report names what it left out. What parameters and tables hold stays as it is: their granularity must fit the
+/// The report names the calls that it skipped. Parameters and tables keep their values: their granularity must fit the
 /// extents.
 /// Errors:      attune::error as forward; extents below 1.
 /// Complexity:  a 50-digit forward pass: 0.1 s for 10^4 pairs of queries and keys with 16 features.

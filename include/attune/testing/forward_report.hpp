@@ -3,7 +3,8 @@
 //
 //   std::cout << report;   return report.passed() ? 0 : 1;
 //
-// What a forward check found: a line for every executor and call, with the largest error as a share of what is allowed.
+// The results of a forward check: a line for every executor and call, with the largest error as a share of what is
+// allowed.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +22,9 @@ namespace attune::testing {
 struct forward_line {
   std::string executor;  ///< "cpu<float>"
   std::string call;      ///< "forward", "forward_and_save", "decode", "split and merge", "statistics"
-  double share =
-      0;  ///< the largest |computed - exact| / allowed; infinity where one is NaN or infinite and the other is not
-  std::string where;     ///< the number that has it: "out (0, 1, 3, 2)"
-  std::string left_out;  ///< why the call was not made; empty if it was
+  double share = 0;   ///< the largest |computed - exact| / allowed; infinity where only one of them is NaN or infinite
+  std::string where;  ///< the number with the largest share: "out (0, 1, 3, 2)"
+  std::string left_out;  ///< the reason why the call was skipped; empty if it was made
 
   bool made() const { return left_out.empty(); }
   bool passed() const { return !made() || share <= 1; }
@@ -34,7 +34,7 @@ struct forward_report {
   std::uint64_t seed = 0;
   std::vector<forward_line> lines;
 
-  /// Whether every call that was made is within what is allowed.
+  /// Whether every call that was made is within the allowed error.
   bool passed() const {
     return !lines.empty() && std::all_of(lines.begin(), lines.end(), [](forward_line const& l) { return l.passed(); });
   }
@@ -49,8 +49,8 @@ struct forward_report {
   }
 };
 
-/// One line for each call: how much of what is allowed its largest error takes, and where, if it is too much; why a
-/// call was left out.
+/// Prints one line for each call: the largest error as a share of what is allowed, and its place if it is too large; or
+/// the reason why the call was skipped.
 inline std::ostream& operator<<(std::ostream& to, forward_report const& r) {
   std::size_t names = 0, calls = 0;
   for (forward_line const& l : r.lines)

@@ -5,9 +5,9 @@
 //   std::cout << report;
 //   return report.passed() ? 0 : 1;
 //
-// Are the gradients of an operator the derivatives of its forward pass, on every executor? Differences of the 50-digit
-// forward pass know nothing of dual numbers: they see a tangent that a policy dropped, a branch that duals cannot see,
-// a derivative written by hand and wrong, and arithmetic that is not carried through in T.
+// Are the gradients of an operator the derivatives of its forward pass, on every executor? Finite differences of the
+// 50-digit forward pass do not use dual numbers. They reveal a tangent that a policy dropped, a branch that duals
+// cannot see, a wrong handwritten derivative, and arithmetic that is not done in T.
 // Needs attune::testing (xsimd, Eigen, Boost).
 #pragma once
 
@@ -29,10 +29,10 @@
 namespace attune::testing {
 
 struct gradient_check_options {
-  index_t entries = 64;  ///< of each input, parameter and table, chosen at random, are moved one by one
-  int directions = 4;    ///< along which all numbers are moved at once
+  index_t entries = 64;  ///< of each input, parameter and table, chosen at random and changed one by one
+  int directions = 4;    ///< along which all numbers change at once
   int threads = 2;       ///< of the CPU executor
-  draw_rule draw = {};   ///< for policies that want inputs from a domain
+  draw_rule draw = {};   ///< for policies whose inputs have a restricted domain
 };
 
 namespace detail {
@@ -41,11 +41,11 @@ namespace detail {
 struct checked_numbers {
   std::vector<double>* values = nullptr;
   domain allowed = domain::real;
-  std::string still;  ///< why they cannot move; empty if they can
+  std::string still;  ///< the reason why they cannot change; empty if they can
 };
 
-/// A copy of an operator whose parameters and tables lie in memory that can be moved, and the list of all that moves,
-/// inputs first, in the order of for_each_gradient.
+/// A copy of an operator whose parameters and tables are in writable memory, and the list of all numbers that can
+/// change: inputs first, in the order of for_each_gradient.
 template <class Op>
 class movable_operator {
  public:
@@ -53,7 +53,7 @@ class movable_operator {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) numbers_.push_back({&p.of(F).doubles, domain::real, {}});
     });
-    // op_ is no const object, and these are its members
+    // op_ is not const, and these are its members
     for (operator_parameter const& listed : listed_parameters(op_))
       move_parameter(const_cast<parameter&>(*listed.at), listed.values);
     for (operator_table const& t : listed_tables(op_)) {
@@ -63,14 +63,14 @@ class movable_operator {
     if constexpr (Op::normalizer_is.detached_ends)
       for (auto& n : numbers_) n.still = "the ends of the normalizer are detached";
   }
-  movable_operator(movable_operator const&) = delete;  // the operator points into it
+  movable_operator(movable_operator const&) = delete;  // the operator points into this object
   movable_operator& operator=(movable_operator const&) = delete;
 
   Op const& op() const { return op_; }
   std::vector<checked_numbers> const& numbers() const { return numbers_; }
 
  private:
-  /// A copy of a view that is listed as moving.
+  /// Copies a view and adds the copy to the list.
   template <class View>
   tensor<double const> stored(View const& from, domain allowed) {
     shape const e = from.extents();
@@ -114,7 +114,7 @@ class movable_operator {
   std::vector<checked_numbers> numbers_;
 };
 
-/// Calls visit(name, array) for every gradient there is.
+/// Calls visit(name, array) for every gradient.
 template <class T, class Visit>
 void for_each_gradient(dense_gradients<T> const& g, Visit const& visit) {
   auto const unless_empty = [&](std::string const& name, gradient_array<T> const& x) {
@@ -134,7 +134,7 @@ inline shape place_of(shape const& e, index_t n) {
   return {n / (e.feature * e.position * e.head), n / (e.feature * e.position) % e.head, n / e.feature % e.position,
           n % e.feature};
 }
-/// A NaN is the largest error there is.
+/// NaN is the largest possible error.
 inline void note_error(gradient_error& to, digits50 const& error, shape const& where) {
   double const e = double(math::abs(error));
   ++to.compared;
@@ -143,7 +143,7 @@ inline void note_error(gradient_error& to, digits50 const& error, shape const& w
   to.where = where;
 }
 
-/// The objective that the cotangents define. An lse of -inf, no mass at all, does not move.
+/// The objective that the cotangents define. An lse of -inf (no mass) is constant.
 template <class Op>
 digits50 objective(Op const& op, drawn_problem<Op> const& p) {
   auto const r = forward(reference<digits50>{}, op, p.template inputs<any_tensor>());
@@ -161,7 +161,7 @@ digits50 objective(Op const& op, drawn_problem<Op> const& p) {
   return sum;
 }
 
-/// Numbers moved by +-2^-30 of themselves: they must stay finite and in their domain.
+/// A number changed by +-2^-30 of itself. Both results must be finite and in the domain.
 struct step {
   double low, high;
   bool possible;
@@ -173,7 +173,7 @@ inline step step_of(double x, domain allowed, double along) {
   return {low, high, low != high && fits(low) && fits(high)};
 }
 
-/// (L(high) - L(low)) / (high - low) by one number.
+/// (L(high) - L(low)) / (high - low) for one number at a time.
 template <class Objective>
 void check_entries(gradient_line& to, checked_numbers const& numbers, gradient_array<digits50> const& g, index_t wanted,
                    normal_numbers& random, Objective const& value) {
@@ -196,7 +196,7 @@ void check_entries(gradient_line& to, checked_numbers const& numbers, gradient_a
   }
 }
 
-/// The same by all numbers at once, along one random direction.
+/// The same for all numbers at once, along one random direction.
 template <class Objective>
 void check_direction(gradient_line& to, std::vector<checked_numbers> const& numbers,
                      std::vector<gradient_array<digits50> const*> const& g, normal_numbers& random,
@@ -229,7 +229,7 @@ void check_direction(gradient_line& to, std::vector<checked_numbers> const& numb
   note_error(to.differences, digits50(difference * digits50(0x1p29) - expected), {0, 0, 0, 0});
 }
 
-/// Gradients of the CPU executor against those of 50 digits.
+/// Compares gradients of the CPU executor with the 50-digit gradients.
 template <class T, class Op>
 void check_cpu(gradient_report& to, gradient_error gradient_line::* route, Op const& op, drawn_problem<Op> const& p,
                std::vector<gradient_array<digits50> const*> const& exact, int threads) {
@@ -249,16 +249,16 @@ void check_cpu(gradient_report& to, gradient_error gradient_line::* route, Op co
 
 /// Checks the gradients of an operator on a random problem of these extents, by three routes:
 ///   differences                 vjp(reference<digits50>) against central differences of the 50-digit forward pass:
-///                               entry by entry, and along directions in which all inputs, parameters and tables move
-///                               at once; to 1e-9 of the largest entry of a gradient, 1e-12 of the largest of all
-///   cpu<double>, cpu<float>     vjp against the same gradients; to 2^12 roundings of the largest of all
-/// Cotangents of out, and of lse and ground weight where they exist, are random as well. What parameters and tables
-/// hold stays as it is, which is why their granularity must fit the extents.
-/// Kinks:       where one-sided derivatives differ (a tie, max(a, 0) at 0) a gradient is one of them, and a difference
-///              is none. Random inputs avoid such points; parameters that stand on one (yarn at extension 1) are for
-///              the caller to avoid.
-/// Not moved:   parameters that are not set, infinite, or at the edge of their domain; a moving average moves by its
-///              value; none at all where gradients are stopped on purpose (adjusted_ends::detached). The report says
+///                               entry by entry, and along directions in which all inputs, parameters and tables change
+///                               at once; to 1e-9 of the largest entry of a gradient, 1e-12 of the largest entry of all
+///   cpu<double>, cpu<float>     vjp against the same gradients; to 2^12 roundings of the largest entry of all
+/// Cotangents of out, and of lse and ground weight where they exist, are random as well. Parameters and tables keep
+/// their values, so their granularity must fit the extents.
+/// Kinks:       where one-sided derivatives differ (a tie, max(a, 0) at 0), a gradient is one of them, and a difference
+///              is neither. Random inputs avoid such points. You must avoid parameters that lie on one (yarn at
+///              extension 1).
+/// Constant:    parameters that are unset, infinite, or at the edge of their domain. A moving average changes by its
+///              value, or not at all where gradients are stopped on purpose (adjusted_ends::detached). The report says
 ///              so.
 /// Errors:      attune::error as vjp; extents below 1.
 /// Complexity:  two 50-digit forward passes per entry: seconds at the default extents.

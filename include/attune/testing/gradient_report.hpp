@@ -3,7 +3,7 @@
 //
 //   std::cout << report;   return report.passed() ? 0 : 1;
 //
-// What a gradient check found: a line for every input, parameter and table, with the largest error of each route.
+// The results of a gradient check: a line for every input, parameter and table, with the largest error of each route.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 namespace attune::testing {
 
-/// How far two routes to one gradient are apart, at the entry where they are farthest apart.
+/// The largest difference between two routes to one gradient, and the entry where it occurs.
 struct gradient_error {
-  index_t compared = 0;  ///< entries; 0: the route was not taken
-  double largest = 0;    ///< NaN if one of the two is NaN somewhere
+  index_t compared = 0;  ///< number of entries; 0: the route was not taken
+  double largest = 0;    ///< NaN if either route has a NaN
   double allowed = 0;
   shape where{0, 0, 0, 0};  ///< (batch, head, position, feature)
 
@@ -33,7 +33,7 @@ struct gradient_line {
       name;  ///< "input q", "parameter kernel.slope", "parameter normalizer.alpha.weight", "table kernel.metric"
   double magnitude = 0;  ///< the largest entry of its gradient
   gradient_error differences, cpu_double, cpu_float;
-  std::string note;  ///< why no differences were taken; empty if they were
+  std::string note;  ///< the reason why no differences were taken; empty if they were
 
   bool passed() const { return differences.passed() && cpu_double.passed() && cpu_float.passed(); }
 };
@@ -42,9 +42,10 @@ struct gradient_report {
   std::uint64_t seed = 0;
   double magnitude = 0;  ///< the largest entry of all gradients
   std::vector<gradient_line> lines;
-  gradient_line directions;  ///< all numbers moved at once, along random directions
+  gradient_line directions;  ///< all numbers changed at once, along random directions
 
-  /// Whether every route agrees everywhere. An objective that nothing moves proves nothing and does not pass.
+  /// Whether all routes agree everywhere. An objective that does not depend on anything proves nothing and does not
+  /// pass.
   bool passed() const {
     return magnitude > 0 && directions.passed() &&
            std::all_of(lines.begin(), lines.end(), [](gradient_line const& l) { return l.passed(); });
@@ -80,7 +81,7 @@ inline std::string printed(gradient_line const& l, std::size_t width) {
 
 }  // namespace detail
 
-/// One line for each gradient: how large it is, and by how much each route misses it; where, if by too much.
+/// Prints one line for each gradient: its size, and the error of each route; also the place if an error is too large.
 inline std::ostream& operator<<(std::ostream& to, gradient_report const& r) {
   std::size_t width = r.directions.name.size();
   for (gradient_line const& l : r.lines) width = (std::max)(width, l.name.size());

@@ -5,9 +5,9 @@
 //                                  gradient_candidate().with(field::q, tensor(dq, s)).with(field::k,
 //                                  ...).with(field::v, ...));
 //
-// Is somebody's backward pass right? As testing/verdict.hpp asks of a forward pass: every element within its bound
-// (gradient_bound.hpp), and nothing left of the residual along what a parameter or a known mistake does to the
-// gradients.
+// Is somebody's backward pass right? The same tests as testing/verdict.hpp has for a forward pass. Every element must
+// be within its bound (gradient_bound.hpp), and the residual must not be explained by the effect of a parameter or of a
+// known mistake on the gradients.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 
 namespace attune::testing {
 
-/// What somebody's kernel computed, by input, read into doubles.
+/// The gradients from the kernel under test, by input, read into doubles.
 class gradient_candidate {
  public:
   struct one {
@@ -36,12 +36,12 @@ class gradient_candidate {
     std::vector<double> values;  ///< row-major
   };
 
-  /// As double, float, bfloat16 or float16, with the extents of the input and any strides.
+  /// A gradient as double, float, bfloat16 or float16, with the extents of the input and any strides.
   template <class E>
   gradient_candidate& with(field f, tensor<E> const& x) {
     return with(f, candidate(x));
   }
-  /// Numbers read into doubles elsewhere; `stored` is the format that the kernel wrote.
+  /// Numbers that were already read into doubles. `stored` is the format that the kernel wrote.
   gradient_candidate& with(field f, tensor<double const> const& x, storage stored) {
     return with(f, candidate(x, stored));
   }
@@ -101,7 +101,7 @@ class gradient_judge {
     });
     factors();
     mistakes();
-    conclude(report_, seen_, how_, 1);  // the bounds are looser than those of outputs, the projections are not
+    conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);
   }
 
@@ -111,7 +111,7 @@ class gradient_judge {
   dense gradients(cotangents<Op, view> const& d, problem_shape const& p) const {
     return attune::detail::dense_vjp<double>(op_, in_, p, d);
   }
-  /// Numbers of all given fields, in the order of the residual.
+  /// The numbers of all given fields, in the order of the residual.
   template <class T, class Get>
   std::vector<double> along(dense_gradients<T> const& g, Get const& get) const {
     std::vector<double> to;
@@ -127,7 +127,7 @@ class gradient_judge {
     f.name = std::move(name);
     judge(f, direction);
   }
-  /// What changes when the gradients are `other`.
+  /// The change of the gradients if they were `other`.
   std::vector<double> change_to(dense const& other) const {
     auto to = along(other, [](double x) { return x; });
     auto const from = along(exact_, [](double x) { return x; });
@@ -153,8 +153,8 @@ class gradient_judge {
     return gradients(d, p_);
   }
 
-  /// In 16 bits the row term <do, out> is made of a rounded `out`: an error that a whole row of dS has in common, of
-  /// which every correct kernel has another sample. It enters the gradients as a cotangent of the lse does.
+  /// In 16 bits the row term <do, out> uses a rounded `out`. This error is common to a whole row of dS, and differs
+  /// between correct kernels. It enters the gradients like a cotangent of the lse.
   void common_noise() {
     bool const coarse = format_of(precision_.weights).unit > format_of(precision_.arithmetic).unit ||
                         format_of(precision_.out).unit > format_of(precision_.arithmetic).unit;
@@ -177,8 +177,8 @@ class gradient_judge {
     }
   }
 
-  // ---- what may be wrong --------------------------------------------------------------------------------------------
-  /// A factor of one gradient: a scale left out, a truncation.
+  // ---- possible mistakes --------------------------------------------------------------------------------------------
+  /// A factor of one gradient: a missing scale, or truncation.
   void factors() {
     for (auto const& [wanted, unused] : given_.all()) {
       finding f;
@@ -199,7 +199,7 @@ class gradient_judge {
         judge("lse term of the gradient has the wrong sign",
               change_to(with_lse(d_, [&](index_t b, index_t h, index_t i) { return -given(b, h, i); })));
       }
-      // dS = P (dP - D): leaving D out is a cotangent of the lse that is larger by D.
+      // dS = P (dP - D): omitting D is a cotangent of the lse that is larger by D.
       if (!d_.out.absent()) {
         altered_rows<Op> const rows(op_, in_, p_);
         judge("row term <dout, out> missing from dS", change_to(with_lse(d_, [&](index_t b, index_t h, index_t i) {
@@ -229,11 +229,11 @@ class gradient_judge {
     by_position();
   }
 
-  /// Keys and values that several heads share get the gradient of one of them.
+  /// Keys and values that several heads share get the gradient of only one head.
   void one_head_of_a_group() {
     bool shared = false;
     dense other = exact_;
-    std::map<index_t, dense> of_heads;  // by the number of heads that keys have
+    std::map<index_t, dense> of_heads;  // by the number of key heads
     for (auto const& [f, x] : given_.all()) {
       index_t const heads = exact_.of(f).extents.head;
       if (side_of(f) != input_side::key || heads == p_.heads) continue;
@@ -259,7 +259,7 @@ class gradient_judge {
     if (shared) judge("gradients of one head of each group alone", change_to(other));
   }
 
-  /// Element (h, i) of what should be (B, H, L, D) and is (B, L, H, D).
+  /// Element (h, i) of a tensor that should be (B, H, L, D) but is (B, L, H, D).
   void by_position() {
     for (auto const& [f, x] : given_.all()) {
       gradient_array<double> const& exact = exact_.of(f);
@@ -292,12 +292,11 @@ class gradient_judge {
 
 }  // namespace detail
 
-/// Judges the gradients that a kernel computed from these inputs and cotangents; what decisions mean:
+/// Judges the gradients that a kernel computed from these inputs and cotangents. For the meaning of decisions, see
 /// testing/verdict.hpp.
-/// Limits:     where outputs are narrower than the arithmetic, `how` says so for all gradients alike: the narrowest
-///             that is given counts. In 16 bits small parameter errors hide behind the rounding of dS: the power says
-///             how small.
-/// Errors:     attune::error names argument, value and expectation; operators with a candidate set are refused.
+/// Limits:     where outputs are narrower than the arithmetic, one `how` applies to all gradients: the narrowest given
+///             format counts. In 16 bits the rounding of dS hides small parameter errors: the power says how small.
+/// Errors:     attune::error names argument, value and expectation; operators with a candidate set are not supported.
 /// Complexity: about 50 vjp(reference<double>) for the bounds, one or two for each defect.
 template <class Op>
 verdict_report gradient_verdict(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,

@@ -3,7 +3,8 @@
 //
 //   for_each_moving_parameter(op, shape, [](finding f, Op const& op, lift<dual<double, 1>> const& numbers) { ... })
 //
-// The operator along each of its parameters: by shares of its value where it is a scale or positive, else by 1.
+// An operator with a derivative by each of its parameters: relative to its value if it is a scale or positive, else
+// absolute.
 #pragma once
 
 #include <cmath>
@@ -16,8 +17,8 @@
 
 namespace attune::testing::detail {
 
-/// Calls visit(finding to fill in, operator, numbers that move). Parameters that are not set, but for a scale, which is
-/// 1 / sqrt D then, and those at infinity stand still and are left out.
+/// Calls visit(finding to fill in, operator, numbers with tangents). Skips parameters that are unset or infinite.
+/// Exception: an unset scale counts as 1 / sqrt D.
 template <class Op, class Visit>
 void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit const& visit) {
   for (operator_parameter const& listed : listed_parameters(original)) {
@@ -30,12 +31,12 @@ void for_each_moving_parameter(Op const& original, problem_shape const& p, Visit
     Op op = original;
     parameter* moved = nullptr;
     for (operator_parameter const& other : listed_parameters(op))
-      if (other.path() == path) moved = &const_cast<parameter&>(*other.at);  // op is no const object
+      if (other.path() == path) moved = &const_cast<parameter&>(*other.at);  // op is not const
     if (!set) *moved = parameter(1 / std::sqrt(double(p.width)));
     attune::detail::number(op);
     shape const e = moved->extents();
     std::vector<double> along;
-    bool movable = true;  // at a limit nothing moves
+    bool movable = true;  // false at an infinite value
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t h = 0; h < e.head; ++h)
         for (index_t i = 0; i < e.position; ++i) {

@@ -4,7 +4,7 @@
 //   for (auto& probe : probe_pack(op, extents))
 //       ... run the kernel on probe->problem, verdict(op, probe->inputs(), candidate)
 //
-// Inputs with power: on random numbers a wrong kernel may look right, on these it does not.
+// Inputs that reveal mistakes: a wrong kernel may look right on random numbers, but not on these.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace attune::testing {
 
-/// One set of inputs, in float and in double, with what it is good for.
+/// One set of inputs, in float and in double, and the mistakes that it reveals.
 template <class Op>
 struct probe {
   std::string name, reveals;
@@ -47,7 +47,7 @@ void fill(drawn_problem<Op>& p, field f, Value const& value) {
   }
 }
 
-/// NaN in every key and value that no query sees. Returns whether there is one.
+/// Puts NaN into every key and value that no query sees. Returns whether there is one.
 template <class Op>
 bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
   auto const in = p.template inputs<any_tensor>();
@@ -81,9 +81,9 @@ bool poison_hidden(Op const& op, drawn_problem<Op>& p) {
 
 }  // namespace detail
 
-/// Probes for the operators that `op_of(extents)` makes at about these extents: masks and parameters that are arrays
-/// can follow the lengths. Inputs that the user's kernel can be run on as they are.
-/// Errors: none of its own; a probe whose extents op_of or the operator rejects with an attune::error is left out.
+/// Probes for the operators that `op_of(extents)` makes at about these extents, so that masks and parameters that are
+/// arrays can follow the lengths. A user's kernel can run on these inputs without changes.
+/// Errors: none. A probe is skipped if op_of or the operator rejects its extents with an attune::error.
 template <class OpOf>
 auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t seed = 1) {
   using Op = std::remove_cvref_t<decltype(op_of(e))>;
@@ -142,7 +142,7 @@ auto probe_pack_of(OpOf const& op_of, problem_extents const& e, std::uint64_t se
   return all;
 }
 
-/// The same for one operator. Lengths change only where its mask and parameters allow it.
+/// Probes for one operator. Lengths change only where its mask and parameters allow it.
 template <class Op>
 std::vector<std::unique_ptr<probe<Op>>> probe_pack(Op const& op, problem_extents const& e, std::uint64_t seed = 1) {
   return probe_pack_of([&](problem_extents const&) -> Op const& { return op; }, e, seed);

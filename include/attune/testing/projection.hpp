@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   theta = <r, D> / <D, D>      r the residual, D what a defect does, in the metric of the expected errors
+//   theta = <r, D> / <D, D>      r: the residual, D: the effect of a defect, in the metric of the expected errors
 //   power = <drift, |D|> / <D, D>  +  gate * the deviation of <scatter, D> / <D, D>
 //
-// The part of a verdict that knows nothing of attention: numbers with bounds, directions, what is left of them.
+// The part of a verdict that does not depend on attention: numbers with bounds, directions, and residuals.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace attune::testing::detail {
 
-/// What `got` is off by, in bounds of `wanted`; infinite where one of them alone is not finite, 0 where nothing is
-/// promised.
+/// The error of `got` as a multiple of the bound of `wanted`. Infinite if only one of them is finite; 0 if there is no
+/// bound.
 inline double share_of_bound(double got, bounded_number const& wanted) {
   double const y = wanted.value;
   return got == y || (std::isnan(got) && std::isnan(y)) ? 0
@@ -32,7 +32,7 @@ inline double share_of_bound(double got, bounded_number const& wanted) {
                                                         : math::infinity<double>();
 }
 
-/// Every element of one output beside what it should be.
+/// Compares every element of one output with its expected value.
 inline worst_element compared(std::string const& output, shape const& extents, std::vector<double> const& got,
                               std::vector<bounded_number> const& wanted) {
   worst_element worst;
@@ -53,7 +53,7 @@ inline worst_element compared(std::string const& output, shape const& extents, s
   return worst;
 }
 
-/// The residuals of a sample of numbers, and how much of them a direction explains.
+/// The residuals of a sample of numbers, and the part of them that a direction explains.
 class projections {
  public:
   explicit projections(double gate) : gate_(gate) {}
@@ -66,7 +66,7 @@ class projections {
     scatter_.push_back(wanted.scatter);
     exact_.push_back(wanted.value);
   }
-  /// After the last number; `stored`: the format in which the outputs were rounded.
+  /// Call after the last number. `stored`: the format to which the outputs were rounded.
   void close(storage stored) {
     double mean = 0;
     std::vector<double> s(residual_.size());
@@ -77,7 +77,7 @@ class projections {
       metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
       total_ += residual_[n] * residual_[n] * metric_[n];
     }
-    // Equal numbers are rounded alike: errors of elements with one stored value count as one error.
+    // Equal numbers round alike: the errors of elements with the same stored value count as one error.
     std::vector<double> rounded;
     for (double x : exact_) rounded.push_back(rounded_to(stored, x));
     order_.resize(rounded.size());
@@ -86,14 +86,14 @@ class projections {
     for (std::size_t n = 0; n < order_.size(); ++n)
       alike_.push_back(n > 0 && rounded[order_[n]] == rounded[order_[n - 1]]);
   }
-  /// Errors that many numbers have in common: each a direction whose size is drawn anew by every correct kernel.
+  /// Adds an error that many numbers share: a direction with an independent random size in every correct kernel.
   void add_common(std::vector<double> noise) { common_.push_back(std::move(noise)); }
 
   std::size_t size() const { return residual_.size(); }
   double residual(std::size_t n) const { return residual_[n]; }
   double metric(std::size_t n) const { return metric_[n]; }
   double total() const { return total_; }
-  /// What the residual has beyond what rounding explains: its weighted square less its expectation.
+  /// The part of the residual that rounding does not explain: its weighted square minus its expectation.
   double excess() const {
     double const usable = double(std::count(usable_.begin(), usable_.end(), true));
     return std::fmax(total_ - usable, 0.1 * total_);
@@ -104,7 +104,7 @@ class projections {
     double square = 0, product = 0, allowed = 0;
     for (std::size_t n = 0; n < along.size(); ++n) {
       if (!usable_[n]) continue;
-      if (!std::isfinite(along[n])) {  // reads what is NaN or infinite, and the kernel does not
+      if (!std::isfinite(along[n])) {  // the defect reads a NaN or infinity, and the kernel does not
         f.power = 0;
         return f;
       }
@@ -140,7 +140,7 @@ class projections {
     f.power = (allowed + gate_ * std::sqrt(variance)) / square;
     f.estimate = product / square;
     f.z = gate_ * f.estimate / f.power;
-    double const theta = f.parameter ? f.estimate : 1;  // a defect is there as a whole or not at all
+    double const theta = f.parameter ? f.estimate : 1;  // a defect is either present or not
     f.gain = theta * (2 * product - theta * square);
     return f;
   }
@@ -162,7 +162,7 @@ inline bool any_noticed(verdict_report const& r, double gate) {
                      [&](finding const& f) { return f.tested && std::fabs(f.z) > gate; });
 }
 
-/// Median of bound / root mean square of the finite numbers.
+/// Median of the bounds of the finite numbers, divided by their root mean square.
 inline double condition_of(std::vector<bounded_number> const& numbers) {
   std::vector<double> sizes;
   double square = 0;
@@ -177,18 +177,18 @@ inline double condition_of(std::vector<bounded_number> const& numbers) {
   return *middle / std::sqrt(square / double(sizes.size()));
 }
 
-/// Orders the findings, decides, and says why. `limit`: of the condition.
+/// Orders the findings, decides, and gives the reasons. `limit`: of the condition.
 inline void conclude(verdict_report& report, projections const& seen, verdict_options const& how, double limit) {
   auto& findings = report.findings;
   bool const outside = any_outside(report), noticed = any_noticed(report, how.gate);
-  // Of two that explain the residual alike the definite one is the likelier.
+  // If a parameter and a definite defect explain the residual equally well, the definite defect is more likely.
   auto const merit = [&](finding const& f) { return (f.tested ? f.gain : 0) * (f.parameter ? 0.98 : 1.0); };
   attune::detail::sort_stably(findings, [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
   auto say = [&](std::string const& text) { report.reasons.push_back(text); };
   if (outside || noticed) {
     report.decision = judgement::fail;
     finding const* first = findings.empty() ? nullptr : &findings[0];
-    // Where elements are outside something is wrong for certain: less is needed to say what.
+    // If elements are outside their bounds, something is certainly wrong, so weaker evidence suffices for the cause.
     double const needed = outside ? how.gate / 3 : how.gate;
     report.caused = first != nullptr && first->tested && (first->parameter ? std::fabs(first->z) : first->z) > needed &&
                     first->gain > 0.25 * seen.excess();

@@ -3,12 +3,12 @@
 //
 //   auto report = verdict(op, {.q = Q, .k = K, .v = V}, candidate(tensor(out, shape)).with_lse(natural_lse(L)));
 //
-// Is somebody's kernel right? Two tests, each fair to every correct kernel:
+// Is somebody's kernel right? Two tests, both of which every correct kernel passes:
 //   elements     |computed - exact| <= error_bound, for every element
-//   projections  of the residual on what a defect does to the output: its derivative by a parameter, or the whole
-//                difference of a named defect (projection.hpp). Rounding to storage averages out over elements, so that
-//                a defect far below the error of one element shows.
-// The defect that explains most of r is the cause; power is what these inputs could have revealed.
+//   projections  of the residual on the effect of a defect on the output: a derivative by a parameter, or the whole
+//                difference that a named defect makes (projection.hpp). Rounding to storage averages out over elements,
+//                so that a defect far below the error of one element is visible.
+// The defect that explains most of the residual is the cause. The power says which defects these inputs could reveal.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +96,7 @@ class judge {
   struct sampled_row {
     index_t batch, head, query;
   };
-  /// The residual at the sampled rows: out, then lse and ground weight where they were given.
+  /// The residual at the sampled rows: out, then lse and ground weight if they were given.
   void sample() {
     index_t const all = p_.batch * p_.heads * p_.queries, taken = (std::min)(all, (std::max<index_t>)(how_.rows, 1));
     for (index_t n = 0; n < taken; ++n) {
@@ -113,7 +113,7 @@ class judge {
     seen_.close(precision_.out);
   }
 
-  /// The direction of a change: what `row` makes of each sampled row, appended in the order of the residual.
+  /// The direction of a change: the result of `row` for each sampled row, appended in the order of the residual.
   template <class Row>
   std::vector<double> direction(Row const& row) const {
     std::vector<double> to;
@@ -132,7 +132,7 @@ class judge {
                     }));
   }
 
-  /// A factor of the whole output: truncation for rounding, a sum that leans.
+  /// A factor of the whole output: truncation instead of rounding, or a biased sum.
   void as_a_whole() {
     finding f;
     f.name = "out";
@@ -175,7 +175,7 @@ class judge {
                         x.push_back(row.ground_weight - bounds_.at_ground_weight(r.batch, r.head, r.query).value);
                     }));
   }
-  /// Element (h, i) of the tensor that should be (B, H, Lq, Dv) and is (B, Lq, H, Dv).
+  /// Element (h, i) of a tensor that should be (B, H, Lq, Dv) but is (B, Lq, H, Dv).
   void out_by_position(sampled_row const& r, std::vector<double>& x) const {
     index_t const place = r.head * p_.queries + r.query, query = place / p_.heads, head = place % p_.heads;
     for (index_t c = 0; c < p_.value_width; ++c)
@@ -188,9 +188,9 @@ class judge {
     report_.findings.push_back(seen_.judged(f, along));
   }
 
-  /// The weight that each key acts with, (1 + x_j) w_ij: sum_j x_j w_ij (v_j - out_i) = r_i with the out_i that was
-  /// computed, whatever the row was divided by. Least squares on all keys at once, since values of different keys are
-  /// not orthogonal. Then what marks it leaves: keys with no weight, keys with twice theirs.
+  /// Estimates the effective weight (1 + x_j) w_ij of each key: sum_j x_j w_ij (v_j - out_i) = r_i with the computed
+  /// out_i, whatever the row was divided by. Uses least squares for all keys at once, because values of different keys
+  /// are not orthogonal. Then looks for keys without weight and for keys with twice their weight.
   void by_keys() {
     using matrix = Eigen::MatrixXd;
     index_t const keys = p_.keys, width = p_.value_width;
@@ -219,12 +219,13 @@ class judge {
     if (!std::isfinite(ridge)) return;
     normal.diagonal().array() += ridge;
     Eigen::VectorXd const acts = normal.ldlt().solve(of_keys.transpose() * residual);
-    // That no key acts solves the equations of any residual: it is what they say where keys explain nothing.
+    // The equations of any residual have a solution in which no key has weight. They give it where keys explain
+    // nothing.
     std::vector<double> sorted(acts.data(), acts.data() + acts.size());
     std::nth_element(sorted.begin(), sorted.begin() + keys / 2, sorted.end());
     if (!(std::fabs(sorted[std::size_t(keys / 2)]) < 0.5)) return;
     report_.by_key.assign(acts.data(), acts.data() + acts.size());
-    // Keys of little weight are not told one by one; tiles of them are.
+    // Keys with little weight cannot be told apart one by one, but tiles of them can.
     for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
       std::vector<double> mean(report_.by_key.size(), 0);
       for (index_t first = 0; first < keys; first += tile) {
@@ -272,10 +273,11 @@ class judge {
 
 }  // namespace detail
 
-/// Judges what a kernel computed for `op` from these inputs.
-/// PASS:        every element within its bound, no defect noticed; the findings say how small a defect would have been.
+/// Judges the results that a kernel computed for `op` from these inputs.
+/// PASS:        every element is within its bound and no defect was noticed. The findings say how small a defect would
+///              have been noticed.
 /// FAIL:        the first reason names the cause, if one of the known defects explains the residual.
-/// UNDECIDABLE: the problem is ill-conditioned, or a demanded defect is smaller than these inputs reveal.
+/// UNDECIDABLE: the problem is ill-conditioned, or these inputs cannot reveal a defect of the demanded size.
 /// Errors:      attune::error names argument, value and expectation.
 /// Complexity:  about 10 reference<double> for the bounds, and 40 on at most `rows` rows for the projections.
 template <class Op>

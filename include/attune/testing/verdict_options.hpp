@@ -3,7 +3,7 @@
 //
 //   verdict(op, inputs, candidate, {.how = precision(storage::bf16), .must_detect = {{"kernel.scale", 0.01}}})
 //
-// What a verdict is asked.
+// The options of a verdict.
 #pragma once
 
 #include <optional>
@@ -15,16 +15,16 @@
 
 namespace attune::testing {
 
-/// A defect that must not go unnoticed: the name of a finding, and for a parameter how large it is.
+/// A defect that must be noticed: the name of a finding and, for a parameter, its size.
 struct demanded {
   std::string name;
   double size = 1;
 };
 
 struct verdict_options {
-  std::optional<precision> how = std::nullopt;  ///< formats of the kernel; by default what its storage type implies
+  std::optional<precision> how = std::nullopt;  ///< formats of the kernel; by default derived from its storage type
   double gate = 6;                              ///< standard deviations
-  index_t rows = 256;                           ///< that projections look at, spread evenly; elements are all compared
+  index_t rows = 256;                           ///< rows for projections, spread evenly; all elements are compared
   std::vector<demanded> must_detect = {};
 };
 

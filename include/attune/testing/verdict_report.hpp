@@ -3,7 +3,7 @@
 //
 //   std::cout << report;   return report.decision == judgement::pass ? 0 : 1;
 //
-// What the verdict found, in numbers and in words.
+// The results of a verdict, as numbers and as text.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,16 @@ constexpr char const* name_of(judgement j) {
   return j == judgement::pass ? "PASS" : j == judgement::fail ? "FAIL" : "UNDECIDABLE";
 }
 
-/// One kind of defect: how much of it the residual shows, and how much of it these inputs could have shown.
+/// One kind of defect: how much of it the residual shows, and how much of it these inputs could reveal.
 struct finding {
   std::string name;        ///< "kernel.scale", "sink or ground ignored"
-  bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is there
+  bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is present
   bool relative = false;   ///< estimate and power in units of the parameter's value
   double estimate = 0;
-  double z = 0;  ///< estimate over its uncertainty, rounding that acts in one direction included
-  double power =
-      0;            ///< the smallest estimate that would be noticed (|z| = the gate); infinity: it changes nothing here
-  double gain = 0;  ///< how much of the residual's weighted square it explains
-  bool tested = true;  ///< false: allowed by the precision of the kernel, or it changes nothing here
+  double z = 0;        ///< estimate divided by its uncertainty, which includes rounding in one direction
+  double power = 0;    ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
+  double gain = 0;     ///< the part of the residual's weighted square that it explains
+  bool tested = true;  ///< false: allowed by the kernel's precision, or no effect here
 
   std::string words() const {
     if (!parameter) return "behaves as if: " + name;
@@ -49,7 +48,7 @@ struct finding {
   }
 };
 
-/// The elements of one output, and the worst of them.
+/// The elements of one output, and the worst one.
 struct worst_element {
   std::string output;         ///< "out", "lse", "ground weight"
   shape extents{0, 0, 0, 0};  ///< of the output
@@ -61,11 +60,11 @@ struct worst_element {
 
 struct verdict_report {
   judgement decision = judgement::pass;
-  std::vector<std::string> reasons;                   ///< of FAIL and UNDECIDABLE, the most telling first
+  std::vector<std::string> reasons;                   ///< for FAIL and UNDECIDABLE, most important first
   std::vector<worst_element> elements;                ///< per output
   std::vector<double> by_query, by_head, by_feature;  ///< the largest error / bound of out
-  std::vector<double> by_key;     ///< of a FAIL: by how much of its weight each key is off: -1 missing, 1 twice
-  std::vector<finding> findings;  ///< the most telling first
+  std::vector<double> by_key;     ///< for a FAIL: relative error of each key's weight: -1 missing, 1 twice
+  std::vector<finding> findings;  ///< most important first
   double condition = 0;           ///< median of bound / root mean square of out
 
   finding const* cause() const {
@@ -80,7 +79,7 @@ struct verdict_report {
 };
 
 namespace detail {
-/// "3, 5..9" of the indices where a predicate holds.
+/// The indices where a predicate holds, as "3, 5..9".
 template <class Holds>
 std::string ranges(std::size_t n, Holds const& holds) {
   std::string all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What a verdict and the bounds that it rests on have in common: formats of numbers, bounds of a call.
+// Names that a verdict and its bounds share: number formats and the bounds of a call.
 #pragma once
 
 #include <attune/certify/error_bound.hpp>

@@ -3,8 +3,8 @@
 //
 //   bin b = floor((k - origin) / width):   M = sum m,   k_b = sum m k / M,   v_b = sum m v / M,  score of k_b  +  log M
 //
-// Compression by density: keys of one bin become one. What the paper leaves out is the log M: one key that stands for M
-// has the mass of M.
+// Compression by density: the keys of one bin become one key. The paper omits the log M: one key that replaces M keys
+// needs the mass of M.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,7 @@
 
 namespace attune::eviction {
 
-/// Keys that stand for `multiplicity` others each; add log_multiplicity to their scores. values: rows of `width`
-/// numbers.
+/// Keys that each replace `multiplicity` others. Add log_multiplicity to their scores. values: rows of `width` numbers.
 template <class T>
 struct compressed_keys {
   std::vector<T> keys, values, multiplicity;
@@ -26,13 +25,13 @@ struct compressed_keys {
   T log_multiplicity(std::size_t n) const { return math::log(multiplicity[n]); }
 };
 
-/// One key per bin that is not empty, bins ascending. `multiplicity` is that of the input keys (empty: 1 each), so that
-/// what was compressed before can be compressed again: the sums are the same as at once, up to rounding.
-/// Guarantees: the total multiplicity is kept exactly while it is below 2^53 (2^24 in float); the mean value and the
-///   mean key of every bin, up to rounding. With the multiplicities in the scores, attention changes by the second
+/// One key per non-empty bin, bins ascending. `multiplicity` belongs to the input keys (empty: 1 each), so that
+/// compressed keys can be compressed again: the sums are the same as in one step, up to rounding.
+/// Guarantees: the total multiplicity is exact while it is below 2^53 (2^24 in float). The mean value and the mean key
+///   of every bin are kept, up to rounding. With the multiplicities in the scores, attention changes by the second
 ///   order of the spread inside a bin: for the Gaussian kernel a score moves by at most (2 d + width) width / tau at
-///   distance d from the query. Without them one key of M loses log M of its logit, which no bin width makes small.
-/// Numerics:   the number of a bin is found in double. Errors: throws attune::error where sizes do not fit, a bin width
+///   distance d from the query. Without them, one key that replaces M keys loses log M of its logit, at any bin width.
+/// Numerics:   the number of a bin is computed in double. Errors: throws attune::error if sizes do not fit, a bin width
 ///             is not > 0 and finite, a key is not finite, or a multiplicity is not > 0.
 /// Cost:       O(n (log bins + Dv)).
 /// Source:     Scalar Sort, "Density-based compression", corrected.
@@ -57,13 +56,13 @@ compressed_keys<T> compress(std::span<T const> keys, std::span<T const> values, 
                   "numbers > 0");
   }
   auto const number = [&](T const& k) { return std::floor(double(T((k - origin) / bin_width))); };
-  std::map<double, std::size_t> bins;  // by their number, which no integer type has to hold
+  std::map<double, std::size_t> bins;  // by bin number, which may exceed every integer type
   for (T const& k : keys) bins.emplace(number(k), 0);
   compressed_keys<T> to;
   to.width = n == 0 ? 0 : index_t(values.size() / n);
   std::size_t const width = std::size_t(to.width);
   std::size_t next = 0;
-  std::vector<T> first(bins.size());  // sums of keys run relative to a key of the bin: no cancellation far from 0
+  std::vector<T> first(bins.size());  // sums of keys are relative to a key of the bin: no cancellation far from 0
   std::vector<bool> begun(bins.size(), false);
   for (auto& bin : bins) bin.second = next++;
   to.keys.assign(bins.size(), T(0));

@@ -3,7 +3,7 @@
 //
 //   keep = { j < first }  and  { j >= n - recent }
 //
-// StreamingLLM: the first tokens, where attention is dumped, and a window.
+// StreamingLLM: the first tokens, which receive surplus attention, and a window.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace attune::eviction {
 
-/// Indices of the keys that stay, ascending, of n in the order in which they came.
-/// Guarantees: exactly min(n, first + recent) keys stay, whatever their weights. Softmax over them is ordinary softmax
-///   over what is left (mask::sink_window shows the same keys without evicting any).
+/// Indices of the kept keys, ascending, among n keys in order of arrival.
+/// Guarantees: keeps exactly min(n, first + recent) keys, whatever their weights. Softmax over them is ordinary softmax
+///   over the kept keys (mask::sink_window shows the same keys without evicting any).
 /// Cost:     O(first + recent).
 /// Source:   StreamingLLM, Xiao et al. 2024, named by Scalar Sort.
 inline std::vector<index_t> keep_first_and_recent(std::size_t n, std::size_t first, std::size_t recent) {

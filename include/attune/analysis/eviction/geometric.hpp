@@ -3,7 +3,7 @@
 //
 //   keep = { j : k_j in [min recent q - r, max recent q + r]  or  k_j in the sink zone }
 //
-// Eviction by place: keys that no recent query has been near.
+// Eviction by position: removes the keys that no recent query was near.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace attune::eviction {
 
-/// A closed stretch of the line.
+/// A closed interval of the line.
 template <class T>
 struct zone {
   T from, to;
@@ -38,8 +38,8 @@ void require_numbers(char const* function, char const* argument, std::span<T con
 }
 }  // namespace detail
 
-/// The stretch that recent queries reach: [min - reach, max + reach]. Throws attune::error without a query, or where
-/// reach is no number >= 0.
+/// The interval that recent queries reach: [min - reach, max + reach]. Throws attune::error if there is no query, or if
+/// reach is not a number >= 0.
 template <class T>
 zone<T> reached(std::span<T const> recent_queries, T const& reach) {
   char const* const name = "eviction::reached";
@@ -50,13 +50,13 @@ zone<T> reached(std::span<T const> recent_queries, T const& reach) {
   return {*low - reach, *high + reach};
 }
 
-/// Indices of the keys that stay, ascending. `sinks` is a stretch whose keys always stay: room for sink tokens.
-/// Guarantees: for the Gaussian kernel with temperature tau every evicted key has a weight below e^(-reach^2 / tau)
-///   before normalisation for every query inside the recent range; relative to the row, at most n e^((d^2 - reach^2) /
-///   tau) is lost in all, d the distance of that query to its nearest key that stays. Nothing at all about queries
-///   outside the range: those are what the sink zone is for.
-/// In a sorted cache the stretch is a slice, found by two searches.
-/// Errors:   throws attune::error on NaN, on ends in the wrong order.
+/// Indices of the kept keys, ascending. `sinks` is an interval whose keys are always kept: a place for sink tokens.
+/// Guarantees: for the Gaussian kernel with temperature tau, every evicted key has a weight below e^(-reach^2 / tau)
+///   before normalisation, for every query inside the recent range. Relative to the row, at most n e^((d^2 - reach^2) /
+///   tau) is lost in total, where d is the distance from that query to its nearest kept key. There is no guarantee for
+///   queries outside the range: the sink zone serves those.
+/// In a sorted cache the interval is a slice, found by two searches.
+/// Errors:   throws attune::error on NaN, or if ends are in the wrong order.
 /// Cost:     O(n).
 /// Source:   Scalar Sort, "Geometric eviction" and "Sink zone reservation".
 template <class T>

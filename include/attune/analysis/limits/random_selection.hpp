@@ -3,27 +3,27 @@
 //
 //   E = mean over all sets I of N keys of  sum_{i not in I} |y_i - sum_{j in I} y_j|,   y_i = alpha_i x_i
 //
-// The expected distance when the set is drawn at random: exactly, within bounds, and for long rows.
+// The expected distance for a set drawn at random: exact, bounded, and for long rows.
 #pragma once
 
 #include <attune/analysis/limits/selection.hpp>
 
 namespace attune::analysis {
 
-/// m <= E <= above,  m <= E <= m + gap  (gap may be infinite).
+/// m <= E <= upper,  m <= E <= m + gap  (gap may be infinite).
 template <class T>
 struct random_set_bounds {
   T lower;    ///< m = (L - N)/L sum |(1 + rho) y_i - rho ybar|, rho = N/(L - 1), ybar = sum y: the corrected main term
   T upper;    ///< (L - N)/L sum sqrt(|.|^2 + V_i), V_i = N (1 - rho) S_i^2: always finite
-  T gap;      ///< the printed bound of epsilon; infinite where a conditional mean is 0
-  T printed;  ///< the main term as printed, (alpha_i + rho) x_i - ybar: neither a lower nor, with gap, an upper bound
+  T gap;      ///< the printed bound of epsilon; infinite if a conditional mean is 0
+  T printed;  ///< main term as printed, (alpha_i + rho) x_i - ybar: no lower bound nor, with gap, an upper bound
 };
 
 /// Theorem 1, second part. 1 <= N < L, L >= 2. O(L d).
-/// Given that key i is not drawn, s has mean rho (ybar - y_i) and variance V_i (finite population: S_i^2 is the sample
-/// variance of the other L - 1, divisor L - 2), so that Jensen gives m, and E|Y| <= sqrt(|EY|^2 + V) <= |EY| + V / (2
-/// |EY|) the rest.
-/// Source: Limits of Normalization, Theorem 1 (2); the main term corrected, the upper bound our own.
+/// If key i is not drawn, s has mean rho (ybar - y_i) and variance V_i (finite population: S_i^2 is the sample variance
+/// of the other L - 1, divisor L - 2). Jensen then gives m, and E|Y| <= sqrt(|EY|^2 + V) <= |EY| + V / (2 |EY|) gives
+/// the upper bounds.
+/// Source: Limits of Normalization, Theorem 1 (2); the main term is corrected, the upper bound is our own.
 template <numbers R, class T = number_of<R>>
 random_set_bounds<T> bound_random_set(R const& alpha, points<T> const& x, index_t n) {
   index_t const length = x.count(), width = x.width();
@@ -33,7 +33,7 @@ random_set_bounds<T> bound_random_set(R const& alpha, points<T> const& x, index_
   T const big = T(double(length)), rho = T(double(n)) / T(double(length - 1)), kept = T(double(length - n)) / big;
   T const zero(0), one(1), two(2);
   std::vector<T> total(std::size_t(width), zero), mean(total), wanted(total), printed(total);
-  std::vector<T> before{zero}, after{zero};  // sums of |y_j|^2 on either side of i: nothing cancels
+  std::vector<T> before{zero}, after{zero};  // sums of |y_j|^2 on either side of i, so that nothing cancels
   for (index_t i = 0; i < length; ++i) {
     for (std::size_t d = 0; d < total.size(); ++d) total[d] = total[d] + y[i][d];
     before.push_back(before.back() + dot(y[i], y[i]));
@@ -50,7 +50,8 @@ random_set_bounds<T> bound_random_set(R const& alpha, points<T> const& x, index_
       printed[d] = (std::ranges::data(alpha)[i] + rho) * x[i][d] - total[d];
     }
     T const away = norm(wanted);
-    // The deviations of the others from their own mean; what cancels for an outlier is small beside its |wanted|^2.
+    // The deviations of the others from their own mean. For an outlier this cancels, but then it is small compared with
+    // |wanted|^2.
     T spread = deviations - big / T(double(length - 1)) * squared_distance(y[i], mean);
     spread = length > 2 ? T(math::larger(spread, zero) / T(double(length - 2))) : zero;
     T const others = before[std::size_t(i)] + after[std::size_t(length - 1 - i)];
@@ -89,17 +90,17 @@ T expected_distance(R const& alpha, points<T> const& x, index_t n) {
   return total / T(sets);
 }
 
-/// What E is for N fixed and L large, in terms of the cloud y: between the two, and equal to the second where |y_i - s|
-/// concentrates (wide, isotropic keys).
+/// E for N fixed and L large, in terms of the cloud y. E lies between the two bounds, and equals the second where |y_i
+/// - s| concentrates (wide, isotropic keys).
 template <class T>
 struct long_row_distance {
   T lower;    ///< sum |y_i - N ymean|: exact for identical keys, |N - 1| |x|
   T upper;    ///< sum sqrt(|y_i - N ymean|^2 + N S^2): sqrt(N + 1) sum |y_i| for isotropic keys of equal norm
-  T printed;  ///< sum |y_i| of Corollary 2 (i): wrong, the context s is of the same order as y_i
+  T printed;  ///< sum |y_i| of Corollary 2 (i): wrong, because the context s is of the same order as y_i
 };
 
-/// Corollary 2 as it is: s is a sum of N draws from the cloud, of mean N ymean and variance N S^2. O(L d).
-/// (ii), N -> L: E -> 0 because the L - N terms run out, not because keys come closer. Source: our own.
+/// A corrected form of Corollary 2: s is a sum of N draws from the cloud, with mean N ymean and variance N S^2. O(L d).
+/// (ii), N -> L: E -> 0 because the L - N terms vanish, not because keys come closer. Source: our own.
 template <numbers R, class T = number_of<R>>
 long_row_distance<T> distance_of_long_rows(R const& alpha, points<T> const& x, index_t n) {
   detail::require_count("analysis::distance_of_long_rows", "n", n, 1, x.count());

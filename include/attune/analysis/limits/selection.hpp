@@ -3,8 +3,8 @@
 //
 //   I = the N largest weights,   s = sum_{i in I} alpha_i x_i,   d~ = sum_{i not in I} |alpha_i x_i - s|
 //
-// How far the keys that a row does not select stay from what it selects: the distance, and the bound of Theorem 1 for a
-// fixed set.
+// The distance between the selected context of a row and the keys that it does not select, and the bound of Theorem 1
+// for a fixed set.
 #pragma once
 
 #include <algorithm>
@@ -37,18 +37,18 @@ std::vector<T> weighted(R const& alpha, points<T> const& x) {
   return y;
 }
 
-/// A set of keys against the rest.
+/// A set of selected keys, and the remaining keys.
 template <class T>
 struct selection {
   std::vector<index_t> chosen, rest;  ///< chosen as given, rest ascending
   std::vector<T> context;             ///< s
   std::vector<T> chosen_distance;     ///< |y_i - s|, in the order of chosen
-  std::vector<T> rest_distance;       ///< the same of the rest
+  std::vector<T> rest_distance;       ///< the same for the rest
   T distance = T(0);                  ///< d~ = the sum of rest_distance
 };
 
 /// Splits y_i = alpha_i x_i by a set of distinct keys. O(L d).
-/// Throws attune::error if an index is out of range or there twice.
+/// Throws attune::error if an index is out of range or occurs twice.
 template <class T>
 selection<T> select(points<T> const& y, std::vector<index_t> const& chosen) {
   selection<T> s;
@@ -72,19 +72,19 @@ selection<T> select(points<T> const& y, std::vector<index_t> const& chosen) {
   return s;
 }
 
-/// Theorem 1, first part, with what it is made of.
+/// Theorem 1, first part, and its parts.
 template <class T>
 struct fixed_set_bound {
   selection<T> chosen;
   T mass, rest_mass;    ///< sum of alpha over the set (alpha-bar), and over the rest
   T farthest, longest;  ///< d1 = max |x_i - x_j| over i outside, j inside; max |x_j| inside
-  T printed;            ///< with 1 - alpha-bar: for weights that sum to 1
-  T bound;              ///< with the mass of the rest in its place: for any weights >= 0; the same where they sum to 1
+  T printed;            ///< as printed, with 1 - alpha-bar: for weights that sum to 1
+  T bound;              ///< with rest_mass instead: for any weights >= 0; the same as `printed` if they sum to 1
 };
 
 /// d~ of the N largest weights and its bound  rest d1 + longest (mass (L - N) - rest).
 ///     Needs alpha >= 0; 1 <= N < L. O(N L d).
-/// False for a set that is not the largest weights: it needs mass >= alpha_i outside.
+/// The bound fails for sets other than the largest weights: it needs mass >= alpha_i outside.
 /// Source: Limits of Normalization, Theorem 1 (1); the form for other sums is our own (alpha_i x_i - s =
 /// alpha_i (x_i - xbar) - (mass - alpha_i) xbar, xbar the weighted mean of the set).
 template <numbers R, class T = number_of<R>>

@@ -4,18 +4,18 @@
 //   N_s = #{i in I : |alpha_i x_i - s| <= r},  1 - sum xi_i / (r N)  <=  E[N_s] / N  <=
 //       mean exp(-((mu_i - r)_+)^2 / (2 M^2 A_i))
 //
-// How many of the selected keys stay within a ball around what the row selects, and Theorem 2.
+// The number of selected keys that stay within a ball around the context of the row, and Theorem 2.
 #pragma once
 
 #include <attune/analysis/limits/selection.hpp>
 
 namespace attune::analysis {
 
-/// Whether a key on the sphere of radius r counts.
+/// Whether a key on the sphere with radius r counts.
 enum class ball { closed, open };
 
-/// The smallest distance of a key that was not selected: the largest open ball without one. +inf where all are
-/// selected.
+/// The smallest distance of a key that was not selected: the radius of the largest open ball without such a key. +inf
+/// if all keys are selected.
 template <class T>
 T separation_radius(selection<T> const& s) {
   T r = math::infinity<T>();
@@ -23,7 +23,7 @@ T separation_radius(selection<T> const& s) {
   return r;
 }
 
-/// N_s. With r = separation_radius count the open ball: on the closed one lies a key that was not selected.
+/// N_s. With r = separation_radius, count the open ball: the closed ball contains a key that was not selected.
 template <class T>
 index_t separable(selection<T> const& s, T const& radius, ball kind = ball::closed) {
   index_t inside = 0;
@@ -32,7 +32,7 @@ index_t separable(selection<T> const& s, T const& radius, ball kind = ball::clos
   return inside;
 }
 
-/// The smallest distance of two keys: the delta of Assumption 2. +inf for less than two keys. O(L^2 d).
+/// The smallest distance between two keys: the delta of Assumption 2. +inf for fewer than two keys. O(L^2 d).
 template <class T>
 T least_distance(points<T> const& x) {
   T least = math::infinity<T>();
@@ -41,7 +41,7 @@ T least_distance(points<T> const& x) {
   return math::sqrt(least);
 }
 
-/// What keys on a sphere are known to be: of norm M, no two closer than delta.
+/// The assumptions about keys on a sphere: norm M, no two closer than delta.
 template <class T>
 struct sphere {
   T radius, least_distance;
@@ -50,10 +50,10 @@ struct sphere {
 
 template <class T>
 struct separability_bounds {
-  std::vector<T> spread;  ///< xi_i of the selected keys: |alpha_i x_i - s| <= xi_i, always
+  std::vector<T> spread;  ///< xi_i of the selected keys: always |alpha_i x_i - s| <= xi_i
   T lower;                ///< 1 - sum xi / (r N): Markov; often negative
-  T upper;                ///< of E[N_s] / N for independent uniform keys
-  T printed;              ///< the upper bound of Theorem 2: false, xi bounds the distance from above
+  T upper;                ///< of E[N_s] / N, for independent uniform keys
+  T printed;              ///< the upper bound of Theorem 2: invalid, because xi bounds the distance from above
 };
 
 /// Theorem 2 for the weights of the selected keys (in any order), and r > 0. O(N^2).
@@ -73,7 +73,7 @@ separability_bounds<T> bound_separability(R const& chosen_weights, sphere<T> con
   separability_bounds<T> b{{}, zero, zero, zero};
   T total(0);
   for (index_t i = 0; i < count_of(chosen_weights); ++i) {
-    T s1(0), s2(0), s4(0);  // O(N^2) additions rather than differences: one key may have all of the weight
+    T s1(0), s2(0), s4(0);  // O(N^2) additions instead of differences: one key may have all the weight
     for (index_t j = 0; j < count_of(chosen_weights); ++j) {
       if (j == i) continue;
       T const w = std::ranges::data(chosen_weights)[j], square = w * w;
@@ -86,7 +86,7 @@ separability_bounds<T> bound_separability(R const& chosen_weights, sphere<T> con
     b.spread.push_back(xi);
     total = total + xi;
     b.printed = b.printed + math::exp(T(-((r - xi) * (r - xi) / (T(16) * m2))));
-    if (s2 == zero) {  // alone: the distance is 0
+    if (s2 == zero) {  // only one key: the distance is 0
       b.upper = b.upper + one;
       continue;
     }

@@ -3,25 +3,25 @@
 //
 //   C1 / L <= alpha_i <= C2 / L,   C1 = min F / max F,   C2 = max F / min F
 //
-// Lemma 1 and Corollary 1: how small a row of L bounded logits makes its weights.
+// Lemma 1 and Corollary 1: bounds of the weights in a row of L bounded logits.
 #pragma once
 
 #include <attune/analysis/numbers.hpp>
 
 namespace attune::analysis {
 
-/// No weight of a row lies outside [lower, upper]; the sharp pair is attained, by one key at one end of F and all
-/// others at the other.
+/// All weights of a row lie in [lower, upper]. The sharp bounds are attained if one key is at one end of F and all
+/// others are at the other end.
 template <class T>
 struct weight_range {
   T lower, upper;              ///< as printed: C1 / L, C2 / L
   T sharp_lower, sharp_upper;  ///< a / (a + (L - 1) A), A / (A + (L - 1) a)
 };
 
-/// Lemma 1 for alpha = F(l) / sum F(l), F within [least, greatest] on the logits in question. Shapes: scalars, L >= 1
-/// keys. Not for normalizers of another form: sparsemax of (2, 0, ..., 0) is 1 for every L.
-/// Throws attune::error unless 0 < least <= greatest. Source: Limits of Normalization, Lemma 1; the sharp pair is our
-/// own.
+/// Lemma 1 for alpha = F(l) / sum F(l), with F within [least, greatest] on the logits. Shapes: scalars, L >= 1 keys.
+/// Not for normalizers of another form: sparsemax of (2, 0, ..., 0) is 1 for every L.
+/// Throws attune::error unless 0 < least <= greatest. Source: Limits of Normalization, Lemma 1; the sharp bounds are
+/// our own.
 template <class T>
 weight_range<T> vanishing_weights(T const& least, T const& greatest, index_t keys) {
   detail::require_positive("analysis::vanishing_weights", "least", least);
@@ -33,7 +33,7 @@ weight_range<T> vanishing_weights(T const& least, T const& greatest, index_t key
   return {low / n, high / n, keys == 1 ? T(1) : T(low / (low + others)), T(1) / (T(1) + others * low)};
 }
 
-/// Delta = |q| max_j |k_j|: no score of the row is larger. The norm of one key in its place gives no bound.
+/// Delta = |q| max_j |k_j|: no score of the row is larger. The norm of a single key would not give a bound.
 template <numbers Q, class T = number_of<Q>>
 T score_bound(Q const& q, points<T> const& keys) {
   T longest(0);

@@ -2,9 +2,9 @@
 // Copyright (c) 2026 The attune authors
 //
 //   L_align = 1/(B H Lq Lk) sum_ij stop(w_ij) (q_i - k_j)^2
-//   sum_j w_ij (q_i - k_j)^2 = W_i (Var_i + (q_i - E_i[k])^2),   W_i = sum_j w_ij,  E_i and Var_i those of w_ij / W_i
+//   sum_j w_ij (q_i - k_j)^2 = W_i (Var_i + (q_i - E_i[k])^2),   W_i = sum_j w_ij;  E_i and Var_i under w_ij / W_i
 //
-// Pulls the scalars of pairs with a large weight together. The weights are data: nothing flows back into them.
+// Pulls the scalars of pairs with a large weight together. The weights are data: no gradient flows into them.
 #pragma once
 
 #include <span>
@@ -13,21 +13,21 @@
 
 namespace attune::regularizer {
 
-/// One query's share of the alignment loss, and what it is made of: cost = mass (variance + offset^2).
+/// One query's share of the alignment loss, and its parts: cost = mass (variance + offset^2).
 template <class T>
 struct aligned_row {
   T cost;      ///< sum w (q - k)^2
   T mass;      ///< W = sum w; 1 for softmax, less with a sink or a ground
-  T offset;    ///< q - E[k]: how far the mean attended key is from the query
+  T offset;    ///< q - E[k]: the distance from the query to the mean attended key
   T variance;  ///< of the attended keys about their mean
 };
 
-/// The bias-variance split of a query q over keys with weights w (both of the same length). Keys of weight exactly 0
-/// are not read, so that anything may stand where a mask hides a key. With W = 0 everything is 0.
-/// Numerics: differences to the query, then to the mean: no E[k^2] - E[k]^2. Weights may sum to anything but, where
-///           they are signed, to nearly 0: then mean and variance are those of a division by nearly nothing.
+/// The bias-variance decomposition for a query q over keys with weights w (of the same length). Keys with weight
+/// exactly 0 are not read, so keys hidden by a mask may hold anything. With W = 0 every result is 0.
+/// Numerics: uses differences to the query, then to the mean, not E[k^2] - E[k]^2. Weights may have any sum. If signed
+///           weights sum to nearly 0, mean and variance result from a division by nearly 0.
 /// Cost:     two passes over the keys, no memory.
-/// Source:   Scalar Sort, "Attention-weighted scalar distance"; the factor W, which the paper leaves out, is ours.
+/// Source:   Scalar Sort, "Attention-weighted scalar distance"; the factor W, which the paper omits, is ours.
 template <class T>
 aligned_row<T> split_alignment(std::span<T const> weights, T const& q, std::span<T const> keys) {
   if (weights.size() != keys.size())
@@ -53,19 +53,18 @@ aligned_row<T> split_alignment(std::span<T const> weights, T const& q, std::span
   return r;
 }
 
-/// Where gradients are added; what is absent is not computed.
+/// Tensors to which gradients are added. Absent ones are not computed.
 template <class T>
 struct alignment_gradients {
   tensor<T> sort_q{}, sort_k{};
 };
 
-/// The alignment loss of all heads, a mean over every pair: the divisor counts pairs that a mask hides (their weight is
-/// 0), as the paper's code does, so that the coefficient of the loss has to grow with Lk to keep its strength per
-/// query.
+/// The alignment loss of all heads, a mean over every pair. As in the paper's code, the divisor includes pairs that a
+/// mask hides (their weight is 0). To keep its strength per query, the coefficient of the loss must grow with Lk.
 /// Shapes:   weights (B, H, Lq, Lk), sort_q (B, H, Lq, 1), sort_k (B, H', Lk, 1), H a multiple of H'.
-/// Gradient: added to `d`, times `by`: 2 by / (B H Lq Lk) sum_j w_ij (q_i - k_j) to q_i, the same with the other sign
+/// Gradient: added to `d`, times `by`: 2 by / (B H Lq Lk) sum_j w_ij (q_i - k_j) to q_i, and the negative of each term
 ///           to k_j.
-/// Errors:   throws attune::error on shapes that do not fit; nothing is written then.
+/// Errors:   throws attune::error if shapes do not fit; then nothing is written.
 /// Cost:     O(B H Lq Lk), no memory.
 /// Source:   Scalar Sort, "Attention-weighted scalar distance".
 template <class W, class Q, class K, class T = detail::number<W>>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What every regularizer asks of its tensors.
+// The checks that all regularizers apply to their tensors.
 #pragma once
 
 #include <string>
@@ -23,13 +23,13 @@ void require_shape(char const* function, char const* argument, tensor<E> const& 
                 attune::detail::text("shape ", to_string(expected)));
 }
 
-/// A gradient that was not asked for is absent.
+/// Checks a gradient unless it is absent.
 template <class E>
 void require_gradient(char const* function, char const* argument, tensor<E> const& x, shape const& expected) {
   if (!x.absent()) require_shape(function, argument, x, expected);
 }
 
-/// One number per position, keys of `heads` heads (a divisor of the query heads).
+/// Requires one number per position; the keys belong to `heads` heads (a divisor of the query heads).
 template <class E>
 void require_scalars(char const* function, char const* argument, tensor<E> const& x) {
   shape const e = x.extents();

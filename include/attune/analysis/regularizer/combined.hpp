@@ -16,11 +16,11 @@
 
 namespace attune::regularizer {
 
-/// Coefficients and choices. A term whose coefficient is 0 is not computed and counts as 0.
+/// Coefficients and options. A term whose coefficient is 0 is not computed and counts as 0.
 template <class T>
 struct combination {
   T alignment = T(0), spread = T(0), temperature = T(0);
-  std::optional<range<T>> over = {};  ///< of the spread term; none: adaptive, per sequence
+  std::optional<range<T>> over = {};  ///< for the spread term; none: adaptive, per sequence
   regularizer::targets targets = regularizer::targets::endpoints;
 };
 
@@ -30,16 +30,16 @@ struct combined_loss {
   T alignment, spread, temperature, total;
 };
 
-/// Where gradients of the total are added; what is absent is not computed.
+/// Tensors to which gradients of the total are added. Absent ones are not computed.
 template <class T>
 struct combined_gradients {
   tensor<T> sort_q{}, sort_k{};
   std::span<T> tau = {};  ///< multiply by temperature<T>::slope(x) for the gradient by x
 };
 
-/// Shapes:   as in `alignment`; tau one number per head, or one for all of them.
-/// Spread is the mean over (batch, key head) of the spread of each sequence of keys: "within context" in the paper.
-/// The paper has a coefficient inside L_tau and one outside; one of them is enough.
+/// Shapes:   as in `alignment`; tau has one number per head, or one for all heads.
+/// The spread is the mean over (batch, key head) of the spread of each sequence of keys ("within context" in the
+/// paper). The paper has one coefficient inside L_tau and one outside; one of them is enough.
 /// Errors:   throws attune::error as the three terms do.
 /// Source:   Scalar Sort, "Complete regularizer".
 template <class W, class Q, class K, class T = detail::number<W>>

@@ -3,7 +3,7 @@
 //
 //   L_spread = 1/n sum_r (k_(r) - t_r)^2,   k_(r) the r-th smallest key,  t_r the r-th of n targets in [from, to]
 //
-// Pushes the keys of a head apart, towards even spacing: alignment alone is smallest when all keys are equal.
+// Pushes the keys of a head apart, towards even spacing. Alignment alone is smallest when all keys are equal.
 #pragma once
 
 #include <algorithm>
@@ -17,22 +17,22 @@
 
 namespace attune::regularizer {
 
-/// Where the keys should be.
+/// The interval where the keys should be.
 template <class T>
 struct range {
   T from, to;
 };
 
-/// How the n targets lie in the range.
+/// The positions of the n targets in the range.
 enum class targets {
   endpoints,  ///< from + (to - from) r / (n - 1), as printed (linspace); one key: from
-  /// from + (to - from) (2 r + 1) / (2 n): the only ones at which the loss measures the distance to the uniform
+  /// from + (to - from) (2 r + 1) / (2 n): the only targets for which the loss measures the distance to the uniform
+  /// distribution on the range, and is smallest there.
   midpoints,
-  ///< distribution on the range, and is smallest there
 };
 
-/// mean -+ deviations * population standard deviation of the keys. The gradient takes it as constant (ours: the paper
-/// is silent).
+/// mean -+ deviations * population standard deviation of the keys. Its gradient treats the range as constant (ours: the
+/// paper does not say).
 /// Source: Scalar Sort, "Key spread": "adaptive per batch".
 template <class T>
 range<T> adaptive_range(std::span<T const> keys, T const& deviations = T(3)) {
@@ -54,10 +54,10 @@ T target(targets kind, range<T> const& over, std::size_t r, std::size_t n) {
   return n < 2 ? over.from : T(over.from + width * T(double(r)) / T(double(n - 1)));
 }
 
-/// The spread loss of one sequence of keys. The permutation is constant in the gradient; equal keys are ordered by
-/// their index.
+/// The spread loss of one sequence of keys. The gradient treats the permutation as constant; equal keys are ordered by
+/// index.
 /// Gradient: added to `d` (empty: none), times `by`: 2 by (k_(r) - t_r) / n to the r-th smallest key.
-/// Errors:   throws attune::error if a key is not finite (there is no order), `d` has another size, or from > to.
+/// Errors:   throws attune::error if a key is not finite (no order exists), `d` has another size, or from > to.
 /// Cost:     O(n log n), n indices of memory.
 /// Source:   Scalar Sort, "Key spread (prevents collapse)".
 template <class T>
@@ -87,9 +87,10 @@ T spread(std::span<T const> keys, range<T> const& over, targets kind = targets::
   return loss / count;
 }
 
-/// The squared 2-Wasserstein distance of the keys, each of mass 1/n, to the uniform distribution on the range: the loss
-/// with midpoints plus (to - from)^2 / (12 n^2), which no choice of keys removes. With endpoints the loss is another
-/// thing, the distance to the n-point grid: it is 0 there, where the distance to uniform is not at its least.
+/// The squared 2-Wasserstein distance between the keys, each with mass 1/n, and the uniform distribution on the range.
+/// It is the loss with midpoints plus (to - from)^2 / (12 n^2), which no choice of keys removes. With endpoints the
+/// loss is a different quantity, the distance to the n-point grid: it is 0 at the grid, where the distance to uniform
+/// is not smallest.
 template <class T>
 T distance_to_uniform(std::span<T const> keys, range<T> const& over) {
   T const n = T(double(keys.size())), width = over.to - over.from;

@@ -3,7 +3,8 @@
 //
 //   tau = min(softplus(x), cap),   L_tau = sum_h log(1 + tau_h)
 //
-// A learned temperature that stays positive, and what keeps it small: a head with a narrow bandwidth reads few keys.
+// A learned temperature that stays positive, and a penalty that keeps it small: a head with a narrow bandwidth reads
+// few keys.
 #pragma once
 
 #include <limits>
@@ -13,9 +14,9 @@
 
 namespace attune::regularizer {
 
-/// A temperature learned without constraint: tau = softplus(x), at most `cap` (+inf: not capped).
-/// Gradient: d tau / d x = sigmoid(x) where softplus(x) <= cap, else exactly 0. There nothing but a regularizer of x
-///           itself brings a temperature back below the cap: a hard cap is where learning stops.
+/// A temperature learned without constraint: tau = softplus(x), at most `cap` (+inf: no cap).
+/// Gradient: d tau / d x = sigmoid(x) where softplus(x) <= cap, else exactly 0. Beyond the cap only a regularizer of x
+///           itself can bring a temperature back: learning stops at a hard cap.
 /// Numerics: full relative accuracy for x << 0, where tau = e^x; 0 below the smallest number (x < -745 in double),
 ///           which no kernel accepts.
 /// Source:   Scalar Sort, "Tau regularization".
@@ -25,7 +26,7 @@ struct temperature {
 
   T value(T const& x) const { return math::smaller(math::softplus(x), cap); }
   T slope(T const& x) const { return math::softplus(x) <= cap ? math::sigmoid(x) : T(0); }
-  /// The x of a temperature 0 < tau: log(e^tau - 1), for a start at a given bandwidth.
+  /// The x of a temperature tau > 0: log(e^tau - 1). Use it to start at a given bandwidth.
   static T inverse(T const& tau) {
     if (!(tau > T(0)) || !detail::is_finite(tau))
       throw error("regularizer::temperature::inverse", "tau", attune::detail::text("the value ", double(tau)),
@@ -35,11 +36,11 @@ struct temperature {
 };
 
 /// L_tau = sum_h log(1 + tau_h) over the temperatures of all heads.
-/// Gradient: added to `d` (empty: none), times `by`: by / (1 + tau). It is by for small temperatures, as a linear
-///           penalty's would be, and vanishes for large ones: the pull is weakest where a temperature has drifted
-///           farthest (the paper says the opposite).
-/// Errors:   throws attune::error where a temperature is not >= 0 and finite or `d` has another size; nothing is
-///           written then.
+/// Gradient: added to `d` (empty: none), times `by`: by / (1 + tau). For small temperatures it is `by`, like the
+///           gradient of a linear penalty. It vanishes for large ones: the pull is weakest where a temperature is
+///           largest (the paper says the opposite).
+/// Errors:   throws attune::error if a temperature is not >= 0 and finite, or if `d` has another size; then nothing is
+///           written.
 /// Source:   Scalar Sort, "Tau regularization".
 template <class T>
 T temperature_penalty(std::span<T const> tau, std::span<T> d = {}, T const& by = T(1)) {

@@ -3,8 +3,8 @@
 //
 //   e = enclose(op, {.q = Q, .k = K, .v = V}, {.format = storage::bf16});    e.at_out(b, h, i, d).rounded
 //
-// The correctly rounded result of an operator: the reference executor runs on intervals, with more and more bits, until
-// both ends of every number round to the same number of the format, or until a limit is reached, which is said.
+// The correctly rounded result of an operator. The reference executor runs on intervals, with more and more bits, until
+// both ends of every number round to the same number of the format, or until a limit is reached. The result says which.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ namespace attune {
 
 namespace detail {
 
-/// Intervals tell themselves what a sum has lost.
+/// Intervals know the rounding error of a sum themselves.
 template <>
 class compensated<certify::interval> {
  public:
@@ -36,17 +36,17 @@ class compensated<certify::interval> {
 
 namespace certify {
 
-/// How far to go.
+/// Limits and format of an enclosure.
 struct enclosure_options {
-  storage format = storage::fp64;  ///< what results are rounded to
-  long first_bits = 128;           ///< of the first attempt; doubled from one to the next
+  storage format = storage::fp64;  ///< results are rounded to this format
+  long first_bits = 128;           ///< bits of the first attempt; each attempt doubles them
   long most_bits =
-      4096;  ///< of the last. Gradients that cancel completely need some 1,100 until they round to 0 as fp64
+      4096;  ///< bits of the last attempt. Gradients that cancel completely need about 1,100 to round to 0 as fp64
 };
 
-/// Numbers that evaluate() returns as intervals, always the same number of them, computed with as many bits as it takes
-/// to round each.
-/// Complexity: that of the last evaluation, less than twice over.
+/// Encloses the numbers that evaluate() returns as intervals, always the same number of them, with as many bits as
+/// needed to round each.
+/// Complexity: less than twice the last evaluation.
 template <class Evaluate>
 std::vector<enclosed_number> enclosed_by(enclosure_options const& how, Evaluate const& evaluate) {
   if (how.first_bits < 64 || how.most_bits < how.first_bits || how.most_bits > (1L << 24))
@@ -67,15 +67,15 @@ std::vector<enclosed_number> enclosed_by(enclosure_options const& how, Evaluate 
   }
 }
 
-/// Enclosures of everything a call computes.
+/// Enclosures of all results of a call.
 struct enclosures : call_numbers<enclosed_number> {
   std::vector<enclosed_number> threshold;  ///< (B, H, Lq, 1); empty where the operator has none
-  std::vector<enclosed_number> weights;    ///< (B, H, Lq, Lk), 0 where not visible; empty unless asked for
+  std::vector<enclosed_number> weights;    ///< (B, H, Lq, Lk), 0 where not visible; empty unless requested
 
   enclosed_number const& at_weight(index_t b, index_t h, index_t i, index_t j) const {
     return weights[std::size_t(row_number(b, h, i) * extents.keys + j)];
   }
-  /// How many numbers the limit of bits left open.
+  /// How many numbers are undecided at the limit of bits.
   index_t undecided() const {
     index_t n = 0;
     for (auto const* list : {&out, &lse, &ground_weight, &threshold, &weights})
@@ -86,14 +86,14 @@ struct enclosures : call_numbers<enclosed_number> {
 
 enum class enclosed_weights { none, all };
 
-/// Enclosures of out, lse, ground weight and threshold, and of the weights if asked for, row by row.
-/// Promise:    the result of exact arithmetic on the given inputs lies in [lower, upper]; `rounded` is it, correctly
-///             rounded, where `decided`. Policies are evaluated from their own source, so that a user's operator has
-///             enclosures too; kinks within rounding of an argument give the hull of both sides.
-/// Undecided:  exact values half-way between two numbers of the format, unless the arithmetic is exact; logits that are
-///             equal, or on a kink where the result jumps, without being so exactly in `most_bits` bits.
+/// Enclosures of out, lse, ground weight and threshold, and of the weights if requested, row by row.
+/// Guarantee:  the result of exact arithmetic on the given inputs lies in [lower, upper]. Where `decided`, `rounded` is
+///             this result, correctly rounded. Policies are evaluated from their own source, so that your own operators
+///             have enclosures too. Kinks within rounding of an argument give the hull of both sides.
+/// Undecided:  exact values half-way between two numbers of the format, unless the arithmetic is exact; and logits that
+///             are equal, or on a kink where the result jumps, if `most_bits` bits do not show this exactly.
 /// Errors:     attune::error names argument, value and expectation.
-/// Complexity: with 128 bits some hundred times that of reference<double>; memory that of one row and the result.
+/// Complexity: with 128 bits a few hundred times reference<double>; memory for one row and the result.
 template <class Op>
 enclosures enclose(Op const& op, inputs<Op, any_tensor> const& in, enclosure_options const& how = {},
                    enclosed_weights weights = enclosed_weights::none) {
@@ -131,7 +131,7 @@ enclosures enclose(Op const& op, inputs<Op, any_tensor> const& in, enclosure_opt
 
 namespace detail {
 
-/// Calls visit(array of `to`, array of `from`) for all arrays of two sets of gradients of one call.
+/// Calls visit(array of `to`, array of `from`) for all arrays in the gradients of one call.
 template <class To, class From, class Visit>
 void for_each_gradient(To& to, From& from, Visit const& visit) {
   for (std::size_t n = 0; n < from.fields.size(); ++n) visit(to.fields[n], from.fields[n]);
@@ -150,10 +150,10 @@ void for_each_gradient(To& to, From& from, Visit const& visit) {
 
 }  // namespace detail
 
-/// Enclosures of the gradients that vjp computes, with the conventions at kinks where a tie is exact in the inputs, and
-/// the hull of the one-sided derivatives where it is not. A parameter that several policies read has an enclosure for
-/// each of them: find them in `parameters` by their paths. Promise, errors: as of enclose. Complexity: that of vjp on
-/// intervals, over all rows at once.
+/// Enclosures of the gradients that vjp computes. At kinks: the conventions of vjp if a tie is exact in the inputs,
+/// else the hull of the one-sided derivatives. A parameter that several policies read has one enclosure per policy:
+/// find them in `parameters` by their paths. Guarantee, errors: as enclose. Complexity: vjp on intervals, over all rows
+/// at once.
 template <class Op>
 dense_gradients<enclosed_number> enclose_vjp(Op const& op, inputs<Op, any_tensor> const& in,
                                              cotangents<Op, any_tensor> const& d, enclosure_options const& how = {}) {
@@ -179,5 +179,5 @@ dense_gradients<enclosed_number> enclose_vjp(Op const& op, inputs<Op, any_tensor
   return to;
 }
 
-}  // namespace testing
+}  // namespace certify
 }  // namespace attune

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Policies run on intervals: the vocabulary of core/math.hpp for them (interval_number.hpp says what they are). Every
-// result contains what exact arithmetic would give; a choice that is not decided is the hull of both sides.
+// The functions of core/math.hpp for intervals, so that policies run on them (interval_number.hpp defines intervals).
+// Every result contains the result of exact arithmetic. An undecided choice gives the hull of both sides.
 #pragma once
 
 #include <limits>
@@ -25,7 +25,7 @@ struct scalar<certify::interval> {
   static mask vanishes(T const& x) { return x == T(); }
   static constexpr int order = 0;
   static T infinity() { return T(std::numeric_limits<double>::infinity()); }
-  /// Further down than anything that doubles lead to.
+  /// Lower than any number that follows from doubles.
   static T lowest() {
     mpfr_t x;
     mpfr_init2(x, 64);
@@ -34,7 +34,7 @@ struct scalar<certify::interval> {
     mpfr_clear(x);
     return r;
   }
-  /// Tolerances are for scalars that round.
+  /// 0: tolerances are for scalars that round.
   static T epsilon() { return {}; }
   static T least() { return {}; }
 
@@ -66,13 +66,13 @@ struct scalar<certify::interval> {
   static T sigmoid(T const& x) { return detail::sigmoid(x); }
   static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
 
-  /// 0 times anything is 0 in a chain rule; what may be 0 is inside the product already.
+  /// 0 times anything is 0 in the chain rule. If a factor may be 0, the product already contains 0.
   static T chained(T const& factor, T const& tangent) {
     return factor.is_zero() || tangent.is_zero() ? T() : factor * tangent;
   }
-  /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2): by its quotient, and near 0, where that
-  /// cancels, by the series, whose terms alternate or do not but are below |z|^n: the rest after N of them is below
-  /// |z|^N / (1 - |z|).
+  /// (log(1 + z) - z / (1 + z)) / z^2 = sum_n (-z)^n (n + 1) / (n + 2). Computed by the quotient or, near 0 where that
+  /// cancels, by the series. Its terms are below |z|^n in size, so the remainder after N terms is below |z|^N / (1 -
+  /// |z|).
   static T log1p_curvature(T const& z) {
     T const one(1), size = abs(z);
     if (!z.is_number()) return z;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   x in [lower, upper]      one real number, known to lie between two numbers of MPFR
+//   x in [lower, upper]      one real number, known to be between two numbers of MPFR
 //
-// A scalar on which policies run as they run on doubles, and whose results provably contain what exact arithmetic would
-// give: every operation rounds its ends outward (MPFI, in working_precision() bits). A value is one of
+// A scalar on which policies run as they run on doubles. Its results provably contain the results of exact arithmetic:
+// every operation rounds the ends outward (MPFI, with working_precision() bits). A value is one of
 //   a number   in [lower, upper]; the ends may be infinite
-//   NaN        for certain: an infinity less itself, the logarithm of a negative number
+//   NaN        for certain: infinity minus itself, the logarithm of a negative number
 //   unknown    anything, NaN included: a quotient whose divisor may be 0, the logarithm of what may be negative
-// What a comparison cannot decide is a decision that may hold and may fail, and a choice by it is the hull of both
-// sides (policies cannot branch on scores: attention() does not compile if they do).
-// Copies are *the same number*: x - x is 0, x == x holds, max(x, y) is x or y where that is decided. Ties that are
-// exact in the inputs (equal scores, a score on its ground level) are therefore decided, and a maximum less itself does
-// not lose its digits. One thread at a time may use intervals that it shares copies of.
-// MPFI itself, not Boost's mpfi_float: there copies are different numbers, and a comparison that is open is an
+// An undecided comparison is a decision that may hold and may fail. A choice by it is the hull of both sides (policies
+// cannot branch on scores: attention() would not compile).
+// Copies are *the same number*: x - x is 0, x == x holds, and max(x, y) is x or y where that is decided. So ties that
+// are exact in the inputs (equal scores, a score on its ground level) are decided, and subtracting a maximum from
+// itself loses no digits. Intervals that share copies must be used by one thread at a time.
+// This uses MPFI itself, not Boost's mpfi_float. There, copies are different numbers, and an undecided comparison is an
 // exception or false.
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace attune::certify {
 
-/// What is known of a comparison.
+/// The possible outcomes of a comparison.
 struct decision {
   bool may_hold = true, may_fail = true;
 
@@ -47,7 +47,8 @@ inline long& interval_bits() {
 }
 }  // namespace detail
 
-/// The bits to which the ends of intervals made in this thread are computed, while the object lives. At least 64.
+/// Sets the number of bits for the ends of intervals made in this thread, during the lifetime of the object. At least
+/// 64.
 class working_precision {
  public:
   explicit working_precision(long bits) : before_(detail::interval_bits()) {
@@ -80,7 +81,7 @@ class interval {
   ~interval() {
     if (at_ != nullptr && --at_->uses == 0) delete at_;
   }
-  /// Everything that two numbers of MPFR enclose.
+  /// The interval between two numbers of MPFR.
   static interval between(mpfr_srcptr lower, mpfr_srcptr upper) {
     return made([&](mpfi_ptr to) { mpfi_interv_fr(to, lower, upper); });
   }
@@ -90,23 +91,23 @@ class interval {
   bool is_number() const { return at_ == nullptr || at_->is == kind::number; }
   bool is_nan() const { return at_ != nullptr && at_->is == kind::nan; }
   bool is_finite() const { return at_ == nullptr || at_->finite; }
-  /// A number that is known exactly, an infinity included.
+  /// An exactly known number, possibly infinite.
   bool is_point() const { return at_ == nullptr || (is_number() && mpfr_equal_p(lower(), upper()) != 0); }
   bool is_zero() const { return at_ == nullptr; }
   bool may_be_zero() const { return !is_number() || (mpfr_sgn(lower()) <= 0 && mpfr_sgn(upper()) >= 0); }
-  /// Whether two intervals are copies of each other, so that they are the same number however wide they are.
+  /// Whether two intervals are copies of each other, and so the same number, however wide they are.
   bool is_same(interval const& x) const { return at_ == x.at_; }
-  /// The ends of a number; of NaN and unknown they mean nothing.
+  /// The ends of a number. Meaningless for NaN and unknown.
   mpfr_srcptr lower() const { return &ends()->left; }
   mpfr_srcptr upper() const { return &ends()->right; }
-  /// The middle of a finite number, as far as working_precision() goes; inside it.
+  /// The middle of a finite number, rounded to working_precision(); lies inside it.
   interval middle() const {
     return made([&](mpfi_ptr to) {
       mpfi_mid(&to->left, ends());
       mpfr_set(&to->right, &to->left, MPFR_RNDN);
     });
   }
-  /// A number of about the fewest bits in a finite interval: what an exact result that is simple must be.
+  /// A number with about the fewest bits in a finite interval. If the exact result is a simple number, it is this one.
   interval simplest() const {
     return made([&](mpfi_ptr to) {
       long const most = detail::interval_bits();
@@ -119,7 +120,7 @@ class interval {
       mpfr_set(&to->right, &to->left, MPFR_RNDN);
     });
   }
-  /// A number near the middle; NaN where nothing is known.
+  /// A number near the middle; NaN if nothing is known.
   explicit operator double() const {
     if (!is_number()) return std::numeric_limits<double>::quiet_NaN();
     if (is_point() || !is_finite()) return mpfr_get_d(lower(), MPFR_RNDN);
@@ -186,7 +187,7 @@ class interval {
   friend decision operator>=(interval const& x, interval const& y) { return y <= x; }
   friend decision operator!=(interval const& x, interval const& y) { return !(x == y); }
 
-  /// The smallest interval that holds both.
+  /// The smallest interval that contains both.
   static interval hull(interval const& x, interval const& y) {
     if (x.is_same(y)) return x;
     if (x.is_nan() && y.is_nan()) return x;
@@ -205,13 +206,13 @@ class interval {
       mpfr_min(&to->right, x.upper(), y.upper(), MPFR_RNDU);
     });
   }
-  /// f of a number, by a function of MPFI that is defined on the whole line.
+  /// f(x), by a function of MPFI that is defined for all numbers.
   template <class F>
   static interval through(interval const& x, F const& f) {
     if (!x.is_number()) return x;
     return made([&](mpfi_ptr to) { f(to, x.ends()); });
   }
-  /// The same for a function of MPFR that does not fall.
+  /// The same for a non-decreasing function of MPFR.
   template <class F>
   static interval through_rising(interval const& x, F const& f) {
     if (!x.is_number()) return x;
@@ -220,7 +221,7 @@ class interval {
       f(&to->right, x.upper(), MPFR_RNDU);
     });
   }
-  /// x^y. For x >= 0 it is monotone in each of them; for x < 0 y must be an integer, known exactly.
+  /// x^y. For x >= 0 it is monotone in each argument. For x < 0, y must be an exactly known integer.
   static interval power(interval const& x, interval const& y) {
     interval const one(1);
     if ((y.is_number() && y.is_zero()) || (x == one).holds()) return one;
@@ -271,7 +272,7 @@ class interval {
     if (std::isnan(x)) return nan();
     return made([&](mpfi_ptr to) { mpfi_set_d(to, x); });
   }
-  /// What compute(ends) leaves behind; nothing is known of ends that are NaN.
+  /// The interval that compute(ends) writes; unknown if an end is NaN.
   template <class Compute>
   static interval made(Compute const& compute) {
     interval r(new node);
@@ -292,11 +293,11 @@ class interval {
     return x.is_number() && y.is_number() ? made(both) : unknown();
   }
   static interval nothing(interval const& x, interval const& y) { return x.is_nan() || y.is_nan() ? nan() : unknown(); }
-  /// What has no value at some of the ends.
+  /// The result of an operation without a value at some of the ends.
   static interval undefined(interval const& x, interval const& y) {
     return x.is_point() && y.is_point() ? nan() : unknown();
   }
-  /// x^y, a zero being positive whatever sign it carries as an end.
+  /// x^y; an end that is zero counts as positive zero.
   static int raised(mpfr_ptr to, mpfr_srcptr x, mpfr_srcptr y, mpfr_rnd_t round) {
     if (mpfr_zero_p(x) == 0) return mpfr_pow(to, x, y, round);
     mpfr_t zero;
@@ -317,7 +318,7 @@ class interval {
   static bool opposed(mpfr_srcptr x, mpfr_srcptr y) {
     return mpfr_inf_p(x) && mpfr_inf_p(y) && mpfr_sgn(x) != mpfr_sgn(y);
   }
-  /// A function that is monotone in each argument: its extremes are at the ends.
+  /// A function that is monotone in each argument: its extremes are at the corners.
   template <class F>
   static interval of_corners(interval const& x, interval const& y, F const& f) {
     return made([&](mpfi_ptr to) {

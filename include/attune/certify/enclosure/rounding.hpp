@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   y = nearest(x, format)  the correctly rounded number: of fp64, fp32, fp16 or bf16, subnormal numbers and overflow
-//                               included
+//   y = nearest(x, format)  the correctly rounded number in fp64, fp32, fp16 or bf16, including subnormal numbers and
+//                           overflow
 //
-// One rounding, to nearest, ties to even. Storing a double as 16 bits by way of float rounds twice, and differs once in
-// some thousand million.
+// Rounds once, to nearest, ties to even. Storing a double in 16 bits by way of float rounds twice, and gives a
+// different result about once in several thousand million cases.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace attune::certify {
 
-/// The number of a format that is nearest to a number of MPFR. Zeros are positive.
+/// The number of a format nearest to a number of MPFR. Zeros are positive.
 inline double nearest(mpfr_srcptr x, storage s) {
   if (mpfr_nan_p(x)) return std::numeric_limits<double>::quiet_NaN();
   if (mpfr_zero_p(x)) return 0;
@@ -36,20 +36,20 @@ inline double nearest(mpfr_srcptr x, storage s) {
   return std::fabs(r) > format.largest ? infinite : r == 0 ? 0 : r;
 }
 
-/// What an interval says about one number of a result.
+/// The information that an interval gives about one number of a result.
 struct enclosed_number {
-  /// Doubles with the exact value between them; NaN for certain, or -inf and +inf and nothing known.
+  /// Doubles with the exact value between them. NaN if the value is certainly NaN; -inf and +inf if nothing is known.
   double lower = 0, upper = 0;
   /// The correctly rounded result if `decided`, else the simplest number of the enclosure, rounded.
   double rounded = 0;
   /// Both ends round to the same number of the format.
   bool decided = true;
-  /// Not decided, but 1,000 bits do not tell the value from one half-way between two numbers: `rounded` is the even one
-  /// of them.
+  /// Not decided, but with 1,000 bits the value cannot be distinguished from the point half-way between two numbers.
+  /// `rounded` is the even one of these.
   bool half_way = false;
 };
 
-/// The exact value lies in x: what is it, rounded to a format?
+/// Rounds the exact value, which lies in x, to a format.
 inline enclosed_number enclosed(interval const& x, storage format) {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   if (x.is_nan()) return {nan, nan, nan, true, false};

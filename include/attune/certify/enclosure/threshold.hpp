@@ -3,10 +3,10 @@
 //
 //   level in [low, high],   sum_j expq(a_j - max a - low) >= 1 >= sum_j expq(a_j - max a - high)
 //
-// The thresholds of candidate sets over intervals. The sum falls with the level, so that its sign at two numbers
-// encloses the root, whatever found them: double precision, the interval Newton iteration
-// L <- L and (middle + f(middle) / slope(L)),  or halving. The iterations of scalars that round
-// (policies/candidates.hpp) prove nothing and are not run.
+// The thresholds of candidate sets over intervals. The sum decreases with the level, so its signs at two numbers
+// enclose the root, whatever method found these numbers: double precision, the interval Newton iteration
+// L <- L and (middle + f(middle) / slope(L)),  or bisection. The iterations of scalars that round
+// (policies/candidates.hpp) prove nothing and are not used.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class enclosed_sum {
     for (interval const& x : distances_) sum = sum + exponential_.terms(k_, interval(x - level)).p;
     return sum;
   }
-  /// Minus its derivative, anywhere in a range of levels.
+  /// Minus its derivative, for all levels in a range.
   interval slope(interval const& levels) const {
     interval sum;
     for (interval const& x : distances_) sum = sum + exponential_.terms(k_, interval(x - levels)).slope;
@@ -51,7 +51,7 @@ class enclosed_sum {
   std::vector<interval> distances_;
 };
 
-/// A bracket around what double precision finds, if the signs confirm one.
+/// A bracket around the level in double precision, if the signs confirm it.
 template <class Exponential>
 bool guess_level(Exponential const& exponential, certify::interval const& k,
                  candidate_column<certify::interval> const& column, enclosed_sum<Exponential> const& sum,
@@ -76,8 +76,8 @@ bool guess_level(Exponential const& exponential, certify::interval const& k,
   return false;
 }
 
-/// Found by overload: what bound_deformed::solve calls for intervals. Rows with a NaN or infinite logit come out with
-/// any level.
+/// bound_deformed::solve calls this overload for intervals. For rows with a NaN or infinite logit the level is
+/// arbitrary.
 template <class Exponential>
 candidate_threshold<certify::interval> deformed_level(Exponential const& exponential, certify::interval const& k,
                                                       candidate_column<certify::interval>& column) {
@@ -93,8 +93,8 @@ candidate_threshold<certify::interval> deformed_level(Exponential const& exponen
   bracket<interval> at = level_bracket(exponential.lead(k), k, column.size());
   at = {point(at.low.lower()), point(at.high.upper())};
   guess_level(exponential, k, column, sum, at);
-  // Scores are differences to the level: where it is counted from the maximum nothing is gained by knowing a level next
-  // to 0, or 0 itself (the end of the bracket, where no key has a weight), to more bits than these.
+  // Scores are differences to the level. If the level is relative to the maximum, more bits than these do not help for
+  // a level next to 0. Nor do they help for 0 itself, the end of the bracket, where no key has a weight.
   interval const finest =
       exponential.lead(k) * interval(std::ldexp(1.0, -int((std::min)(certify::detail::interval_bits(), 1000L))));
   for (bool shrinks = true; shrinks;) {
@@ -108,16 +108,15 @@ candidate_threshold<certify::interval> deformed_level(Exponential const& exponen
     }
     shrinks = ((at.high - at.low) * interval(1.25) < width).holds() && !(width <= finest).holds();
   }
-  // Where a number of few bits is the very level, scores on the threshold and ties of rounding are known for what they
-  // are.
+  // If a number of few bits is exactly the level, scores on the threshold and rounding ties are recognized as such.
   interval const levels = interval::hull(at.low, at.high), simple = levels.simplest();
   return {m, (sum.excess(simple) == zero).holds() ? simple : levels, off, off};
 }
 
 }  // namespace detail
 
-/// Top-k over intervals. Where the order at the cut is not decided, the cut is the hull of what may be it, and any key
-/// near it may be in or out.
+/// Top-k over intervals. Where the order at the cut is not decided, the cut is the hull of its possible values, and any
+/// key near it may be inside or outside.
 template <>
 inline void candidate_column<certify::interval>::largest(index_t k, certify::interval& cut,
                                                          certify::interval& last) const {
@@ -146,7 +145,7 @@ inline void candidate_column<certify::interval>::largest(index_t k, certify::int
     index_t const n = order[place];
     bool const higher = place < std::size_t(k - 1);
     if (n == by_lower || (logit(n) == logit(by_lower)).holds())
-      continue;  // equal ones stand in the order of their positions
+      continue;  // equal logits are in the order of their positions
     decided = decided && (higher ? logit(n) > logit(by_lower) : logit(n) < logit(by_lower)).holds();
   }
   cut = decided ? logit(by_lower) : interval::between(logit(by_lower).lower(), logit(by_upper).upper());

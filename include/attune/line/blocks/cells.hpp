@@ -3,9 +3,10 @@
 //
 //   sum over the keys left of a cell + sum over the keys right of it + the pairs of the cell
 //
-// The line cut into cells of as many keys each. Where a kernel is a product on each side of a query, what all cells on
-// one side give is one row per cell, known for the keys of all earlier blocks by a running sum over cells; keys of the
-// query's own cell are met in pairs. With blocks and cells of n^(1/3) keys the whole is O(n^(4/3)) rows.
+// The line is cut into cells with equal numbers of keys. Where a kernel is a product on each side of a query, the sum
+// over all cells on one side is one row per cell. A running sum over cells provides it for the keys of all earlier
+// blocks. Keys in the query's own cell are computed pair by pair. With blocks and cells of n^(1/3) keys the total is
+// O(n^(4/3)) rows.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +19,11 @@
 
 namespace attune::line::detail {
 
-/// A number of a key, query or cell among those of one staircase, in half the memory: worth_cells sees to it that keys
-/// fit.
+/// The number of a key, query or cell within one staircase, in 32 bits to halve the memory. worth_cells ensures that
+/// keys fit.
 using number = std::int32_t;
 
-/// The cells of a staircase's keys, and where its queries lie among them.
+/// The cells of a staircase's keys, and the cell of each query.
 class line_cells {
  public:
   line_cells(staircase const& stairs, scalars<double> const& on, index_t size) : size_(size) {
@@ -49,12 +50,12 @@ class line_cells {
   double edge(index_t c) const { return edge_[std::size_t(c)]; }
   index_t of_key(index_t n) const { return of_key_[std::size_t(n)]; }
   index_t of_query(index_t r) const { return of_query_[std::size_t(r)]; }
-  /// Keys [first, last), which are a block, as the line has them.
+  /// The keys [first, last) of a block, in their order on the line.
   std::span<number const> in_order(index_t first, index_t last) const {
     return std::span<number const>(in_blocks_).subspan(std::size_t(first), std::size_t(last - first));
   }
 
-  /// Members of each cell in the order of the staircase.
+  /// The members of each cell in the order of the staircase.
   struct members {
     std::vector<index_t> begin;
     std::vector<number> all;
@@ -77,10 +78,10 @@ class line_cells {
     return m;
   }
 
-  /// A query belongs to the last cell that begins at or before it: cells before hold no key behind it, cells behind
-  /// none before it.
+  /// A query belongs to the last cell that begins at or before it. Earlier cells have no key beyond the query; later
+  /// cells have none before it.
   void locate(staircase const& stairs, scalars<double> const& on) {
-    constexpr index_t many = 16;  // binary searches side by side: none waits for another's loads
+    constexpr index_t many = 16;  // interleaved binary searches: none waits for the loads of another
     index_t const rows = index_t(stairs.seen.size()), cells = count();
     of_query_.resize(std::size_t(rows));
     for (index_t first = 0; first < rows; first += many) {
@@ -99,17 +100,18 @@ class line_cells {
   std::vector<number> of_key_, of_query_, in_blocks_;
 };
 
-/// Blocks whose queries meet their own cells at once: about as many queries of a cell as a tile has.
+/// Number of blocks per part. Queries of a part are processed cell by cell, with about as many queries per cell as a
+/// tile has.
 inline constexpr index_t blocks_of_part = 64;
 
-/// Whether a staircase is long enough for blocks and cells, and has the queries that make them worth it; and short
-/// enough, so that n^(4/3) is less than what levels of rectangles take.
+/// Whether a staircase is long enough for blocks and cells, and has enough queries to make them worthwhile. Also
+/// whether it is short enough for n^(4/3) to be less than the cost of levels of rectangles.
 inline bool worth_cells(staircase const& stairs) {
   index_t const keys = stairs.seen.back();
   return keys >= 512 && keys <= (index_t{1} << 22) && index_t(stairs.seen.size()) >= keys / 8;
 }
 
-/// One row of running sums per cell, a mass beside each: [panel][cell][columns].
+/// One row of running sums per cell, and a mass for each: [panel][cell][columns].
 template <class Arch>
 class cell_rows {
   using tile = exec_cpu::tiling<double, Arch>;
@@ -122,7 +124,7 @@ class cell_rows {
   double& mass(index_t c) { return mass_[std::size_t(c)]; }
   double mass(index_t c) const { return mass_[std::size_t(c)]; }
 
-  /// row += earlier + a * sums of cell c in x + b * those in y
+  /// row += earlier + a * (sums of cell c in x) + b * (sums of cell c in y)
   static void add_to(double* row, double const* earlier, index_t c, cell_rows const& x, double a, cell_rows const& y,
                      double b) {
     for (index_t p = 0; p < x.sums_.count(); ++p)
@@ -140,7 +142,7 @@ class cell_rows {
   std::vector<double> mass_;
 };
 
-/// The sums of a block's keys on their way over the cells: a panel of registers, or the mass.
+/// The sums over a block's keys while they are passed along the cells: a panel of registers, or the mass.
 template <class Arch>
 struct panel_sum {
   using tile = exec_cpu::tiling<double, Arch>;
@@ -148,7 +150,7 @@ struct panel_sum {
   panel_sum() {
     for (auto& x : at) x = typename tile::batch(0.0);
   }
-  /// + factor row
+  /// Adds factor * row.
   ATTUNE_INLINE void add(double factor, double const* row) {
     for (int v = 0; v < tile::vectors; ++v)
       at[v] = simd::multiply_add(typename tile::batch(factor), tile::batch::load_aligned(row + v * tile::lanes), at[v]);
@@ -163,10 +165,10 @@ struct panel_sum {
   }
 };
 
-/// The keys of a block by cell, and what is to be done with them along the line: take(n) for key n, then give(c) for
-/// every cell between it and the next; from the right, cells before it.
+/// The keys of a block by cell, with two passes along the line: take(n) for key n, then give(c) for every cell between
+/// it and the next key; from the right, for the cells before it.
 struct block_keys {
-  std::span<index_t const> number, cell;  ///< in the block; on the line
+  std::span<index_t const> number, cell;  ///< `number`: of the key in the block; `cell`: on the line
 
   template <class Take, class Give>
   ATTUNE_INLINE void from_left(index_t cells, Take const& take, Give const& give) const {
@@ -184,13 +186,15 @@ struct block_keys {
   }
 };
 
-/// Walks a staircase by blocks and cells. Weigh: the weight of a pair, by the numbers `of` of its positions. Far: what
-/// is known of earlier blocks,
-///   accumulate(keys, first, values): the keys of a block, whose first is number `first` of the staircase; add_to(row,
-///   mass, earlier, i, c): what query i of cell c gets from the keys of other cells, and a row of earlier sums.
+/// Processes a staircase by blocks and cells. Weigh: computes the weight of a pair from the numbers `of` of its
+/// positions.
+/// Far: the sums over earlier blocks,
+///   accumulate(keys, first, values): adds the keys of a block, whose first key is number `first` of the staircase;
+///   add_to(row, mass, earlier, i, c): adds to query i of cell c the sums over the keys of other cells, and a row of
+///   earlier sums.
 ///
-/// A part of the positions at a time: the keys of earlier blocks in a query's own cell, cell by cell, and then the
-/// others, block by block. What the first leaves for the second stays in cache.
+/// Works on one part of the positions at a time. First, cell by cell, the keys of earlier blocks in a query's own cell;
+/// then, block by block, the other keys. The results of the first step stay in cache for the second.
 template <template <class> class Far, class Weigh, class Arch, class T>
 class cell_walk {
  public:
@@ -203,7 +207,7 @@ class cell_walk {
 
   cell_walk(cell_walk const&) = delete;  // far_ refers to cells_
 
-  /// finish(i, row, mass): the sums of query i, of every query once.
+  /// Calls finish(i, row, mass) once for every query i, with its sums.
   template <class Finish>
   void operator()(Finish const& finish) {
     index_t const part = blocks_of_part * cells_.size();
@@ -219,7 +223,7 @@ class cell_walk {
   }
 
  private:
-  /// The queries of a part, and the block of each.
+  /// Finds the queries of a part, and the block of each.
   void enter(index_t from, index_t to) {
     block_of_.clear();
     for (index_t block_first = from; end_ < rows_ && stairs_.seen[std::size_t(end_)] <= to; ++end_) {
@@ -227,13 +231,13 @@ class cell_walk {
       block_of_.push_back(number(block_first));
     }
     index_t const count = end_ - begin_;
-    if (count > room_)  // and a tile: the last of a cell is put whole
+    if (count > room_)  // plus a tile: the last tile of a cell is written whole
       sums_ = exec_cpu::aligned_buffer<double>(((room_ = count) + tiles_.queries) * tiles_.row_step());
     masses_.assign(std::size_t(count), 0.0);
     place_.assign(std::size_t(count), 0);
     placed_ = 0;
   }
-  /// For keys of a cell that is met soon: they lie all over the sequence.
+  /// Prefetches keys of a cell that is processed soon: they are spread over the sequence.
   void fetch(std::span<number const> members, index_t end) const {
     for (number const n : members) {
       if (n >= end) break;
@@ -245,7 +249,7 @@ class cell_walk {
     exec_cpu::prefetch_range(v_, b_, h_, j, j + 1).fetch_alone(0);
     tiles_.fetch_key(j);
   }
-  /// Where a query's keys of earlier blocks in its own cell are summed.
+  /// The row that sums the keys of earlier blocks in the own cell of a query.
   double* sums(index_t place) { return sums_.data() + place * tiles_.row_step(); }
   void fetch_sums(index_t r) {
     char const* const row = reinterpret_cast<char const*>(sums(place_[std::size_t(r - begin_)]));
@@ -256,7 +260,7 @@ class cell_walk {
     tiles_.load_key(s, j, v_.row(b_, h_, j), v_.steps().feature);
   }
 
-  /// The queries of a cell with the keys of earlier blocks there.
+  /// Pairs of the queries of a cell with the keys of earlier blocks in that cell.
   void meet_cell(index_t c) {
     auto const members = keys_of_[c];
     index_t& at = next_[std::size_t(c)];
@@ -282,7 +286,7 @@ class cell_walk {
     }
   }
 
-  /// The queries of a part with the keys of other cells, and with those of their own blocks.
+  /// Adds to the queries of a part the keys of other cells, and the keys of their own blocks.
   template <class Finish>
   void meet_blocks(index_t from, index_t to, Finish const& finish) {
     walk_blocks(
@@ -323,16 +327,16 @@ class cell_walk {
   index_t b_, h_, width_, keys_, rows_;
   line_cells cells_;
   line_cells::members keys_of_, queries_of_;
-  std::vector<index_t> next_;  ///< of each cell's queries
+  std::vector<index_t> next_;  ///< next query of each cell
   pair_tiles<Arch, Weigh> tiles_;
   Far<Arch> far_;
-  // of a part
-  index_t begin_ = 0, end_ = 0;           ///< its queries
-  std::vector<number> block_of_, place_;  ///< of each: the first key of its block; where its sums are
+  // State of a part.
+  index_t begin_ = 0, end_ = 0;           ///< range of its queries
+  std::vector<number> block_of_, place_;  ///< per query: the first key of its block; the index of its sums
   exec_cpu::aligned_buffer<double> sums_{0};
   std::vector<double> masses_;
   index_t room_ = 0, placed_ = 0;
-  // of a tile, and of a block
+  // State of a tile, and of a block.
   std::vector<index_t> ids_, count_, in_block_, cell_;
 };
 

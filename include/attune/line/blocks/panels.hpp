@@ -3,8 +3,8 @@
 //
 //   row_r += sum_s a[s][r] values_s          r of a tile, s of a block
 //
-// Values of a block of keys in panels as wide as the registers of a tile, and the products that sum them: lanes are
-// features, so that the sums of a query end where its row lies.
+// Values of a block of keys, in panels as wide as the registers of a tile, and the products that sum them. Lanes are
+// features, so the sums of a query are written directly to its row.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@
 
 namespace attune::line::detail {
 
-/// Rows that a product sums at a time. Tiles of queries are made of as many, or of half: those of exec_cpu::tiling need
-/// not be.
+/// Rows that a product sums at a time. Tiles of queries consist of that many rows, or of half; the tiles of
+/// exec_cpu::tiling need not.
 template <class Arch>
 inline constexpr int product_rows = exec_cpu::registers<Arch> == 32 ? 8 : 4;
 
-/// Rows of `width` doubles, zeros up to a whole panel: [panel][row][columns].
+/// Rows of `width` doubles, padded with zeros to a whole panel: [panel][row][columns].
 template <class Arch>
 class panels {
  public:
   using tile = exec_cpu::tiling<double, Arch>;
   using batch = typename tile::batch;
-  static constexpr index_t columns = tile::queries;  ///< of a panel
+  static constexpr index_t columns = tile::queries;  ///< per panel
 
   panels(index_t most, index_t width) : width_(width), panel_step_(most * columns + 40), data_(count() * panel_step_) {
     clear();
@@ -41,9 +41,9 @@ class panels {
     begin();
   }
 
-  /// Before the first row of a block.
+  /// Call before the first row of a block.
   void begin() { std::fill(zero_, zero_ + columns, 0.0); }
-  /// Row s becomes `row`, whose numbers lie `step` apart.
+  /// Loads row s from `row`, whose numbers are `step` apart.
   template <class T>
   void load(index_t s, T const* row, index_t step) {
     batch zero[tile::vectors];
@@ -54,12 +54,12 @@ class panels {
         widen(to, row + f);
       else
         for (index_t c = 0; c < (std::min)(columns, width_ - f); ++c) to[c] = double(row[(f + c) * step]);
-      for (int v = 0; v < tile::vectors; ++v)  // 0 times a number is 0 if it is finite
+      for (int v = 0; v < tile::vectors; ++v)  // 0 times a number is 0 only if it is finite
         zero[v] = simd::multiply_add(batch(0.0), batch::load_aligned(to + v * tile::lanes), zero[v]);
     }
     for (int v = 0; v < tile::vectors; ++v) zero[v].store_aligned(zero_ + v * tile::lanes);
   }
-  /// Whether every number loaded since begin() is.
+  /// Whether every number loaded since begin() is finite.
   bool finite() const {
     return std::all_of(zero_, zero_ + columns, [](double x) { return x == 0; });
   }
@@ -71,12 +71,12 @@ class panels {
   }
 
   index_t width_,
-      panel_step_;  ///< a few lines more than its rows: panels of one row shall not fall into one set of a cache
+      panel_step_;  ///< a few cache lines more than its rows: panels of one row must not share a cache set
   alignas(64) double zero_[columns] = {};
   exec_cpu::aligned_buffer<double> data_;
 };
 
-/// A product with a panel: row r of it is the sum over s in [0, n) of a[r * row_step + s * step] panel_s.
+/// A product with a panel. Row r is the sum over s in [0, n) of a[r * row_step + s * step] panel_s.
 struct panel_product {
   double const* a;
   index_t row_step, step;
@@ -122,8 +122,8 @@ ATTUNE_NOINLINE void put_rows_of_products(panel_product const& x, panel_product 
     for (int v = 0; v < tile::vectors; ++v) acc[r][v].store_aligned(out + r * to_step + v * tile::lanes);
 }
 
-/// Calls part(first, count) with std::integral_constant<int, count> for tiles of rows, the last of them half a tile if
-/// that does.
+/// Calls part(first, count) with std::integral_constant<int, count> for tiles of rows. The last is half a tile if that
+/// suffices.
 template <class Arch, class Part>
 void in_tiles_of_rows(index_t rows, Part const& part) {
   constexpr int whole = product_rows<Arch>, few = 4;
@@ -134,12 +134,12 @@ void in_tiles_of_rows(index_t rows, Part const& part) {
       part(first, std::integral_constant<int, whole>{});
 }
 
-/// Row r of the panel += row r of x, for r in [0, rows); x.a and the panel have whole tiles of rows.
+/// Row r of the panel += row r of x, for r in [0, rows). x.a and the panel have whole tiles of rows.
 template <class Arch>
 void add_products(panel_product const& x, index_t rows, double* panel) {
   in_tiles_of_rows<Arch>(rows, [&](index_t first, auto some) { add_panel_of_products<Arch, some()>(x, first, panel); });
 }
-/// to[r * to_step] = row r of x + y, for r in [0, rows); x.a, y.a and `to` have whole tiles of rows.
+/// to[r * to_step] = row r of x + y, for r in [0, rows). x.a, y.a and `to` have whole tiles of rows.
 template <class Arch>
 void put_products(panel_product const& x, panel_product const& y, index_t rows, double* to, index_t to_step) {
   in_tiles_of_rows<Arch>(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   pool.reserve(n);  i = pool.take();  pool[i];  pool.give(i)      nodes that know each other by 32-bit numbers
+//   pool.reserve(n);  i = pool.take();  pool[i];  pool.give(i)      nodes refer to each other by 32-bit numbers
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 
 namespace attune::line::detail {
 
-/// Nodes in chunks that never move: growing costs no copy of what is there, and a node is a number of 32 bits.
-/// `take` and `give` do not allocate and do not throw: whoever changes a structure reserves first, so that a failed
-/// allocation leaves it as it was.
+/// Nodes in chunks that never move. Growing copies nothing, and a node is identified by a 32-bit number. `take` and
+/// `give` do not allocate and do not throw. Code that changes a structure reserves first, so that a failed allocation
+/// changes nothing.
 template <class Node>
 class node_pool {
   static_assert(std::is_trivially_copyable_v<Node>);
@@ -43,7 +43,7 @@ class node_pool {
   Node& operator[](std::uint32_t i) { return chunks_[i / chunk][i % chunk]; }
   Node const& operator[](std::uint32_t i) const { return chunks_[i / chunk][i % chunk]; }
 
-  /// The next `count` calls of take() find a node.
+  /// Guarantees that the next `count` calls of take() find a node.
   void reserve(std::size_t count) {
     while (free_.size() < count) {
       free_.reserve((chunks_.size() + 1) * chunk);
@@ -52,7 +52,7 @@ class node_pool {
       for (auto i = static_cast<std::uint32_t>(chunk); i-- > 0;) free_.push_back(first + i);
     }
   }
-  /// A node as it was when it was given back, or made by default.
+  /// Returns a node in the state in which it was given back, or default-constructed.
   std::uint32_t take() noexcept {
     std::uint32_t const i = free_.back();
     free_.pop_back();
@@ -65,7 +65,7 @@ class node_pool {
  private:
   static constexpr std::size_t chunk = std::bit_floor(32768 / sizeof(Node));
   std::vector<std::unique_ptr<Node[]>> chunks_;
-  std::vector<std::uint32_t> free_;  ///< never grows beyond its capacity, which is that of all chunks
+  std::vector<std::uint32_t> free_;  ///< never grows beyond its capacity, which is enough for all chunks
 };
 
 }  // namespace attune::line::detail

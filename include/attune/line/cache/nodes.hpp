@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   leaf: up to 64 keys and their tokens      branch: up to 32 children, and what is known of the keys below each
+//   leaf: up to 64 keys and their tokens      branch: up to 32 children, and a summary of the keys below each child
 //
 // The nodes of line/cache/ordered_keys.hpp, and how their entries move.
 #pragma once
@@ -13,20 +13,20 @@
 
 namespace attune::line {
 
-/// What names a cached token. Numbers of erased tokens are used again.
+/// The number of a cached token. Numbers of erased tokens are used again.
 using token = std::uint32_t;
 
 namespace detail {
 
 inline constexpr std::uint32_t leaf_size = 64, fan_out = 32, no_node = ~std::uint32_t(0);
 
-/// std::copy by a count: g++ 12 takes a difference of pointers for one that may be negative, and warns.
+/// std::copy by a count: g++ 12 assumes that a difference of pointers may be negative, and warns.
 template <class X>
 void move_entries(X const* from, std::uint32_t count, X* to) noexcept {
-  if (count <= leaf_size)  // no node holds more: g++ for 32 bits cannot see it, and warns
+  if (count <= leaf_size)  // no node has more; g++ for 32 bits cannot see that, and warns
     std::memmove(to, from, std::size_t(count) * sizeof(X));
 }
-/// Of `left` entries and `right` behind them, the first `keep` in l and the rest in r.
+/// Shares `left` entries and `right` entries after them: the first `keep` go to l and the rest to r.
 template <class X>
 void share_entries(X* l, std::uint32_t left, X* r, std::uint32_t right, std::uint32_t keep) noexcept {
   if (keep <= left) {
@@ -38,7 +38,7 @@ void share_entries(X* l, std::uint32_t left, X* r, std::uint32_t right, std::uin
   }
 }
 
-/// A block of neighbouring keys. Lanes beyond `size` hold numbers without meaning.
+/// A block of neighbouring keys. Lanes beyond `size` hold arbitrary numbers.
 template <class T>
 struct key_leaf {
   alignas(64) T key[leaf_size] = {};
@@ -57,7 +57,7 @@ struct key_leaf {
     move_entries(id + at + 1, size - at - 1, id + at);
     --size;
   }
-  /// Both leaves together, the first `keep` here and the rest in `r`.
+  /// Shares the entries of both leaves: the first `keep` stay here and the rest go to `r`.
   void share(key_leaf& r, std::uint32_t keep) noexcept {
     share_entries(key, size, r.key, r.size, keep);
     share_entries(id, size, r.id, r.size, keep);
@@ -66,7 +66,7 @@ struct key_leaf {
   }
 };
 
-/// What is known of neighbouring keys without reading them.
+/// A summary of neighbouring keys, available without reading them.
 template <class T>
 struct key_range {
   std::uint32_t keys = 0;

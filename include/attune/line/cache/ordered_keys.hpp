@@ -3,11 +3,11 @@
 //
 //   k_(0) <= k_(1) <= ... <= k_(n-1)      ties in the order of arrival; insert, erase, lower_bound, select: O(log n)
 //
-// A sorted array moves n / 4 keys per insertion on average, whatever gaps it is given (Scalar Sort names it first among
-// structures with O(log n) insertion). Here the array is cut into blocks of up to 64 keys, the leaves of a B+-tree: a
-// window is a walk along blocks that SIMD scans, and every branch knows of each child how many keys it has, the least
-// and the greatest of them, and a bound of what else was said about them. That is what certifies the tail of an
-// attention row in O(log n) numbers.
+// A plain sorted array moves n / 4 keys per insertion on average, whatever gaps it has (Scalar Sort names it first
+// among structures with O(log n) insertion). Here the array is cut into blocks of up to 64 keys, the leaves of a
+// B+-tree. A window is a walk along blocks that SIMD scans. For each child, a branch knows the number of keys, the
+// least and the greatest key, and a bound that the caller gave with the keys. These O(log n) numbers certify the tail
+// of an attention row.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace attune::line {
 
-/// Keys of type T with the tokens that they belong to, sorted.
-/// Facts is whatever answers `arrival(token)`, a number that grows with every insertion, and `bound(token)`, the T >= 0
-/// that was given with the key: the tree does not keep them.
-/// Complexity: insert, erase, lower_bound, upper_bound and select visit O(log n) nodes; a scan the blocks that it
-///             meets.
-/// Memory:     8 + 8 bytes per slot of a block (float: 4 + 4), blocks half to entirely full; copies are deep.
-/// Limits:     2^32 - 2 keys, none of them NaN (for the caller to check).
+/// Sorted keys of type T with their tokens.
+/// Facts is any object with `arrival(token)`, a number that grows with every insertion, and `bound(token)`, the T >= 0
+/// that was given with the key. The tree does not store these.
+/// Complexity: insert, erase, lower_bound, upper_bound and select visit O(log n) nodes; a scan visits the blocks in its
+///             range.
+/// Memory:     8 + 8 bytes per slot of a block (float: 4 + 4). Blocks are half full to full. Copies are deep.
+/// Limits:     2^32 - 2 keys; no NaN (the caller checks).
 template <class T>
 class ordered_keys {
  public:
@@ -39,21 +39,21 @@ class ordered_keys {
     int height = 0;
     std::uint32_t node = nothing;
   };
-  /// A place among the keys; one past the last has the rank size().
+  /// A position among the keys; the position after the last key has rank size().
   struct position {
-    std::uint32_t node, at;  ///< the leaf and the key's place in it
+    std::uint32_t node, at;  ///< the leaf, and the index of the key in it
     index_t rank;
   };
 
   index_t size() const { return size_; }
 
-  /// Makes room for one insertion, so that insert() cannot fail.
+  /// Reserves memory for one insertion, so that insert() cannot fail.
   void reserve_one() {
     leaves_.reserve(2);
     branches_.reserve(static_cast<std::size_t>(height_) + 2);
   }
 
-  /// After all equal keys. Call reserve_one() first.
+  /// Inserts after all equal keys. Call reserve_one() first.
   template <class Facts>
   void insert(T key, token id, T bound, Facts const& facts) noexcept {
     if (root_ == nothing) {
@@ -73,7 +73,7 @@ class ordered_keys {
     ++height_;
   }
 
-  /// The token must be there, with this key.
+  /// Removes a token, which must be present with this key.
   template <class Facts>
   void erase(T key, token id, Facts const& facts) noexcept {
     erase_below(height_, root_, key, id, facts);
@@ -94,7 +94,7 @@ class ordered_keys {
   position lower_bound(double x) const {
     return partition([x](T k) { return double(k) < x; });
   }
-  /// The number of keys <= x, and the first key beyond.
+  /// The number of keys <= x, and the first key > x.
   position upper_bound(double x) const {
     return partition([x](T k) { return double(k) <= x; });
   }
@@ -128,7 +128,7 @@ class ordered_keys {
     }
   }
 
-  /// All keys. Needs size() > 0.
+  /// The subtree of all keys. Needs size() > 0.
   subtree root() const {
     std::uint32_t node = root_;
     for (int h = height_; h > 0; --h) node = branches_[node].child[0];
@@ -145,14 +145,14 @@ class ordered_keys {
     for (std::uint32_t c = 0; c < b.size; ++c) f(subtree{b.get(c), of.height - 1, b.child[c]});
   }
 
-  /// f(range) for ranges that are together all keys but those of the ranks [lower, upper): whole subtrees, and single
-  /// keys where a block is cut. O(log n) calls.
+  /// f(range) for ranges that together cover all keys outside the ranks [lower, upper): whole subtrees, and single keys
+  /// where a block is cut. O(log n) calls.
   template <class F>
   void outside(index_t lower, index_t upper, F const& f) const {
     if (size_ > 0) outside_below(root(), 0, lower, upper, f);
   }
 
-  /// Bytes held, free nodes included.
+  /// Bytes allocated, free nodes included.
   std::size_t bytes() const { return leaves_.bytes() + branches_.bytes(); }
 
  private:
@@ -163,7 +163,7 @@ class ordered_keys {
     return height == 0 ? leaves_[node].size : branches_[node].size;
   }
 
-  /// From what is below: O(size of the node).
+  /// Computes the summary of a node from its entries: O(size of the node).
   template <class Facts>
   range describe(int height, std::uint32_t node, Facts const& facts) const {
     if (height == 0) {
@@ -187,7 +187,7 @@ class ordered_keys {
     return p.at == l.size && l.after != nothing ? position{l.after, 0, p.rank} : p;
   }
 
-  /// The first key for which `before` is false; it is true for a first part of the keys.
+  /// The first key for which `before` is false. The keys for which it is true must come first.
   template <class Before>
   position partition(Before const& before) const {
     if (size_ == 0) return {root_, 0, 0};
@@ -206,7 +206,8 @@ class ordered_keys {
     return normal({node, at, rank + index_t(at)});
   }
 
-  // ---- insertion: the number of a new right neighbour of `node`, or `nothing` ---------------------------------------
+  // ---- insertion: returns the number of a new right neighbour of `node`, or `nothing`
+  // --------------------------------
 
   template <class Facts>
   std::uint32_t insert_below(int height, std::uint32_t node, T key, token id, T bound, Facts const& facts) noexcept {
@@ -257,7 +258,7 @@ class ordered_keys {
     r.after = l.after;
     if (l.after != nothing) leaves_[l.after].before = added;
     l.after = added;
-    // Keys that arrive in ascending order leave full blocks behind.
+    // If keys arrive in ascending order, the blocks stay full.
     if (at == leaf_size && r.after == nothing) {
       r.insert(0, key, id);
     } else {
@@ -289,7 +290,7 @@ class ordered_keys {
       b.put(c, b.child[c], describe(height - 1, b.child[c], facts));
   }
 
-  /// Child c is too small: it joins a neighbour, or takes half of what both have.
+  /// Child c is too small: merge it with a neighbour, or share the entries of both evenly.
   template <class Facts>
   void mend(branch& b, std::uint32_t c, int height, Facts const& facts) noexcept {
     std::uint32_t const left = c > 0 ? c - 1 : c, l = b.child[left], r = b.child[left + 1];
@@ -334,7 +335,7 @@ class ordered_keys {
   std::uint32_t root_ = nothing;
   int height_ = 0;
   index_t size_ = 0;
-  T bound_ = 0;  ///< of all keys; 0: nobody gave a bound, and none is looked for
+  T bound_ = 0;  ///< bound of all keys; 0: no key has a bound, so none is computed
 };
 
 }  // namespace attune::line

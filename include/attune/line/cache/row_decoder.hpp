@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   Z = sum over the keys read of e^s,   T >= sum over the others,   left out:  T / (Z + T) at most
+//   Z = sum of e^s over the keys read,   T >= sum over the others,   dropped share:  at most T / (Z + T)
 //
-// One row of decode(): which keys, their weights, the sum of their values, and what is proved about the rest.
+// One row of decode(): selects keys, computes their weights and the sum of their values, and bounds the rest.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct row_query {
   double scale;
 };
 
-/// Scratch of one thread, and the rows that it decodes.
+/// Scratch memory of one thread, with which it decodes rows.
 template <class T, class Arch>
 class row_decoder {
   using order = ordered_keys<T>;
@@ -45,10 +45,10 @@ class row_decoder {
   explicit row_decoder(sorted_cache<T> const& kv)
       : kv_(kv), product_(kv.layout().key_width), sum_(kv.layout().value_width) {}
 
-  /// How far rounding can move the result, in units of the largest |v|, whatever the window. With |log w_j - exact| <=
-  /// 14 u |a_j| for the scalar part a_j of the score and (D + 6) u B for the rest, sum_j w_j |a_j| <= ln n + 2 B; then
-  /// 2.5 u per exponential, and 67 u for each of the two sums (blocks of 64 keys, compensated between blocks); twice
-  /// that for weights, since they are normalized; and the rounding to T.
+  /// Bound on the effect of rounding on the result, in units of the largest |v|, for any window. With |log w_j - exact|
+  /// <= 14 u |a_j| for the scalar part a_j of the score and (D + 6) u B for the rest, sum_j w_j |a_j| <= ln n + 2 B. In
+  /// addition, 2.5 u per exponential, and 67 u for each of the two sums (blocks of 64 keys, compensated between
+  /// blocks). For weights twice that, since they are normalized. Finally the rounding to T.
   double rounding(row_query<T> const& r) {
     bind(r);
     return rounding();
@@ -71,8 +71,8 @@ class row_decoder {
 
  private:
   struct candidate {
-    double bound;     ///< of the scores below it
-    double priority;  ///< bound + log of the count: what it could hold
+    double bound;     ///< upper bound of the scores in this subtree
+    double priority;  ///< bound + log of the count: log of the weight it could hold
     subtree keys;
     index_t rank;
     bool operator<(candidate const& other) const { return priority < other.priority; }
@@ -98,7 +98,7 @@ class row_decoder {
     double const width = double(kv_.layout().key_width);
     return unit * (28 * std::log(n) + (2 * width + 68) * largest + 160);
   }
-  /// |c <q, k>| at most, for |k| <= bound.
+  /// Upper bound of |c <q, k>| for |k| <= bound.
   double reach(double bound) const { return hybrid_ && bound > 0 ? reach_ * bound : 0; }
 
   void clear() {
@@ -111,7 +111,7 @@ class row_decoder {
 
   double key_at(typename order::position const& p) const { return double(keys_->block(p.node).key[p.at]); }
   double key_of(index_t rank) const { return key_at(keys_->select(rank)); }
-  /// q - k_lower <= k_upper - q, as exact numbers.
+  /// Whether q - k_lower <= k_upper - q, exactly.
   static bool lower_is_near(double q, double lower, double upper) {
     exact_difference<double> const a(q, lower), b(q, upper);
     return (a.high + b.high) + (a.low + b.low) <= 0;
@@ -123,7 +123,8 @@ class row_decoder {
     return at.rank == keys_->size() || lower_is_near(q, key_at(below), key_at(at)) ? key_at(below) : key_at(at);
   }
 
-  // ---- scores of what is read ---------------------------------------------------------------------------------------
+  // ---- scores of the keys read
+  // ----------------------------------------------------------------------------------------
 
   ATTUNE_NOINLINE void score(leaf const& l, std::uint32_t first, std::uint32_t last) {
     alignas(64) double s[order::leaf_size];
@@ -169,7 +170,7 @@ class row_decoder {
     for (; i < n; ++i) sum += to[i];
     return sum;
   }
-  /// Of s[first .. last); what is outside is overwritten.
+  /// The greatest of s[first .. last); overwrites the entries outside.
   static double greatest(double* s, std::uint32_t first, std::uint32_t last) {
     double const none = -std::numeric_limits<double>::infinity();
     std::fill(s, s + first, none);
@@ -239,7 +240,7 @@ class row_decoder {
   double bound_of(range const& t) const {
     return scores_.best_of(double(t.first), double(t.last)) + reach(double(t.bound));
   }
-  /// The weight of `keys` keys with scores up to `bound`, relative to the greatest score so far.
+  /// Upper bound of the weight of `keys` keys with scores up to `bound`, relative to the greatest score so far.
   template <class Count>
   double held_by(double bound, Count keys) const {
     return double(keys) * std::exp(bound - most_);
@@ -256,14 +257,14 @@ class row_decoder {
     return sum;
   }
 
-  /// Most of the tolerance goes to the blocks that stay closed, the rest to keys that have been scored and turned out to be
-  /// negligible.
+  /// Most of the tolerance goes to the blocks that stay closed. The rest goes to keys that were scored and turned out
+  /// to be negligible.
   ATTUNE_NOINLINE void choose(row_query<T> const&, certified const& w, row_report& report) {
     double const share = 0.75 * w.tolerance / slack();
     open_.clear();
     push(keys_->root(), 0);
     report.lower = keys_->size();
-    double estimate = 0;  // of what the closed blocks hold: adjusted as they are opened, confirmed before it counts
+    double estimate = 0;  // of the weight in closed blocks: updated as they are opened, recomputed before it is used
     while (!open_.empty()) {
       double const limit = share * mass_;
       if (count_ > 0 && estimate <= limit && open_.front().priority <= most_ + std::log(limit)) {
@@ -287,15 +288,15 @@ class row_decoder {
         });
       }
       estimate -= std::exp(top.priority - most_);
-      if (!std::isfinite(estimate)) estimate = 0;  // nothing has been scored, or nothing that counts
+      if (!std::isfinite(estimate)) estimate = 0;  // nothing has been scored yet, or nothing with weight
     }
     if (open_.empty()) tail_ = 0;
     tail_of_ends_ = -1;
     negligible_ = (std::max)(0.0, (w.tolerance / slack() * (1 - 1e-9) * mass_ - tail_) / double(count_));
   }
 
-  /// What rounding may have taken from the bounds of what was not read (16 u |score|, of scores down to -708), and from
-  /// the weights.
+  /// Allowance for rounding in the bounds of the keys not read (16 u |score|, for scores down to -708) and in the
+  /// weights.
   double slack() const { return 1 + 4e-12 + 4 * weight_rounding(); }
 
   // ---- the sum ------------------------------------------------------------------------------------------------------
@@ -318,7 +319,7 @@ class row_decoder {
     if (!(tail < (std::numeric_limits<double>::max)())) return 1;
     return (tail + underflow) / (mass + (tail + underflow));
   }
-  /// Weights in the place of scores, without the negligible ones. Returns their sum.
+  /// Replaces scores by weights and drops the negligible ones. Returns the sum of the weights.
   ATTUNE_NOINLINE double weigh(double& dropped, index_t& kept) {
     compensated mass;
     double w[block];
@@ -358,7 +359,7 @@ class row_decoder {
   }
 
   static constexpr index_t block = weighted_sum<T, Arch>::block;
-  static constexpr double underflow = 1e-290;  ///< more than all weights below e^-708, which count as 0
+  static constexpr double underflow = 1e-290;  ///< more than the sum of all weights below e^-708, which count as 0
 
   sorted_cache<T> const& kv_;
   query_products<T, Arch> product_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   rows.reserve(n);  rows[i] -> width numbers      rows that stay where they are while more are added
+//   rows.reserve(n);  rows[i] -> width numbers      rows that do not move when more are added
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace attune::line::detail {
 
-/// Rows of `width` numbers in chunks: growing copies nothing and needs no second half of the memory. A row begins on a
-/// cache line if its width is a multiple of one.
+/// Rows of `width` numbers in chunks. Growing copies nothing and needs no second copy in memory. If the row size is a
+/// multiple of a cache line, every row begins on a cache line.
 template <class T>
 class row_store {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -42,7 +42,7 @@ class row_store {
   T* operator[](index_t i) { return chunks_[std::size_t(i / rows)].get() + i % rows * width_; }
   T const* operator[](index_t i) const { return chunks_[std::size_t(i / rows)].get() + i % rows * width_; }
 
-  /// Room for rows 0 .. count - 1; new ones hold nothing yet.
+  /// Memory for rows 0 .. count - 1; new rows are uninitialized.
   void reserve(index_t count) {
     while (capacity() < count) {
       std::unique_ptr<T[], release> added(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   -(q - k)^2 / tau + (q - n)^2 / tau  =  (n - k) ((q - k) + (q - n)) / -tau      n the key nearest to q
+//   -(q - k)^2 / tau + (q - n)^2 / tau  =  (n - k) ((q - k) + (q - n)) / -tau      n: the key nearest to q
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace attune::line::detail {
 
-/// a - b and what its rounding lost (Knuth's TwoSum).
+/// a - b and its rounding error (Knuth's TwoSum).
 template <class X>
 struct exact_difference {
   X high, low;
@@ -28,37 +28,37 @@ struct exact_difference {
   }
 };
 
-/// Scores of kernel::scalar_sort relative to that of the nearest key, so that whole digits are left where a query is
-/// far from all keys, and so that tau -> 0 (scores of -inf) and tau -> inf are nothing special. With x ahead of 1 /
-/// sqrt(tau) on both factors neither overflow nor underflow makes a tie of what is none, or a NaN.
-/// Numerics: at most 14 u |score| away from the exact one, u = 2^-53, for keys and queries as stored.
+/// Scores of kernel::scalar_sort relative to the score of the nearest key. This keeps digits where a query is far from
+/// all keys, and makes tau -> 0 (scores of -inf) and tau -> inf ordinary cases. 1 / sqrt(tau) is multiplied into both
+/// factors, so that overflow or underflow creates neither false ties nor NaN.
+/// Numerics: at most 14 u |score| away from the exact score, u = 2^-53, for keys and queries as stored.
 class relative_scores {
  public:
   relative_scores() = default;
   relative_scores(double query, double nearest_key, double tau)
       : query_(query), nearest_(nearest_key), root_(1 / std::sqrt(tau)), to_nearest_(query, nearest_key) {}
 
-  /// <= 0 up to rounding for every key that is no nearer than the nearest.
+  /// <= 0 up to rounding, for every key.
   template <class X>
   ATTUNE_INLINE X operator()(X const& key) const {
     exact_difference<X> const e(X(query_), key);
     X const sum = (e.high + X(to_nearest_.high)) + (e.low + X(to_nearest_.low));
     return -(clamped(X((X(nearest_) - key) * X(root_))) * clamped(X(sum * X(root_))));
   }
-  /// The most that a key in [first, last] can have.
+  /// The largest possible score of a key in [first, last].
   double best_of(double first, double last) const {
     if (query_ < first) return (std::min)(0.0, (*this)(first));
     if (query_ > last) return (std::min)(0.0, (*this)(last));
     return 0;
   }
-  /// -(q - n)^2 / tau: what scores are relative to.
+  /// -(q - n)^2 / tau: the score of the nearest key, which the scores are relative to.
   double best() const {
     double const e = to_nearest_.high * root_;
     return -(e * e);
   }
 
  private:
-  /// Far beyond what matters, and small enough for a finite product.
+  /// Clamps x far beyond any value that matters, so that the product stays finite.
   template <class X>
   ATTUNE_INLINE static X clamped(X const& x) {
     X const most(0x1p500);
@@ -69,7 +69,7 @@ class relative_scores {
   exact_difference<double> to_nearest_{0.0, 0.0};
 };
 
-/// A register of doubles from stored numbers.
+/// Loads stored numbers into a register of doubles.
 template <class Arch, class T>
 ATTUNE_INLINE xsimd::batch<double, Arch> load_wide(T const* from) {
   using batch = xsimd::batch<double, Arch>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sum_j w_j v_j      over rows scattered in memory
+//   sum_j w_j v_j      over rows at arbitrary addresses
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace attune::line::detail {
 
-/// A sum that keeps what its additions lost (Neumaier): the error is that of its terms, whatever their number.
+/// A sum with compensation (Neumaier): its error does not grow with the number of terms.
 class compensated {
  public:
   void add(double x) {
@@ -29,8 +29,8 @@ class compensated {
   double sum_ = 0, lost_ = 0;
 };
 
-/// Adds weighted rows, block by block: in doubles within a block, compensated between blocks, so that the rounding of a
-/// row does not grow with its keys.
+/// Adds weighted rows, block by block: in doubles within a block, compensated between blocks. The rounding error of a
+/// row does not grow with its number of keys.
 template <class T, class Arch>
 class weighted_sum {
   using batch = xsimd::batch<double, Arch>;
@@ -43,7 +43,7 @@ class weighted_sum {
 
   void clear() { std::fill(sums_.begin(), sums_.end(), compensated()); }
 
-  /// `count` <= block rows.
+  /// Adds `count` rows, at most one block.
   ATTUNE_NOINLINE void add(T const* const* rows, double const* weights, index_t count) {
     index_t d = 0;
     for (; d + strip <= width_; d += strip) add_strip<4>(rows, weights, count, d);
@@ -74,7 +74,7 @@ class weighted_sum {
   std::vector<compensated> sums_;
 };
 
-/// <q, k> with a query in doubles.
+/// <q, k> with the query in doubles.
 template <class T, class Arch>
 class query_products {
   using batch = xsimd::batch<double, Arch>;

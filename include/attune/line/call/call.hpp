@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   one call of an operator on a line: checked inputs -> what the algorithms take, and back
+//   one call of an operator on a line: checked inputs -> arguments of the algorithms, and results back
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@
 
 namespace attune::line::detail {
 
-/// Sums over sorted keys serve queries of one bandwidth.
+/// Sums over sorted keys use one bandwidth for all queries of a head.
 template <class Op>
 void require_bandwidth_of_head(char const* function, Op const& op) {
   if (op.tau.extents().position != 1)
@@ -24,8 +24,8 @@ void require_bandwidth_of_head(char const* function, Op const& op) {
                 "take line::windowed or the dense operator");
 }
 
-/// A call whose arguments fit: what the dense operator would have refused has been refused, with the same words.
-/// Numbers in the memory of a device are not looked at.
+/// A call with checked arguments. Whatever the dense operator rejects was rejected here, with the same message. Numbers
+/// in device memory are not read.
 template <class T, class Op>
 class call {
  public:
@@ -53,7 +53,7 @@ class call {
   }
   inputs<dense_type, view> const& in() const { return in_; }
   bool empty() const { return p_.batch * p_.heads * p_.queries == 0; }
-  /// The sight of a head.
+  /// The sight (the intervals of visible keys) of a head.
   auto sees() const {
     return [this](index_t b, index_t h) { return sight(mask_, p_, b, h); };
   }
@@ -64,8 +64,8 @@ class call {
   static gradient_views<T> views(dense_gradients<T>& to) {
     return {view_of(to.of(field::sort_q)), view_of(to.of(field::sort_k)), view_of(to.of(field::v))};
   }
-  /// Gives the gradients by the bandwidth of each (batch, head) to the parameter, and to what it is projected from
-  /// (not of parameters in the memory of a device).
+  /// Adds the gradients by the bandwidth of each (batch, head) to the parameter, and to the activations that it is
+  /// projected from (not for parameters in device memory).
   template <class W>
   void give_bandwidth(std::vector<W> const& by_tau, dense_gradients<T>& to,
                       memory_kind where = memory_kind::host) const {

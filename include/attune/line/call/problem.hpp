@@ -3,8 +3,8 @@
 //
 //   sort_q (B, H, Lq, 1)   sort_k (B, H', Lk, 1)   v (B, Hv, Lk, Dv)   ->   out (B, H, Lq, Dv)
 //
-// What the operators on a line of keys take and give, and what they refuse. H' and Hv divide H: grouped keys, and the
-// grouped values of Scalar Sort, where every head has an order of its own over the values that its group shares.
+// Inputs and outputs of the operators on a line, and their checks. H' and Hv divide H: grouped keys, and the grouped
+// values of Scalar Sort, where every head has its own order over the values that its group shares.
 #pragma once
 
 #include <limits>
@@ -24,7 +24,7 @@ template <class T>
 struct arrays {
   tensor<T const> sort_q{}, sort_k{}, v{};
 };
-/// lse (B, H, Lq, 1) is optional, and does not exist where weights are not divided by a sum of exponentials.
+/// lse (B, H, Lq, 1) is optional. It does not exist where weights are not divided by a sum of exponentials.
 template <class T>
 struct results {
   tensor<T> out{}, lse{};
@@ -33,20 +33,20 @@ template <class T>
 struct result_cotangents {
   tensor<T const> out{}, lse{};
 };
-/// Gradients are written, not added. What is absent is not written.
+/// Gradients are written, not accumulated. Absent ones are not written.
 template <class T>
 struct gradient_views {
   tensor<T> sort_q{}, sort_k{}, v{};
 };
 
-/// Sums run in double where the tensors are float: a scan over n keys rounds n times.
+/// Sums run in double for float tensors: a scan over n keys rounds n times.
 template <class T>
 using wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-/// Extents, once they fit.
+/// The extents after they were checked.
 struct extents {
   index_t batch, heads, key_heads, value_heads, queries, keys, width;
-  /// Heads that share no keys and no values with others: what tasks may take apart.
+  /// Number of groups of heads that share neither keys nor values. Tasks may split the heads between such groups.
   index_t groups() const { return std::gcd(key_heads, value_heads); }
   ATTUNE_HD index_t key_head(index_t h) const { return h * key_heads / heads; }
   ATTUNE_HD index_t value_head(index_t h) const { return h * value_heads / heads; }
@@ -55,7 +55,7 @@ struct extents {
   shape value_side() const { return {batch, value_heads, keys, width}; }
 };
 
-/// A line has an order only if every number on it is finite.
+/// Keys on a line can be sorted only if every number is finite.
 template <class T>
 void require_finite(char const* function, char const* argument, tensor<T const> const& x) {
   shape const e = x.extents();
@@ -69,7 +69,7 @@ void require_finite(char const* function, char const* argument, tensor<T const> 
                       "finite numbers: they are sorted");
 }
 
-/// The largest |x| among the finite numbers of a head; looked for in doubles alone: floats are far from the ends of a
+/// The largest |x| among the finite numbers of a head. Computed for doubles only: floats are far from the limits of a
 /// double.
 template <class T>
 double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]] index_t b,
@@ -85,7 +85,7 @@ double largest_value([[maybe_unused]] tensor<T const> const& x, [[maybe_unused]]
   return most;
 }
 
-/// What an approximation may leave out of a row.
+/// Throws unless the tolerance of an approximation is in [1e-12, 1).
 inline void check_tolerance(char const* function, double tolerance) {
   if (!(tolerance >= 1e-12 && tolerance < 1))
     throw error(function, "tolerance", attune::detail::text("the value ", tolerance),

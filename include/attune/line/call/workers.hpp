@@ -13,14 +13,14 @@
 
 namespace attune::line::detail {
 
-/// Whose threads, and how many (0: as many as there are). Results are bitwise the same for any number.
+/// Which threads to use, and how many (0: as many as there are). Results are bitwise the same for any number.
 struct workers {
   int threads = 0;
   thread_executor_ref executor = thread_pool{};
 };
 
-/// Calls f(batch, head) for every head, heads that share keys or values one after the other on one thread: their
-/// gradients are added in the same order whatever the number of threads.
+/// Calls f(batch, head) for every head. Heads that share keys or values run one after the other on one thread. Their
+/// gradients are therefore added in the same order for any number of threads.
 template <class F>
 void for_each_head(workers const& who, extents const& e, F const& f) {
   index_t const groups = e.groups(), each = e.heads / groups;
@@ -31,7 +31,7 @@ void for_each_head(workers const& who, extents const& e, F const& f) {
   });
 }
 
-/// The same where f(batch, head) returns what the head left out: all of these together (`include`), in the order of the
+/// The same, where f(batch, head) returns the report of the head. Combines all reports (`include`) in the order of the
 /// heads.
 template <class Report, class F>
 Report report_of_heads(workers const& who, extents const& e, F const& f) {

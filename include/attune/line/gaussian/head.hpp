@@ -4,11 +4,10 @@
 //   out_i = sum_j w_ij v_j,  w_ij = e^(-(q_i - k_j)^2 / tau) / z_i
 //       in O(n log n) for a given tolerance, with a certificate
 //
-// No finite set of sums over keys serves every query (the kernel is strictly positive definite), so this is an
-// approximation, and says how
-// good: a 1-D fast Gauss transform. Keys in runs of about sqrt(tau) / 2 are summed once to moments, runs of queries
-// collect the moments of the cells in their window; a run with few queries, or far from all keys, meets the keys of its
-// window one by one.
+// No finite set of sums over keys serves every query, because the kernel is strictly positive definite. So this is an
+// approximation, with a certificate of its accuracy: a 1-D fast Gauss transform. Keys in runs of about sqrt(tau) / 2
+// are summed once to moments. Runs of queries collect the moments of the cells in their window. A run with few queries,
+// or far from all keys, computes the keys in its window one by one.
 #pragma once
 
 #include <vector>
@@ -37,7 +36,7 @@ class gaussian_head {
         sums_(e.queries, e.width), series_(e.width + 1), value_(in, e, b, h), near_(in, e, b, h, tau_),
         lse_(std::size_t(e.queries)) {}
 
-  /// The share that a row lacks is at most the largest of its rectangles'.
+  /// The share that a row lacks is at most the largest share of its rectangles.
   gaussian_certificate forward() {
     gaussian_certificate worst;
     for_each_visible(
@@ -55,7 +54,7 @@ class gaussian_head {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return sums_.finish(i); });
   }
 
-  /// After forward(), the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a =
+  /// After forward(): the exact gradients of the approximate weights w~: da_ij = w~_ij <(do_i, -R_i), (v_j, 1)>, a =
   /// -(y - u)^2. Returns the gradient by tau.
   W backward(result_cotangents<T> const& by, gradient_views<T> const& d) {
     for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
@@ -71,8 +70,8 @@ class gaussian_head {
         [](index_t, index_t, index_t) {});
     W const unit = 2 / std::sqrt(tau_);
     near_.backward(pulls, lse_, unit, dq, dk, dv);
-    // Scores do not change when scalars grow by a factor and tau by its square, nor when all scalars move together; the
-    // series keep that within the tolerance, and so is the gradient by tau.
+    // Scores do not change when scalars are multiplied by a factor and tau by its square, nor when all scalars are
+    // shifted. The series keep that within the tolerance, and so does the gradient by tau.
     W by_tau = 0;
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
     for (index_t i = 0; i < e_.queries; ++i) by_tau -= (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];
@@ -85,8 +84,8 @@ class gaussian_head {
   gaussian_rectangle<Arch> rectangle(std::span<index_t const> queries, std::span<index_t const> keys) {
     return {queries, keys, on_, tau_, tolerance_, e_.width, series_, [&](index_t j) { return value_(j); }};
   }
-  /// Rounding of what near_ sums, and of joining the parts of a row, as hybrid_head::rounding, without vectors, in
-  /// double.
+  /// Rounding of the sums in near_, and of joining the parts of a row; like the rounding() of the windowed head,
+  /// without vectors and in double.
   W near_rounding() {
     W deepest = 0;
     for (index_t i = 0; i < e_.queries; ++i)
@@ -108,8 +107,8 @@ class gaussian_head {
   std::vector<W> lse_;
 };
 
-/// A head whose visible pairs are one staircase, by waves and straight to the outputs; nothing if waves do not serve
-/// it.
+/// Computes a head whose visible pairs form one staircase, by waves, directly into the outputs. Returns nothing if
+/// waves do not apply.
 template <class T, class Arch>
 std::optional<gaussian_certificate> forward_by_waves(parameter const& bandwidth, double tolerance, sight const& sees,
                                                      arrays<T> const& in, extents const& e, index_t b, index_t h,
@@ -128,7 +127,7 @@ std::optional<gaussian_certificate> forward_by_waves(parameter const& bandwidth,
       in, e, b, h, on, tau, tolerance, {counts, {0, false}, {0, false}}, worst,
       [&](index_t i, double* row, double mass) { finish(i, 0, row, mass); }, [&](index_t i) { late.push_back(i); });
   if (rows_of_tables == 0) return std::nullopt;
-  // As long as they cost half of what the waves did; lone pairs are slow.
+  // Single rows are computed as long as they cost at most half of the waves' work; pairs computed singly are slow.
   double work = rows_of_tables / 2 * double(e.width);
   rows<double> one(1, e.width);
   for (index_t const i : late) {
@@ -141,7 +140,7 @@ std::optional<gaussian_certificate> forward_by_waves(parameter const& bandwidth,
   return worst;
 }
 
-/// Arguments that have been checked; sees(b, h) is the sight of a head.
+/// The arguments are checked; sees(b, h) is the sight of a head.
 template <class T, class Arch, class Sees>
 gaussian_certificate run_gaussian(parameter const& tau, double tolerance, Sees const& sees, arrays<T> const& in,
                                   extents const& e, results<T> const& to, workers const& who) {

@@ -3,10 +3,10 @@
 //
 //   e^(-(y - u)^2) = sum_m y^m sum_a (-1)^m / m! h_(a+m)(-d) t^a / a!        h_n(x) = H_n(x) e^(-x^2)
 //
-// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau) measured from two centres that lie d = (cell - box) /
-// sqrt(tau) apart. How a 1-D fast Gauss transform goes about queries and keys that all see each other: runs of
-// neighbouring queries (boxes) and of neighbouring keys (cells), the window of cells that can matter to each box, and
-// how many terms of the series it needs, all with a bound on what is left out, relative to each row's own mass.
+// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau), relative to two centres at distance d = (cell - box) /
+// sqrt(tau). The plan of a 1-D fast Gauss transform for queries and keys that all see each other. It has runs of
+// neighbouring queries (boxes) and of neighbouring keys (cells), the window of relevant cells for each box, and the
+// number of series terms per box. All dropped parts are bounded relative to each row's own mass.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace attune::line::detail {
 
-/// Runs of boxes and cells lie within this many sqrt(tau): narrower ones are more and need fewer terms; around one half
-/// it hardly matters.
+/// Maximum length of runs (boxes and cells), in sqrt(tau). Shorter runs are more numerous and need fewer terms; near
+/// one half the choice hardly matters.
 inline constexpr double run_width = 0.5;
 
 /// A run of keys [first, last) in sorted order.
@@ -30,22 +30,22 @@ struct gaussian_cell {
   index_t first, last;
   double center;
 };
-/// A run of queries [first, last), its window of keys [lo, hi), and the same window as whole cells. order: terms of the
-/// series; 0: pair by pair.
+/// A run of queries [first, last), its window of keys [lo, hi), and the same window in whole cells. order: the number
+/// of terms of the series; 0: pair by pair.
 struct gaussian_box {
   index_t first, last, lo, hi, first_cell, last_cell;
   int order;
   double center;
-  double missing;  ///< bound on the mass that the series leaves out of a row
-  double size;     ///< bound on the sum of the absolute terms of a row: what rounding is relative to
+  double missing;  ///< bound on the mass that the series drops from a row
+  double size;     ///< bound on the sum of the absolute terms of a row; rounding is relative to it
 
-  /// Bound on the rounding of a row's mass by a series of so many terms.
+  /// Bound on the rounding of a row's mass by a series with this number of terms.
   double rounding(int terms) const { return 0x1p-53 * (double(hi - lo) + 64 * (terms + 4)) * size; }
 };
 struct gaussian_plan {
   std::vector<gaussian_box> boxes;
   std::vector<gaussian_cell> cells;
-  int most_terms = 0;  ///< of any box
+  int most_terms = 0;  ///< largest of all boxes
 };
 
 /// Bounds by Cramer's inequality |h_n(x)| <= K 2^(n/2) sqrt(n!) e^(-x^2/2), for |t| and |y| up to half a run's width.
@@ -60,7 +60,7 @@ class series_bounds {
                       std::lgamma(a + m + 1.0) / 2);
     };
     for (int p = 0; p <= most_terms; ++p) {
-      // Terms of t from p on (Lagrange), then terms of y from p on of what is left.
+      // Terms of t from p on (Lagrange), then of the remaining terms those of y from p on.
       double left_out = std::exp(p * std::log(r) - std::lgamma(p + 1.0) / 2), taken = 0;
       for (int a = 0; a < p; ++a) left_out += term(a, p);
       for (int a = 0; a < p; ++a)
@@ -69,8 +69,8 @@ class series_bounds {
       taken_[p] = cramer * taken;
     }
   }
-  /// Of one key at a distance whose e^(-d^2/2) is 1: what p terms miss of e^(-(y - u)^2), and the sum of their absolute
-  /// values.
+  /// For one key at a distance with e^(-d^2/2) = 1: the error of p terms for e^(-(y - u)^2), and the sum of their
+  /// absolute values.
   double left_out(int p) const { return left_out_[p]; }
   double taken(int p) const { return taken_[p]; }
 
@@ -78,7 +78,7 @@ class series_bounds {
   double left_out_[most_terms + 1], taken_[most_terms + 1];
 };
 
-/// Runs of at most run_width sqrt(tau), calls use(first, last) for each.
+/// Splits x into runs of at most run_width sqrt(tau) and calls use(first, last) for each.
 template <class Ends, class Use>
 void for_each_run(std::span<double const> x, double unit, Ends const& ends, Use const& use) {
   for (std::size_t first = 0; first < x.size();) {
@@ -89,8 +89,8 @@ void for_each_run(std::span<double const> x, double unit, Ends const& ends, Use 
   }
 }
 
-/// Plans queries and keys that see each other: `q` and `k` ascending, `share` what windows and series may leave out of
-/// a row, half each.
+/// Plans queries and keys that see each other: `q` and `k` ascending. `share`: the share of a row that windows and
+/// series may drop, half each.
 inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double const> k, double tau, double share) {
   static series_bounds const bounds;
   gaussian_plan plan;
@@ -118,7 +118,8 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
                    k.begin());
   };
   double const n = double(k.size());
-  // A query far from every key has a box of its own: its window is narrow, and would be as wide as its neighbours'.
+  // A query far from every key gets its own box: its window is narrow, but with its neighbours it would be as wide as
+  // theirs.
   double away = 0;
   auto const far_apart = [&](std::size_t first, std::size_t at) {
     if (at == first + 1) away = away_of[first];
@@ -134,7 +135,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
     double const reach = window_reach(farthest, n, log_share);
     box.lo = count_below(q[first] - reach * unit, false);
     box.hi = count_below(q[last - 1] + reach * unit, true);
-    // Every row has at least the mass of its nearest key, and of all keys among the queries.
+    // Every row has at least the mass of its nearest key, and the mass of all keys among the queries.
     double const among = double(count_below(q[last - 1], true) - count_below(q[first], false));
     double const mass = (std::max)(std::exp(-farthest * farthest), among * std::exp(-run_width * run_width));
     auto const cell_at = [&](index_t j) {
@@ -144,7 +145,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
     };
     box.first_cell = cell_at(box.lo);
     box.last_cell = cell_at(box.hi - 1) + 1;
-    double near_keys = 0;  // keys, each by e^(-d^2/2) of its least distance
+    double near_keys = 0;  // keys, each weighted by e^(-d^2/2) at its least distance
     for (index_t c = box.first_cell; c < box.last_cell; ++c) {
       gaussian_cell const& cell = plan.cells[std::size_t(c)];
       double const d = (std::max)(0.0, std::fabs(cell.center - box.center) / unit - run_width);
@@ -156,7 +157,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
       if (1.5 * p * (double(last - first) + cells * p) >= pairs) break;
       box.missing = bounds.left_out(p) * near_keys;
       box.size = bounds.taken(p) * near_keys;
-      // Far from its keys a series is a small difference of large terms; farther still both are 0.
+      // Far from its keys, a series is a small difference of large terms; farther away both are 0.
       bool const cancels = box.size > 1e4 * mass && box.rounding(p) > share / 4 * mass;
       if (cancels || mass < 1e-250) break;
       box.order = p;

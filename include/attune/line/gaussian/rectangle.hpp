@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   queries and keys that all see each other, sorted  ->  sums of e^(-(q - k)^2 / tau) rows, and the way back
+//   queries and keys that all see each other, sorted  ->  sums of e^(-(q - k)^2 / tau) rows; forward and backward
 //
 // One rectangle of the fast Gauss transform: boxes of queries, each by series or pair by pair (docs/reference/line.md).
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace attune::line::detail {
 
-/// Queries and keys that all see each other: what keys give to queries, and its exact transpose.
+/// Queries and keys that all see each other: the sums from keys to queries, and their exact transpose.
 template <class Arch>
 class gaussian_rectangle {
   using W = double;
@@ -40,7 +40,7 @@ class gaussian_rectangle {
     if (plan_.most_terms > 0) sum_cells();
   }
 
-  /// Joins the masses and value sums of its keys to the rows of its queries.
+  /// Adds the masses and value sums of its keys to the rows of its queries.
   gaussian_certificate forward(mass_rows<W>& rows_of_queries) {
     gaussian_certificate worst;
     rows<W> one(1, features_);
@@ -86,8 +86,8 @@ class gaussian_rectangle {
     return worst;
   }
 
-  /// Adds the gradients of sum_i <pull_i, sum_j e^(-(y_i - u_j)^2 - lse_i) (v_j, 1)>, exact for what forward()
-  /// computes; dq and dk in units of 2 / sqrt(tau).
+  /// Adds the gradients of sum_i <pull_i, sum_j e^(-(y_i - u_j)^2 - lse_i) (v_j, 1)>, exact for the results of
+  /// forward(). dq and dk are in units of 2 / sqrt(tau).
   void backward(rows<W> const& pulls, std::vector<W> const& lse, std::vector<W>& dq, std::vector<W>& dk, rows<W>& dv) {
     std::vector<W> along(k_.size(), W(0));  // dk and dv in sorted order
     rows<W> values(index_t(k_.size()), features_);
@@ -153,7 +153,7 @@ class gaussian_rectangle {
     }
     W operator()(index_t a, index_t m) const { return m < order ? at[a + m] * over_factorial[m] : W(0); }
   };
-  /// series_ becomes the series in y of the cells in the box's window.
+  /// Sets series_ to the series in y of the cells in the box's window.
   void collect_cells(gaussian_box const& box) {
     int const p = plan_.most_terms;
     series_.begin(box.order);
@@ -163,8 +163,8 @@ class gaussian_rectangle {
     }
     series_.end();
   }
-  /// use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes. The features of the sum lie series::targets
-  /// apart.
+  /// Calls use(t, sum_m x_m terms_m) with the weights that weigh(t, x) writes. The features of the sum are
+  /// series::targets apart.
   template <class Weigh, class Use>
   void evaluate(int count, index_t first, index_t last, Weigh const& weigh, Use const& use) {
     constexpr index_t many = series<Arch>::targets;
@@ -184,7 +184,7 @@ class gaussian_rectangle {
     return mass_outside(kernel_, q, k_.data(), index_t(k_.size()), box.lo, box.hi, log_unit);
   }
 
-  /// dq of a box, and what it gives to cells: collected_(box, m) = sum_i y_i^m e^(-lse_i) pull_i.
+  /// dq of a box, and the sums for its cells: collected_(box, m) = sum_i y_i^m e^(-lse_i) pull_i.
   void expanded_queries(gaussian_box const& box, index_t b, rows<W> const& pulls, std::vector<W> const& lse,
                         std::vector<W>& dq, rows<W>& collected) {
     auto const weight = [&](index_t r) { return std::exp(-lse[std::size_t(query_[std::size_t(r)])]); };

@@ -4,7 +4,7 @@
 //   terms_m = sum_s x_s^m row_s          out_t = sum_m weight_tm terms_m
 //
 // The products of a fast transform, by the register-blocked products of the CPU executor: from many rows to a few
-// terms, from terms to terms, and back.
+// terms, from terms to terms, and from terms to rows.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ class series {
                            row_step = tiles * tile::queries;
 
  public:
-  static constexpr index_t targets = tile::queries;  ///< of one evaluation
+  static constexpr index_t targets = tile::queries;  ///< per evaluation
 
   explicit series(index_t width)
       : width_(width), parts_(tiles * width * tile::queries), terms_(width * row_step),
         powers_(sources * tile::queries), weights_((most_terms + 1) * tile::queries), out_(width * tile::queries) {}
 
-  /// terms_m = sum_s start(s) ratio(s)^m row_s for s in [first, last), over m! if asked; rows `step` numbers apart,
-  /// row_0 at `rows`.
+  /// terms_m = sum_s start(s) ratio(s)^m row_s for s in [first, last), divided by m! if over_factorials is true. Rows
+  /// are `step` numbers apart, with row_0 at `rows`.
   template <class Start, class Ratio>
   void gather(int count, double const* rows, index_t step, index_t first, index_t last, bool over_factorials,
               Start const& start, Ratio const& ratio) {
@@ -73,7 +73,7 @@ class series {
   }
   double term(index_t m, index_t f) const { return terms_.data()[f * row_step + m]; }
 
-  /// What evaluate() multiplies the terms with: [count][targets].
+  /// The factors of the terms in evaluate(): [count][targets].
   double* weights() { return weights_.data(); }
   /// out[feature][targets]
   double const* evaluate(int count) {
@@ -82,7 +82,7 @@ class series {
   }
 
  private:
-  /// weight(s, m) is asked for m = 0, 1, ... in this order for each s, up to a whole number of tiles.
+  /// weight(s, m) is called for m = 0, 1, ... in this order for each s, up to a whole number of tiles.
   template <class Weight>
   void add_in_tiles(double const* rows, index_t step, index_t n, Weight const& weight) {
     for (index_t t = 0; t < used_; ++t) {

@@ -4,10 +4,10 @@
 //   e^(-(y - u)^2)  =  sum_m c_m cos(m h (y - u))  -  images,
 //       c_m = h / sqrt(pi) e^(-h^2 m^2 / 4), half of it for m = 0
 //
-// A Gaussian on a bounded line is a sum of few waves (Poisson's formula; the images are Gaussians 2 pi / h away). How
-// many waves depends on the length of the line and on what a row's mass forgives: where queries are many and their rows
-// heavy, few waves do. So the line is cut into boxes of queries, each with the keys that can matter to it and with
-// waves of its own.
+// A Gaussian on a bounded line is a sum of a few waves (Poisson's formula; the images are Gaussians 2 pi / h away). The
+// number of waves depends on the length of the line and on the error that a row's mass allows: with many queries and
+// heavy rows, few waves suffice. So the line is cut into boxes of queries. Each box has the keys that matter to it and
+// its own waves.
 #pragma once
 
 #include <algorithm>
@@ -22,27 +22,28 @@
 
 namespace attune::line::detail {
 
-/// How many waves, and what they miss of e^(-x^2) for |x| <= reach.
+/// The number of waves, and their error for e^(-x^2), |x| <= reach.
 struct wave_plan {
   static constexpr int most_waves = 256;
   double step;     ///< h
   int waves;       ///< M
   double missing;  ///< bound on the error of one pair
 
-  /// Rows of a table of waves.
+  /// Rows of a table of this many waves.
   index_t rows() const { return 2 * waves + 1; }
   double coefficient(int m) const {
     return step * std::numbers::inv_sqrtpi * std::exp(-step * step * m * m / 4) / (m == 0 ? 2 : 1);
   }
 
-  /// So many waves are enough: a few more than the fewest, without a search.
+  /// A sufficient number of waves: a few more than the minimum, without a search.
   static double enough(double reach, double missing) {
     return std::ceil(2 * std::sqrt(-std::log(missing / 2)) / step_for(reach, missing));
   }
-  /// As few waves as do; nothing if that takes more than most_waves.
+  /// The smallest plan; nothing if it needs more than most_waves.
   static std::optional<wave_plan> of(double reach, double missing) {
-    // Images: of the two nearest one may lie as near as far, the other no nearer than reach + far, those behind them
-    // much farther: less than 3 e^(-farthest^2). Waves after the last: less than erfc(h M / 2) <= e^(-(h M / 2)^2).
+    // Images: of the two nearest, one may be as near as `farthest`, the other no nearer than reach + farthest, and
+    // those behind them are much farther: less than 3 e^(-farthest^2). Waves after the last: less than erfc(h M / 2) <=
+    // e^(-(h M / 2)^2).
     double const most = enough(reach, missing);
     if (!(most <= most_waves)) return std::nullopt;
     wave_plan plan{step_for(reach, missing), int(most), missing};
@@ -52,32 +53,32 @@ struct wave_plan {
 
  private:
   static double step_for(double reach, double missing) {
-    double const farthest = std::sqrt(-std::log(missing / 8));  // e^(-farthest^2) is an eighth of it
+    double const farthest = std::sqrt(-std::log(missing / 8));  // e^(-farthest^2) is an eighth of `missing`
     return 2 * std::numbers::pi / (reach + farthest);
   }
 };
 
-/// Queries in cells [first, last) of the line, and the keys in [first_key, last_key): all that are no farther than
-/// `near` from one of them.
+/// The queries in cells [first, last) of the line, and the keys in cells [first_key, last_key), which include all keys
+/// within the distance `within` of these queries.
 struct wave_box {
   index_t first, last, first_key, last_key;
   double within;
   wave_plan waves;
 };
 
-/// A line in cells of one width, and the boxes of queries that take the least work; boxes without queries are left out.
+/// A line in cells of equal width, and the boxes of queries with the least work. Boxes without queries are dropped.
 class wave_boxes {
  public:
   static constexpr index_t most_cells = 64;
   static constexpr double longest =
-      1e4;  ///< a line, in units of sqrt(tau): cells of a longer one would take too many waves
-  /// Rows that have a smaller share of their keys' masses than this are not planned for.
+      1e4;  ///< of a line, in units of sqrt(tau): cells of a longer one would need too many waves
+  /// Rows with a smaller share of their keys' masses than this are not planned for.
   static constexpr double least_share = 2e-4;
 
-  /// Of a tolerance, what waves may miss, keys far from a box, and rounding.
+  /// Shares of the tolerance for the error of waves, for keys far from a box, and for rounding.
   static constexpr double by_waves = 0.6, by_distance = 0.25, by_rounding = 0.15;
 
-  /// q, k: finite, in units of sqrt(tau); `tolerance`: the share of its mass that a row may miss.
+  /// q, k: finite, in units of sqrt(tau). `tolerance`: the share of its mass that a row may lack.
   wave_boxes(std::span<double const> q, std::span<double const> k, double tolerance) : tolerance_(tolerance) {
     auto const [least_q, most_q] = std::minmax_element(q.begin(), q.end());
     auto const [least_k, most_k] = std::minmax_element(k.begin(), k.end());
@@ -97,13 +98,14 @@ class wave_boxes {
   std::size_t cell_of_query(index_t i) const { return cell_of_query_[std::size_t(i)]; }
   std::size_t cell_of_key(index_t j) const { return cell_of_key_[std::size_t(j)]; }
   double center(wave_box const& box) const { return least_ + double(box.first + box.last) / 2 * width_; }
-  /// In the order of the line; none if the line is too long, or some box would take more waves than there may be.
+  /// In the order of the line. Empty if the line is too long, or if a box would need more than the maximum number of
+  /// waves.
   std::span<wave_box const> boxes() const { return boxes_; }
-  /// Rows of tables that queries read and keys are added to, all together.
+  /// Total number of table rows that queries read and that keys are added to.
   double work() const { return work_; }
 
  private:
-  /// The cell of each, and how many lie before each cell.
+  /// Computes the cell of each number; returns how many numbers lie before each cell.
   std::vector<index_t> sort(std::span<double const> x, std::vector<unsigned char>& cell_of) const {
     double const per_unit = 1 / width_;
     cell_of.reserve(x.size());
@@ -114,8 +116,8 @@ class wave_boxes {
     for (std::size_t c = 1; c < before.size(); ++c) before[c] += before[c - 1];
     return before;
   }
-  /// The share of all keys' masses that a row has at either end of a cell, the lesser of the two; half of it, since
-  /// rows of few keys have more or less than that.
+  /// The share of all keys' masses that a row has at either end of a cell, the lesser of the two. Half of it is used,
+  /// because rows with few keys may have more or less.
   void find_shares() {
     std::vector<double> at_end;
     for (index_t end = 0; end <= cells_; ++end) {
@@ -137,10 +139,10 @@ class wave_boxes {
   index_t queries(index_t first, index_t last) const {
     return queries_[std::size_t(last)] - queries_[std::size_t(first)];
   }
-  /// Of the queries of cells [first, last), whose rows have at least `share` of all keys' masses.
+  /// Cost estimate for the queries of cells [first, last), whose rows have at least `share` of all keys' masses.
   estimate estimate_of(index_t first, index_t last, double share) const {
-    // In rows: what a query costs besides, mostly its pairs in its block, and a key, mostly its way into the block; and
-    // a block has a tile of queries, however few.
+    // Additional costs, in rows: of a query, mostly for its pairs in its block; of a key, mostly for loading it into
+    // the block. A block has at least one tile of queries.
     constexpr double by_query = 24, by_key = 30, least_queries = 0.12;
     double const by_row = by_waves * tolerance_ * share,
                  within = std::sqrt(-std::log(by_distance * tolerance_ * share));
@@ -163,7 +165,7 @@ class wave_boxes {
     return e;
   }
 
-  /// The cheapest cuts of the line up to each cell, from those of shorter ones.
+  /// The cheapest cuts of the line up to each cell, computed from those of shorter lines.
   void cut() {
     struct best {
       index_t first = 0;
@@ -196,7 +198,7 @@ class wave_boxes {
 
   double tolerance_, least_, range_, width_ = 1, work_ = 0;
   index_t cells_ = 1;
-  std::vector<index_t> queries_, keys_;  ///< before each cell
+  std::vector<index_t> queries_, keys_;  ///< counts before each cell
   std::vector<unsigned char> cell_of_query_, cell_of_key_;
   std::vector<double> share_;
   std::vector<wave_box> boxes_;

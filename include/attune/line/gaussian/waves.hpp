@@ -3,9 +3,9 @@
 //
 //   cos(m h (y - u)) = cos(m h y) cos(m h u) + sin(m h y) sin(m h u)
 //
-// A Gaussian on a box of the line is a sum of few waves (wave_plan.hpp), and a wave of a difference is a product of
-// waves: what all keys of earlier blocks give to a query is one table of 2 M + 1 rows. No windows, no expansions to
-// move: products of matrices alone, in the order of positions.
+// A Gaussian on a box of the line is a sum of a few waves (wave_plan.hpp), and a wave of a difference is a product of
+// waves. So all keys of earlier blocks contribute to a query by one table of 2 M + 1 rows. There are no windows and no
+// expansions to move: only products of matrices, in the order of positions.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace attune::line::detail {
 
-/// The weight of a pair whose places are in units of sqrt(tau).
+/// The weight of a pair whose positions are in units of sqrt(tau).
 struct weigh_gaussian {
   static constexpr std::size_t numbers = 1;
   template <class B>
@@ -51,7 +51,7 @@ class wave_table {
     std::fill_n(of_keys_.data(), rows_ * most_keys_, 0.0);
     std::fill_n(of_queries_.data(), rows_ * at_once, 0.0);
   }
-  /// Adds the keys at u(0 .. count), whose values are `values`.
+  /// Adds the keys at u(0), ..., u(count - 1), whose values are `values`.
   template <class Place>
   void accumulate(index_t count, Place const& u, panels<Arch> const& values) {
     for (index_t s = 0; s < count; s += at_once) {
@@ -72,7 +72,7 @@ class wave_table {
     for (index_t p = 0; p < values.count(); ++p)
       add_products<Arch>({of_keys_.data(), most_keys_, 1, values.panel(p), count}, plan_.rows(), table_.panel(p));
   }
-  /// Begins the rows and masses of a tile with what its queries at y(0 .. count) get from the table.
+  /// Starts the rows and masses of a tile with the sums from the table for its queries at y(0), ..., y(count - 1).
   template <class Tiles, class Place>
   void begin_rows(Tiles& tiles, index_t count, Place const& y) {
     alignas(64) double x[at_once] = {}, mass[at_once];
@@ -81,9 +81,9 @@ class wave_table {
     tiles.begin_rows(of_queries_.data(), table_, plan_.rows());
     for (index_t t = 0; t < count; ++t) tiles.mass(t) = mass[t];
   }
-  /// Rounding of what `count` keys give to a row, relative to a mass of 1: a phase is known to 10 units of its last
-  /// place for each turn that made it, on both sides; a place on a line of `range` to 2 units; blocks of keys, and
-  /// waves, are summed one after another.
+  /// Rounding error of a row from `count` keys, relative to a mass of 1. A phase is accurate to 10 units in the last
+  /// place per multiplication that produced it, on both sides. A position on a line of length `range` is accurate to 2
+  /// units. Blocks of keys and waves are summed sequentially.
   double rounding(index_t count, double range) const {
     double const by_places = 4 * range, by_phases = 30.0 * plan_.waves + 16,
                  by_sums = double(most_keys_ + count / most_keys_ + rows_);
@@ -93,7 +93,7 @@ class wave_table {
  private:
   static constexpr int vectors = tile::vectors, at_once = tile::queries;  ///< positions whose waves are made together
 
-  /// cos(m h x) and sin(m h x), wave after wave.
+  /// cos(m h x) and sin(m h x), one wave after the other.
   struct phases {
     batch c[vectors], s[vectors], cosine[vectors], sine[vectors];
     /// At m = 0: c = there, s = 0.
@@ -113,7 +113,7 @@ class wave_table {
       }
     }
   };
-  /// Rows 0, 2 m - 1, 2 m of `to`: 1, cos(m h x), sin(m h x), all times `there`.
+  /// Rows 0, 2 m - 1, 2 m of `to`: 1, cos(m h x), sin(m h x), each times `there`.
   ATTUNE_NOINLINE void waves_of_keys(double const* x, double const* there, double* to) const {
     phases at(x, there, plan_.step);
     for (int v = 0; v < vectors; ++v) at.c[v].store_aligned(to + v * tile::lanes);
@@ -126,7 +126,7 @@ class wave_table {
       }
     }
   }
-  /// The same of queries, times c_m, and their products with the masses.
+  /// The same for queries, times c_m, and their products with the masses.
   ATTUNE_NOINLINE void waves_of_queries(double const* x, double* masses) {
     phases at(x, nullptr, plan_.step);
     batch by_cosines[vectors], by_sines[vectors];
@@ -160,18 +160,18 @@ class wave_table {
   exec_cpu::aligned_buffer<double> mass_, of_keys_, of_queries_;
 };
 
-/// Query i by the keys among its first `count` that can matter, one by one: what rows with little mass are left to.
+/// Computes query i with the relevant keys among its first `count`, one by one. Used for rows with little mass.
 template <class T>
 struct lone_row {
   double reference, mass;
-  index_t met = 0;  ///< keys
+  index_t met = 0;  ///< keys computed
   gaussian_certificate left_out;
 
   lone_row(arrays<T> const& in, extents const& e, index_t b, index_t h, scalars<double> const& on, double tau,
            double tolerance, index_t i, index_t count, double* row)
       : reference(initial_max<double>()), mass(0) {
     std::fill_n(row, e.width, 0.0);
-    // In units of sqrt(tau): squares of what is left neither overflow nor lose digits where the row has mass.
+    // In units of sqrt(tau), squares of distances neither overflow nor lose digits where the row has mass.
     double const unit = std::sqrt(tau), q = on.q[std::size_t(i)];
     auto const apart = [&](index_t j) { return (q - on.k[std::size_t(j)]) / unit; };
     double away = std::numeric_limits<double>::infinity(), farthest = 0;
@@ -195,19 +195,19 @@ struct lone_row {
   }
 };
 
-/// A staircase's queries of one box and the keys that are near them.
+/// The queries of a staircase in one box, and the keys near them.
 struct box_stairs {
-  std::vector<index_t> seen, hidden;  ///< keys here that a query sees, and keys elsewhere that it sees too
+  std::vector<index_t> seen, hidden;  ///< numbers of keys that a query sees: near this box, and elsewhere
   std::vector<index_t> queries, keys;
   index_t query(index_t r) const { return queries[std::size_t(r)]; }
   index_t key(index_t n) const { return keys[std::size_t(n)]; }
 };
 
-/// One for each box; every query is in one of them.
+/// One for each box. Every query is in exactly one of them.
 inline std::vector<box_stairs> stairs_of_boxes(staircase const& all, wave_boxes const& line) {
   std::vector<box_stairs> of(line.boxes().size());
-  // By cell: the box of its queries, and the boxes that want its keys. Those need not be neighbours: one whose rows are
-  // heavy looks less far than the boxes on either side of it.
+  // By cell: the box of its queries, and the boxes that need its keys. Those boxes need not be neighbours: a box whose
+  // rows are heavy needs keys from a shorter distance than the boxes on either side of it.
   std::vector<std::size_t> home(std::size_t(line.cells()));
   std::vector<std::vector<box_stairs*>> takers(home.size());
   for (std::size_t b = 0; b < of.size(); ++b) {
@@ -230,21 +230,21 @@ inline std::vector<box_stairs> stairs_of_boxes(staircase const& all, wave_boxes 
   return of;
 }
 
-/// A staircase by waves. finish(i, row, mass): the sums of query i, relative to e^0; late(i): it wants more than waves
-/// can promise. Returns the work, in rows of tables read or added to; or 0, having finished some or none of the
-/// queries, if waves do not
-/// serve: too long a line, too few pairs, values that are not finite, or whose sum may not be.
+/// Processes a staircase by waves. finish(i, row, mass): gets the sums of query i, relative to e^0. late(i): called if
+/// waves cannot meet the tolerance for query i. Returns the work, in table rows read or added to. Returns 0 if waves do
+/// not apply, after finishing some or none of the queries: the line is too long, there are too few pairs, or values are
+/// not finite or may have an infinite sum.
 template <class T, class Arch, class Finish, class Late>
 double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, scalars<double> const& on, double tau,
                   double tolerance, staircase const& stairs, gaussian_certificate& worst, Finish const& finish,
                   Late const& late) {
-  constexpr index_t size = 32;  // of a block: what waves cost does not depend on it
+  constexpr index_t size = 32;  // per block; the cost of waves does not depend on it
   constexpr double least_tolerance = 1e-10;
   index_t const keys = stairs.seen.back(), group = e.value_head(h);
   if (keys < 1024 || tolerance < least_tolerance) return 0;
   if (largest_value(in.v, b, group) > 1e290 / double(keys)) return 0;
 
-  std::vector<double> of_q, of_k;  // places in units of sqrt(tau), each known to 2 units of its last place
+  std::vector<double> of_q, of_k;  // positions in units of sqrt(tau), each accurate to 2 units in the last place
   for (auto const& [from, to] : {std::pair{&on.q, &of_q}, std::pair{&on.k, &of_k}}) {
     to->reserve(from->size());
     for (double const x : *from) to->push_back((x - on.q.front()) / std::sqrt(tau));
@@ -262,7 +262,7 @@ double walk_waves(arrays<T> const& in, extents const& e, index_t b, index_t h, s
     box_stairs const& own = stairs_of[n];
     double const center = line.center(box), beyond = std::exp(-box.within * box.within);
     wave_table<Arch> table(box.waves, size, e.width);
-    // Query r of the box has met the first `met` of its keys, `waved` of them by waves.
+    // Query r of the box has been combined with the first `met` of its keys, `waved` of them by waves.
     auto const end_row = [&](index_t r, index_t waved, index_t met, double* row, double mass) {
       index_t const hidden = own.hidden[std::size_t(r)];
       if (met + hidden == 0) return finish(own.query(r), row, mass);  // sees nothing

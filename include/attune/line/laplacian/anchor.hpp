@@ -3,8 +3,8 @@
 //
 //   sum_s e^(l_s - |x - x_s| / tau) row_s  =  e^(l - |x - a| / tau) sums        for every x beyond all x_s
 //
-// Sums of masses on one side of a line are known up to one number, their anchor: a source among them, or another whose
-// mass is largest. Sets that lie one beyond the other add: a monoid, whose product a scan takes one source or many at a
+// Sums of masses on one side of a line are stored relative to one source, the anchor: the source whose mass is largest.
+// Two sets, one beyond the other, can be added. This is a monoid, so a scan can take sources one at a time or many at a
 // time.
 #pragma once
 
@@ -13,26 +13,26 @@
 
 namespace attune::line::detail {
 
-/// Where sums are counted from: a place of the line and the logit there. The first anchor is that of no source.
+/// The source that sums are relative to: its position and its logit. The default anchor belongs to no source.
 template <class W>
 struct anchor {
   W at = W(0), logit = initial_max<W>();
 
-  /// The logit that the sums are relative to, seen from x.
+  /// The logit that the sums are relative to, at position x.
   template <class Kernel>
   ATTUNE_HD W seen_from(Kernel const& kernel, W const& x) const {
     return logit + kernel.score(x - at, key<W>{W(0)});
   }
 };
 
-/// sums = first_factor first + second_factor second, counted from `from`; no factor is above 1, and one of them is 1.
+/// sums = first_factor first + second_factor second, relative to `from`. No factor is above 1, and one of them is 1.
 template <class W>
 struct joined_anchors {
   anchor<W> from;
   W first_factor, second_factor;
 };
 
-/// Of two sets, the second beyond all of the first.
+/// Joins two sets, the second beyond all of the first.
 template <class Kernel, class W>
 ATTUNE_HD joined_anchors<W> join(Kernel const& kernel, anchor<W> const& first, anchor<W> const& second) {
   normalizer::softmax::bound<W> const softmax{};

@@ -3,8 +3,8 @@
 //
 //   e^(-|q - k| / tau) = min(a b, 1 / (a b)),   a = e^(-(q - c) / tau),  b = e^((k - c) / tau)
 //
-// On a line of few hundred tau every weight is a product of two numbers that fit a double, whatever lies between: no
-// anchors, and no exponential per pair.
+// On a line of at most a few hundred tau, every weight is a product of two numbers that fit a double. No anchors are
+// needed, and no exponential per pair.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace attune::line::detail {
 
-/// Numbers of a position: (a, 1/a) of a query, (b, 1/b) of a key.
+/// The numbers of a position: (a, 1/a) of a query, (b, 1/b) of a key.
 struct weigh_laplacian {
   static constexpr std::size_t numbers = 2;
   template <class B>
@@ -25,7 +25,7 @@ struct weigh_laplacian {
   }
 };
 
-/// Keys of earlier blocks left of a cell by their b, right of it by 1/b.
+/// Sums over the keys of earlier blocks: weighted by b for keys left of a cell, by 1/b for keys right of it.
 template <class Arch>
 class laplacian_far {
  public:
@@ -74,7 +74,7 @@ class laplacian_far {
   std::vector<double> factor_;
 };
 
-/// Staircases of one head that are walked by cells: in double.
+/// Staircases of one head that are processed by cells, in double.
 template <class T, class Arch>
 class laplacian_cells {
   static constexpr double longest = 300;  ///< of a line, in tau: numbers of a position are within e^150 = 1.4e65 of 1
@@ -82,8 +82,8 @@ class laplacian_cells {
  public:
   laplacian_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, scalars<wide<T>> const& on, wide<T> tau)
       : v_(in.v), b_(b), h_(e.value_head(h)), on_(on), tau_(tau) {}
-  laplacian_cells(laplacian_cells const&) = delete;  // numbers_ are views of its own
-  /// finish(i, row, mass) for the sums of a staircase, relative to e^0; or false.
+  laplacian_cells(laplacian_cells const&) = delete;  // numbers_ contains views of this object's vectors
+  /// Calls finish(i, row, mass) for the sums of a staircase, relative to e^0. Returns false if cells do not apply.
   template <class Finish>
   bool walk(staircase const& stairs, Finish const& finish) {
     if constexpr (std::is_same_v<wide<T>, double>) {
@@ -95,8 +95,8 @@ class laplacian_cells {
   }
 
  private:
-  /// Computes the numbers of the head, once. False if the line is too long for them, or values are so large or so small
-  /// that sums of values times such numbers overflow, or lose what counts.
+  /// Computes the numbers of the head, once. False if the line is too long for them, or if values are so large or so
+  /// small that sums of values times these numbers would overflow or lose digits.
   bool fits() {
     if (fits_) return *fits_;
     auto const [least_q, most_q] = std::minmax_element(on_.q.begin(), on_.q.end());
@@ -136,7 +136,7 @@ class laplacian_cells {
   wide<T> tau_;
   std::optional<bool> fits_;
   std::array<std::vector<double>, 2> of_q_, of_k_;
-  pair_numbers<2> numbers_;  ///< views of them
+  pair_numbers<2> numbers_;  ///< views of of_q_ and of_k_
 };
 
 }  // namespace attune::line::detail

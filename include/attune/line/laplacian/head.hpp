@@ -3,8 +3,8 @@
 //
 //   out_i = sum_j w_ij v_j,   w_ij = e^(-|q_i - k_j| / tau) / z_i        in O(n log n)
 //
-// On each side of a query the kernel is a product, e^(-(q - k)/tau) = e^(-(q - p)/tau) e^(-(p - k)/tau): one scan along
-// the sorted keys from the left and one from the right carry all sums, and every factor on the way is at most 1.
+// On each side of a query the kernel is a product, e^(-(q - k)/tau) = e^(-(q - p)/tau) e^(-(p - k)/tau). One scan along
+// the sorted keys from the left and one from the right compute all sums. Every factor in them is at most 1.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@
 
 namespace attune::line::detail {
 
-/// Sums of masses and values relative to the mass of one key, the anchor, as they are seen from anywhere beyond the
+/// Sums of masses and values relative to the mass of one key, the anchor. They are valid for every position beyond the
 /// last key added.
 template <class W>
 class laplacian_scan {
@@ -37,9 +37,9 @@ class laplacian_scan {
   }
   bool empty() const { return empty_; }
   W const* sums() const { return sums_[0]; }
-  /// The logit that the masses are relative to, seen from x.
+  /// The logit that the masses are relative to, at position x.
   W reference(W const& x) const { return anchor_.seen_from(kernel_, x); }
-  /// One more source at x, beyond all others, with a logit of its own.
+  /// Adds one source at x, beyond all others, with the given logit.
   void accumulate(W const& x, W const& logit, W const* row) {
     auto const both = join(kernel_, anchor_, {x, logit});
     if (both.second_factor == W(1))
@@ -58,7 +58,7 @@ class laplacian_scan {
   bool empty_ = true;
 };
 
-/// One head: masses, value sums and what follows from them for every query.
+/// One head: masses, value sums, outputs and gradients for every query.
 template <class T, class Arch>
 class laplacian_head {
   using W = wide<T>;
@@ -71,7 +71,7 @@ class laplacian_head {
         scan_(tau_, e.width + 1), sums_(e.queries, e.width), buffer_(1, e.width + 1), value_(in, e, b, h),
         near_(in, e, b, h, tau_), lse_(std::size_t(e.queries)) {}
 
-  /// Two scans per rectangle, or a staircase by cells.
+  /// Two scans per rectangle, or cells for a staircase.
   void forward() {
     laplacian_cells<T, Arch> cells(in_, e_, b_, h_, on_, tau_);
     for_each_visible(
@@ -103,8 +103,8 @@ class laplacian_head {
   }
 
   /// After forward(): da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i, as products of rows (do, -R) and
-  /// (v, 1). Towards queries the sources are keys of logit 0, towards keys they are queries of logit -lse.
-  /// Returns the gradient by tau.
+  /// (v, 1). For gradients of queries the sources are keys with logit 0. For gradients of keys the sources are queries
+  /// with logit -lse. Returns the gradient by tau.
   W backward(result_cotangents<T> const& by, gradient_views<T> const& d) {
     index_t const step = sums_.step();
     for (index_t i = 0; i < e_.queries; ++i) lse_[std::size_t(i)] = sums_.finish(i);
@@ -113,7 +113,7 @@ class laplacian_head {
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
     rows<W> dv(e_.keys, e_.width + 1);
     normalizer::softmax::bound<W> const softmax{};
-    if constexpr (fused) near_.clear();  // forward() may have met some of these pairs otherwise
+    if constexpr (fused) near_.clear();  // forward() may have assigned some of these pairs differently
     auto const alive = [&](index_t i) { return !(lse_[std::size_t(i)] == -math::infinity<W>()); };
     for_each_visible(
         sees_, on_, near_type::most_keys,
@@ -126,7 +126,7 @@ class laplacian_head {
               dq[std::size_t(i)] = dq[std::size_t(i)] + sign * mass * dot(pulls[i], scan_.sums(), step);
             };
           };
-          scan_.restart();  // equal scalars pull in no direction: strictly before, strictly behind
+          scan_.restart();  // equal scalars give no gradient: strictly before, strictly behind
           ascend(queries, on_.q, keys, on_.k, before<W>, accumulate_key, to_query(W(-1)));
           scan_.restart();
           descend(queries, on_.q, keys, on_.k, accumulate_key, to_query(W(1)));
@@ -162,8 +162,8 @@ class laplacian_head {
           }
         });
     if constexpr (fused) near_.backward(pulls, lse_, W(1) / tau_, dq, dk, dv);
-    // Scores do not change when scalars and tau grow by one factor, nor when all scalars move together: tau ds/dtau =
-    // -(q - k) ds/dq.
+    // Scores do not change when all scalars and tau are multiplied by one factor, nor when all scalars are shifted: tau
+    // ds/dtau = -(q - k) ds/dq.
     W by_tau(0);
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
     for (index_t i = 0; i < e_.queries; ++i) by_tau = by_tau - (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];
@@ -173,7 +173,8 @@ class laplacian_head {
   }
 
  private:
-  /// What queries give to the values of keys that lie where they do: summed once per place, for all keys may be equal.
+  /// The gradients from queries to the values of keys at the same place. Summed once per place, because all keys may be
+  /// equal.
   void at_equal_scalars(std::span<index_t const> queries, std::span<index_t const> keys, rows<W> const& pulls,
                         rows<W>& dv) {
     index_t const step = pulls.step();
@@ -209,7 +210,8 @@ class laplacian_head {
   std::vector<W> lse_;
 };
 
-/// A head whose visible pairs are one staircase, straight to the outputs; or false.
+/// Computes a head whose visible pairs form one staircase, directly into the outputs. Returns false if that does not
+/// apply.
 template <class T, class Arch>
 bool forward_by_cells(parameter const& tau, sight const& sees, arrays<T> const& in, extents const& e, index_t b,
                       index_t h, results<T> const& to) {
@@ -223,7 +225,7 @@ bool forward_by_cells(parameter const& tau, sight const& sees, arrays<T> const& 
   });
 }
 
-/// Arguments that have been checked; sees(b, h) is the sight of a head.
+/// The arguments are checked; sees(b, h) is the sight of a head.
 template <class T, class Arch, class Sees>
 void run_laplacian(parameter const& tau, Sees const& sees, arrays<T> const& in, extents const& e, results<T> const& to,
                    workers const& who) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a call of line::fourier_features or line::nystroem: checks, and what the heads take
+//   a call of line::fourier_features or line::nystroem: checks, and the arguments of the heads
 #pragma once
 
 #include <attune/line/call/call.hpp>
@@ -40,7 +40,7 @@ certified_gradients<T, low_rank_report> vjp_features(cpu<T, Arch> const& exec, O
     to.certificate =
         run_features_vjp<T>(op, c.arrays(), c.extents(), cotangents_of<T>(by), c.views(to), by_tau, workers_of(exec));
   if constexpr (std::is_same_v<Op, nystroem>)
-    to.parameters.clear();  // its landmarks are keys, and are held still
+    to.parameters.clear();  // its landmarks are keys, and count as constants
   else
     c.give_bandwidth(by_tau, to);
   return to;

@@ -3,9 +3,9 @@
 //
 //   out_i = <phi(q_i), sum_j phi(k_j) v_j> / <phi(q_i), sum_j phi(k_j)>        in O(n r (Dv + r))
 //
-// Attention by features of the kernel. Approximations without a certificate: nothing bounds what they do to a row, and
-// a mass may even be negative. docs/reference/line.md has their measured error beside that of the certified forms, which cost
-// no more.
+// Attention by features of the kernel. These are approximations without a certificate. Nothing bounds their effect on a
+// row, and a mass may even be negative. docs/reference/line.md lists their measured errors next to the certified forms,
+// which cost no more.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +63,9 @@ class low_rank_head {
   void write(results<T> const& to) const {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return lse_[std::size_t(i)]; });
   }
-  /// After forward(): the exact gradients of what it computes, landmarks and frequencies held still but for their scale
-  /// in tau. Returns the gradient by tau where features only know x / sqrt(tau).
+  /// After forward(): the exact gradients of the computed approximation. Landmarks and frequencies are constants,
+  /// except for the scale of frequencies in tau. Returns the gradient by tau if the features depend on x / sqrt(tau)
+  /// only.
   W backward(result_cotangents<T> const& by, gradient_views<T> const& d) {
     make_pulls(e_, b_, h_, by, lse_, sums_);
     rows<W> const& pulls = sums_;
@@ -114,7 +115,7 @@ class low_rank_head {
   std::vector<W> lse_;
 };
 
-/// Arguments that have been checked.
+/// The arguments are checked.
 template <class T, class Op>
 low_rank_report run_features(Op const& op, arrays<T> const& in, extents const& e, results<T> const& to,
                              workers const& who) {
@@ -125,8 +126,8 @@ low_rank_report run_features(Op const& op, arrays<T> const& in, extents const& e
     return report;
   });
 }
-/// The gradients of what the approximation computes. by_tau: those by the bandwidth of each (batch, head); landmarks
-/// held still.
+/// The gradients of the computed approximation. by_tau: the gradients by the bandwidth of each (batch, head). Landmarks
+/// are constants.
 template <class T, class Op>
 low_rank_report run_features_vjp(Op const& op, arrays<T> const& in, extents const& e, result_cotangents<T> const& by,
                                  gradient_views<T> const& d, std::vector<double>& by_tau, workers const& who) {

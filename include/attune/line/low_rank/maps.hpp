@@ -3,7 +3,7 @@
 //
 //   e^(-(q - k)^2 / tau)  ~  <phi(q), phi(k)>
 //
-// Two ways to write the Gauss kernel on a line as a product of few features.
+// Two ways to write the Gauss kernel on a line as a product of a few features.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class fourier_map {
   fourier_map(fourier_features const& op, double tau, std::span<double const>)
       : factor_(1 / std::sqrt(double(op.features))) {
     uniform_stream draw(op.seed);
-    for (index_t m = 0; m < op.features; ++m) {  // Box and Muller
+    for (index_t m = 0; m < op.features; ++m) {  // Box-Muller transform
       double const radius = std::sqrt(-2 * std::log(draw.next())), angle = 2 * std::numbers::pi * draw.next();
       frequency_.push_back(std::sqrt(2 / tau) * radius * std::cos(angle));
     }
@@ -61,7 +61,7 @@ class fourier_map {
 
 class nystroem_map {
  public:
-  /// k ascending. phi = L^-1 kappa(z, x) with L L' = kappa(z, z) + a jitter of the size of its rounding.
+  /// k is ascending. phi = L^-1 kappa(z, x) with L L' = kappa(z, z) plus a jitter of the size of its rounding error.
   nystroem_map(nystroem const& op, double tau, std::span<double const> k) : tau_(tau) {
     index_t const n = index_t(k.size()), most = (std::min)(op.landmarks, n);
     for (index_t m = 0; m < most; ++m) place_.push_back(k[std::size_t((2 * m + 1) * n / (2 * most))]);

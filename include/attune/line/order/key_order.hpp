@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a row = its keys near by position  +  of each rectangle of visible pairs, the keys near in the sort coordinate
+//   a row = its keys near by position  +  from each rectangle of visible pairs, the keys near in the sort coordinate
 //
-// How a head is cut into calls of the fused CPU executor, none of which meets a key that provably cannot matter:
-// rectangles of order.hpp become dense problems in key order whose masks are windows. States of parts merge as those of
-// any split do; of the backward pass each part starts from the merged states, and gradients add.
+// Splits a head into calls of the fused CPU executor that skip the keys with provably negligible weight. Rectangles of
+// order.hpp become dense problems in key order whose masks are windows. The states of the parts merge like those of any
+// split. In the backward pass each part starts from the merged states, and gradients add.
 #pragma once
 
 #include <cmath>
@@ -28,8 +28,8 @@
 
 namespace attune::line::detail {
 
-/// The operators that parts of a head are. is_divided: rows are divided by their mass; where they are not, the mass is
-/// one more feature.
+/// The operators of the parts of a head. is_divided: rows are divided by their mass. If they are not, the mass is an
+/// additional feature.
 struct scalar_scores {
   static constexpr bool is_divided = true;
   static constexpr bool has_vectors = false;
@@ -59,7 +59,7 @@ struct relu_scores {
   }
 };
 
-/// The tensors of one head, and what its rows multiply by.
+/// The tensors of one head, and the tau and scale of its rows.
 template <class T>
 struct head_tensors {
   tensor<T const> sort_q, sort_k, q, k, v;  ///< (1, 1, L, F)
@@ -74,13 +74,13 @@ struct head_tensors {
   }
 };
 
-/// Queries and keys of one call, and the keys that each query meets, as ranks in `keys`.
+/// The queries and keys of one call, and the window of each query, as ranks in `keys`.
 struct key_order_part {
   std::vector<index_t> queries, keys;
   std::vector<key_interval> windows;
 };
 
-/// The tensors of a part, copied row by row into the executor's type W.
+/// The tensors of a part, copied row by row in the executor's type W.
 template <class W, class T, class Scores>
 class part_problem {
  public:
@@ -115,14 +115,14 @@ class part_problem {
       if constexpr (F == field::v) return view(v_, keys_, value_width_);
     });
   }
-  /// States to be filled in.
+  /// States of the right shape, to be filled.
   states_of<W, op_type> blank_states() const {
     auto const all = in();
     op_type const what = op();
     return {what, attune::detail::checked_problem("sorted", what, all, attune::detail::output_shape(all))};
   }
 
-  /// Rows `ids` of a tensor of one head, in that order, dense.
+  /// Copies the rows `ids` of a tensor of one head, in that order, into dense memory.
   static void take(std::vector<W>& to, tensor<T const> const& from, std::vector<index_t> const& ids) {
     index_t const width = from.extents().feature, step = from.steps().feature;
     to.resize(ids.size() * std::size_t(width));
@@ -159,8 +159,8 @@ class part_problem {
   std::vector<double> tau_, scale_;
 };
 
-/// What for_each_visible leaves beside its rectangles: up to two short stretches of keys per query, in the order of
-/// positions.
+/// The pairs that for_each_visible does not put into rectangles: up to two short stretches of keys per query, in the
+/// order of positions.
 class near_stretches {
  public:
   explicit near_stretches(index_t queries) {
@@ -172,7 +172,7 @@ class near_stretches {
   void add(index_t i, index_t first, index_t last) {
     of_row_[of_row_[0][std::size_t(i)].empty() ? 0 : 1][std::size_t(i)] = {first, last};
   }
-  /// Calls use(part) for stretches of at most `most` queries: what a call copies stays in cache.
+  /// Calls use(part) for at most `most` queries at a time, so that the copies of a call stay in cache.
   template <class Use>
   void for_each_part(index_t most, Use const& use) const {
     for (std::vector<key_interval> const& rows : of_row_)
@@ -197,8 +197,8 @@ class near_stretches {
   std::vector<key_interval> of_row_[2];
 };
 
-/// Bounds by which keys are left out of the rows of one head, in logs: mass that a row has at least, mass that it lost
-/// at most. |c <q, k>| <= reach_i |k| by Cauchy and Schwarz; a norm that is not finite leaves nothing out.
+/// Bounds for dropping keys from the rows of one head, as logs: a lower bound of each row's mass, and an upper bound of
+/// the mass that it lost. |c <q, k>| <= reach_i |k| by Cauchy-Schwarz. If a norm is not finite, no key is dropped.
 class row_bounds {
   static constexpr double none = -std::numeric_limits<double>::infinity();
 
@@ -209,15 +209,15 @@ class row_bounds {
   double& reach(index_t i) { return reach_[std::size_t(i)]; }
   double found(index_t i) const { return found_[std::size_t(i)]; }
   double lost(index_t i) const { return lost_[std::size_t(i)]; }
-  /// The row has at least e^log_mass.
+  /// Records that the row has a mass of at least e^log_mass.
   void find(index_t i, double log_mass) { found_[std::size_t(i)] = (std::max)(found_[std::size_t(i)], log_mass); }
-  /// Of keys whose norms are at most `longest`, those farther away than this hold at most tolerance / visible of the
-  /// row each.
+  /// For keys with norms of at most `longest`: each key farther away than this radius holds at most tolerance / visible
+  /// of the row.
   double radius(index_t i, double tau, double longest, double visible) const {
     double const room = product(i, longest) - found_[std::size_t(i)] + std::log(visible) - std::log(tolerance_);
     return std::sqrt(tau * (std::max)(room, 0.0)) * (1 + 1e-9);
   }
-  /// `count` keys at a distance of at least d were left out.
+  /// Records that `count` keys at a distance of at least d were dropped.
   void lose(index_t i, double count, double d, double tau, double longest) {
     if (count == 0) return;
     double const a = d * d / tau, more = std::log(count) + product(i, longest) - a * (1 - 1e-15);
@@ -241,8 +241,9 @@ inline double norm_of(double const* x, index_t width) {
   return std::sqrt(sum) * (1 + double(width + 8) * std::numeric_limits<double>::epsilon());
 }
 
-/// How far a query looks: as far as `tolerance` demands, or `keys` neighbours in key order, or the distance at which a
-/// weight before normalization is `eps`. What the last two leave out is bounded too, but by nothing they promise.
+/// The window of a query: as far as `tolerance` requires, or `keys` neighbours in key order, or the distance at which a
+/// weight before normalization is `eps`. The last two kinds have no guaranteed bound, but the dropped weight is still
+/// measured by a bound.
 enum class window_kind { certified, neighbours, radius };
 struct window_rule {
   window_kind kind = window_kind::certified;
@@ -253,9 +254,8 @@ inline window_rule rule_of(certified const& w) { return {.tolerance = w.toleranc
 inline window_rule rule_of(half const& w) { return {.kind = window_kind::neighbours, .keys = w.k}; }
 inline window_rule rule_of(radius const& w) { return {.kind = window_kind::radius, .eps = w.eps}; }
 
-/// Of a rectangle, keys and queries in key order: the window of each query, and of both what is left once queries
-/// without a key and keys without a query are gone. score_at(i, j): the score of a pair, or less. O(queries (log keys +
-/// D)).
+/// The window of each query in a rectangle, keys and queries in key order. Queries without a key and keys without a
+/// query are removed. score_at(i, j): the score of a pair, or a lower bound of it. O(queries (log keys + D)).
 template <class Score>
 key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<index_t const> keys,
                                   scalars<double> const& on, std::vector<double> const& tau,
@@ -266,7 +266,7 @@ key_order_part windowed_rectangle(std::span<index_t const> queries, std::span<in
   for (index_t const j : keys) {
     k.push_back(on.k[std::size_t(j)]);
     double const norm = key_norm[std::size_t(j)];
-    longest = norm <= longest ? longest : norm;  // a NaN stays
+    longest = norm <= longest ? longest : norm;  // keeps NaN
     if (longest != longest) longest = std::numeric_limits<double>::infinity();
   }
   index_t const n = index_t(k.size());

@@ -3,7 +3,7 @@
 //
 //   row i = (m_i, sum_j e^(a_ij - m_i) v_j, sum_j e^(a_ij - m_i))
 //
-// The row states of many queries of softmax attention in one block of memory: what row_state is for one row.
+// The row states of many queries of softmax attention in one block of memory; row_state holds one row.
 #pragma once
 
 #include <vector>
@@ -20,12 +20,12 @@ class mass_rows {
   mass_rows(index_t count, index_t width)
       : width_(width), reference_(std::size_t(count), initial_max<W>()), sums_(count, width + 1) {}
   index_t step() const { return sums_.step(); }
-  /// Values, then the mass.
+  /// The values, then the mass.
   W* operator[](index_t i) { return sums_[i]; }
   W const* operator[](index_t i) const { return sums_[i]; }
   W& reference(index_t i) { return reference_[std::size_t(i)]; }
 
-  /// Merges a key, or another state, whose masses are relative to `logit`.
+  /// Merges a key or another state whose masses are relative to `logit`.
   void join(index_t i, W const& logit, W const* row) {
     W& m = reference_[std::size_t(i)];
     if (m < logit) {
@@ -35,7 +35,7 @@ class mass_rows {
       add(sums_[i], row, normalizer::softmax::bound<W>{}.earned(logit, m), sums_.step());
     }
   }
-  /// The same for sums (values, mass) relative to e^0.
+  /// Adds sums (values, mass) relative to e^0.
   void add_from_zero(index_t i, W const* values, W const& mass) {
     W& m = reference_[std::size_t(i)];
     if (W const zero(0); !(m == zero)) {
@@ -62,8 +62,8 @@ class mass_rows {
   rows<W> sums_;
 };
 
-/// After finish(): rows (do, -R) of da_ij = w_ij <(do_i, -R_i), (v_j, 1)>, R_i = <do_i, out_i> - dlse_i, in place of
-/// the outputs. A row without mass pulls nothing.
+/// After finish(): replaces the outputs by the rows (do, -R) of da_ij = w_ij <(do_i, -R_i), (v_j, 1)>, R_i = <do_i,
+/// out_i> - dlse_i. A row without mass gives no gradient.
 template <class T, class W>
 void make_pulls(extents const& e, index_t b, index_t h, result_cotangents<T> const& by, std::vector<W> const& lse,
                 rows<W>& sums) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sums over the few keys that a query has beside its rectangles, by position
+//   sums over the few keys of a query that are not in its rectangles, by position
 //
-// A scan pays off for rectangles of some hundred rows. What is smaller the fused CPU executor does faster pair by pair,
-// in double as the scans are; sums in other types, which only check the others, meet their pairs one at a time.
+// A scan pays off for rectangles of a few hundred rows. The fused CPU executor computes smaller sets faster, pair by
+// pair, in double like the scans. Sums in other types, which only check the others, compute their pairs one at a time.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@
 
 namespace attune::line::detail {
 
-/// Keys of a head that queries meet pair by pair. Scores: laplacian_scores or relu_scores.
+/// Keys of a head that are computed pair by pair. Scores: laplacian_scores or relu_scores.
 template <class T, class Arch, class Scores>
 class near_pairs {
   using problem_type = part_problem<double, T, Scores>;
   static constexpr index_t queries_of_call = 1024;
 
  public:
-  /// Stretches shorter than this are near.
+  /// Stretches shorter than this are computed pair by pair.
   static constexpr index_t most_keys = 128;
 
   near_pairs(arrays<T> const& in, extents const& e, index_t b, index_t h, double tau)
@@ -50,8 +50,8 @@ class near_pairs {
       }
     });
   }
-  /// Adds to the gradients of <pulls_i, sum_j w_ij (v_j, 1)> by scalars, in units of `unit`, and values; w = e^(score -
-  /// reference), or max(q - k, 0).
+  /// Adds to the gradients of <pulls_i, sum_j w_ij (v_j, 1)> by scalars, in units of `unit`, and by values. w =
+  /// e^(score - reference), or max(q - k, 0).
   void backward(rows<double> const& pulls, std::vector<double> const& reference, double unit, std::vector<double>& dq,
                 std::vector<double>& dk, rows<double>& dv) {
     std::vector<double> out, mass;
@@ -66,7 +66,7 @@ class near_pairs {
         out.insert(out.end(), pulls[i], pulls[i] + problem.value_width());
         mass.push_back(pulls[i][width_]);
         saved.earned[r] =
-            1;  // with a value sum of 0 and the mass's pull for that of lse, each pair has the slope wanted here
+            1;  // with value sum 0 and the pull of the mass as the lse's, each pair gets the slope needed here
         saved.reference[r] = Scores::is_divided ? reference[std::size_t(i)] : 0;
       }
       attune::cotangents<typename problem_type::op_type, tensor<double const>> by;
@@ -91,7 +91,7 @@ class near_pairs {
   rows<double> one_;
 };
 
-/// Sums in other types than double have none.
+/// For sums in other types than double: no near pairs.
 struct no_near_pairs {
   static constexpr index_t most_keys = shortest_block;
   template <class... Any>

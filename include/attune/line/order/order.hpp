@@ -3,11 +3,11 @@
 //
 //   visible pairs (i, j)  =  a union of rectangles  {queries} x {keys}, both sorted by their scalar,  and short rows
 //
-// Sums over sorted keys want sets in which every query sees every key. With full visibility that is one set. A causal
-// mask is a staircase and falls into O(log n) levels of blocks: the number of keys that a query sees is a binary
+// Sums over sorted keys need sets in which every query sees every key. With full visibility that is one set. A causal
+// mask is a staircase and splits into O(log n) levels of blocks: the number of keys that a query sees is a binary
 // number, and each of its bits is one block of keys, seen by a run of queries. Windows and documents are pairs of
-// staircases. Sorting is merge sort along the same levels. (Or a staircase is walked in blocks of positions,
-// blocks.hpp: more additions than levels have, but in order.)
+// staircases. Sorting is merge sort along the same levels. (Alternatively a staircase is processed in blocks of
+// positions, blocks.hpp: more additions than by levels, but sequential.)
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace attune::line::detail {
 
-/// One head's scalars.
+/// The scalars of one head.
 template <class W>
 struct scalars {
   std::vector<W> q, k;
@@ -78,35 +78,35 @@ class sorted_runs {
   };
   std::vector<W> const* values_;
   std::vector<index_t> order_, next_;
-  std::vector<pair> pairs_;  // sorted in place of indices: no lookup per comparison
+  std::vector<pair> pairs_;  // sorted instead of the indices: no lookup per comparison
   std::vector<ranked> list_, scratch_;
 };
 
-/// A stretch of positions counted from a corner: forwards from its first, or backwards from behind its last.
+/// A stretch of positions counted from a corner: forwards from its first position, or backwards from behind its last.
 struct stretch {
   index_t corner;
   bool backwards;
   key_interval operator()(index_t first, index_t last) const {
     return backwards ? key_interval{corner - last, corner - first} : key_interval{corner + first, corner + last};
   }
-  /// Without its first `n`.
+  /// The stretch without its first `n` positions.
   stretch from(index_t n) const { return {backwards ? corner - n : corner + n, backwards}; }
 };
 
-/// Query r of a stretch sees the first seen[r] keys of another; `seen` ascends.
+/// Query r of one stretch sees the first seen[r] keys of another stretch; `seen` is ascending.
 struct staircase {
   std::span<index_t const> seen;
   stretch queries, keys;
   index_t query(index_t r) const { return queries(r, r + 1).first; }
   index_t key(index_t n) const { return keys(n, n + 1).first; }
-  /// Without the first `rows` queries and the first `all` keys.
+  /// The staircase without the first `rows` queries and the first `all` keys.
   staircase from(index_t rows, index_t all) const {
     return {seen.subspan(std::size_t(rows)), queries.from(rows), keys.from(all)};
   }
 };
 
-/// Meets the pairs of a staircase in rectangles, by levels of blocks whose lengths double from `shortest`, and short
-/// rows.
+/// Covers the pairs of a staircase with rectangles, by levels of blocks whose lengths double from `shortest`, and with
+/// short rows.
 template <class W, class Rectangle, class Row>
 void climb_levels(staircase const& stairs, index_t shortest, sorted_runs<W>& by_query, sorted_runs<W>& by_key,
                   Rectangle const& rectangle, Row const& row) {
@@ -142,8 +142,8 @@ void climb_levels(staircase const& stairs, index_t shortest, sorted_runs<W>& by_
   }
 }
 
-/// Calls rectangle(queries, keys) for the keys that all queries of a staircase see, if they are `shortest` or more, and
-/// stairs(rest) for what is left if it is not empty.
+/// Calls rectangle(queries, keys) for the keys that all queries of a staircase see, if there are at least `shortest` of
+/// them. Then calls stairs(rest) for the remaining pairs, if any.
 template <class W, class Rectangle, class Stairs>
 void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& by_query, sorted_runs<W>& by_key,
                      Rectangle const& rectangle, Stairs const& stairs) {
@@ -155,7 +155,7 @@ void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& b
     by_key.sort(keys.first, keys.last);
     rectangle(by_query.run(queries), by_key.run(keys));
   }
-  index_t const rows = std::upper_bound(seen.begin(), seen.end(), all) - seen.begin();  // that see no more
+  index_t const rows = std::upper_bound(seen.begin(), seen.end(), all) - seen.begin();  // rows that see no more keys
   if (rows == index_t(seen.size())) return;
   std::vector<index_t> rest;
   for (index_t const n : seen.subspan(std::size_t(rows))) rest.push_back(n - all);
@@ -164,8 +164,9 @@ void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& b
   stairs(left);
 }
 
-/// Visible pairs as staircases. Queries whose intervals share a place fall into two, of the keys behind it and of those
-/// before it; a key is in two such runs of queries at most, so that the cost is that of causal visibility.
+/// Splits the visible pairs into staircases. Queries whose intervals share a position form two: one for the keys behind
+/// it and one for the keys before it. A key is in at most two such runs of queries, so the cost is that of causal
+/// visibility.
 template <class Use>
 void for_each_staircase(sight const& sees, Use const& use) {
   std::vector<key_interval> const& seen = sees.intervals();
@@ -191,8 +192,8 @@ void for_each_staircase(sight const& sees, Use const& use) {
   }
 }
 
-/// The one staircase that all visible pairs are, from its first key on; no counts if there are more, or if its queries
-/// all see many keys.
+/// The key counts of the staircase, if all visible pairs form a single one that begins at the first key. Empty
+/// otherwise, or if the first query already sees `many` keys.
 inline std::vector<index_t> lone_staircase(sight const& sees, index_t many) {
   std::vector<index_t> counts;
   for (key_interval const& seen : sees.intervals()) {
@@ -204,10 +205,10 @@ inline std::vector<index_t> lone_staircase(sight const& sees, index_t many) {
              : counts;
 }
 
-/// Calls rectangle(queries, keys) with index lists sorted by value, both not empty, and row(i, first, last) for queries
-/// that see the fewer than `shortest` keys [first, last) besides, at most two such stretches each. Every visible pair
-/// is met once, in an order that depends on the extents and on what is seen alone. What takes(staircase) is true for is
-/// left out: whoever says so has met its pairs.
+/// Calls rectangle(queries, keys) with non-empty index lists sorted by value, and row(i, first, last) for the remaining
+/// keys [first, last) of a query: fewer than `shortest`, in at most two stretches per query. Every visible pair occurs
+/// once, in an order that depends only on the extents and on the mask. Staircases for which takes(staircase) returns
+/// true are skipped, because `takes` has processed their pairs.
 template <class W, class Rectangle, class Row, class Takes>
 void for_each_visible(sight const& sees, scalars<W> const& on, index_t shortest, Rectangle const& rectangle,
                       Row const& row, Takes const& takes) {
@@ -246,7 +247,7 @@ void ascend(std::span<index_t const> targets, std::vector<W> const& at, std::spa
 }
 
 /// From the right: visit(t) for every target in descending order, each after accumulate(s) for the sources strictly
-///                 behind it.
+/// behind it.
 template <class W, class Accumulate, class Visit>
 void descend(std::span<index_t const> targets, std::vector<W> const& at, std::span<index_t const> sources,
              std::vector<W> const& from, Accumulate const& accumulate, Visit const& visit) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The order of numbers by (value, index), digit by digit: twice as fast as comparing them from a few hundred on.
+// Sorts numbers by (value, index), digit by digit: from a few hundred numbers on, twice as fast as a comparison sort.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace attune::line::detail {
 
-/// A number and where it came from.
+/// A number and its original index.
 struct ranked {
   std::uint64_t digits;
   index_t index;
 
-  /// Finite x as digits in the same order; both zeros are one number.
+  /// Finite x as digits with the same order; both zeros are one number.
   static std::uint64_t digits_of(double x) {
     auto const bits = std::bit_cast<std::uint64_t>(x + 0.0);
     constexpr std::uint64_t sign = std::uint64_t{1} << 63;
@@ -27,8 +27,8 @@ struct ranked {
   }
 };
 
-/// Sorts by (digits, place in the list); `next` is scratch. Digits that are the same everywhere cost nothing: doubles
-/// that were floats take four passes of six.
+/// Sorts by (digits, place in the list); `next` is scratch memory. Digits that are the same everywhere cost nothing:
+/// doubles that were converted from floats take four passes of six.
 inline void radix_sort(std::vector<ranked>& list, std::vector<ranked>& next) {
   constexpr int bits = 11;
   constexpr std::uint64_t mask = (1 << bits) - 1;

@@ -3,8 +3,8 @@
 //
 //   y = a y + b x      <x, y>      rows whose length is a multiple of 8
 //
-// A matrix of rows for sums over keys, and the few loops on them. The length is rounded up and the loops are in blocks
-// of 8, so that a compiler has a trip count to vectorise with at -O2 already.
+// A matrix of rows for sums over keys, and loops on them. The length is rounded up and the loops run in blocks of 8, so
+// that compilers know a trip count and vectorise at -O2.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace attune::line::detail {
 
 inline constexpr index_t block = 8;
 
-/// Blocks of keys below this size are not worth a scan: their pairs are met one by one.
+/// Blocks of keys below this size are not worth a scan: their pairs are computed one by one.
 inline constexpr index_t shortest_block = 32;
 
 constexpr index_t padded(index_t n) { return (n + block - 1) / block * block; }
@@ -48,7 +48,7 @@ inline W dot(W const* x, W const* y, index_t n) {
   return sum;
 }
 
-/// Rows of `width` numbers and zeros up to a multiple of 8.
+/// Rows of `width` numbers, padded with zeros to a multiple of 8.
 template <class W>
 class rows {
  public:
@@ -64,7 +64,7 @@ class rows {
   std::vector<W> data_;
 };
 
-/// The features of one position, and one number after them.
+/// Loads the features of one position, and appends one number.
 template <class W, class T>
 inline void load(W* ATTUNE_RESTRICT to, tensor<T> const& from, index_t b, index_t h, index_t i, W const& last) {
   index_t const width = from.extents().feature, step = from.steps().feature,
@@ -75,7 +75,7 @@ inline void load(W* ATTUNE_RESTRICT to, tensor<T> const& from, index_t b, index_
   for (index_t d = whole; d < width; ++d) to[d] = W(x[d * step]);
   to[width] = last;
 }
-/// The features of a row times a factor, back into a tensor.
+/// Stores the features of a row times a factor in a tensor.
 template <class T, class W>
 inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const* ATTUNE_RESTRICT from,
                   W const& factor = W(1)) {
@@ -86,13 +86,14 @@ inline void store(tensor<T> const& to, index_t b, index_t h, index_t i, W const*
   for (index_t d = whole; d < width; ++d) x[d * step] = T(from[d] * factor);
 }
 
-/// A row of sums as its normalizer finishes it.
+/// Stores a row of sums after its normalizer finished it.
 template <class T, class W>
 void store_row(results<T> const& to, index_t b, index_t h, index_t i, W const* row, finished_row<W> const& done) {
   store(to.out, b, h, i, row, done.value_factor);
   if (!to.lse.absent()) to.lse(b, h, i, 0) = T(done.lse);
 }
-/// The outputs of a head, a row and an lse per query: finish(i) makes row i of the sums an output and returns its lse.
+/// Stores the outputs of a head, a row and an lse per query: finish(i) turns row i of the sums into an output and
+/// returns its lse.
 template <class T, class Rows, class Finish>
 void store_head(results<T> const& to, index_t b, index_t h, index_t queries, Rows& sums, Finish const& finish) {
   for (index_t i = 0; i < queries; ++i) {
@@ -102,20 +103,19 @@ void store_head(results<T> const& to, index_t b, index_t h, index_t queries, Row
   }
 }
 
-/// The values of a head as rows (v, 1), one at a time or, for neighbours that are met again and again, the last few
-/// kept.
+/// The values of a head as rows (v, 1): one at a time, or with a small cache for neighbours that are read repeatedly.
 template <class T, class W>
 class value_rows {
  public:
   value_rows(arrays<T> const& in, extents const& e, index_t b, index_t h)
       : v_(in.v), b_(b), h_(e.value_head(h)), one_(1, e.width + 1), kept_(shortest_block, e.width + 1),
         key_(std::size_t(shortest_block), -1) {}
-  /// Until the next call.
+  /// The row of key j. Valid until the next call.
   W const* operator()(index_t j) {
     load(one_[0], v_, b_, h_, j, W(1));
     return one_[0];
   }
-  /// Until a key a multiple of shortest_block away is asked for.
+  /// The cached row of key j. Valid until a call for a key that is a multiple of shortest_block away.
   W const* kept(index_t j) {
     index_t const at = j % shortest_block;
     if (key_[std::size_t(at)] != j) {
@@ -132,8 +132,8 @@ class value_rows {
   std::vector<index_t> key_;
 };
 
-/// Writes what head h gives to its queries, adds what it gives to keys and values that heads may share. `factor` is of
-/// dq and dk.
+/// Writes the gradients of head h by its queries; accumulates those by keys and values, which heads may share. `factor`
+/// applies to dq and dk.
 template <class T, class W>
 void add_to_gradients(extents const& e, index_t b, index_t h, std::vector<W> const& dq, std::vector<W> const& dk,
                       rows<W> const& dv, W const& factor, gradient_views<T> const& d) {

@@ -3,8 +3,8 @@
 //
 //   query i of a head sees the keys [seen[i].first, seen[i].last)      neither end moves back as i grows
 //
-// What every algorithm on a line wants of a mask: then visible pairs fall into few rectangles (order.hpp), whatever the
-// scalars are.
+// The condition that every algorithm on a line needs of a mask. It makes the visible pairs split into few rectangles
+// (order.hpp), for any scalars.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace attune::line::detail {
 
-/// Masks whose rows are intervals of keys: declared so, documents whose ids ascend, and what both of two masks see.
+/// Masks whose rows are intervals of keys: declared ones, documents whose ids ascend, and intersections of such masks.
 template <class Mask>
 inline constexpr bool has_intervals = Mask::form != mask_form::predicate;
 template <class Mask>
@@ -26,7 +26,7 @@ inline constexpr bool has_intervals<Mask> = true;
 template <class A, class B>
 inline constexpr bool has_intervals<mask::intersection<A, B>> = has_intervals<A> && has_intervals<B>;
 
-/// The interval of a row; calls another(one, more) if it has several.
+/// The interval of a row; calls another(one, more) if the row has several.
 template <class Mask, class Another>
 key_interval interval_of(Mask const& m, mask_row const& row, Another const& another) {
   if constexpr (requires { m.interval_of(row); }) {
@@ -59,10 +59,10 @@ class sight {
  public:
   /// One interval per query, or all keys.
   sight(std::vector<key_interval> seen, bool all) : all_(all), seen_(std::move(seen)) {}
-  /// Of a mask that require_intervals has looked at.
+  /// For a mask that passed require_intervals.
   template <class Mask>
   sight(Mask const& m, problem_shape const& p, index_t b, index_t h) {
-    index_t reach = 0;  // where a query without keys stands
+    index_t reach = 0;  // position for the empty interval of a query without keys
     for (index_t i = 0; i < p.queries; ++i) {
       key_interval k = interval_of(m, p.row(b, h, i), [](key_interval const&, key_interval const&) {});
       if (k.empty()) k = {reach, reach};

@@ -2,9 +2,9 @@
 // Copyright (c) 2026 The attune authors
 //
 //   sum over keys of earlier blocks left of a cell:  M + (q - p) S,  S = sum v,  M = sum (p - k) v,
-//       p where the cell begins
+//       p: the left edge of the cell
 //
-// Moments of each cell are about its own edge: nothing cancels, wherever on the line it lies.
+// The moments of each cell are relative to its own edge, so nothing cancels wherever the cell lies on the line.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace attune::line::detail {
 
-/// Numbers of a position: its scalar.
+/// The number of a position: its scalar.
 struct weigh_relu {
   static constexpr std::size_t numbers = 1;
   template <class B>
@@ -85,13 +85,13 @@ class relu_far {
   std::vector<double> at_;
 };
 
-/// Staircases of one head that are walked by cells: in double.
+/// Staircases of one head that are processed by cells, in double.
 template <class T, class Arch>
 class relu_cells {
  public:
   relu_cells(arrays<T> const& in, extents const& e, index_t b, index_t h, scalars<wide<T>> const& on)
       : v_(in.v), b_(b), h_(e.value_head(h)), on_(on) {}
-  /// finish(i, row, mass) for the sums of a staircase; or false.
+  /// Calls finish(i, row, mass) for the sums of a staircase. Returns false if cells do not apply.
   template <class Finish>
   bool walk(staircase const& stairs, Finish const& finish) {
     if constexpr (std::is_same_v<wide<T>, double>) {

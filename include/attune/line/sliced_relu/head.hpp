@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   out_i = sum_j max(q_i - k_j, 0) v_j,   over K or over sum_j max(q_i - k_j, 0)        in O(n log n)
+//   out_i = sum_j max(q_i - k_j, 0) v_j,   divided by K or by sum_j max(q_i - k_j, 0)        in O(n log n)
 //
-// Left of a query the kernel is a polynomial: with M = sum (p - k) v and S = sum v over the keys before p, the sum at q
-// > p is M + (q - p) S. (That, not a finite support, is what makes it exact: max(q - k, 0) has no end on the left.) The
-// moments are taken about the place where the scan stands, never about 0: q S - sum k v would cancel.
+// Left of a query the kernel is a polynomial. With M = sum (p - k) v and S = sum v over the keys before p, the sum at q
+// > p is M + (q - p) S. (This makes the method exact, not a finite support: max(q - k, 0) is unbounded to the left.)
+// The moments are relative to the current position of the scan, never to 0: q S - sum k v would cancel.
 #pragma once
 
 #include <vector>
@@ -19,15 +19,15 @@
 
 namespace attune::line::detail {
 
-/// Moments of order 0 and 1 of the rows added so far, about the last of them.
+/// Moments of order 0 and 1 of the rows added so far, relative to the position of the last row.
 template <class W>
 class moment_scan {
  public:
   explicit moment_scan(index_t width) : moments_(2, width) {}
   void restart() { moments_.clear(); }
-  /// sum row
+  /// The sum of the rows.
   W const* sum() const { return moments_[0]; }
-  /// One more row at x, at or beyond all others.
+  /// Adds a row at x, at or beyond all others.
   void accumulate(W const& x, W const* row) {
     add(moments_[1], moments_[0], math::abs(W(x - at_)), moments_.step());
     add(moments_[0], row, W(1), moments_.step());
@@ -56,7 +56,7 @@ class sliced_relu_head {
         sums_(e.queries, e.width + 1), buffer_(1, e.width + 1), value_(in, e, b, h), near_(in, e, b, h, 1),
         seen_(sees.intervals()) {}
 
-  /// A scan per rectangle, or a staircase by cells.
+  /// A scan per rectangle, or cells for a staircase.
   void forward() {
     relu_cells<T, Arch> cells(in_, e_, b_, h_, on_);
     for_each_visible(
@@ -89,8 +89,8 @@ class sliced_relu_head {
     store_head(to, b_, h_, e_.queries, sums_, [&](index_t i) { return finish(i).lse; });
   }
 
-  /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1); R = 0 unless
-  /// divided by the sum.
+  /// After forward(): dw_ij = f_i (<do_i, v_j> - R_i), the product of the rows f (do, -R) and (v, 1). R = 0 unless rows
+  /// are divided by their sum.
   void backward(result_cotangents<T> const& by, gradient_views<T> const& d) {
     index_t const step = sums_.step();
     std::vector<W> lse;
@@ -112,7 +112,7 @@ class sliced_relu_head {
     }
     std::vector<W> dq(std::size_t(e_.queries), W(0)), dk(std::size_t(e_.keys), W(0));
     rows<W> dv(e_.keys, e_.width + 1);
-    if constexpr (fused) near_.clear();  // forward() may have met some of these pairs otherwise
+    if constexpr (fused) near_.clear();  // forward() may have assigned some of these pairs differently
     for_each_visible(
         sees_, on_, near_type::most_keys,
         [&](std::span<index_t const> queries, std::span<index_t const> keys) {
@@ -167,7 +167,8 @@ class sliced_relu_head {
   std::vector<W> factor_;
 };
 
-/// A head whose visible pairs are one staircase, straight to the outputs; or false.
+/// Computes a head whose visible pairs form one staircase, directly into the outputs. Returns false if that does not
+/// apply.
 template <class T, class Arch>
 bool forward_by_cells(divisor divided_by, sight const& sees, arrays<T> const& in, extents const& e, index_t b,
                       index_t h, results<T> const& to) {
@@ -180,7 +181,7 @@ bool forward_by_cells(divisor divided_by, sight const& sees, arrays<T> const& in
   });
 }
 
-/// Arguments that have been checked; sees(b, h) is the sight of a head.
+/// The arguments are checked; sees(b, h) is the sight of a head.
 template <class T, class Arch, class Sees>
 void run_sliced_relu(divisor divided_by, Sees const& sees, arrays<T> const& in, extents const& e, results<T> const& to,
                      workers const& who) {

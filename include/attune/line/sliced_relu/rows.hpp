@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sums -> row:  factor 1, 1 / K or 1 / sum
+//   sums -> output row:  factor 1, 1 / K or 1 / sum
 #pragma once
 
 #include <attune/operators/row_state.hpp>
@@ -9,7 +9,7 @@
 
 namespace attune::line::detail {
 
-/// A row of rectified differences as its normalizer finishes it; `visible` is K.
+/// Finishes a row of rectified differences by its normalizer; `visible` is K.
 template <class W>
 ATTUNE_HD finished_row<W> finish_relu(divisor divided_by, W const& mass, W const& visible) {
   auto const as = [&](auto const& normalizer) {

@@ -3,7 +3,7 @@
 //
 //   certificate = forward(thrust_on(policy), line::gaussian{tau, 1e-6}, {.v = V, .sort_q = S, .sort_k = K}, {.out = O})
 //
-// Each query sums the keys of a window of its own, found by binary searches, and says what it has left out.
+// Each query sums the keys in its own window, found by binary searches, and reports the dropped share.
 #pragma once
 
 #include <attune/line/certificates.hpp>
@@ -64,7 +64,7 @@ struct window_query {
   }
 };
 
-/// Arguments that have been checked.
+/// The arguments are checked.
 template <class T, class Policy>
 gaussian_certificate run_gaussian(thrust_executor<T, Policy> const& exec, parameter const& tau, double tolerance,
                                   arrays<T> const& in, extents const& e, results<T> const& to) {
@@ -88,12 +88,12 @@ gaussian_certificate run_gaussian(thrust_executor<T, Policy> const& exec, parame
 
 namespace attune {
 
-/// Writes out, and lse if it is given: full rows. Returns the worst row's certificate: what windows leave out, at most
-/// `tolerance` of a row's mass, and the rounding of the sums; there is no series, and `boxes` counts the queries.
+/// Writes out, and lse if given: full rows. Returns the worst row's certificate: the share that windows drop, at most
+/// `tolerance` of a row's mass, and the rounding of the sums. There is no series; `boxes` counts the queries.
 /// tau:         shared, per batch element, per head or per query.
-/// Errors:      as the CPU's; a mask does not compile. On a device numbers are not checked.
-/// Cost:        a stable sort, three binary searches per query and 8 features, and the pairs of the windows. Scratch:
-///              two numbers per key and per query.
+/// Errors:      as on the CPU; a mask does not compile. On a device numbers are not checked.
+/// Cost:        a stable sort, three binary searches per query and per 8 features, and the pairs of the windows.
+///              Scratch: two numbers per key and per query.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Mask>
 line::gaussian_certificate forward(thrust_executor<T, Policy> const& exec, line::gaussian<Mask> const& op,

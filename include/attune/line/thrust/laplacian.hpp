@@ -3,8 +3,8 @@
 //
 //   forward(thrust_on(policy), line::laplacian{tau}, {.v = V, .sort_q = S, .sort_k = K}, {.out = O})
 //
-// The sums of the keys left of a place and of those right of it are two scans of one monoid (line/laplacian/anchor.hpp); a
-// query finds its place by binary search and merges the two as any split row does.
+// The sums over the keys left and right of a position are two scans of one monoid (line/laplacian/anchor.hpp). A query
+// finds its position by binary search and merges the two sums like the parts of any split row.
 #pragma once
 
 #include <attune/line/laplacian/anchor.hpp>
@@ -14,7 +14,7 @@
 
 namespace attune::line::detail {
 
-/// The sums of some keys of a line, values first and then the mass, seen from beyond them.
+/// The sums of some keys of a line, values first and then the mass, for positions beyond these keys.
 template <class W>
 struct line_sums {
   index_t line;
@@ -36,7 +36,7 @@ struct line_source {
   }
 };
 
-/// Of two neighbouring runs of keys, the second beyond the first.
+/// The product of two neighbouring runs of keys, the second beyond the first.
 template <class W, class Lines>
 struct line_product {
   Lines lines;
@@ -52,7 +52,7 @@ struct line_product {
   }
 };
 
-/// The row of softmax that both sides of x make, before it is finished.
+/// The softmax row that both sides of x form, before it is finished.
 template <class W>
 using line_state = row_state<W, attune::exec_thrust::accumulators<W, line_stretch>>;
 
@@ -65,7 +65,7 @@ ATTUNE_HD line_state<W> seen_from(line_sums<W> const& s, Kernel const& kernel, W
   return of;
 }
 
-/// Both scans of a set of lines, and what a place between the sources of one sees of them.
+/// Both scans of a set of lines, and the sums from them for a position between sources.
 template <class W, class Lines>
 struct line_sides {
   Lines lines;
@@ -75,14 +75,14 @@ struct line_sides {
   ATTUNE_HD kernel::scalar_laplacian::bound<W> of_head(index_t b, index_t h) const {
     return {tau.template value<W>(b, h, 0)};
   }
-  /// The sums of the first `count` sources of a line, or of the last; null where there are none.
+  /// The sums of the first (or last) `count` sources of a line; null if there are none.
   ATTUNE_HD line_sums<W> const* first(index_t line, index_t count) const {
     return count == 0 ? nullptr : left + (line * lines.e.keys + count - 1);
   }
   ATTUNE_HD line_sums<W> const* last(index_t line, index_t count) const {
     return count == 0 ? nullptr : right + (line * lines.e.keys + count - 1);
   }
-  /// The row of softmax at x, where `below` sources lie before or at: use(d, out) for the features of the piece;
+  /// The softmax row at x, where `below` sources are before or at x. Calls use(d, out) for the features of the piece;
   /// returns the lse.
   template <class Kernel, class Use>
   ATTUNE_HD W finished(index_t line, index_t below, Kernel const& kernel, W const& x, Use const& use) const {
@@ -136,7 +136,7 @@ struct line_query {
   }
 };
 
-/// Arguments that have been checked.
+/// The arguments are checked.
 template <class T, class Policy>
 void run_laplacian(thrust_executor<T, Policy> const& exec, parameter const& tau, arrays<T> const& in, extents const& e,
                    results<T> const& to) {
@@ -157,11 +157,11 @@ void run_laplacian(thrust_executor<T, Policy> const& exec, parameter const& tau,
 
 namespace attune {
 
-/// Writes out, and lse if it is given: full rows, tau shared or per head. Sums run in double for float tensors.
-/// Rounding:    within the bound of line/operators.hpp; the order of the sums is not that of the CPU's threads.
-/// Errors:      as the CPU's; a mask does not compile. On a device numbers are not checked.
+/// Writes out, and lse if given: full rows, tau shared or per head. Sums run in double for float tensors.
+/// Rounding:    within the bound of line/operators.hpp; the order of the sums differs from the CPU executor.
+/// Errors:      as on the CPU; a mask does not compile. On a device numbers are not checked.
 /// Cost:        a stable sort and, for every 8 features, two scans of Lk states of 13 numbers for each line
-///              (lines.hpp), the scratch of a call.
+///              (lines.hpp). The states are the scratch memory of a call.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Mask>
 void forward(thrust_executor<T, Policy> const& exec, line::laplacian<Mask> const& op,

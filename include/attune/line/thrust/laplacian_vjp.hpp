@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sorted::vjp(thrust_on(policy), sorted::laplacian{tau}, {sort_q, sort_k, v}, {dout, dlse}, {dsort_q, dsort_k, dv,
-//   dtau})
+//   g = vjp(thrust_on(policy), line::laplacian{tau}, {.v = V, .sort_q = S, .sort_k = K}, {.out = dO})
 //
-// da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i. Towards queries the sources are the keys, rows (v, 1)
-// of logit 0; towards keys and values they are the queries, rows (do, -R) of logit -lse. Both are the scans of the
-// forward pass, and one task owns each number: no atomics.
+// da_ij = w_ij (<do_i, v_j> - R_i), R_i = <do_i, out_i> - dlse_i. For gradients of queries the sources are the keys,
+// with rows (v, 1) and logit 0. For gradients of keys and values the sources are the queries, with rows (do, -R) and
+// logit -lse. Both use the scans of the forward pass. One task owns each number, so there are no atomics.
 #pragma once
 
 #include <attune/line/thrust/laplacian.hpp>
 
 namespace attune::line::detail {
 
-/// What is kept of each of B H Lq rows, between the scans: sums over pieces of features.
+/// Numbers stored for each of B H Lq rows between the scans: sums over pieces of features.
 template <class W>
 struct query_numbers {
   W *lse, *gain;     ///< gain: R
-  W *pull, *weight;  ///< what stands right of the query less what stands left of it: of <do, v> w, and of w
+  W *pull, *weight;  ///< sums right of the query minus sums left of it: of <do, v> w, and of w
 };
 
 /// One piece of features of one query.
@@ -39,7 +38,7 @@ struct query_gradient_program {
       if (first + d < lines.e.width) to.gain[n] = to.gain[n] + W(d_out(t.b, t.h, t.i, first + d)) * out;
     });
     if (first == 0) to.lse[n] = lse;
-    // Equal scalars pull in no direction: strictly before, strictly behind.
+    // Equal scalars give no gradient: strictly before, strictly behind.
     auto const pull = [&](line_sums<W> const* s, W const& sign) {
       if (s == nullptr) return;
       W const mass = sign * normalizer::softmax::bound<W>{}.earned(s->from.seen_from(kernel, x), lse);
@@ -85,10 +84,10 @@ struct pull_source {
   }
 };
 
-/// Task (b, h, j): what the queries of head h give to the scalar of key j, in units of 1 / tau.
+/// Task (b, h, j): the gradient from the queries of head h to the scalar of key j, in units of 1 / tau.
 template <class W, class T, class Lines>
 struct key_gradient_program {
-  line_sides<W, Lines> sides;  ///< of queries
+  line_sides<W, Lines> sides;  ///< over queries
   extents e;
   tensor<T const> k, v;
   W* by_key;
@@ -113,7 +112,7 @@ struct key_gradient_program {
 /// Task (b, value head, j): one piece of the gradient of a value.
 template <class W, class T, class Lines>
 struct value_gradient_program {
-  line_sides<W, Lines> sides;  ///< of queries
+  line_sides<W, Lines> sides;  ///< over queries
   extents e;
   tensor<T const> k;
   tensor<T> d_v;
@@ -141,8 +140,8 @@ struct value_gradient_program {
   }
 };
 
-/// Task (b, h): the gradient by the head's bandwidth. Scores do not change when scalars and tau grow by one factor, nor
-/// when all scalars move together: tau ds/dtau = -(q - k) ds/dq.
+/// Task (b, h): the gradient by the head's bandwidth. Scores do not change when all scalars and tau are multiplied by
+/// one factor, nor when all scalars are shifted: tau ds/dtau = -(q - k) ds/dq.
 template <class W, class T>
 struct bandwidth_program {
   extents e;
@@ -159,8 +158,8 @@ struct bandwidth_program {
     to[n] = sum / (unit * unit);
   }
 };
-/// Arguments that have been checked. Writes the gradients where d has tensors, and returns those by the bandwidth of
-/// each (batch, head), where programs run.
+/// The arguments are checked. Writes the gradients where d has tensors. Returns the gradients by the bandwidth of each
+/// (batch, head), in the memory where programs run.
 template <class T, class Policy>
 attune::exec_thrust::numbers<wide<T>, Policy> run_laplacian_vjp(thrust_executor<T, Policy> const& exec,
                                                                 parameter const& tau, arrays<T> const& in,
@@ -210,13 +209,13 @@ attune::exec_thrust::numbers<wide<T>, Policy> run_laplacian_vjp(thrust_executor<
 
 namespace attune {
 
-/// The gradients of <d.out, out> + <d.lse, lse>, in memory of the host: full rows, tau shared or per head. Runs the
-/// forward pass again: nothing has to be saved.
-/// Errors:      as the CPU's; a mask does not compile. On a device numbers are not checked.
-/// Cost:        a stable sort of keys and one of queries, for every 8 features two scans of the keys and two of each
-///              head's queries; the bandwidth's gradient is one long sum per head. Scratch: the states of those scans,
-///              4 numbers per query, B H Lk numbers.
-/// Determinism: as forward's.
+/// The gradients of <d.out, out> + <d.lse, lse>, in host memory: full rows, tau shared or per head. Runs the forward
+/// pass again; nothing needs to be saved.
+/// Errors:      as on the CPU; a mask does not compile. On a device numbers are not checked.
+/// Cost:        a stable sort of keys and one of queries; for every 8 features two scans of the keys and two of each
+///              head's queries; one long sum per head for the gradient by the bandwidth. Scratch: the states of those
+///              scans, 4 numbers per query, B H Lk numbers.
+/// Determinism: as forward.
 template <class T, class Policy, class Mask>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, line::laplacian<Mask> const& op,
                        inputs<line::laplacian<Mask>, tensor<T const>> const& in,

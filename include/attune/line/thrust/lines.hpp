@@ -3,10 +3,10 @@
 //
 //   keys of every head, sorted by their scalar      scan over the keys of each line, from either side
 //
-// What the operators on sorted keys have in common on Thrust. All heads are sorted at once, by head and then by value.
-// A line is the sorted keys of one head with its values and bandwidth: heads that share all three share a line, and its
-// scan. States carry the number of their line: the product of states of two lines is the second, so that one scan
-// serves them all.
+// Code that the operators on sorted keys share on Thrust. All heads are sorted at once, by head and then by value. A
+// line is the sorted keys of one head with its values and bandwidth; heads that share all three share a line and its
+// scan. States carry the number of their line. The product of states of two different lines is the second, so that one
+// scan serves all lines.
 #pragma once
 
 #include <numeric>
@@ -21,10 +21,10 @@
 
 namespace attune::line::detail {
 
-/// Features that one state carries beside its mass.
+/// The number of features of one state, in addition to its mass.
 inline constexpr int line_stretch = 8;
 
-/// A key on its way to its rank.
+/// A key during sorting.
 template <class W>
 struct sorted_entry {
   W value;
@@ -80,7 +80,7 @@ class sorted_scalars {
   attune::exec_thrust::numbers<index_t, Policy> places_;
 };
 
-/// Sorted keys, their values and who reads them; copied to where programs run.
+/// Sorted keys, their values and the heads that read them. Copied to the memory where programs run.
 template <class W, class T>
 struct key_lines {
   extents e;
@@ -89,8 +89,8 @@ struct key_lines {
   index_t const* places;
   tensor<T const> v, q;
 
-  /// The least number of lines: a divisor of the heads that key and value heads divide, or all heads where each has a
-  /// bandwidth.
+  /// The smallest number of lines: a divisor of the heads that key and value heads divide. All heads if each has its
+  /// own bandwidth.
   static index_t count(extents const& e, bool bandwidth_of_heads) {
     return bandwidth_of_heads ? e.heads : std::lcm(e.key_heads, e.value_heads);
   }
@@ -105,7 +105,7 @@ struct key_lines {
   ATTUNE_HD T value(index_t line, index_t place, index_t d) const {
     return v(batch_of(line), e.value_head(head_of(line)), place, d);
   }
-  /// How many keys lie before x, or not behind it.
+  /// The number of keys before x; the second function counts keys at x too.
   ATTUNE_HD index_t before(index_t line, W const& x) const {
     W const* const k = keys_of(line);
     return index_t(::thrust::lower_bound(::thrust::seq, k, k + e.keys, x) - k);
@@ -121,10 +121,10 @@ struct key_lines {
   }
 };
 
-/// From which end of its line a scan starts.
+/// The end of a line at which a scan starts.
 enum class scan_end { lowest, highest };
 
-/// Entry n of a scan is a key of line n / Lk, its rank counted from the end where the scan starts.
+/// Entry n of a scan is a key of line n / Lk. Its rank counts from the end where the scan starts.
 template <class Lines, class Source, class State>
 struct source_program {
   Lines lines;
@@ -137,7 +137,7 @@ struct source_program {
   }
 };
 
-/// to[n] = the product of the entries up to n of n's line. `product` is associative up to rounding.
+/// to[n] = the product of the entries of n's line up to n. `product` is associative up to rounding.
 template <class Exec, class Lines, class Source, class Product, class State>
 void scan_lines(scan_end from, Exec const& exec, Lines const& lines, Source const& source, Product const& product,
                 State* to, State* scratch) {
@@ -146,7 +146,7 @@ void scan_lines(scan_end from, Exec const& exec, Lines const& lines, Source cons
   attune::exec_thrust::scan(exec, to, lines.states(), product, scratch);
 }
 
-/// A call on Thrust: rows see all keys.
+/// A call on Thrust; rows see all keys.
 template <class T, class Policy, class Op>
 call<T, Op> full_call(char const* function, thrust_executor<T, Policy> const& exec, Op const& op,
                       inputs<Op, tensor<T const>> const& in, shape const& out) {
@@ -157,7 +157,7 @@ call<T, Op> full_call(char const* function, thrust_executor<T, Policy> const& ex
   return {function, op, in, out, exec.memory};
 }
 
-/// run(view of a gradient where programs run); its values are then in `to`.
+/// Calls run(view of a gradient in the memory where programs run). Afterwards its values are in `to`.
 template <class T, class Policy, class Run>
 void with_gradient(thrust_executor<T, Policy> const& exec, gradient_array<T>& to, Run const& run) {
   if constexpr (thrust_executor<T, Policy>::memory == memory_kind::host) {
@@ -168,7 +168,7 @@ void with_gradient(thrust_executor<T, Policy> const& exec, gradient_array<T>& to
     to.values = there.copied();
   }
 }
-/// run(views) of the gradients by sort_q, sort_k and v.
+/// Calls run(views) of the gradients by sort_q, sort_k and v.
 template <class T, class Policy, class Run>
 void with_gradients(thrust_executor<T, Policy> const& exec, dense_gradients<T>& to, Run const& run) {
   with_gradient(exec, to.of(field::sort_q), [&](tensor<T> const& q) {
@@ -178,7 +178,7 @@ void with_gradients(thrust_executor<T, Policy> const& exec, dense_gradients<T>& 
   });
 }
 
-/// Task (b, h, i) of all queries.
+/// Task (b, h, i), one per query.
 struct query_task {
   index_t b, h, i;
   ATTUNE_HD query_task(index_t n, extents const& e)

@@ -3,8 +3,8 @@
 //
 //   forward(thrust_on(policy), line::sliced_relu{}, {.v = V, .sort_q = S, .sort_k = K}, {.out = O})
 //
-// Left of a query the kernel is a polynomial: moments of order 0 and 1 about the last key are a monoid, one scan gives
-// all sums.
+// Left of a query the kernel is a polynomial. Moments of order 0 and 1 about the last key form a monoid, so one scan
+// gives all sums.
 #pragma once
 
 #include <attune/line/sliced_relu/rows.hpp>
@@ -12,13 +12,13 @@
 
 namespace attune::line::detail {
 
-/// sum row and sum |at - k| row over some keys of a line, of values and of 1; `at` is the last of them.
+/// The sums of row and of |at - k| row over some keys of a line, for values and for 1. `at` is the last of these keys.
 template <class W>
 struct line_moments {
   index_t line;
   W at, sum[line_stretch + 1], distance[line_stretch + 1];
 
-  /// sum |x - k| row number d for x beyond them.
+  /// sum |x - k| row, entry d, for x beyond these keys.
   ATTUNE_HD W seen_from(W const& x, int d) const { return distance[d] + math::abs(W(x - at)) * sum[d]; }
 };
 
@@ -78,7 +78,7 @@ struct moment_query {
   }
 };
 
-/// Arguments that have been checked.
+/// The arguments are checked.
 template <class T, class Policy>
 void run_sliced_relu(thrust_executor<T, Policy> const& exec, divisor divided_by, arrays<T> const& in, extents const& e,
                      results<T> const& to) {
@@ -101,10 +101,10 @@ void run_sliced_relu(thrust_executor<T, Policy> const& exec, divisor divided_by,
 
 namespace attune {
 
-/// Writes out, and lse if it is given: full rows. Sums run in double for float tensors.
+/// Writes out, and lse if given: full rows. Sums run in double for float tensors.
 /// Rounding, errors, determinism: as line/thrust/laplacian.hpp and line/operators.hpp.
-/// Cost:        a stable sort and, for every 8 features, a scan of Lk states of 20 numbers for each line, the scratch
-///              of a call.
+/// Cost:        a stable sort and, for every 8 features, a scan of Lk states of 20 numbers for each line. The states
+///              are the scratch memory of a call.
 template <class T, class Policy, class Normalizer, class Mask>
 void forward(thrust_executor<T, Policy> const& exec, line::sliced_relu<Normalizer, Mask> const& op,
              inputs<line::sliced_relu<Normalizer, Mask>, tensor<T const>> const& in,

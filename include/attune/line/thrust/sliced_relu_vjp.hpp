@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sorted::vjp(thrust_on(policy), sorted::sliced_relu{divisor::one}, {sort_q, sort_k, v}, {dout, dlse}, {dsort_q,
-//   dsort_k, dv})
+//   g = vjp(thrust_on(policy), line::sliced_relu{}, {.v = V, .sort_q = S, .sort_k = K}, {.out = dO})
 //
-// dw_ij = f_i (<do_i, v_j> - R_i), with f the factor of the row and R = 0 unless it is divided by its sum. Towards
-// queries the scan of the forward pass; towards keys and values one from the other end, whose sources are the queries,
-// rows f (do, -R).
+// dw_ij = f_i (<do_i, v_j> - R_i), where f is the factor of the row, and R = 0 unless the row is divided by its sum.
+// Gradients of queries use the scan of the forward pass. Gradients of keys and values use a scan from the other end,
+// whose sources are the queries, with rows f (do, -R).
 #pragma once
 
 #include <attune/line/thrust/sliced_relu.hpp>
 
 namespace attune::line::detail {
 
-/// What is kept of each of B H Lq rows, between the scans: sums over pieces of features.
+/// Numbers stored for each of B H Lq rows between the scans: sums over pieces of features.
 template <class W>
 struct relu_numbers {
   W *factor, *gain;  ///< f and R
@@ -83,10 +82,10 @@ struct relu_pull_source {
   }
 };
 
-/// What the queries on the right of a key give to it.
+/// The gradient from the queries to the right of a key.
 template <class W, class T, class Lines>
 struct relu_right {
-  Lines lines;  ///< of queries
+  Lines lines;  ///< over queries
   extents e;
   tensor<T const> k;
   line_moments<W> const* right;
@@ -135,7 +134,7 @@ struct relu_value_program {
   }
 };
 
-/// Arguments that have been checked. Writes the gradients where d has tensors.
+/// The arguments are checked. Writes the gradients where d has tensors.
 template <class T, class Policy>
 void run_sliced_relu_vjp(thrust_executor<T, Policy> const& exec, divisor divided_by, arrays<T> const& in,
                          extents const& e, result_cotangents<T> const& by, gradient_views<T> const& d) {
@@ -182,9 +181,9 @@ void run_sliced_relu_vjp(thrust_executor<T, Policy> const& exec, divisor divided
 
 namespace attune {
 
-/// The gradients of <d.out, out> + <d.lse, lse>, in memory of the host: full rows. Runs the forward pass again: nothing
-/// has to be saved.
-/// Errors, cost, determinism: as line/thrust/laplacian_vjp.hpp, with one scan in the place of two.
+/// The gradients of <d.out, out> + <d.lse, lse>, in host memory: full rows. Runs the forward pass again; nothing needs
+/// to be saved.
+/// Errors, cost, determinism: as line/thrust/laplacian_vjp.hpp, with one scan instead of two.
 template <class T, class Policy, class Normalizer, class Mask>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, line::sliced_relu<Normalizer, Mask> const& op,
                        inputs<line::sliced_relu<Normalizer, Mask>, tensor<T const>> const& in,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a call of line::windowed or line::hybrid: checks, and what the heads take
+//   a call of line::windowed or line::hybrid: checks, and the arguments of the heads
 #pragma once
 
 #include <cmath>

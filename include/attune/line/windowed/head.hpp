@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   one head by windows: rectangles of visible pairs -> windows -> the fused CPU executor, and the way back
+//   one head by windows: rectangles of visible pairs -> windows -> the fused CPU executor; forward and backward
 #pragma once
 
 #include <attune/line/call/workers.hpp>
@@ -10,17 +10,17 @@
 
 namespace attune::line::detail {
 
-/// Keys that are this near by position are met without a look at where they lie: shorter rectangles cost more than they
-/// save.
+/// Keys that are this near by position are computed for all rows that see them, without regard to their sort keys:
+/// shorter rectangles cost more than they save.
 inline constexpr index_t near_keys = 256;
 
-/// An operator as the heads run it.
+/// The parameters of an operator, as the heads use them.
 struct windowed_call {
   parameter tau, scale;
   window_rule rule;
-  parameter sink{};  ///< not set: none
+  parameter sink{};  ///< unset: no sink
 };
-/// What a call reads: vectors and a sink are optional.
+/// The inputs of a call; vectors and a sink are optional.
 template <class T>
 struct windowed_arrays {
   tensor<T const> sort_q{}, sort_k{}, v{};  ///< as `arrays`
@@ -30,20 +30,20 @@ struct windowed_arrays {
 template <class T>
 struct windowed_results {
   tensor<T> out{}, lse{};
-  tensor<double> discarded{};  ///< (B, H, Lq, 1): the share of each row that windows left out, at most
+  tensor<double> discarded{};  ///< (B, H, Lq, 1): bound on the share of each row that windows dropped
 };
-/// Gradients are written, not added. What is absent is not written. tau, scale: (1|B, 1|H, 1|Lq, 1); sink_k and sink_v
-/// likewise, shared by all queries.
+/// Gradients are written, not accumulated. Absent ones are not written. tau, scale: (1|B, 1|H, 1|Lq, 1). sink_k and
+/// sink_v likewise, shared by all queries.
 template <class T>
 struct windowed_gradients {
   tensor<T> sort_q{}, sort_k{}, v{}, q{}, k{}, tau{}, scale{}, sink_k{}, sink_v{};
 };
 
-/// What the parameters of all rows of a call get, before it is summed where rows share them.
+/// Gradients of the parameters per row, before they are summed for rows that share a parameter.
 struct row_parameters {
   std::vector<double> tau, scale;
 };
-/// The sink's gradients by head.
+/// Gradients of the sink per head.
 struct sink_parameters {
   std::vector<double> key, value;
 };
@@ -79,7 +79,7 @@ class windowed_head {
 
   window_certificate forward() {
     if (op_.sink.is_set()) join_sink();
-    for (key_order_part const& part : parts_) run(part);  // so far those near by position
+    for (key_order_part const& part : parts_) run(part);  // so far only the parts that are near by position
     for (auto& [queries, keys] : rectangles_) {
       for (index_t const i : queries) bounds_.find(i, log_mass(i) - rounding(i, W(e_.keys)) / 2);
       key_order_part part = windowed_rectangle(queries, keys, on_, head_.tau, key_norm_, seen_, op_.rule, bounds_,
@@ -93,8 +93,8 @@ class windowed_head {
     for (index_t i = 0; i < e_.queries; ++i) {
       window_certificate row;
       W const rounded = rounding(i, scored_[std::size_t(i)]), lost = bounds_.lost(i);
-      // Of what was lost, in terms of the mass that was summed, or of what the row has at least whatever the rounding
-      // of sums.
+      // Two bounds on the dropped share: relative to the mass that was summed, and relative to the mass that the row
+      // has at least, regardless of the rounding of sums.
       if (lost > -math::infinity<W>())
         row.discarded =
             (std::min)(1 / (1 + std::exp(log_mass(i) - rounded / 2 - lost)), std::exp(lost - bounds_.found(i)));
@@ -118,7 +118,7 @@ class windowed_head {
     }
   }
 
-  /// After forward(): every part from the merged states.
+  /// After forward(): runs every part backward from the merged states.
   void backward(result_cotangents<T> const& by, windowed_gradients<T> const& d, row_parameters& by_row,
                 sink_parameters& by_sink) {
     index_t const width = Scores::has_vectors ? in_.q.extents().feature : 0;
@@ -197,7 +197,7 @@ class windowed_head {
       longest_ = to <= longest_ ? longest_ : to == to ? to : math::infinity<W>();
     }
   }
-  /// Rectangles, and the short stretches beside them: two parts in the order of positions.
+  /// Rectangles, and the short stretches next to them, which form two parts in the order of positions.
   void cut() {
     near_stretches stretches(e_.queries);
     for_each_visible(
@@ -227,7 +227,7 @@ class windowed_head {
     W const mass = sums_[i][e_.width];
     return mass == 0 ? -math::infinity<W>() : sums_.reference(i) + std::log(mass);
   }
-  /// The score of one pair, less what its own rounding may be.
+  /// The score of one pair, minus a bound on its own rounding error.
   W score(index_t i, index_t j) const {
     W const e = on_.q[std::size_t(i)] - on_.k[std::size_t(j)], a = e * e / head_.tau[std::size_t(i)];
     W product = 0, size = 0;
@@ -238,10 +238,10 @@ class windowed_head {
     }
     return product - a - 1e-13 * (a + size);
   }
-  /// How far the executor's rounding moves out, in units of max|v|; half of that is what it does to lse. With a_j the
-  /// scalar part of a score, B the most of the other part and u the unit roundoff of T: a logit relative to the
-  /// greatest one is off by u ((D + 5) B + 7 a_j + a_max), and sum_j w_j a_j <= B - lse + ln n; 4 u per exponential, n
-  /// u per sum.
+  /// Bound on the effect of the executor's rounding on out, in units of max|v|; the effect on lse is half of it. Let
+  /// a_j be the scalar part of a score, B the largest value of the other part and u the unit roundoff of T. A logit
+  /// relative to the largest logit is off by u ((D + 5) B + 7 a_j + a_max), and sum_j w_j a_j <= B - lse + ln n. In
+  /// addition 4 u per exponential and n u per sum.
   W rounding(index_t i, W n) {
     W const lse = log_mass(i), product = bounds_.product(i, longest_),
             width = Scores::has_vectors ? W(in_.q.extents().feature) : 0;
@@ -262,7 +262,7 @@ class windowed_head {
   void join_sink() {
     rows<W> one(1, e_.width + 1);
     for (index_t i = 0; i < e_.queries; ++i) {
-      // The reference must be a T: the backward pass hands it to the executor.
+      // The reference must be a T: the backward pass passes it to the executor.
       W const s = sink_score(i), reference = W(T(s)), mass = std::exp(s - reference);
       for (index_t d = 0; d < e_.width; ++d) one[0][d] = sink_value(d) * mass;
       one[0][e_.width] = mass;

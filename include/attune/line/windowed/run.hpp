@@ -3,9 +3,9 @@
 //
 //   out_i = softmax_j(c <q_i, k_j> - (sort_q_i - sort_k_j)^2 / tau_i) v      over visible keys, by windows in key order
 //
-// Scores with a dot product do not factorise along the line, but keys far away on it still cannot matter: with |c <q,
-// k>| <= B and a row of mass Z, the n keys beyond distance d hold at most n e^(B - d^2/tau) of it. What is left is
-// computed by the fused CPU executor.
+// Scores with a dot product do not factorise along the line, but keys far away on it still have little weight. With |c
+// <q, k>| <= B and a row of mass Z, the n keys beyond distance d hold at most n e^(B - d^2/tau) of it. The fused CPU
+// executor computes the remaining keys.
 #pragma once
 
 #include <attune/line/call/workers.hpp>
@@ -13,7 +13,7 @@
 
 namespace attune::line::detail {
 
-/// Heads that share vectors run one after the other too.
+/// Extents for tasks: heads that share vectors also run one after the other.
 template <class T>
 extents tasks_of(extents e, windowed_arrays<T> const& in) {
   if (!in.k.absent()) e.key_heads = std::gcd(e.key_heads, in.k.extents().head);
@@ -32,7 +32,7 @@ void with_head(windowed_call const& op, sight const& sees, windowed_arrays<T> co
   }
 }
 
-/// Sums numbers per (batch, head, query) to the granularity of `to`.
+/// Sums numbers per (batch, head, query) down to the granularity of `to`.
 template <class T>
 void write_shared(extents const& e, std::vector<double> const& rows, index_t queries, index_t features,
                   tensor<T> const& to) {
@@ -55,7 +55,7 @@ void write_shared(extents const& e, std::vector<double> const& rows, index_t que
         for (index_t f = 0; f < features; ++f) to(b, h, i, f) = T(sums[std::size_t(at(b, h, i, f))]);
 }
 
-/// Arguments that have been checked; sees(b, h) is the sight of a head.
+/// The arguments are checked; sees(b, h) is the sight of a head.
 template <class T, class Arch, class Sees>
 window_certificate run_windowed(windowed_call const& op, Sees const& sees, windowed_arrays<T> const& in,
                                 extents const& e, windowed_results<T> const& to, workers const& who) {
@@ -69,7 +69,7 @@ window_certificate run_windowed(windowed_call const& op, Sees const& sees, windo
     return certificate;
   });
 }
-/// Exact for the approximate weights up to rounding. Runs the forward pass again: nothing has to be saved.
+/// Exact for the approximate weights, up to rounding. Runs the forward pass again; nothing needs to be saved.
 template <class T, class Arch, class Sees>
 window_certificate run_windowed_vjp(windowed_call const& op, Sees const& sees, windowed_arrays<T> const& in,
                                     extents const& e, result_cotangents<T> const& by, windowed_gradients<T> const& d,

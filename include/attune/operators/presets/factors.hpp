@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Softmax with something around it: a length scale, a gate of the score, of the values, of the output.
+// Softmax with a length scale, or with a gate of the score, the values or the output.
 #pragma once
 
 #include <attune/operators/attention.hpp>
@@ -16,7 +16,7 @@
 
 namespace attune {
 
-/// Softmax of a = s + softplus(alpha) log K (s - gamma): gamma moves nothing but the lse. Principled Attention, section
+/// Softmax of a = s + softplus(alpha) log K (s - gamma): gamma changes only the lse. Principled Attention, section
 /// 3.2.1.
 template <class Mask = mask::none>
 constexpr auto margin_attention(parameter alpha, parameter gamma, Mask m = {}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Softmax over other scores: distances, positions, biases, caps.
+// Softmax with other scores: distances, positions, biases, caps.
 #pragma once
 
 #include <attune/operators/attention.hpp>
@@ -52,7 +52,7 @@ constexpr auto rbf_attention(parameter tau, Mask m = {}) {
   return attention(kernel::rbf{tau}, normalizer::softmax{}, m);
 }
 
-/// softmax(-c |q - k|^2) v, c = 1 / sqrt(D) where it was not set. Kim et al. 2021.
+/// softmax(-c |q - k|^2) v, c = 1 / sqrt(D) if it is not set. Kim et al. 2021.
 template <class Mask = mask::none>
 constexpr auto l2_attention(parameter scale = {}, Mask m = {}) {
   return attention(kernel::l2{scale}, normalizer::softmax{}, m);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Other ways from logits to weights: affine-scaled, unnormalised, sparse, self-adjusted.
+// Other maps from logits to weights: affine-scaled, unnormalised, sparse, self-adjusted.
 #pragma once
 
 #include <attune/operators/attention.hpp>
@@ -19,8 +19,8 @@
 
 namespace attune {
 
-/// w = alpha p + (average - alpha) / N, p = softmax. alpha is usually a projection, average what
-/// core/moving_average.hpp keeps. Affine-Scaled Attention, equations 6 to 9.
+/// w = alpha p + (average - alpha) / N, p = softmax. alpha is usually a projection; average is usually the moving
+/// average of core/moving_average.hpp. Affine-Scaled Attention, equations 6 to 9.
 template <normalizer::affine_count Count = normalizer::affine_count::visible, class Mask = mask::none>
 constexpr auto affine_scaled_attention(parameter alpha, parameter average, Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::affine<Count>{alpha, average}, m);
@@ -33,7 +33,7 @@ constexpr auto affine_gated_attention(parameter alpha, parameter average, Mask m
   return attention(kernel::dot_product{}, normalizer::affine<Count>{alpha, average}, gate::sigmoid_output{}, m);
 }
 
-/// How sliced ReLU attention makes weights of r = max(sort_q - sort_k, 0).
+/// How sliced ReLU attention turns r = max(sort_q - sort_k, 0) into weights.
 enum class sliced_relu_form {
   sum,         ///< w = r
   mean,        ///< w = r / K
@@ -41,7 +41,7 @@ enum class sliced_relu_form {
   normalized,  ///< w = r / sum r, 0 where that sum is 0
 };
 
-/// Sliced ReLU attention. Named by Scalar Sort, related work, without a formula: hence four forms.
+/// Sliced ReLU attention. Scalar Sort, related work, names it without a formula, so there are four forms.
 template <sliced_relu_form Form, class Mask = mask::none>
 constexpr auto sliced_relu_attention(Mask m = {}) {
   if constexpr (Form == sliced_relu_form::sum)
@@ -60,7 +60,7 @@ constexpr auto gaussian_attention(parameter tau, Mask m = {}) {
   return attention(kernel::rbf{tau}, normalizer::exponential{}, m);
 }
 
-/// w = sigma(<q, k> / sqrt(D) + b), b = -log K where it was not set. Ramapuram et al. 2024.
+/// w = sigma(<q, k> / sqrt(D) + b), b = -log K if it is not set. Ramapuram et al. 2024.
 template <class Mask = mask::none>
 constexpr auto sigmoid_attention(parameter bias = {}, Mask m = {}) {
   return attention(kernel::dot_product{}, normalizer::sigmoid{bias}, m);

@@ -17,7 +17,7 @@ struct unbound_factor {
 };
 }  // namespace detail
 
-/// No value gate; needs no input.
+/// No value gate. It needs no input.
 struct no_value_factor {
   static constexpr auto role = policy_role::value_gate;
   template <class T>
@@ -26,7 +26,7 @@ struct no_value_factor {
   }
 };
 
-/// No output gate; needs no input.
+/// No output gate. It needs no input.
 struct no_output_factor {
   static constexpr auto role = policy_role::output_gate;
   template <class T>

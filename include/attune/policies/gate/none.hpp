@@ -8,7 +8,7 @@
 
 namespace attune::gate {
 
-/// No gate; needs no gate inputs.
+/// No gate. It needs no gate inputs.
 struct none {
   static constexpr auto role = policy_role::gate;
   using contraction = contraction::none;

@@ -15,10 +15,10 @@ struct bound_sigmoid {
 };
 }  // namespace detail
 
-/// Formula:  o' = o sigma(x), behind the value sum and the ground value
+/// Formula:  o' = o sigma(x), after the value sum and the ground value
 /// Recovers: no gate as x -> +inf.
 /// Requires: input .output_gate (B, H, Lq, Dv): elementwise; (B, H, Lq, 1): headwise.
-/// Axioms:   scales every output feature by a number in [0, 1]; weights, lse and w0 are not touched.
+/// Axioms:   scales every output feature by a number in [0, 1]; weights, lse and w0 do not change.
 /// Numerics: sigma with full relative accuracy on both sides.
 /// Cost:     one exponential per output element or row.
 /// Backends: all.
@@ -35,7 +35,7 @@ struct sigmoid_output {
 /// Formula:  v' = v sigma(x), before the value sum
 /// Recovers: no gate as x -> +inf.
 /// Requires: input .value_gate (B, Hv, Lk, Dv).
-/// Axioms:   the weights are not touched; the ground value is not gated.
+/// Axioms:   the weights do not change; the ground value is not gated.
 /// Numerics: sigma with full relative accuracy on both sides.
 /// Cost:     one exponential per value element and block of queries.
 /// Backends: all.

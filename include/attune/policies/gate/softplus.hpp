@@ -15,10 +15,10 @@ namespace attune::gate {
 /// Recovers: no gate as beta -> -inf (beta = -inf included) or g -> +inf.
 /// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, Hk, Lk, Dg), unscaled; given_softplus: .gates (B, H, Lq,
 ///           Lk).
-/// Axioms:   only suppresses: a <= s; increasing in g; not amplified by the length scale.
-/// Numerics: softplus keeps e^beta for beta << 0 instead of 0. g = -inf switches the key off (a = -inf); at beta = -inf
-///           the gate is off whatever g is. softplus(beta) saturates at 2^96. Error at most 4 u (softplus(beta)
-///           softplus(-g)) beyond that of g.
+/// Axioms:   only suppresses: a <= s; increasing in g; the length scale does not amplify it.
+/// Numerics: softplus keeps e^beta for beta << 0 instead of 0. g = -inf switches the key off (a = -inf). At beta = -inf
+///           the gate is off for every g. softplus(beta) saturates at 2^96. Error at most 4 u (softplus(beta)
+///           softplus(-g)), in addition to the error of g.
 /// Cost:     2 Dg flops, one exponential and one log1p per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.2.
@@ -48,9 +48,9 @@ struct basic_softplus {
   }
 };
 
-/// The gate from its own projections.
+/// The gate computed from its own projections, gate_q and gate_k.
 using softplus = basic_softplus<contraction::gate_dot>;
-/// The gate from g_ij computed by the caller.
+/// The gate with g_ij computed by the caller.
 using given_softplus = basic_softplus<contraction::given_gates>;
 
 }  // namespace attune::gate

@@ -15,12 +15,12 @@ namespace attune::gate {
 /// Recovers: no gate as beta -> -inf (beta = -inf included), and at g = 0.
 /// Requires: inputs .gate_q (B, H, Lq, Dg) and .gate_k (B, H', Lk, Dg), unscaled; given_two_sided: .gates (B, H, Lq,
 ///           Lk).
-/// Axioms:   promotes and suppresses, by at most softplus(beta); odd and increasing in g; not amplified by the length
-///           scale.
+/// Axioms:   promotes and suppresses, by at most softplus(beta); odd and increasing in g; the length scale does not
+///           amplify it.
 /// Numerics: softplus(beta) saturates at 2^96.
 /// Cost:     2 Dg flops, one expm1 per pair.
 /// Backends: all.
-/// Source:   ours: the two-sided design that Principled Attention, section 3.2.2, names and does not choose.
+/// Source:   ours: the two-sided design that Principled Attention, section 3.2.2, names but does not choose.
 /// Example:  docs/reference/operators.md
 template <class Contraction>
 struct basic_two_sided {

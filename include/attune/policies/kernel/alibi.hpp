@@ -12,7 +12,7 @@ namespace attune::kernel {
 
 /// Formula:  s = -m |i + offset - j|, added to another kernel: dot_product{} + alibi{m}
 /// Recovers: no position bias at m = 0.
-/// Requires: nothing but positions.
+/// Requires: positions only; no input.
 /// Axioms:   shift invariant in positions; for m > 0 the nearest key scores highest.
 /// Numerics: positions are exact in T (float: below 2^24); one rounding.
 /// Cost:     2 flops per pair.

@@ -12,7 +12,7 @@ namespace attune::kernel {
 /// Recovers: no bias at b = 0.
 /// Requires: input .bias (B, H, Lq, Lk).
 /// Axioms:   linear in b.
-/// Numerics: exact. Slots of invisible keys are never read into a result.
+/// Numerics: exact. Entries of invisible keys are never read into a result.
 /// Cost:     one read per pair.
 /// Backends: all.
 /// Source:   any precomputed position bias; T5 (Raffel et al. 2020), named by Scalar Sort, related work.

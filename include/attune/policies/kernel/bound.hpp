@@ -3,7 +3,7 @@
 //
 //   s_ij = c x_ij      s_ij = x_ij,      x the contraction of the pair
 //
-// What most kernels are once they are bound to a row: all they do lies in their contraction and in the choice of c.
+// Most kernels after they are bound to a row: they differ only in their contraction and in the choice of c.
 #pragma once
 
 #include <attune/policies/concepts.hpp>

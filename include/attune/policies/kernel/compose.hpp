@@ -3,7 +3,7 @@
 //
 //   (kernel + kernel) | map        s_ij = map(first_ij + second_ij)
 //
-// Kernels add; a map (a cap) is applied to everything on its left. Both results are kernels again.
+// Kernels add. A map (a cap) applies to everything on its left. Both results are kernels again.
 #pragma once
 
 #include <attune/policies/concepts.hpp>
@@ -11,9 +11,9 @@
 
 namespace attune::kernel {
 
-/// How an executor evaluates a kernel: `contractions` lists what to compute, `score` turns the values (x[0], x[1], ...
-/// in that order) into the score; `owner<I>` is the policy that named contraction I and holds its tables. A leaf has at
-/// most one contraction; composites forward to their parts.
+/// How an executor evaluates a kernel. `contractions` lists what to compute. `score` turns the values (x[0], x[1], ...
+/// in that order) into the score. `owner<I>` is the policy that named contraction I and holds its tables. A kernel that
+/// is not composite has at most one contraction; a composite forwards to its parts.
 template <class K>
 struct evaluation {
   using contractions = contraction::single<typename K::contraction>;
@@ -42,8 +42,7 @@ struct sum {
   constexpr sum(A a, B b) : first(a), second(b) {}
   static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/listing.hpp
 
-  /// Without [[no_unique_address]]: nvcc 13 takes all the memory there is where parts of parts are empty and of one
-  /// type.
+  /// No [[no_unique_address]] here: nvcc 13 uses all available memory if nested parts are empty and have the same type.
   template <class BoundA, class BoundB>
   struct bound {
     BoundA first;
@@ -119,7 +118,8 @@ template <class K, class M>
 inline constexpr bool is_composite<mapped<K, M>> = true;
 }  // namespace kernel
 
-/// Both need only say that they are kernels: what one of them lacks besides is a compile error in words.
+/// Both operands only need the role of a kernel. Anything else that they lack is a compile error with a readable
+/// message.
 template <class A, class B>
   requires HasRole<A, policy_role::kernel> && HasRole<B, policy_role::kernel>
 constexpr auto operator+(A a, B b) {

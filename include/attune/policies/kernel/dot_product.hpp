@@ -18,7 +18,7 @@ namespace attune::kernel {
 ///           sum|q||k|.
 /// Cost:     2 D flops per pair.
 /// Backends: all.
-/// Source:   all seed papers; Principled Attention section 3.1 prints it without c (scale = 1).
+/// Source:   all five papers; Principled Attention section 3.1 prints it without c (scale = 1).
 /// Example:  docs/reference/policies.md
 struct dot_product {
   static constexpr auto role = policy_role::kernel;
@@ -37,7 +37,7 @@ struct dot_product {
 /// Recovers: dot_product with scale = 1 / tau; uniform weights as tau -> inf.
 /// Requires: inputs .q and .k; tau > 0.
 /// Axioms:   bilinear in (q, k).
-/// Numerics: a division by tau, one rounding.
+/// Numerics: one division by tau, one rounding.
 /// Cost:     2 D flops per pair.
 /// Backends: all.
 /// Source:   "Why softmax" (temperature of the maximum-entropy form); GOAT, named by Scalar Sort, related work.

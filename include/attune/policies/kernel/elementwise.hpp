@@ -11,14 +11,15 @@
 namespace attune::kernel {
 
 /// Formula:  s = c sum_d F::pair(q_d, k_d), c = scale, 1 by default
-/// Recovers: dot products, distances, ...: whatever F makes of a feature of the query and one of the key.
+/// Recovers: dot products, distances, ...: any sum over features of a function F of one query feature and one key
+///           feature.
 /// Requires: inputs .q and .k; F a stateless type with `template <class T> static T pair(T const& q, T const& k)`
 ///           written in attune::math, branch-free.
 /// Axioms:   those of F.
-/// Numerics: those of F; differentiated by duals on F's source.
-/// Cost:     D evaluations of F per pair: slower than the named contractions, never a fall-back of one.
+/// Numerics: those of F; derivatives come from F's own source on dual numbers.
+/// Cost:     D evaluations of F per pair: slower than the named contractions, which never fall back to it.
 /// Backends: all.
-/// Source:   the open door for users.
+/// Source:   none: the way to add your own kernel.
 /// Example:  docs/reference/policies.md#kernels
 template <class F>
 struct elementwise {

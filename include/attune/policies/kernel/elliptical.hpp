@@ -14,10 +14,10 @@ namespace attune::kernel {
 /// Recovers: the scaled dot product at m = 1.
 /// Requires: inputs .q and .k; table metric (1|B, 1|H, 1, D).
 /// Axioms:   bilinear in (q, k), linear in m.
-/// Numerics: m is multiplied into the query once per row.
+/// Numerics: the query is multiplied by m once per row.
 /// Cost:     2 D flops per pair.
 /// Backends: all.
-/// Source:   Scalar Sort, section 8, as printed there (the text says Mahalanobis: see elliptical).
+/// Source:   Scalar Sort, section 8, as printed there (the text says Mahalanobis: see `elliptical` below).
 /// Example:  docs/reference/operators.md
 struct bilinear {
   static constexpr auto role = policy_role::kernel;
@@ -41,7 +41,7 @@ struct bilinear {
 /// Recovers: rbf with tau = 2 / c at m = 1; the weights of bilinear where sum_d m_d k_d^2 is the same for all keys.
 /// Requires: inputs .q and .k; table metric (1|B, 1|H, 1, D).
 /// Axioms:   translation invariant; s <= 0 for m >= 0.
-/// Numerics: from differences, as rbf.
+/// Numerics: computed from differences, as rbf.
 /// Cost:     4 D flops per pair.
 /// Backends: all.
 /// Source:   Elliptical Attention (Nielsen et al. 2024), named by Scalar Sort, section 8.

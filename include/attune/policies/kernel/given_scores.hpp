@@ -12,11 +12,11 @@ namespace attune::kernel {
 /// Recovers: any attention whose scores the caller has computed.
 /// Requires: input .scores (B, H, Lq, Lk); then .q and .k are superfluous.
 /// Axioms:   the identity.
-/// Numerics: exact. A score of -inf gives its key weight exactly 0, but the key still counts in K: prefer masks.
-///           A score at an invisible slot is never read into a result.
+/// Numerics: exact. A score of -inf gives its key weight exactly 0, but the key still counts in K. To hide keys, use
+///           masks. A score of an invisible key is never read into a result.
 /// Cost:     one read per pair; the only kernel that needs Lq x Lk memory, the caller's.
 /// Backends: all.
-/// Source:   the tool of tests and of analysis; no paper.
+/// Source:   none: used by tests and analysis.
 /// Example:  docs/reference/policies.md
 struct given_scores {
   static constexpr auto role = policy_role::kernel;

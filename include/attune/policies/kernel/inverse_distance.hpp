@@ -11,10 +11,10 @@
 namespace attune::kernel {
 
 /// Formula:  s = -log(eps + |q - k|^2)
-/// Recovers: uniform weights as eps -> inf; the nearest key as eps -> 0 when a key meets the query.
+/// Recovers: uniform weights as eps -> inf; the nearest key as eps -> 0 if a key equals the query.
 /// Requires: inputs .q and .k; eps > 0.
 /// Axioms:   translation invariant; heavy tails: weights decay like 1 / distance^2.
-/// Numerics: the distance comes from differences; one logarithm per pair.
+/// Numerics: the distance is computed from differences; one logarithm per pair.
 /// Cost:     3 D flops and one logarithm per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, related work (inverse-distance weighting).

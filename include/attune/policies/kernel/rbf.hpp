@@ -14,8 +14,8 @@ namespace attune::kernel {
 /// Recovers: softmax of 2 <q, k> / tau where all keys have the same norm (ledger N01).
 /// Requires: inputs .q (B, H, Lq, D) and .k (B, Hk, Lk, D); tau > 0.
 /// Axioms:   invariant under a common translation of queries and keys; s <= 0, with 0 only at q = k.
-/// Numerics: the distance is a sum of squared differences, never |q|^2 - 2 qk + |k|^2, which cancels when the norms are
-///           large.
+/// Numerics: the distance is a sum of squared differences. The form |q|^2 - 2 qk + |k|^2 is not used: it cancels when
+///           the norms are large.
 /// Cost:     3 D flops per pair.
 /// Backends: all.
 /// Source:   Scalar Sort, related work (RBF kernels); "Why softmax" for the equal-norm identity.

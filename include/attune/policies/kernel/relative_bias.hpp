@@ -46,8 +46,8 @@ struct relative_bias {
   }
 };
 
-/// Formula:  s = values[bucket(j - i - offset)]: exact buckets for near keys, logarithmic ones up to max_distance, one
-///           for the rest
+/// Formula:  s = values[bucket(j - i - offset)]: exact buckets for near keys, logarithmic buckets up to max_distance,
+///           one bucket for all farther keys
 /// Recovers: no bias at values = 0.
 /// Requires: table values (1|B, 1|H, buckets, 1); buckets even if bidirectional; max_distance > buckets / 2.
 /// Axioms:   shift invariant in positions.

@@ -14,8 +14,7 @@ namespace attune::kernel {
 /// Recovers: uniform weights as tau -> inf; the nearest key as tau -> 0, ties shared equally.
 /// Requires: inputs .sort_q (B, H, Lq, 1) and .sort_k (B, H', Lk, 1); tau > 0. A value head may serve several of these
 ///           heads.
-/// Axioms:   translation invariant; depends on the order and distance of positions on a line, so that a cache can be
-///           sorted.
+/// Axioms:   translation invariant; depends only on positions on a line, so that a cache can be sorted by them.
 /// Numerics: the difference is exact to half an ulp; the error of s is 2 u |s|.
 /// Cost:     3 flops per pair.
 /// Backends: all.
@@ -70,8 +69,8 @@ struct scalar_laplacian {
   }
 };
 
-/// Formula:  s = q - k, q and k one number per position: what the sliced ReLU normalizers (normalizer/generic.hpp) are
-///           applied to
+/// Formula:  s = q - k, q and k one number per position: the score for the sliced ReLU normalizers
+///           (normalizer/generic.hpp)
 /// Recovers: nothing by itself.
 /// Requires: inputs .sort_q and .sort_k.
 /// Axioms:   antisymmetric.

@@ -11,10 +11,10 @@
 namespace attune::kernel {
 
 /// Formula:  s = g sum_d k_d (2 q_d - k_d)
-/// Recovers: the weights of rbf with tau = 1 / g under a shift-invariant normalizer: only a row constant is left out.
+/// Recovers: the weights of rbf with tau = 1 / g under a shift-invariant normalizer: only a row constant is dropped.
 /// Requires: inputs .q and .k.
 /// Axioms:   as rbf, up to the row constant g |q|^2.
-/// Numerics: k (2 q - k) is formed feature by feature. Keys far from the origin compared with their distances lose
+/// Numerics: k (2 q - k) is formed feature by feature. Keys whose norms are large compared with their distances lose
 ///           digits: use rbf there, which is translation invariant.
 /// Cost:     3 D flops per pair.
 /// Backends: all.

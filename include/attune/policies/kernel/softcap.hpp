@@ -14,11 +14,11 @@ namespace attune::kernel {
 /// Recovers: the uncapped kernel as c grows.
 /// Requires: cap > 0.
 /// Axioms:   odd, increasing, |s'| <= c.
-/// Numerics: tanh by expm1, relative accuracy kept near 0. A score of -inf becomes -c, like every very negative score:
-///           the cap stands before everything that could switch a key off. Use a mask to hide keys.
+/// Numerics: tanh by expm1, so that relative accuracy holds near 0. A score of -inf becomes -c, like every very
+///           negative score: the cap comes before everything that can switch a key off. To hide keys, use a mask.
 /// Cost:     one expm1 and one division per pair.
 /// Backends: all.
-/// Source:   Gemma 2 (2024); no seed paper.
+/// Source:   Gemma 2 (2024); not in the five papers.
 /// Example:  docs/reference/policies.md
 struct softcap {
   static constexpr auto role = policy_role::score_map;

@@ -15,7 +15,7 @@ namespace attune::kernel {
 /// Recovers: no prior as beta or the spread grows; on one axis with spread 1 it is scalar_sort with tau = beta.
 /// Requires: inputs .center, .spread (B, H, Lq, A) and .place (B, H', Lk, A); beta > 0; spreads other than 0.
 /// Axioms:   translation invariant.
-/// Numerics: differences are divided by the spread before they are squared: no overflow of spread^2.
+/// Numerics: differences are divided by the spread before they are squared, so spread^2 cannot overflow.
 /// Cost:     3 A flops per pair.
 /// Backends: all.
 /// Source:   SMCA (Gao et al. 2021), named by Scalar Sort, related work.

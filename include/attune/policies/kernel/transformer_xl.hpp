@@ -44,10 +44,10 @@ struct xl_position {
 
 /// Formula:  s = c (<q + u, k> + <q + w, r_n>), n = i + offset - j: the four terms of Transformer-XL
 /// Recovers: the scaled dot product at u = r = 0.
-/// Requires: inputs .q, .k; tables u, w (1|B, 1|H, 1, D) and r (1|B, 1|H, R, D), row floor(R / 2) belonging to distance
-///           0.
+/// Requires: inputs .q, .k; tables u, w (1|B, 1|H, 1, D) and r (1|B, 1|H, R, D). Row floor(R / 2) of r belongs to
+///           distance 0.
 /// Axioms:   the position terms are shift invariant.
-/// Numerics: biases are added to the query before the products, as printed.
+/// Numerics: the biases are added to the query before the products, as in the printed formula.
 /// Cost:     4 D flops per pair.
 /// Backends: all.
 /// Source:   Transformer-XL (Dai et al. 2019), named by Scalar Sort, related work.

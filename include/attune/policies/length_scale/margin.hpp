@@ -16,10 +16,10 @@ namespace attune::length_scale {
 /// Requires: alpha finite or -inf; gamma anything but NaN.
 /// Axioms:   affine and increasing in s; s = gamma is a fixed point; under a shift-invariant normalizer gamma has no
 ///           effect on weights, only on the lse.
-/// Numerics: the text-book form gamma + (1 + kappa)(s - gamma) loses s when |gamma| is huge. Here a moderate gamma is
-///           used as written; a large one leaves the logits as the row constant -kappa gamma, so that they keep all
-///           digits of s at any gamma. softplus(alpha) saturates at 2^96. gamma = +-inf contributes no row constant
-///           (the normalizer sees the infinity itself).
+/// Numerics: the text-book form gamma + (1 + kappa)(s - gamma) loses s when |gamma| is huge. A moderate gamma is used
+///           as in the formula. A large gamma goes into the row constant -kappa gamma instead of the logits, so that
+///           the logits keep all digits of s at any gamma. softplus(alpha) saturates at 2^96. gamma = +-inf contributes
+///           no row constant (the normalizer sees the infinity itself).
 /// Cost:     2 flops per pair.
 /// Backends: all.
 /// Source:   Principled Attention, section 3.2.1 and equation of the amplified score.
@@ -43,11 +43,13 @@ struct margin {
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
     T const level = r(gamma), zero(0);
-    // Cancellation in s - gamma helps while gamma lies among the scores and hurts when it dwarfs them.
+    // Subtracting gamma first is accurate while gamma lies among the scores. It loses digits of s when |gamma| is much
+    // larger.
     T const level_near = math::select(math::abs(level) <= T(32), level, zero);
     T const level_far = math::select(math::abs(level) < math::infinity<T>(), T(level - level_near), zero);
     T const kappa = saturated_softplus(r(alpha)) * r.log_visible;
-    // Where even the row constant overflows, every finite score lies out of reach below gamma: as written says so.
+    // If even the row constant overflows, every finite score is far below gamma. The formula as written then gives
+    // -inf.
     auto const reachable = kappa * level_far < math::infinity<T>();
     return {kappa, math::select(reachable, level_near, level), math::select(reachable, T(-kappa * level_far), zero)};
   }

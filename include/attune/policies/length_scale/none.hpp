@@ -8,7 +8,7 @@
 
 namespace attune::length_scale {
 
-/// Scores as they are, whatever the number of keys.
+/// The scores unchanged, for any number of keys.
 struct none {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};

@@ -14,7 +14,7 @@ namespace attune::length_scale {
 ///           length
 /// Recovers: plain scores at extension <= 1.
 /// Requires: extension > 0.
-/// Axioms:   linear in s; does not depend on K: the one length scale that is set by hand.
+/// Axioms:   linear in s; does not depend on K: the only length scale that is set by hand.
 /// Numerics: a score of -inf stays -inf.
 /// Cost:     1 flop per pair.
 /// Backends: all.

@@ -9,9 +9,9 @@
 
 namespace attune::mask {
 
-/// A table of blocks: query blocks down, key blocks across, non-zero where the block is visible. The last block of an
-/// axis may be short. The table has shape (heads or 1, ceil(Lq / query_block), ceil(Lk / key_block)) and must outlive
-/// the mask.
+/// A table of blocks: rows are query blocks, columns are key blocks, and an entry is non-zero where the block is
+/// visible. The last block of an axis may be short. The table has shape (heads or 1, ceil(Lq / query_block), ceil(Lk /
+/// key_block)) and must outlive the mask.
 struct block_sparse {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
@@ -22,7 +22,7 @@ struct block_sparse {
       : block_sparse(table.data(), index_t(table.size()), query_block, key_block, heads) {
     in_vector_ = true;
   }
-  /// From an array of `entries` bytes, on the host or where a device reads it.
+  /// From an array of `entries` bytes, in host memory or in memory that the device can read.
   block_sparse(unsigned char const* table, index_t entries, index_t query_block, index_t key_block, index_t heads = 1)
       : table_(table), entries_(entries), query_block_(query_block), key_block_(key_block), heads_(heads) {}
   block_sparse(std::vector<unsigned char>&&, index_t, index_t, index_t = 1) = delete;  // it would dangle

@@ -8,7 +8,7 @@
 
 namespace attune::mask {
 
-/// Keys up to the query's own position. The offset is a property of the call (inputs::offset), by default Lk - Lq:
+/// Keys up to the query's own position. The offset belongs to the call (inputs::offset). By default it is Lk - Lq:
 /// aligned bottom-right, so that the last query sees every key. K = clamp(i + offset + 1, 0, Lk).
 struct causal {
   static constexpr auto role = policy_role::mask;

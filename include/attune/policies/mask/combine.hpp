@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   a & b: both see the key        a | b: one of them does
+//   a & b: both masks show the key        a | b: at least one of them does
 #pragma once
 
 #include <attune/policies/mask/concepts.hpp>
@@ -49,7 +49,7 @@ struct union_of {
     if (a.empty()) return b;
     if (b.empty()) return a;
     key_interval u = a.first <= b.first ? a : b;
-    for (bool grown = true; grown;) {  // the two masks may take turns in reaching further
+    for (bool grown = true; grown;) {  // the masks may extend the interval in turn
       grown = false;
       if (key_interval const x = mask::next(first, r, u.last); !x.empty() && x.first == u.last)
         u.last = x.last, grown = true;

@@ -3,8 +3,8 @@
 //
 //   visible keys of a row  =  ascending, disjoint intervals [first, last)
 //
-// One idea carries every mask: from a row, the next interval of visible keys. The count K, block skipping, intersection
-// and union all follow from it, so a user's mask is one function.
+// Every mask is one function: it takes a row and returns the next interval of visible keys. The count K, block
+// skipping, intersection and union all follow from it, so your own mask is one function too.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace attune {
 
-/// The place a policy takes in an operator.
+/// The role of a policy in an operator.
 enum class policy_role { kernel, score_map, length_scale, gate, value_gate, output_gate, normalizer, mask };
 
 /// Keys [first, last).
@@ -27,22 +27,22 @@ struct key_interval {
   friend constexpr bool operator==(key_interval const&, key_interval const&) = default;
 };
 
-/// A query row, as a mask sees it.
+/// A query row, as masks see it.
 struct mask_row {
   index_t batch = 0, head = 0, query = 0;
-  index_t position = 0;  ///< of the query among the keys: query + offset, offset = Lk - Lq by default
+  index_t position = 0;  ///< position of the query among the keys: query + offset, offset = Lk - Lq by default
   index_t queries = 0;   ///< Lq
   index_t keys = 0;      ///< Lk
 };
 
-/// The problem a mask is used on, for checks before anything runs.
+/// The problem that a mask is used on, for checks before the call runs.
 struct mask_shape {
   index_t batch = 0, heads = 0, queries = 0, keys = 0;
   memory_kind memory = memory_kind::host;  ///< device: the mask's arrays must not be read here, only their sizes
 };
 
 namespace detail {
-/// Throws if programs of a device would read the array of a mask where a std::vector has it.
+/// Throws if a device program would read an array of the mask that is a std::vector.
 inline void require_readable(char const* mask, char const* array, bool in_a_vector, mask_shape const& s,
                              char const* instead) {
   if (in_a_vector && s.memory == memory_kind::device)
@@ -55,7 +55,7 @@ enum class mask_form {
   interval,  ///< key_interval keys(mask_row): one interval; clipped by the library
   /// key_interval next(mask_row, from): the first maximal interval that ends after `from`; empty if there is none
   intervals,
-  predicate,  ///< bool visible(mask_row, key): any rule; each row is scanned, O(Lk)
+  predicate,  ///< bool visible(mask_row, key): any rule; scans each row, O(Lk)
 };
 
 template <class M>
@@ -80,7 +80,7 @@ concept OffersItsForm = (M::form == mask_form::interval    ? OffersKeys<M>
                          : M::form == mask_form::intervals ? OffersNext<M>
                                                            : OffersVisible<M>);
 
-/// Which keys a query sees.
+/// Decides which keys a query sees.
 template <class M>
 concept MaskPolicy = requires {
   { M::role } -> std::convertible_to<policy_role>;
@@ -99,7 +99,7 @@ inline constexpr index_t lowest_index = (std::numeric_limits<index_t>::min)(),
                          highest_index = (std::numeric_limits<index_t>::max)();
 ATTUNE_HD constexpr index_t at_least(index_t a, index_t b) { return a < b ? b : a; }
 ATTUNE_HD constexpr index_t at_most(index_t a, index_t b) { return b < a ? b : a; }
-/// a - b and a + b for b >= 0, without overflow: a width may be the largest number there is, to say "no limit".
+/// a - b and a + b for b >= 0, without overflow: a width may be the largest index, which means "no limit".
 ATTUNE_HD constexpr index_t minus(index_t a, index_t b) { return a < lowest_index + b ? lowest_index : a - b; }
 ATTUNE_HD constexpr index_t plus(index_t a, index_t b) { return a > highest_index - b ? highest_index : a + b; }
 }  // namespace detail
@@ -122,7 +122,7 @@ ATTUNE_HD constexpr key_interval next(M const& m, mask_row const& r, index_t fro
   }
 }
 
-/// K: how many keys the row sees.
+/// K: the number of keys that the row sees.
 template <class M>
 ATTUNE_HD constexpr index_t count(M const& m, mask_row const& r) {
   index_t n = 0;
@@ -130,7 +130,7 @@ ATTUNE_HD constexpr index_t count(M const& m, mask_row const& r) {
   return n;
 }
 
-/// Does the row see key j?
+/// Whether the row sees key j.
 template <class M>
 ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
   if constexpr (M::form == mask_form::predicate)

@@ -12,8 +12,8 @@
 namespace attune::mask {
 
 /// Queries see the keys of their own document: packed sequences, varlen batches, segments. Ids need not be sorted, but
-/// contiguous documents are the fast case (one interval per row). Arrays have shape (batch or 1, Lq) and (batch or 1,
-/// Lk) and must outlive the mask.
+/// contiguous documents are the fast case (one interval per row). The arrays have shape (batch or 1, Lq) and (batch or
+/// 1, Lk) and must outlive the mask.
 struct documents {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::predicate;
@@ -24,8 +24,8 @@ struct documents {
       : documents(of_queries.data(), index_t(of_queries.size()), of_keys.data(), index_t(of_keys.size()), batch) {
     in_vectors_ = true;
   }
-  /// From arrays of ids, on the host or where a device reads them: `queries` and `keys` entries in all, batch element
-  /// by batch element.
+  /// From arrays of ids, in host memory or in memory that the device can read. `queries` and `keys` are the total
+  /// numbers of entries; the batch elements follow one another.
   documents(index_t const* of_queries, index_t queries, index_t const* of_keys, index_t keys, index_t batch = 1)
       : query_(of_queries), key_(of_keys), queries_(queries), keys_(keys), batch_(batch) {}
   documents(std::vector<index_t>&&, std::vector<index_t> const&, index_t = 1) = delete;  // they would dangle
@@ -38,7 +38,7 @@ struct documents {
     index_t const b = batch_ == 1 ? 0 : r.batch;
     return query_[b * r.queries + r.query] == key_[b * r.keys + j];
   }
-  /// What a query sees where ids ascend: one interval. O(log Lk). For operators on a line (attune/line.hpp).
+  /// The keys that a query sees if ids ascend: one interval. O(log Lk). For operators on a line (attune/line.hpp).
   key_interval interval_of(mask_row const& r) const {
     index_t const b = batch_ == 1 ? 0 : r.batch;
     index_t const* const keys = key_ + b * r.keys;

@@ -8,7 +8,7 @@
 
 namespace attune::mask {
 
-/// K = Lk.
+/// Every key is visible: K = Lk.
 struct none {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;

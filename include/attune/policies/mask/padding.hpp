@@ -9,8 +9,8 @@
 
 namespace attune::mask {
 
-/// Keys beyond the length of their sequence are padding. `lengths` has one entry per batch element, each in [0, Lk],
-/// and must outlive the mask.
+/// Keys at or after the length of their sequence are padding and invisible. `lengths` has one entry per batch element,
+/// each in [0, Lk], and must outlive the mask.
 struct padding {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;

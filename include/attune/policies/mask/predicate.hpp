@@ -8,8 +8,8 @@
 
 namespace attune::mask {
 
-/// Any rule: a callable `bool(mask_row const&, index key)`, trivially copyable (a lambda that captures values or
-/// pointers). Every row is scanned: O(Lq Lk) calls of the rule, nothing stored.
+/// Any rule: a callable `bool(mask_row const&, index key)` that is trivially copyable (a lambda that captures values or
+/// pointers). Every row is scanned: O(Lq Lk) calls of the rule, no memory.
 template <class Rule>
 struct predicate {
   static constexpr auto role = policy_role::mask;

@@ -8,7 +8,7 @@
 
 namespace attune::mask {
 
-/// A prefix that everybody sees, causal after it (prefix language models).
+/// Every query sees the prefix; after it the mask is causal (prefix language models).
 struct prefix {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;

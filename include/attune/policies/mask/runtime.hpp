@@ -9,9 +9,9 @@
 
 namespace attune::mask {
 
-/// A mask behind one pointer: the hull of each row's keys and an optional dense table, so that programs that read masks
-/// from files or command lines instantiate an operator once. Slower than a compile-time mask where `visible` is given
-/// (rows are scanned), as fast where only `hulls` are. Arrays must outlive the mask.
+/// A mask whose arrays are chosen at run time: the hull of each row's keys and an optional dense table. Programs that
+/// read masks from files or command lines then instantiate an operator once. With `visible` it is slower than a
+/// compile-time mask (rows are scanned); with `hulls` alone it is as fast. The arrays must outlive the mask.
 struct runtime {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;

@@ -24,7 +24,7 @@ struct causal_window {
   }
 };
 
-/// Keys at distance at most `radius` on both sides.
+/// Keys at a distance of at most `radius`, on both sides.
 struct window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;

@@ -10,7 +10,7 @@
 
 namespace attune::normalizer {
 
-/// What N counts in the uniform share of affine-scaled attention (the paper is silent).
+/// The meaning of N in the uniform share of affine-scaled attention (the paper does not say).
 enum class affine_count {
   visible,  ///< K of the row: sum w = average for every query
   total,    ///< Lk
@@ -20,11 +20,11 @@ enum class affine_count {
 /// Recovers: softmax at alpha = average = 1; off-by-one's row sum at alpha = average = z / (1 + z).
 /// Requires: alpha and average finite; alpha usually a projection of the layer's input with activation sigmoid or
 ///           linear_clipping, average a number kept by `moving_average`.
-/// Axioms:   sum w = average if N = K; weights may be negative. Also the free form w = alpha p + beta / N (figure 1):
+/// Axioms:   sum w = average if N = K; weights may be negative. The free form w = alpha p + beta / N (figure 1) is
 ///           free_affine.
 /// Numerics: the share enters once per row as a multiple of the plain sum of visible values. A logit of -inf keeps its
 ///           share; all logits -inf: w = 0. average - alpha is rounded once: where |average| << |alpha| the sum of a
-///           row is right to eps |alpha|, not to eps |average|.
+///           row is accurate to eps |alpha|, not to eps |average|.
 /// Cost:     softmax and 2 Dv flops per pair for the plain value sum.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equations 6 to 9.
@@ -54,7 +54,7 @@ struct affine {
   }
 };
 
-/// Formula:  w = alpha p + beta / N, beta a parameter of its own
+/// Formula:  w = alpha p + beta / N, with beta as a separate parameter
 /// Recovers: affine at beta = average - alpha.
 /// Requires: alpha, beta finite.
 /// Axioms:   sum w = alpha + beta if N = K.

@@ -15,9 +15,9 @@ namespace attune::normalizer {
 /// Requires: nothing.
 /// Axioms:   shift invariant; sum w = 1; weights are exactly 0 at and below the threshold; equal logits share equally.
 /// Numerics: threshold to 1e-14 (double), 1e-6 (float) of a - max a, by a compensated sum. A logit exactly on the
-///           threshold has weight 0 and is outside the support (for derivatives too). All logits -inf: as no visible
+///           threshold has weight 0 and is outside the support (also for derivatives). All logits -inf: as no visible
 ///           key. Keys outside the support are never read into a result. Output .threshold is tau.
-/// Cost:     that of softmax and a few passes over the row's logits, which stay in cache.
+/// Cost:     softmax and a few passes over the row's logits, which stay in cache.
 /// State:    candidate set: the logits above the threshold; merging is exact.
 /// Backends: all that keep a candidate set.
 /// Source:   Martins & Astudillo 2016, named by "Limits of normalization", section 4.
@@ -32,7 +32,7 @@ struct sparsemax {
   }
 };
 
-/// Formula:  w = [a / 2 - tau]_+^2, sum w = 1: entmax at alpha = 3/2, without a power to evaluate
+/// Formula:  w = [a / 2 - tau]_+^2, sum w = 1: entmax at alpha = 3/2, evaluated without a power
 /// Recovers: entmax at alpha = 3/2.
 /// Requires: nothing.
 /// Axioms:   as sparsemax.
@@ -56,9 +56,9 @@ struct entmax15 {
 /// Recovers: softmax at alpha = 1 (exactly: the limit form is used), sparsemax at alpha = 2.
 /// Requires: 1 <= alpha <= 4, shared, per head or per query.
 /// Axioms:   shift invariant; sum w = 1; support shrinks as alpha grows; equal logits share equally.
-/// Numerics: evaluated in units of the logits, so that nothing cancels as alpha -> 1, gradient by alpha included. For
-///           alpha > 2 the derivative w^(2 - alpha) of a key grows without bound as its weight vanishes, and so does
-///           the effect of rounding on weights near 0. Else as sparsemax.
+/// Numerics: evaluated in units of the logits, so that nothing cancels as alpha -> 1; this holds for the gradient by
+///           alpha too. For alpha > 2 the derivative w^(2 - alpha) of a key grows without bound as its weight vanishes,
+///           and so does the effect of rounding on weights near 0. Otherwise as sparsemax.
 /// Cost:     one logarithm and one exponential per pair and iteration, about six of them.
 /// State:    candidate set.
 /// Backends: all that keep a candidate set.

@@ -12,12 +12,12 @@ namespace attune::normalizer {
 /// Recovers: softmax with F = exp and divisor sum (for moderate logits: F is not shifted), sigmoid, ReLU, ...
 /// Requires: F a stateless type with `template <class T> static T map(T const& logit)` written in attune::math,
 ///           branch-free.
-/// Axioms:   those of F. No key with mass under divisor sum: out = 0, lse = -inf.
-/// Numerics: masses are not held relative to a maximum: F must not overflow on the logits in use. Under divisor sum a
-///           sum below the least normal number counts as no mass (docs/reference/contracts.md).
+/// Axioms:   those of F. Divisor sum and no key with mass: out = 0, lse = -inf.
+/// Numerics: masses are not relative to a maximum: F must not overflow on the logits in use. With divisor sum, a sum
+///           below the smallest normal number counts as zero mass (docs/reference/contracts.md).
 /// Cost:     one evaluation of F per pair.
 /// Backends: all.
-/// Source:   "Limits of normalization", equation 3 (general F); the open door for users.
+/// Source:   "Limits of normalization", equation 3 (general F); the way to add your own normalizer.
 /// Example:  docs/reference/policies.md#normalizers
 template <class F, divisor Divisor = divisor::sum>
 struct generic {
@@ -62,10 +62,10 @@ using normalized_relu = generic<map::relu, divisor::sum>;
 
 /// Formula:  w = (F(a) - mean F) / K
 /// Recovers: mean_relu for values that sum to 0.
-/// Requires: F as above.
+/// Requires: F as for generic.
 /// Axioms:   sum w = 0: invariant when a constant is added to all values.
-/// Numerics: the mean is taken out of the value sum once per row, in terms of the plain sum of visible values.
-/// Cost:     one evaluation of F and 2 Dv flops more per pair.
+/// Numerics: the mean is subtracted from the value sum once per row, using the plain sum of visible values.
+/// Cost:     one evaluation of F and an additional 2 Dv flops per pair.
 /// Backends: all.
 /// Source:   Sliced ReLU attention (centred form), named by Scalar Sort, related work.
 /// Example:  docs/reference/operators.md

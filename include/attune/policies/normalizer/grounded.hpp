@@ -14,11 +14,11 @@ namespace attune::normalizer {
 ///           v0
 /// Recovers: softmax as gamma -> -inf (gamma = -inf included), and whenever every logit reaches gamma.
 /// Requires: input .v0 (1|B, 1|H, 1|Lq, Dv); zeros<T>(Dv) for none.
-/// Axioms:   sum w + w0 = 1; w0 increases with gamma; invariant when logits and gamma shift together; what a key fails
-///           to earn goes to the ground, so K keys of logit -inf leave w0 = 1.
-/// Numerics: the ground mass of a key is -e^(gamma - m) expm1(a - gamma): the printed e^gamma - e^a and the form
-///           1 - sum w cancel. A key at a = gamma counts as above. gamma = +inf: w0 = 1. gamma = -inf:
-///           plain softmax, also when all logits are -inf (w0 = 0, out = 0); no visible key: w0 = 1, out = v0.
+/// Axioms:   sum w + w0 = 1; w0 increases with gamma; invariant when logits and gamma shift together. The mass that a
+///           key lacks below e^gamma goes to the ground, so K keys with logit -inf give w0 = 1.
+/// Numerics: the ground mass of a key is -e^(gamma - m) expm1(a - gamma), because the printed e^gamma - e^a and the
+///           form 1 - sum w cancel. A key at a = gamma counts as above. gamma = +inf: w0 = 1. gamma = -inf: plain
+///           softmax, also when all logits are -inf (w0 = 0, out = 0); no visible key: w0 = 1, out = v0.
 /// Cost:     one exponential and one expm1 per pair. State: (m, earned, ground) and the value sum.
 /// Backends: all.
 /// Source:   Principled Attention, sections 3.1 and 3.2.3.

@@ -12,8 +12,8 @@ namespace attune::normalizer {
 /// Recovers: softmax as all logits grow.
 /// Requires: with a value, input .v0 (1|B, 1|H, 1|Lq, Dv).
 /// Axioms:   sum w + w0 = 1; not shift invariant.
-/// Numerics: as a sink of logit 0. No visible key or all logits -inf: w0 = 1, lse = 0.
-/// Cost:     that of softmax.
+/// Numerics: as a sink with logit 0. No visible key or all logits -inf: w0 = 1, lse = 0.
+/// Cost:     as softmax.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equation 2 ("softmax-off-by-one", Miller 2023).
 /// Example:  docs/reference/policies.md
@@ -29,7 +29,7 @@ struct basic_off_by_one {
 };
 
 using off_by_one = basic_off_by_one<sink_value::nothing>;
-/// Off-by-one whose unearned mass buys v0.
+/// Off-by-one whose remaining mass w0 weights v0.
 using valued_off_by_one = basic_off_by_one<sink_value::v0>;
 
 }  // namespace attune::normalizer

@@ -8,7 +8,7 @@
 
 namespace attune::normalizer {
 
-/// The three readings of "self-adjusted softmax".
+/// Three interpretations of "self-adjusted softmax".
 enum class adjusted_form {
   product,     ///< w = a p:                           low = 0, high = 1
   with_zero,   ///< low = min(min a, 0), high = max(max a, 0), as printed
@@ -21,9 +21,9 @@ enum class adjusted_ends { differentiated, detached };
 /// Recovers: softmax where the factor is 1 for the keys that matter (one key far above all others).
 /// Requires: nothing.
 /// Axioms:   sum w <= 1, not 1; weights of form product may be negative. high = low (one key, all logits equal): w = 0.
-/// Numerics: values are summed with weights (a - max a) p and p: keys far below the maximum, however low, spoil
-///           nothing. The weight of the lowest key is a difference and may come out as -u instead of 0. Extreme logits
-///           shared by several keys pass their gradient to the first. A logit of -inf has weight 0 and is no extreme.
+/// Numerics: values are summed with weights (a - max a) p and p, so that keys far below the maximum, however low, cost
+///           no accuracy. The weight of the lowest key is a difference: it may be -u instead of 0. If several keys
+///           share an extreme logit, the first gets the gradient. A logit of -inf has weight 0 and is not an extreme.
 /// Cost:     one exponential and 4 Dv flops per pair.
 /// Backends: all.
 /// Source:   Self-adjusted softmax (Zheng et al. 2025), named by "Limits of normalization", section 4, without a
@@ -37,7 +37,7 @@ struct self_adjusted {
 
   template <class T>
   struct bound {
-    T shift;  ///< logits arrive without the row constant, the ends are those of the true ones
+    T shift;  ///< logits exclude the row constant; the ends refer to the true logits
     ATTUNE_HD adjustment<T> ends(T const& lowest, T const& highest) const {
       T const zero = -shift;
       if constexpr (Form == adjusted_form::product)

@@ -10,7 +10,7 @@
 
 namespace attune::normalizer {
 
-/// Formula:  w = sigma(a + b); b = -log K where it was not set
+/// Formula:  w = sigma(a + b); b = -log K if it is not set
 /// Recovers: uniform weights of sum K / (K + 1) at a = 0 and b = -log K; softmax's ratios where a + b << 0.
 /// Requires: nothing.
 /// Axioms:   keys do not compete: each weight lies in (0, 1) and depends on its own logit only; no lse and no ground
@@ -18,7 +18,7 @@ namespace attune::normalizer {
 /// Numerics: full relative accuracy on both sides. A logit of +inf has weight 1, of -inf weight 0.
 /// Cost:     one exponential and one division per pair.
 /// Backends: all.
-/// Source:   Sigmoid attention (Ramapuram et al. 2024); the seeds are silent.
+/// Source:   Sigmoid attention (Ramapuram et al. 2024); the five papers do not discuss it.
 /// Example:  docs/reference/operators.md
 struct sigmoid {
   static constexpr auto role = policy_role::normalizer;
@@ -36,7 +36,7 @@ struct sigmoid {
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const& r) const {
-    // The bias is added to true logits: what the length scale took out comes back.
+    // The bias is added to the true logits, so the row constant of the length scale is added back.
     return {T(r(bias, T(-r.log_visible)) + r.logit_shift)};
   }
 };

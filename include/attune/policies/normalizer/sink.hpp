@@ -12,7 +12,7 @@ namespace attune::normalizer {
 
 namespace detail {
 
-/// The mass e^t that no key earned, relative to the reference m.
+/// The mass e^t that belongs to no key, relative to the reference m.
 template <class T>
 struct bound_sink {
   T level;
@@ -25,16 +25,16 @@ struct bound_sink {
 
 }  // namespace detail
 
-/// Whether the mass of a sink buys a value (the input .v0) or nothing.
+/// Whether the mass of a sink weights a value (the input .v0) or nothing.
 enum class sink_value { nothing, v0 };
 
 /// Formula:  w = e^a / z, w0 = e^t / z, z = e^t + sum e^a, out = sum w v (+ w0 v0 with a value)
 /// Recovers: softmax as t -> -inf (t = -inf included); off-by-one at t = 0.
 /// Requires: with a value, input .v0 (1|B, 1|H, 1|Lq, Dv).
 /// Axioms:   sum w + w0 = 1; not shift invariant.
-/// Numerics: the sink takes part in the running reference, so no t overflows. No visible key or all logits -inf: w0 =
-///           1, lse = t. t = +inf: w0 = 1, w = 0.
-/// Cost:     that of softmax; the sink's mass enters once per row, never once per split.
+/// Numerics: the sink is part of the running reference, so no t overflows. No visible key or all logits -inf: w0 = 1,
+///           lse = t. t = +inf: w0 = 1, w = 0.
+/// Cost:     as softmax; the sink's mass enters once per row, never once per split.
 /// Backends: all.
 /// Source:   Affine-Scaled Attention, equation 3 (learned sink); with a value: the contrast to Principled Attention.
 /// Example:  docs/reference/policies.md
@@ -54,9 +54,9 @@ struct basic_sink {
   }
 };
 
-/// A learned sink that buys nothing.
+/// A learned sink without a value.
 using sink = basic_sink<sink_value::nothing>;
-/// A learned sink that buys v0.
+/// A learned sink with the value v0.
 using valued_sink = basic_sink<sink_value::v0>;
 
 }  // namespace attune::normalizer

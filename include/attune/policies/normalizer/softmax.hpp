@@ -10,13 +10,13 @@ namespace attune::normalizer {
 
 /// Formula:  w = e^a / z, z = sum e^a
 /// Recovers: itself; everything else recovers it.
-/// Requires: nothing.
+/// Recovers: itself; the other normalizers recover it.
 /// Axioms:   shift invariant; sum w = 1; increasing in a.
-/// Numerics: masses relative to the row's maximum. All logits -inf: as no visible key (out = 0, lse = -inf). A logit of
-///           +inf or NaN makes the row NaN.
+/// Numerics: masses are relative to the row's maximum. All logits -inf: as no visible key (out = 0, lse = -inf). A
+///           logit of +inf or NaN makes the row NaN.
 /// Cost:     one exponential per pair. State: (m, z) and the value sum.
 /// Backends: all.
-/// Source:   all seed papers.
+/// Source:   all five papers.
 /// Example:  docs/reference/policies.md
 struct softmax {
   static constexpr auto role = policy_role::normalizer;

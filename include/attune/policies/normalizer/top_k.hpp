@@ -13,11 +13,11 @@ namespace attune::normalizer {
 /// Formula:  w = softmax over the k largest visible logits
 /// Recovers: softmax where K <= k.
 /// Requires: k >= 1.
-/// Axioms:   shift invariant; sum w = 1; exactly min(k, K) keys have weight (of those with a finite logit); ties at the
-///           k-th go to the lower key index.
-/// Numerics: selection is exact; the softmax is that of the kept logits. Keys that were not kept are never read into a
-///           result. Output .threshold is the k-th largest logit (-inf where there are fewer than k).
-/// Cost:     that of softmax and a selection per row.
+/// Axioms:   shift invariant; sum w = 1; exactly min(k, K) keys have weight (of those with a finite logit). Ties at the
+///           k-th largest logit go to the lower key index.
+/// Numerics: selection is exact; the softmax is over the kept logits. Other keys are never read into a result. Output
+///           .threshold is the k-th largest logit (-inf where there are fewer than k).
+/// Cost:     softmax and one selection per row.
 /// State:    candidate set of k keys; merging is exact.
 /// Backends: all that keep a candidate set.
 /// Source:   "Limits of normalization", guideline 1.

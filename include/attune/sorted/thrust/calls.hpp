@@ -3,7 +3,7 @@
 //
 //   sorted::forward(thrust_on(policy), op, arrays, results)  ->  forward(thrust_on(policy), line::..., inputs, outputs)
 //
-// Calls on Thrust as version 0.1 had them. They go with version 0.3.
+// The calls on Thrust of version 0.1. Version 0.3 removes them.
 #pragma once
 
 #include <attune/line/thrust/gaussian.hpp>
@@ -22,7 +22,7 @@ void require_full(Op const& op) {
                 "full: rows that see less are sums over O(log n) runs of keys, which the CPU's threads do");
 }
 
-/// use(the operator of attune::line, its inputs) for each old operator.
+/// Calls use(operator of attune::line, its inputs) for each old operator.
 template <class T, class Use>
 auto on_line(laplacian const& op, Use const& use) {
   require_full(op);
@@ -59,8 +59,8 @@ auto forward(thrust_executor<T, Policy> const& exec, Op const& op, std::type_ide
   });
 }
 
-/// Where programs run on the host: of a device, gradients come back to the host now, and views of its memory are not
-/// written.
+/// Only where programs run on the host. On a device, gradients are now returned to the host, and views of device memory
+/// are not written.
 template <class T, class Policy, class Op>
   requires requires(Op const& op) { op.sees.sees_all(); }
 ATTUNE_DEPRECATED("call vjp(thrust_on(policy), line::..., inputs, cotangents)")

@@ -18,6 +18,7 @@
 
 #include <attune/exec/cpu/products.hpp>
 #include <attune/line/blocks/blocks.hpp>
+#include <attune/line/certificates.hpp>
 #include <attune/line/gaussian/wave_plan.hpp>
 #include <attune/line/gaussian/window.hpp>
 #include <attune/operators/row_state.hpp>

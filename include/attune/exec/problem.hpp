@@ -119,6 +119,12 @@ ATTUNE_NOINLINE inline void require_terms(char const* function, std::string cons
     throw error(function, name, text(got, " ", axis), text(terms, ", as many as the contraction has terms"));
 }
 
+/// A policy that checks its own values. A concept, because nvcc rejects a requires-expression in a generic lambda.
+template <class Owner>
+concept checks_itself = requires(Owner const& owner, char const* function) {
+  { owner.check(function) } -> std::same_as<void>;
+};
+
 /// Checks what a contraction requires of its inputs and of its policy's tables: as many features, columns or rows as
 /// the contraction has terms, and a row for every distance.
 template <class Contraction, class Owner>
@@ -140,10 +146,7 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
         require_terms(function, name, "columns", x.columns(), terms);
       if constexpr (Operand::place == table_place::column) require_terms(function, name, "rows", x.rows(), 1);
       if constexpr (Operand::place == table_place::of_distance) {
-        if constexpr (requires {
-                        { owner.check(function) } -> std::same_as<void>;
-                      })
-          owner.check(function);
+        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) owner.check(function);
         auto const check_row = [&](index_t distance) {
           if (index_t const n = Operand::table_of::row(owner, distance); n < 0 || n >= x.rows())
             throw error(function, name, text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Every policy and preset attune ships: no executor, no third-party header.
+// Every policy and preset of attune. This header includes no executor and no third-party header.
 #pragma once
 
 #include <attune/core/moving_average.hpp>
@@ -45,6 +45,7 @@
 #include <attune/policies/mask/padding.hpp>
 #include <attune/policies/mask/predicate.hpp>
 #include <attune/policies/mask/prefix.hpp>
+#include <attune/policies/mask/ragged.hpp>
 #include <attune/policies/mask/runtime.hpp>
 #include <attune/policies/mask/sink_window.hpp>
 #include <attune/policies/mask/sliding_window.hpp>

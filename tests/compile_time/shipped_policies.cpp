@@ -38,7 +38,7 @@ static_assert(gates<gate::none, gate::softplus, gate::given_softplus>);
 static_assert(normalizers<normalizer::softmax, normalizer::off_by_one, normalizer::valued_off_by_one, normalizer::sink,
                           normalizer::valued_sink, normalizer::grounded>);
 static_assert(masks<mask::none, mask::causal, mask::causal_window, mask::window, mask::prefix, mask::sink_window,
-                    mask::padding, mask::documents, mask::block_sparse, mask::runtime>);
+                    mask::padding, mask::documents, mask::ragged<>, mask::block_sparse, mask::runtime>);
 
 constexpr auto rule = [](mask_row const&, index_t j) { return j > 2; };
 static_assert(masks<decltype(mask::predicate(rule)), decltype(mask::causal{} & mask::window{3}),

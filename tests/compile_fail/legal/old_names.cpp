@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A program of version 0.1 that does not want to hear of it.
-#define ATTUNE_ALLOW_OLD_NAMES
+// A program of version 0.1, without the messages about old names.
+// flags: -DATTUNE_ALLOW_OLD_NAMES -Werror
 #include <attune/analysis/selection.hpp>
 #include <attune/analysis/vanishing.hpp>
 #include <attune/attune.hpp>

@@ -73,7 +73,7 @@ template <numbers R, class T = number_of<R>>
 T norm(R const& x) {
   return math::sqrt(dot(x, x));
 }
-/// |x - y|^2 by differences: accurate for neighbours far from the origin.
+/// |x - y|^2 by differences: accurate for neighbors far from the origin.
 template <numbers X, numbers Y, class T = number_of<X>>
 T squared_distance(X const& x, Y const& y) {
   T s(0);

@@ -14,7 +14,7 @@
 
 namespace attune::analysis {
 
-/// What to observe in a step.
+/// The rows and weights to observe in a step.
 struct observation {
   index_t rows = 32;      ///< queries of each head and batch, evenly spaced, including the last one; 0: all
   index_t selected = 10;  ///< the N of N_s / N: the N largest weights; rows that see at most N keys have no N_s

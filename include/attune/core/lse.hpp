@@ -27,7 +27,7 @@ struct natural_lse {
   }
 };
 
-/// What the lse of an operator contains.
+/// Which factors and masses the lse of an operator contains.
 struct lse_convention {
   bool scale = true;          ///< the kernel's scale, always
   bool length_scale = false;  ///< amplification by K

@@ -4,7 +4,7 @@
 //   y = attune::math::f(x)   for x a float, a double, a SIMD batch, a 50-digit number, ...
 //
 // The functions that policies may call. Pointwise members of a policy are templates on the scalar and call only these
-// functions, so that one source runs everywhere. Functions dispatch on the trait scalar<T>, which is specialised once
+// functions, so that one source runs everywhere. Functions dispatch on the trait scalar<T>, which is specialized once
 // per kind of scalar: a qualified name does not see overloads declared later, and neither xsimd nor Boost brings ADL
 // into attune.
 #pragma once
@@ -51,7 +51,7 @@ struct limits {
 
 /// How attune computes with a kind of scalar. The primary template serves every number with `<`, `==` and the
 /// elementary functions of namespace std or found by ADL (double, Boost.Multiprecision with expression templates off).
-/// core/simd_math.hpp specialises it for xsimd::batch.
+/// core/simd_math.hpp specializes it for xsimd::batch.
 template <class T>
 struct scalar {
   using mask = bool;  ///< the result of comparing two T
@@ -197,7 +197,7 @@ struct scalar {
 
 namespace math {
 
-/// The larger of a and b; on a tie, and where b is NaN, a (so the derivative is that of a).
+/// The larger of a and b; on a tie, and where b is NaN, a (so the derivative is taken from a).
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T larger(T const& a, T const& b) {
   return scalar<T>::larger(a, b);

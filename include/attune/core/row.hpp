@@ -3,8 +3,8 @@
 //
 //   bound = policy.bind(row<T>)
 //
-// What a policy may know of a query row before it sees a key, and of a key besides its contractions. T is the
-// executor's scalar. On the CPU it is a batch whose lanes are consecutive queries, so binding is branch-free and
+// The facts that a policy may use about a query row before it sees a key, and about a key besides its contractions. T
+// is the executor's scalar. On the CPU it is a batch whose lanes are consecutive queries, so binding is branch-free and
 // scalar-generic, like all pointwise code.
 #pragma once
 
@@ -19,7 +19,7 @@ struct row_place {
   index_t batch = 0, head = 0, query = 0, queries = 1;
 };
 
-/// Reads the numbers of a policy for all lanes of a row. Specialised for each kind of scalar with several lanes, and
+/// Reads the numbers of a policy for all lanes of a row. Specialized for each kind of scalar with several lanes, and
 /// for dual numbers, where it also knows which numbers have tangents.
 template <class T>
 struct lift {

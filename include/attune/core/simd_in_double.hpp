@@ -147,7 +147,7 @@ struct wide_math {
   }
 
  private:
-  /// sin(x + quarters pi / 2). The lowest bits of n + anchor are those of n.
+  /// sin(x + quarters pi / 2). The lowest bits of n + anchor equal the lowest bits of n.
   template <class Each>
   static batch turned(batch const& x, std::uint64_t quarters, Each const& each) {
     batch const r = as_computed(simd::multiply_add(x, batch(in_double::two_over_pi), batch(in_double::anchor)));

@@ -98,7 +98,7 @@ constexpr std::array<T, N> twice(std::array<T, N> c) {
 
 /// c[0] + c[1] x + c[2] x^2 + ...: Horner's rule. Long polynomials use Horner's rule in x^2 over pairs, which halves
 /// the chain of dependent operations at the cost of one multiplication (22 terms: 4.3 ns instead of 5.2 ns per AVX-512
-/// register). The pairs are neighbours; odd and even halves would cancel where the signs alternate. The first two
+/// register). The pairs are neighbors; odd and even halves would cancel where the signs alternate. The first two
 /// coefficients, whose rounding errors matter most, use plain Horner.
 template <class T, class Arch, std::size_t N, std::size_t... K>
 ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, std::array<T, N> const& c,

@@ -24,7 +24,7 @@ class stored_view {
     return doubles_ == nullptr && floats_ == nullptr && extents_ == shape{0, 0, 0, 0};
   }
   ATTUNE_HD constexpr shape const& extents() const { return extents_; }
-  /// Distances between neighbours in elements; 0 along axes of extent 1.
+  /// Distances between neighbors in elements; 0 along axes of extent 1.
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }
 
   /// The address of the numbers: one of the two pointers is set, or neither.

@@ -29,7 +29,7 @@ struct shape {
   friend constexpr bool operator==(shape const&, shape const&) = default;
 };
 
-/// Distances, in elements, between neighbours along the four axes.
+/// Distances, in elements, between neighbors along the four axes.
 struct strides {
   index_t batch = 0, head = 0, position = 0, feature = 0;
   /// Row-major, without gaps.
@@ -146,7 +146,7 @@ template <class E>
 tensor(E*, shape, strides) -> tensor<E>;
 
 namespace detail {
-/// The number that `zeros` points to. Executors whose programs cannot read it recognise its address.
+/// The number that `zeros` points to. Executors whose programs cannot read it recognize its address.
 template <class T>
 inline constexpr T zero = T(0);
 }  // namespace detail

@@ -27,9 +27,9 @@ problem_shape checked_problem(char const* function, mixture_operator<Ops...> con
   return p;
 }
 
-/// The gradients of all operators. of_operator(op, its inputs, its extents, its cotangents, its number) computes those
-/// of one operator, for its own heads. Paths of parameters and tables begin with the number of their operator:
-/// "0.kernel.scale".
+/// The gradients of all operators. of_operator(op, its inputs, its extents, its cotangents, its number) computes the
+/// gradients of one operator, for its own heads. Paths of parameters and tables begin with the number of their
+/// operator: "0.kernel.scale".
 template <class T, class... Ops, class View, class OfOperator>
 dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed,
                                         inputs<mixture_operator<Ops...>, View> const& in,

@@ -227,7 +227,7 @@ constexpr field features_of(field f) {
 }
 
 /// Checks the inputs, parameters and mask of an operator against `out`, the extents (B, H, Lq, Dv) of the output.
-/// Returns all extents. `where`: what is in device memory is checked by its shape only.
+/// Returns all extents. `where`: for data in device memory, only the shape is checked.
 template <class Op, class View>
 problem_shape checked_problem(char const* function, Op const& op, inputs<Op, View> const& in, shape const& out,
                               memory_kind where = memory_kind::host) {

@@ -3,7 +3,7 @@
 //
 //   H query heads, Hk key heads, Hv value heads:   head h reads key head h Hk / H and value head h Hv / H
 //
-// The extents of a call, and the rows of its tensors: what row (b, h, i) reads, and the facts that policies bind to.
+// The extents of a call, the indices that row (b, h, i) reads in a tensor, and the facts that policies bind to.
 #pragma once
 
 #include <cmath>

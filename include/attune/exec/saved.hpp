@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(exec, op, in, out)
 //
-// What a forward pass saves of each row for the backward pass: a few numbers and, for rows of masses, the value sum.
-// Linear in Lq, never Lq x Lk.
+// A forward pass saves a few numbers of each row for the backward pass and, for rows of masses, the value sum. The
+// memory is linear in Lq, never Lq x Lk.
 #pragma once
 
 #include <type_traits>

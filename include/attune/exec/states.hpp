@@ -230,7 +230,7 @@ ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[mayb
     x = x * f.output_gate.factor(shared_element<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? index_t(0) : d));
   return x;
 }
-/// Then the numbers that were requested. `lse` is that of the shifted logits.
+/// Then the numbers that were requested. `lse` is the log-sum-exp of the shifted logits.
 template <class T, class Op, class Bound>
 ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[maybe_unused]] Bound const& f,
                                  [[maybe_unused]] T const& ground_weight, [[maybe_unused]] T const& lse,
@@ -244,8 +244,8 @@ ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[ma
     if (!to.threshold.absent()) to.threshold(b, h, i, 0) = threshold;
 }
 
-/// Divides the states and writes the outputs. The states are those of the operator's normalizer, or of any normalizer
-/// that keeps the same sums. All arguments are already checked.
+/// Divides the states and writes the outputs. The states belong to the operator's normalizer, or to any normalizer that
+/// keeps the same sums. All arguments are already checked.
 template <class T, class Op, class View, class States>
 void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
                  outputs<Op, T> const& to) {

@@ -4,7 +4,7 @@
 //   s = statistics(exec, op, in, rows, {.columns = true, .above = 0.1}):   statistics of attention's rows and keys
 //
 // Numbers per row and per key, linear in Lq and Lk, in plain arrays: you can send them as they are. The statistics of
-// disjoint sets of keys merge into those of all keys.
+// disjoint sets of keys merge into the statistics of all keys.
 #pragma once
 
 #include <cmath>
@@ -28,10 +28,10 @@ struct statistics_request {
 };
 
 /// Statistics of (B, H, Lq) rows of logits a and weights w, and of (B, H, Lk) columns of weights. A row consists of its
-/// visible keys: masked keys count nowhere. `at(b, h, i)` is the index of a row, `at_key(b, h, j)` that of a key.
+/// visible keys: masked keys count nowhere. `at(b, h, i)` is the index of a row, `at_key(b, h, j)` the index of a key.
 ///
 /// A key of logit -inf counts only in the weights (0, or its uniform share). If no key of a row counts (no visible key,
-/// or all logits -inf), its logits are -inf, its mass and entropy are 0, and its ground weight is that of the contract
+/// or all logits -inf), its logits are -inf, its mass and entropy are 0, and its ground weight follows the contract
 /// (docs/reference/contracts.md). NaN means that a logit or weight is NaN, or that the number does not exist: the
 /// entropy if a weight is negative. The highest logit of a row with a NaN logit is NaN. A NaN row makes the columns of
 /// the keys that it sees NaN, and no others.

@@ -3,8 +3,8 @@
 //
 //   io::byte_source from("q.npy");   from.size(), from.read(0, 8)
 //
-// The source of bytes for readers: a file on disk or memory. Every reader first asks for the number of bytes, so that
-// no header makes it allocate more than a file holds. Also the function with which writers write files.
+// The source of bytes for readers: a file on disk or memory. Every reader first gets the number of bytes, so that no
+// header makes it allocate more than a file holds. Also the function with which writers write files.
 #pragma once
 
 #include <cerrno>

@@ -3,7 +3,7 @@
 //
 //   out = exact out, up to an error of at most certificate.output() max|v|
 //
-// What a call of an operator on a line reports about dropped weight and rounding.
+// The reports of a call of an operator on a line about dropped weight and rounding.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ struct window_certificate {
 
   /// |out - exact| <= output() max|v| in the Euclidean norm, before rounding to the tensor's type.
   double output() const { return 2 * discarded + rounded; }
-  /// |lse - exact| <= lse(), likewise.
+  /// |lse - exact| <= lse(), before rounding to the tensor's type.
   double lse() const { return discarded / (1 - discarded) + rounded; }
   void include(window_certificate const& other) {
     discarded = (std::max)(discarded, other.discarded);
@@ -57,7 +57,7 @@ struct window_certificate {
   }
 };
 
-/// What a call of line::fourier_features or line::nystroem reports.
+/// The report of a call of line::fourier_features or line::nystroem.
 struct low_rank_report {
   /// Rows whose mass is not positive. They have no weights: out = 0, lse = -inf, gradients 0.
   index_t rows_without_mass = 0;

@@ -179,7 +179,7 @@ constexpr auto attention(P... policies) {
   }
 }
 
-/// What the lse of an operator contains.
+/// Which factors and masses the lse of an operator contains.
 template <class K, class L, class G, class N, class V, class O, class M>
   requires attention_operator<K, L, G, N, V, O, M>::has_lse
 constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, V, O, M> const&) {

@@ -4,7 +4,8 @@
 //   op = mixture(which, first, second)      head h runs the operator number which[h]
 //
 // Heads of one call that run different operators. Examples: the hybrid architecture of Scalar Sort, a few global heads
-// among windowed ones, one entmax head. A composite with forward on every executor and gradients in the reference.
+// among windowed ones, one entmax head. A composite has forward and
+// VJP on every executor.
 #pragma once
 
 #include <tuple>
@@ -47,7 +48,7 @@ mixture_operator<Ops...> mixture(std::vector<index_t>&&, Ops...) = delete;  // i
 
 namespace detail {
 
-/// The inputs of one operator among those of a mixture.
+/// The inputs of one operator among the inputs of a mixture.
 template <class Op, class Mixture, class View>
 inputs<Op, View> narrowed(inputs<Mixture, View> const& in) {
   return make_inputs<Op, View>([&]<field F>() { return member<F>(in); }, in.offset);

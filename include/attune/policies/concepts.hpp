@@ -3,10 +3,10 @@
 //
 //   KernelPolicy  ScoreMap  LengthScalePolicy  GatePolicy  NormalizerPolicy  MaskPolicy
 //
-// What a policy must offer: a declared role, the traits of that role, `bind(row<T>)` for every scalar T, and the
-// pointwise members of the object that `bind` returns. The traits declare each capability. A capability that is
-// declared but missing is an error, and so is one that is present but undeclared. Each requirement has one atomic
-// concept; attention() reports a failed one with a readable message.
+// A policy must offer a declared role, the traits of that role, `bind(row<T>)` for every scalar T, and the pointwise
+// members of the object that `bind` returns. The traits declare each capability. A capability that is declared but
+// missing is an error, and so is one that is present but undeclared. Each requirement has one atomic concept;
+// attention() reports a failed one with a readable message.
 #pragma once
 
 #include <concepts>

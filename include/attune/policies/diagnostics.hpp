@@ -4,8 +4,7 @@
 //   detail::complete<P>()    true, or a compile error that names the role and the expected signature
 //
 // The messages behind the concepts. A failed constraint alone gives no message on nvcc and a page of text elsewhere.
-// These texts are what a user reads, so all of them are in this file, basic ones first. Nothing is instantiated after a
-// failure.
+// Users read these texts, so all of them are in this file, basic ones first. Nothing is instantiated after a failure.
 #pragma once
 
 #include <attune/policies/concepts.hpp>

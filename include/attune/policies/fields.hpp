@@ -6,7 +6,8 @@
 //
 // The one table of input tensors. Everything else follows from it: the enumeration, the members of `inputs`, the
 // messages about a missing or superfluous input, the extents that a call checks, gradients, mixtures and random
-// problems. To add an input, add a row here and a line in README's table.
+// problems. To add an input, add a row here and a line in
+// docs/reference/inputs.md.
 #pragma once
 
 #include <cstddef>

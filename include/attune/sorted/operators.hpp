@@ -31,7 +31,7 @@ struct gaussian {
   double tolerance = 1e-6;
   visibility sees{};
 };
-/// line::hybrid with line::certified; line::windowed if no vectors are given. The next two structs likewise, with
+/// line::hybrid with line::certified; line::windowed if no vectors are given. The next two structs do the same, with
 /// line::half and line::radius.
 struct hybrid {
   parameter tau = 1;

@@ -52,7 +52,7 @@ zone<T> reached(std::span<T const> recent_queries, T const& reach) {
 
 /// Indices of the kept keys, ascending. `sinks` is an interval whose keys are always kept: a place for sink tokens.
 /// Guarantees: for the Gaussian kernel with temperature tau, every evicted key has a weight below e^(-reach^2 / tau)
-///   before normalisation, for every query inside the recent range. Relative to the row, at most n e^((d^2 - reach^2) /
+///   before normalization, for every query inside the recent range. Relative to the row, at most n e^((d^2 - reach^2) /
 ///   tau) is lost in total, where d is the distance from that query to its nearest kept key. There is no guarantee for
 ///   queries outside the range: the sink zone serves those.
 /// In a sorted cache the interval is a slice, found by two searches.

@@ -51,7 +51,7 @@ random_set_bounds<T> bound_random_set(R const& alpha, points<T> const& x, index_
     }
     T const away = norm(wanted);
     // The deviations of the others from their own mean. For an outlier this cancels, but then it is small compared with
-    // |wanted|^2.
+    // `|wanted|^2`.
     T spread = deviations - big / T(double(length - 1)) * squared_distance(y[i], mean);
     spread = length > 2 ? T(math::larger(spread, zero) / T(double(length - 2))) : zero;
     T const others = before[std::size_t(i)] + after[std::size_t(length - 1 - i)];

@@ -78,7 +78,7 @@ inline void run_tasks(thread_executor_ref executor, int threads, index_t count,
       });
     }
   }
-  work();  // all tasks of a serial call, or those of workers that the executor left out
+  work();  // all tasks of a serial call, or the tasks of workers that the executor left out
   if (failure) std::rethrow_exception(failure);
 }
 

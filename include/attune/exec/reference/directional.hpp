@@ -37,7 +37,7 @@ void check_directions(char const* function, cotangents<Op, tangent_tensor> const
 
 /// Values and directional derivatives of everything that a dense evaluation computes: each number is a dual with one
 /// tangent.
-/// Complexity: about three times that of forward.
+/// Complexity: about three times the cost of forward.
 template <class T, class Op>
 dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangent_tensor> const& in,
                              policy_direction const& direction = {}) {
@@ -50,8 +50,8 @@ dense_result<dual<T, 1>> jvp(reference<T>, Op const& original, inputs<Op, tangen
 
 /// Gradients and how they change along a direction: a Hessian-vector product of the objective that the cotangents
 /// define. Directions move the values of parameters, not the sources of a projection. The gradients of such sources are
-/// those at a fixed slope of the activation. Meaningful where the operator is smooth. At kinks and ties, the result is
-/// that of the one-sided derivative.
+/// those at a fixed slope of the activation. Meaningful where the operator is smooth. At kinks and ties, the result
+/// follows the one-sided derivative.
 template <class T, class Op>
 dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& op, inputs<Op, tangent_tensor> const& in,
                                        cotangents<Op, tangent_tensor> const& d,

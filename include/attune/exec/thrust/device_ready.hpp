@@ -3,9 +3,9 @@
 //
 //   require_device_ready<Op>()    true, or a compile error that names the role
 //
-// What a policy needs, beyond its concept, to run on a device. The host's compiler reports it before nvcc's pages of
-// errors. A branch on a score compiles nowhere (policies/probe.hpp). Whether a function is marked ATTUNE_HD, only nvcc
-// can see.
+// The properties that a policy needs, beyond its concept, to run on a device. The host's compiler reports a missing one
+// before nvcc's pages of errors. A branch on a score compiles nowhere (policies/probe.hpp). Whether a function is
+// marked ATTUNE_HD, only nvcc can see.
 #pragma once
 
 #include <type_traits>

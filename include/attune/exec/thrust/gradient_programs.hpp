@@ -127,7 +127,7 @@ struct pairs_program {
   }
 };
 
-/// acc[d] += dx d x / d operand, for the wanted operands of contraction C.
+/// acc[d] += dx d x / d operand, for the operands of contraction C that `wanted` selects.
 template <class C, class Wanted, class T, int Count, class Row, class Owner>
 ATTUNE_HD void pull_operands(Wanted const& wanted, Row const& row, Owner const& owner, T const& dx, index_t j,
                              index_t first, index_t width, accumulators<T, Count>& acc) {
@@ -177,8 +177,8 @@ struct wanted_table {
   }
 };
 
-/// A row's sums over its keys of the wanted gradients: the gradient of an input with queries, or a row's part of the
-/// gradient of a table. Only: the number of one contraction, or -1 for all.
+/// A row's sums over its keys of the gradients that `wanted` selects: the gradient of an input with queries, or a row's
+/// part of the gradient of a table. Only: the number of one contraction, or -1 for all.
 template <class T, class Op, class Wanted, int Only = -1>
 struct query_program {
   gradient_call<T, Op> call;
@@ -216,7 +216,7 @@ ATTUNE_HD void for_each_query(gradient_call<T, Op> const& call, index_t b, index
       if (mask::sees(call.at.op.mask, p.row(b, h, i), j)) visit(row_gradients<T, Op, false>(call, b, h, i), h, i);
   }
 }
-/// Task (b, group, piece, j): neighbouring tasks are keys of one head.
+/// Task (b, group, piece, j): neighboring tasks are keys of one head.
 struct key_task {
   index_t b, g, piece, j;
   ATTUNE_HD key_task(index_t n, problem_shape const& p, index_t groups, index_t pieces)

@@ -4,7 +4,7 @@
 //   record of a row  ->  for each key:  d contractions, weight, d parameters
 //
 // A first program saves a few numbers of each row. From these, every other program computes what a pair contributes, on
-// the query side and on the key side alike. The row rules are those of exec/row_slopes.hpp.
+// the query side and on the key side alike. The row rules are in exec/row_slopes.hpp.
 #pragma once
 
 #include <attune/exec/row_slopes.hpp>
@@ -12,7 +12,7 @@
 
 namespace attune::exec_thrust {
 
-/// What a pair needs to know about its row.
+/// The numbers of a row that its pairs need.
 template <class T>
 struct mass_record {
   T reference, ground_weight;
@@ -177,7 +177,7 @@ struct record_program {
   }
 };
 
-/// What a pair contributes.
+/// The contributions of a pair.
 template <class T, int Pairs>
 struct pair_gradient {
   T weight, by_contraction[Pairs + 1];

@@ -60,7 +60,7 @@ struct heads_served {
   ATTUNE_HD bool operator()(index_t h) const { return which == nullptr || which[h] == number; }
 };
 
-/// What a program reads. It is copied to where the program runs.
+/// The data that a program reads. It is copied to where the program runs.
 template <class T, class Op>
 struct served_problem {
   static_assert(require_device_ready<Op>());
@@ -142,7 +142,7 @@ struct row_pairs {
   }
 };
 
-/// Task (b, h, piece, i) of B H pieces Lq: neighbouring tasks are queries of one head, which read the same keys.
+/// Task (b, h, piece, i) of B H pieces Lq: neighboring tasks are queries of one head, which read the same keys.
 struct row_task {
   index_t b, h, piece, i;
   ATTUNE_HD row_task(index_t n, problem_shape const& p, index_t pieces)

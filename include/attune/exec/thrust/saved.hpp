@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(thrust_on(policy), op, inputs, outputs)
 //
-// What a forward pass saves of each row (exec/saved.hpp). Programs write it where they run, and it is returned in host
-// memory. So it is the same as what every other executor saves.
+// The numbers of each row that a forward pass saves (exec/saved.hpp). Programs write them where they run, and they are
+// returned in host memory. So they are the same as the numbers that every other executor saves.
 #pragma once
 
 #include <vector>
@@ -100,7 +100,7 @@ class readable_rows {
 
 /// forward(), which also returns what it knows about each row, in host memory: statistics() needs it. Costs no more
 /// than forward(). On a device, the numbers of all rows are copied to the host.
-/// Errors: those of forward().
+/// Errors: the same as for forward().
 template <class T, class Policy, class Op>
 saved_rows<T, Op> forward_and_save(thrust_executor<T, Policy> const& exec, Op const& op,
                                    inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {

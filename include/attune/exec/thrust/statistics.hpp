@@ -16,7 +16,7 @@ namespace attune {
 
 namespace exec_thrust {
 
-/// What both programs read.
+/// The data that both programs read.
 template <class T, class Op>
 struct statistics_call {
   served_problem<T, Op> at;
@@ -127,7 +127,7 @@ struct column_program {
 }  // namespace exec_thrust
 
 /// Statistics of logits and weights (exec/statistics.hpp), in host memory; nothing of size Lq x Lk exists. `saved` is
-/// what forward_and_save returned, from this or another executor. `keys` restricts rows and columns to the keys [first,
+/// the result of forward_and_save, from this or another executor. `keys` restricts rows and columns to the keys [first,
 /// last), with the weights that they have among all keys. `merge` combines such parts.
 /// Errors:      attune::error names the argument, the value and the expectation.
 /// Complexity:  2 D flops per visible pair, once for the rows and once for the columns. The program for columns binds

@@ -188,8 +188,8 @@ struct block_keys {
 
 /// Processes a staircase by blocks and cells. Weigh: computes the weight of a pair from the numbers `of` of its
 /// positions.
-/// Far: the sums over earlier blocks,
-///   accumulate(keys, first, values): adds the keys of a block, whose first key is number `first` of the staircase;
+/// Far: the sums over earlier blocks.
+///   accumulate(keys, first, values): adds the keys of a block, whose first key is number `first` of the staircase.
 ///   add_to(row, mass, earlier, i, c): adds to query i of cell c the sums over the keys of other cells, and a row of
 ///   earlier sums.
 ///
@@ -286,7 +286,7 @@ class cell_walk {
     }
   }
 
-  /// Adds to the queries of a part the keys of other cells, and the keys of their own blocks.
+  /// Adds to the queries of a part the keys of other cells, and the keys of the blocks of those queries.
   template <class Finish>
   void meet_blocks(index_t from, index_t to, Finish const& finish) {
     walk_blocks(

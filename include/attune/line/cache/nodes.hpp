@@ -38,7 +38,7 @@ void share_entries(X* l, std::uint32_t left, X* r, std::uint32_t right, std::uin
   }
 }
 
-/// A block of neighbouring keys. Lanes beyond `size` hold arbitrary numbers.
+/// A block of neighboring keys. Lanes beyond `size` hold arbitrary numbers.
 template <class T>
 struct key_leaf {
   alignas(64) T key[leaf_size] = {};
@@ -66,7 +66,7 @@ struct key_leaf {
   }
 };
 
-/// A summary of neighbouring keys, available without reading them.
+/// A summary of neighboring keys, available without reading them.
 template <class T>
 struct key_range {
   std::uint32_t keys = 0;

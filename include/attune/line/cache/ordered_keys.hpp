@@ -290,7 +290,7 @@ class ordered_keys {
       b.put(c, b.child[c], describe(height - 1, b.child[c], facts));
   }
 
-  /// Child c is too small: merge it with a neighbour, or share the entries of both evenly.
+  /// Child c is too small: merge it with a neighbor, or share the entries of both evenly.
   template <class Facts>
   void mend(branch& b, std::uint32_t c, int height, Facts const& facts) noexcept {
     std::uint32_t const left = c > 0 ? c - 1 : c, l = b.child[left], r = b.child[left + 1];

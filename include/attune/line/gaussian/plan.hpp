@@ -3,9 +3,9 @@
 //
 //   e^(-(y - u)^2) = sum_m y^m sum_a (-1)^m / m! h_(a+m)(-d) t^a / a!        h_n(x) = H_n(x) e^(-x^2)
 //
-// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau), relative to two centres at distance d = (cell - box) /
+// with y = (q - box) / sqrt(tau) and t = (k - cell) / sqrt(tau), relative to two centers at distance d = (cell - box) /
 // sqrt(tau). The plan of a 1-D fast Gauss transform for queries and keys that all see each other. It has runs of
-// neighbouring queries (boxes) and of neighbouring keys (cells), the window of relevant cells for each box, and the
+// neighboring queries (boxes) and of neighboring keys (cells), the window of relevant cells for each box, and the
 // number of series terms per box. All dropped parts are bounded relative to each row's own mass.
 #pragma once
 
@@ -60,7 +60,7 @@ class series_bounds {
                       std::lgamma(a + m + 1.0) / 2);
     };
     for (int p = 0; p <= most_terms; ++p) {
-      // Terms of t from p on (Lagrange), then of the remaining terms those of y from p on.
+      // Terms of t from p on (Lagrange), then, of the remaining terms, the terms of y from p on.
       double left_out = std::exp(p * std::log(r) - std::lgamma(p + 1.0) / 2), taken = 0;
       for (int a = 0; a < p; ++a) left_out += term(a, p);
       for (int a = 0; a < p; ++a)
@@ -118,7 +118,7 @@ inline gaussian_plan plan_gaussian(std::span<double const> q, std::span<double c
                    k.begin());
   };
   double const n = double(k.size());
-  // A query far from every key gets its own box: its window is narrow, but with its neighbours it would be as wide as
+  // A query far from every key gets its own box: its window is narrow, but with its neighbors it would be as wide as
   // theirs.
   double away = 0;
   auto const far_apart = [&](std::size_t first, std::size_t at) {

@@ -165,7 +165,7 @@ class wave_boxes {
     return e;
   }
 
-  /// The cheapest cuts of the line up to each cell, computed from those of shorter lines.
+  /// The cheapest cuts of the line up to each cell, computed from the cheapest cuts of shorter lines.
   void cut() {
     struct best {
       index_t first = 0;

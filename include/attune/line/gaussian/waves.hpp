@@ -207,7 +207,7 @@ struct box_stairs {
 /// One for each box. Every query is in exactly one of them.
 inline std::vector<box_stairs> stairs_of_boxes(staircase const& all, wave_boxes const& line) {
   std::vector<box_stairs> of(line.boxes().size());
-  // By cell: the box of its queries, and the boxes that need its keys. Those boxes need not be neighbours: a box whose
+  // By cell: the box of its queries, and the boxes that need its keys. Those boxes need not be neighbors: a box whose
   // rows are heavy needs keys from a shorter distance than the boxes on either side of it.
   std::vector<std::size_t> home(std::size_t(line.cells()));
   std::vector<std::vector<box_stairs*>> takers(home.size());

@@ -4,8 +4,8 @@
 //   a row = its keys near by position  +  from each rectangle of visible pairs, the keys near in the sort coordinate
 //
 // Splits a head into calls of the fused CPU executor that skip the keys with provably negligible weight. Rectangles of
-// order.hpp become dense problems in key order whose masks are windows. The states of the parts merge like those of any
-// split. In the backward pass each part starts from the merged states, and gradients add.
+// order.hpp become dense problems in key order whose masks are windows. The states of the parts merge like the states
+// of any split. In the backward pass each part starts from the merged states, and gradients add.
 #pragma once
 
 #include <cmath>

@@ -4,7 +4,7 @@
 //   visible pairs (i, j)  =  a union of rectangles  {queries} x {keys}, both sorted by their scalar,  and short rows
 //
 // Sums over sorted keys need sets in which every query sees every key. With full visibility that is one set. A causal
-// mask is a staircase and splits into O(log n) levels of blocks: the number of keys that a query sees is a binary
+// mask is a staircase and splits into O(log n) levels of blocks. The number of keys that a query sees is a binary
 // number, and each of its bits is one block of keys, seen by a run of queries. Windows and documents are pairs of
 // staircases. Sorting is merge sort along the same levels. (Alternatively a staircase is processed in blocks of
 // positions, blocks.hpp: more additions than by levels, but sequential.)
@@ -33,7 +33,7 @@ struct scalars {
   }
 };
 
-/// Indices sorted by (value, index) within runs that grow by merging pairs of neighbours.
+/// Indices sorted by (value, index) within runs that grow by merging pairs of neighbors.
 template <class W>
 class sorted_runs {
  public:
@@ -165,8 +165,8 @@ void split_staircase(staircase const& whole, index_t shortest, sorted_runs<W>& b
 }
 
 /// Splits the visible pairs into staircases. Queries whose intervals share a position form two: one for the keys behind
-/// it and one for the keys before it. A key is in at most two such runs of queries, so the cost is that of causal
-/// visibility.
+/// it and one for the keys before it. A key is in at most two such runs of queries, so the cost is the same as for
+/// causal visibility.
 template <class Use>
 void for_each_staircase(sight const& sees, Use const& use) {
   std::vector<key_interval> const& seen = sees.intervals();

@@ -4,7 +4,7 @@
 //   y = a y + b x      <x, y>      rows whose length is a multiple of 8
 //
 // A matrix of rows for sums over keys, and loops on them. The length is rounded up and the loops run in blocks of 8, so
-// that compilers know a trip count and vectorise at -O2.
+// that compilers know a trip count and vectorize at -O2.
 #pragma once
 
 #include <algorithm>
@@ -103,7 +103,7 @@ void store_head(results<T> const& to, index_t b, index_t h, index_t queries, Row
   }
 }
 
-/// The values of a head as rows (v, 1): one at a time, or with a small cache for neighbours that are read repeatedly.
+/// The values of a head as rows (v, 1): one at a time, or with a small cache for neighbors that are read repeatedly.
 template <class T, class W>
 class value_rows {
  public:

@@ -36,7 +36,7 @@ struct line_source {
   }
 };
 
-/// The product of two neighbouring runs of keys, the second beyond the first.
+/// The product of two neighboring runs of keys, the second beyond the first.
 template <class W, class Lines>
 struct line_product {
   Lines lines;

@@ -32,8 +32,8 @@ struct windowed_results {
   tensor<T> out{}, lse{};
   tensor<double> discarded{};  ///< (B, H, Lq, 1): bound on the share of each row that windows dropped
 };
-/// Gradients are written, not accumulated. Absent ones are not written. tau, scale: (1|B, 1|H, 1|Lq, 1). sink_k and
-/// sink_v likewise, shared by all queries.
+/// Gradients are written, not accumulated. Absent ones are not written. tau, scale: (1|B, 1|H, 1|Lq, 1). All queries
+/// share sink_k: (1|B, 1|H, 1, 1), and sink_v: (1|B, 1|H, 1, Dv).
 template <class T>
 struct windowed_gradients {
   tensor<T> sort_q{}, sort_k{}, v{}, q{}, k{}, tau{}, scale{}, sink_k{}, sink_v{};
@@ -238,8 +238,8 @@ class windowed_head {
     }
     return product - a - 1e-13 * (a + size);
   }
-  /// Bound on the effect of the executor's rounding on out, in units of max|v|; the effect on lse is half of it. Let
-  /// a_j be the scalar part of a score, B the largest value of the other part and u the unit roundoff of T. A logit
+  /// Bound on the effect of the executor's rounding on out, in units of max|v|; the effect on lse is half of it. Let u
+  /// be the unit roundoff of T, a_j the scalar part of a score and B the largest value of the other part. A logit
   /// relative to the largest logit is off by u ((D + 5) B + 7 a_j + a_max), and sum_j w_j a_j <= B - lse + ln n. In
   /// addition 4 u per exponential and n u per sum.
   W rounding(index_t i, W n) {

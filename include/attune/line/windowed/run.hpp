@@ -3,7 +3,7 @@
 //
 //   out_i = softmax_j(c <q_i, k_j> - (sort_q_i - sort_k_j)^2 / tau_i) v      over visible keys, by windows in key order
 //
-// Scores with a dot product do not factorise along the line, but keys far away on it still have little weight. With |c
+// Scores with a dot product do not factorize along the line, but keys far away on it still have little weight. With |c
 // <q, k>| <= B and a row of mass Z, the n keys beyond distance d hold at most n e^(B - d^2/tau) of it. The fused CPU
 // executor computes the remaining keys.
 #pragma once

@@ -133,7 +133,7 @@ constexpr auto goat_attention(parameter tau, Mask m = {}) {
   return attention(kernel::tempered_dot{tau} + kernel::log_prior{}, normalizer::softmax{}, m);
 }
 
-/// GOAT with a factorised prior: log pi_ij = sum_r a_r cos(w_r n) + b_r sin(w_r n) + key_bias_j, n = i + offset - j.
+/// GOAT with a factorized prior: log pi_ij = sum_r a_r cos(w_r n) + b_r sin(w_r n) + key_bias_j, n = i + offset - j.
 template <class Mask = mask::none>
 constexpr auto goat_fourier_attention(parameter tau, kernel::fourier_prior const& prior, Mask m = {}) {
   return attention(kernel::tempered_dot{tau} + prior + kernel::key_bias{}, normalizer::softmax{}, m);

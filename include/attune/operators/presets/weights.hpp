@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// Other maps from logits to weights: affine-scaled, unnormalised, sparse, self-adjusted.
+// Other maps from logits to weights: affine-scaled, unnormalized, sparse, self-adjusted.
 #pragma once
 
 #include <attune/operators/attention.hpp>
@@ -54,7 +54,7 @@ constexpr auto sliced_relu_attention(Mask m = {}) {
     return attention(kernel::scalar_difference{}, normalizer::normalized_relu{}, m);
 }
 
-/// w = e^(-|q - k|^2 / tau), not normalised. SOFT, Skyformer (2021), named by Scalar Sort, related work.
+/// w = e^(-|q - k|^2 / tau), not normalized. SOFT, Skyformer (2021), named by Scalar Sort, related work.
 template <class Mask = mask::none>
 constexpr auto gaussian_attention(parameter tau, Mask m = {}) {
   return attention(kernel::rbf{tau}, normalizer::exponential{}, m);

@@ -30,7 +30,7 @@ struct evaluation {
   }
 };
 
-/// Formula: s = first + second. The contractions of `first` come before those of `second`.
+/// Formula: s = first + second. The contractions of `first` come before the contractions of `second`.
 template <class A, class B>
 struct sum {
   static constexpr auto role = policy_role::kernel;

@@ -15,8 +15,8 @@ namespace attune::kernel {
 ///           feature.
 /// Requires: inputs .q and .k; F a stateless type with `template <class T> static T pair(T const& q, T const& k)`
 ///           written in attune::math, branch-free.
-/// Axioms:   those of F.
-/// Numerics: those of F; derivatives come from F's own source on dual numbers.
+/// Axioms:   the same as for F.
+/// Numerics: the same as for F; derivatives come from F's own source on dual numbers.
 /// Cost:     D evaluations of F per pair: slower than the named contractions, which never fall back to it.
 /// Backends: all.
 /// Source:   none: the way to add your own kernel.

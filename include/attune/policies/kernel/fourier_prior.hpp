@@ -13,7 +13,7 @@ namespace attune::kernel {
 
 /// Formula:  s = sum_r a_r cos(w_r n) + b_r sin(w_r n), n = i + offset - j: a log-prior as a truncated Fourier series
 ///           of distance
-/// Recovers: no prior at a = b = 0. With key_bias it is GOAT's factorised prior: dot_product{} + fourier_prior{...} +
+/// Recovers: no prior at a = b = 0. With key_bias it is GOAT's factorized prior: dot_product{} + fourier_prior{...} +
 ///           key_bias{}.
 /// Requires: tables cosine, sine, frequency (1|B, 1|H, R, 1), all with the same number of rows.
 /// Axioms:   shift invariant in positions; periodic if the frequencies are commensurable.

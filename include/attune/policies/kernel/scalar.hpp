@@ -43,7 +43,7 @@ struct scalar_sort {
 /// Formula:  s = -|q - k| / tau, q and k one number per position
 /// Recovers: uniform weights as tau -> inf; the nearest key as tau -> 0.
 /// Requires: inputs .sort_q and .sort_k; tau > 0.
-/// Axioms:   translation invariant; factorises on each side of the query (exact O(n log n) evaluation is possible).
+/// Axioms:   translation invariant; factorizes on each side of the query (exact O(n log n) evaluation is possible).
 /// Numerics: derivative 0 at q = k.
 /// Cost:     3 flops per pair.
 /// Backends: all.

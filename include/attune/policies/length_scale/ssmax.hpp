@@ -14,7 +14,7 @@ namespace attune::length_scale {
 /// Recovers: plain scores at scale = 0, bias = 1.
 /// Requires: finite scale and bias.
 /// Axioms:   linear in s. One visible key without bias: factor 0, weight 1.
-/// Numerics: a score of -inf stays -inf at factor 0. One rounding in addition to those of the factor.
+/// Numerics: a score of -inf stays -inf at factor 0. One rounding in addition to the roundings of the factor.
 /// Cost:     1 flop per pair.
 /// Backends: all.
 /// Source:   Scalable-Softmax (Nakanishi 2025), as named by "Limits of normalization" section 4 and Scalar Sort.

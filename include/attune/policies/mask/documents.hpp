@@ -11,7 +11,7 @@
 
 namespace attune::mask {
 
-/// Queries see the keys of their own document: packed sequences, varlen batches, segments. Ids need not be sorted, but
+/// Queries see the keys of the same document: packed sequences, varlen batches, segments. Ids need not be sorted, but
 /// contiguous documents are the fast case (one interval per row). The arrays have shape (batch or 1, Lq) and (batch or
 /// 1, Lk) and must outlive the mask.
 struct documents {

@@ -12,7 +12,7 @@ namespace attune::normalizer {
 /// Recovers: softmax with F = exp and divisor sum (for moderate logits: F is not shifted), sigmoid, ReLU, ...
 /// Requires: F a stateless type with `template <class T> static T map(T const& logit)` written in attune::math,
 ///           branch-free.
-/// Axioms:   those of F. Divisor sum and no key with mass: out = 0, lse = -inf.
+/// Axioms:   the same as for F. Divisor sum and no key with mass: out = 0, lse = -inf.
 /// Numerics: masses are not relative to a maximum: F must not overflow on the logits in use. With divisor sum, a sum
 ///           below the smallest normal number counts as zero mass (docs/reference/contracts.md).
 /// Cost:     one evaluation of F per pair.
@@ -51,7 +51,7 @@ struct relu {
 };
 }  // namespace map
 
-/// Formula:  w = e^a: unnormalised Gaussian attention (SOFT, Skyformer) with the rbf kernel
+/// Formula:  w = e^a: unnormalized Gaussian attention (SOFT, Skyformer) with the rbf kernel
 using exponential = generic<map::exponential, divisor::one>;
 /// Formula:  w = max(a, 0): sliced ReLU attention with kernel::scalar_difference
 using relu = generic<map::relu, divisor::one>;
@@ -67,7 +67,7 @@ using normalized_relu = generic<map::relu, divisor::sum>;
 /// Numerics: the mean is subtracted from the value sum once per row, using the plain sum of visible values.
 /// Cost:     one evaluation of F and an additional 2 Dv flops per pair.
 /// Backends: all.
-/// Source:   Sliced ReLU attention (centred form), named by Scalar Sort, related work.
+/// Source:   Sliced ReLU attention (centered form), named by Scalar Sort, related work.
 /// Example:  docs/reference/operators.md
 template <class F>
 struct centered {

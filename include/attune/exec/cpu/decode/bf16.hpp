@@ -22,9 +22,9 @@ namespace attune {
 ///                               computed in float.
 /// Products of weights, values:  weights are rounded to bf16; sums in fp32. Masses (and lse, ground weight) are sums of
 ///                               unrounded weights. Rows of self-adjusted attention keep the products in float.
-/// Bound:       that of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these tensors
-///              count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term:
-///              see docs/reference/error_bounds.md.
+/// Bound:       the bound of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these
+///              tensors count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term: see
+///              docs/reference/error_bounds.md.
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class Arch = xsimd::default_arch>
 struct cpu_bf16_products {

@@ -5,7 +5,7 @@
 //   O[row][dv]    += sum_key P[row][key] V[key][dv]             V as it is stored, P rounded to bf16
 //
 // The products of decode/products.hpp on pairs of bf16 numbers: nothing is widened. Two keys share a vector, which
-// halves the number of sums over lanes. The rows of V of two neighbouring keys are interleaved once for all rows of P.
+// halves the number of sums over lanes. The rows of V of two neighboring keys are interleaved once for all rows of P.
 // Weights in two parts (the rounded weight and the rest) would be off by 2^-17 instead of 2^-8, but everything would
 // take a quarter longer (docs/lab/performance.md).
 #pragma once
@@ -57,7 +57,7 @@ struct key_places {
   }
 };
 
-/// For the eight keys from `at` on: sums that remain to be summed over quarters of vectors. sums[r][0] has those of
+/// For the eight keys from `at` on: sums that remain to be summed over quarters of vectors. sums[r][0] has the sums of
 /// keys 0, 1, 4 and 5, sums[r][1] the others. A vector holds 16 features of a key and of the next key.
 template <class Arch, int Rows>
 ATTUNE_INLINE void contract_eight(xsimd::batch<float, Arch> (&sums)[Rows][2], float const* queries, index_t packed,
@@ -118,7 +118,7 @@ ATTUNE_NOINLINE void contract_rows_of_pairs(float* ATTUNE_RESTRICT out, float co
   }
 }
 
-/// The weights of a block, rounded, in pairs of neighbouring keys.
+/// The weights of a block, rounded, in pairs of neighboring keys.
 struct paired_weights {
   alignas(64) std::uint32_t of[32];
 };

@@ -118,8 +118,8 @@ namespace attune {
 
 /// forward() for few queries against a long cache. Every byte of K and V is read once for all query heads that share
 /// it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries, decode() is faster than
-/// forward(). Arguments, outputs, contracts and errors are those of forward(). The results agree within the error
-/// bound, not bitwise.
+/// forward(). Arguments, outputs, contracts and errors are the same as for forward(). The results agree within the
+/// error bound, not bitwise.
 /// Operators:   with an O(1) state (no candidate set) and no value gate.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
 /// Determinism: bitwise the same for any number of threads and any strides.

@@ -133,7 +133,8 @@ class float8_view {
 };
 
 /// An executor like cpu<T> whose inputs may be float8 codes with scales. E is float8_e4m3fn or float8_e5m2; T is float,
-/// bfloat16 or float16. It has forward() and decode(). Results are those of cpu<T> for the numbers that the codes mean.
+/// bfloat16 or float16. It has forward() and decode(). Results equal the results of cpu<T> for the numbers that the
+/// codes mean.
 /// Cost:        a block of keys is converted to floats once for all query rows that share it: one conversion per
 ///              number, and a quarter of the memory traffic.
 /// Determinism: bitwise the same for any number of threads and any strides.
@@ -247,9 +248,9 @@ cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
 
 }  // namespace exec_cpu
 
-/// Contracts, outputs and errors are those of forward(cpu<T>{}, ...), for the numbers that the codes mean. With T =
-/// float the results are bitwise the same; otherwise `out` is rounded once. Scales must be finite. Scores, gates and
-/// biases given per pair need cpu<float>.
+/// Contracts, outputs and errors are the same as for forward(cpu<T>{}, ...), for the numbers that the codes mean. With
+/// T = float the results are bitwise the same; otherwise `out` is rounded once. Scales must be finite. Scores, gates
+/// and biases given per pair need cpu<float>.
 template <class E, class T, class Arch, class Op>
 void forward(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
              outputs<Op, T> const& out) {

@@ -84,10 +84,10 @@ void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_tabl
 /// Selected pages:       use a mask that shows only some keys (positions stay, unseen pages are not read), or a table
 ///                       that lists only some pages (positions are those of the list). In both cases K counts the keys
 ///                       that are seen.
-/// A page may appear at several places and in several sequences. Results are those of decode() within the bound. They
-/// are bitwise the same if pages hold a multiple of 64 keys.
-/// Types:  those of decode(), 16-bit tensors included.
-/// Errors: those of decode(); also a page that does not exist and has a key that some query sees.
+/// A page may appear at several places and in several sequences. Results agree with decode() within the bound. They are
+/// bitwise the same if pages hold a multiple of 64 keys.
+/// Types:  the same as for decode(), 16-bit tensors included.
+/// Errors: the same as for decode(); also a page that does not exist and has a key that some query sees.
 template <class T, class Arch, class Op>
 void decode(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, page_table const& pages,
             outputs<Op, T> const& out) {

@@ -225,8 +225,8 @@ void accumulate_features(T* sum, index_t rows, index_t width, T const* weights, 
   });
 }
 
-/// The same for one row and the keys whose bit is set: no other value is read. The order of operations is that of
-/// `accumulate_features`.
+/// The same for one row and the keys whose bit is set: no other value is read. The order of operations is the same as
+/// in `accumulate_features`.
 template <class T, class Arch, class E>
 void accumulate_seen_features(T* sum, index_t width, T const* weights, E const* values, index_t value_step,
                               std::uint64_t seen) {

@@ -88,8 +88,9 @@ void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, p
 
 }  // namespace exec_cpu
 
-/// The same for 16-bit tensors. The results are bitwise those of decode(cpu<float>{}, ...) for the widened inputs, with
-/// `out` rounded once; the other outputs are floats. Scores, gates and biases given per pair need cpu<float>.
+/// The same for 16-bit tensors. The results are bitwise the same as from decode(cpu<float>{}, ...) for the widened
+/// inputs, with `out` rounded once; the other outputs are floats. Scores, gates and biases given per pair need
+/// cpu<float>.
 template <storage_only S, class Arch, class Op>
 void decode(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   exec_cpu::require_decodable<Op>();

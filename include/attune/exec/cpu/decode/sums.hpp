@@ -45,7 +45,7 @@ T largest_lane(xsimd::batch<T, Arch> const& x) {
   return lanes[0];
 }
 
-/// The masses of a row. The reference is the same in all lanes; each lane has the masses of its own keys.
+/// The masses of a row. The reference is the same in all lanes; each lane has the masses of its keys.
 template <class T, class Arch>
 struct decode_masses {
   xsimd::batch<T, Arch> reference, earned, ground, lowest;

@@ -3,8 +3,8 @@
 //
 //   word = one bit per key of a block, set where the row sees the key
 //
-// What a single row sees, one block of keys at a time. Lanes of a batch are keys here (in tile_visibility they are
-// queries).
+// The keys that a single row sees, one block of keys at a time. Lanes of a batch are keys here (in tile_visibility they
+// are queries).
 #pragma once
 
 #include <algorithm>

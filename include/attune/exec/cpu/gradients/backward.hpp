@@ -21,7 +21,7 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// What the backward pass of an operator needs from its tasks.
+/// Computes the gradient_needs of an operator.
 template <class Tile, class Op, class Call>
 gradient_needs needs_of(Call const& c) {
   gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
@@ -178,7 +178,7 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
 }
 
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table. Fused:
-/// nothing of size Lq x Lk exists. `saved` is what forward_and_save returned for the same operator and inputs.
+/// nothing of size Lq x Lk exists. `saved` is the result of forward_and_save for the same operator and inputs.
 /// Conventions at kinks and ties, and for degenerate rows: docs/reference/contracts.md.
 /// Errors:      attune::error names the argument, the value and the expectation.
 /// Complexity:  5/2 of the products of forward(); memory for the gradients and the key sides of at most 32 tasks.

@@ -63,7 +63,7 @@ class candidate_gradients {
                   pairs_ + c * column(*tile_.rows.p) + rows_ * queries);
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
-    all_logits(tile_.rows, memory.pairs, s, bits, e);  // bitwise those of the forward pass
+    all_logits(tile_.rows, memory.pairs, s, bits, e);  // bitwise the same logits as in the forward pass
     for (int v = 0; v < vectors; ++v) poison_[v] = e.poison[v];
     if (!tile_.drop_idle_lanes(s, bits)) std::fill(bits + s.full_first, bits + s.full_last, ~std::uint64_t(0));
     T* const logits = logits_ + rows_ * queries;

@@ -33,7 +33,7 @@ struct moving_call {
 };
 
 /// The tangent of any contraction that reads tensors. `resident`: scratch per tile; `block`: scratch per block. `pack`
-/// runs once per tile, `run` once per block. `packed` is what the contractor packed.
+/// runs once per tile, `run` once per block. `packed` holds the numbers that the contractor packed.
 template <class C, class T, class Arch>
 struct contraction_jvp {
   using tile = tiling<T, Arch>;

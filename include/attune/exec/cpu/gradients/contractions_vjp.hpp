@@ -88,9 +88,9 @@ struct feature_vjp {
 
 }  // namespace detail
 
-/// Products: the gradient of the query side is a product like the forward's value product; that of the key side is an
-/// outer product. The packed numbers are left(q, z). The keys need exactly that; the queries also need the derivative
-/// of left.
+/// Products: the gradient of the query side is a product like the forward's value product; the gradient of the key side
+/// is an outer product. The packed numbers are left(q, z). The keys need exactly that; the queries also need the
+/// derivative of left.
 template <KeyProduct C, class T, class Arch>
 struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
   using base = detail::feature_vjp<C, T, Arch>;
@@ -199,7 +199,7 @@ struct contraction_vjp<contraction::metric_distance, T, Arch>
   }
 };
 
-/// Sorts the pairs by their distance. What remains is a product with the rows of the table.
+/// Sorts the pairs by their distance. The rest is a product with the rows of the table.
 template <DistanceProduct C, class T, class Arch>
 struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
   using base = detail::feature_vjp<C, T, Arch>;

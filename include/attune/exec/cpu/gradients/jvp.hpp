@@ -62,7 +62,7 @@ class directional_tile {
           plain(from.take(plain_size(p))), plain_along(from.take(plain_size(p))) {}
   };
   struct block_memory : tile_block_memory<T, Arch, Op> {
-    T* tangents;     ///< of contractions; the first becomes that of the masses
+    T* tangents;     ///< of contractions; the first becomes the tangent of the masses
     T* pushes;       ///< scratch for the derivatives of contractions
     T* gated_along;  ///< tangents of values after a gate that moves
     T* copy;         ///< of directions of values that are not contiguous

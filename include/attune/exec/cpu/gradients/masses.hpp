@@ -4,7 +4,7 @@
 //   for each block of keys:  contractions, h = <do, v>  ->  d logit, weights
 //
 // The gradients of every normalizer with an O(1) state. Everything is recomputed block by block from the row states
-// that a forward pass saved. The row rules are those of exec/row_slopes.hpp.
+// that a forward pass saved. The row rules are in exec/row_slopes.hpp.
 #pragma once
 
 #include <attune/exec/cpu/gradients/tile.hpp>

@@ -3,8 +3,8 @@
 //
 //   to.rows(field::k), to.sum_of(table), to.shared(field::bias)      where the gradients of one task accumulate
 //
-// Gradients of query sides accumulate in the tile's own scratch and are written at the end of the tile. Those of key
-// sides accumulate in rows that belong to the task. Tables, the few numbers that many tasks share, accumulate in
+// Gradients of query sides accumulate in the tile's own scratch and are written at the end of the tile. Gradients of
+// key sides accumulate in rows that belong to the task. Tables, the few numbers that many tasks share, accumulate in
 // double. No two tasks write to the same place.
 #pragma once
 

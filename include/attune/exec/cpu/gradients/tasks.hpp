@@ -3,10 +3,10 @@
 //
 //   run_gradient_tasks(exec, what_a_call_has, to, runs, run_rows)
 //
-// Tasks = (batch, head, a chunk of queries). A task writes the query sides of its own rows directly to the result. It
-// shares key sides with other tasks. The first of these tasks writes them directly to the result too. The others write
-// them to their own memory, which is then added in the order of the tasks. So the result does not depend on which
-// thread ran which task, or when. Nothing here knows an operator: it is compiled once.
+// Tasks = (batch, head, a chunk of queries). A task has its own rows and writes their query sides directly to the
+// result. It shares key sides with other tasks. The first of these tasks writes them directly to the result too. The
+// others write them to their own memory, which is then added in the order of the tasks. So the result does not depend
+// on which thread ran which task, or when. Nothing here depends on the operator: it is compiled once.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct key_side {
   bool in_place = false;
 };
 
-/// What an operator's backward pass needs from its tasks.
+/// Describes the backward pass of an operator to its tasks: extents, key sides, shared inputs, memory.
 struct gradient_needs {
   problem_shape p;
   std::vector<key_side> sides;
@@ -101,7 +101,7 @@ class gradient_tasks {
  private:
   static constexpr index_t wave = 32;  ///< tasks whose key sides are in memory at a time
 
-  /// The results of one task that are added to those of other tasks.
+  /// The results of one task that are added to the results of other tasks.
   struct task_results {
     std::unique_ptr<aligned_buffer<T>> keys;
     shared_sums sums;
@@ -204,7 +204,7 @@ class gradient_tasks {
   shared_sums total_;
 };
 
-/// Runs all tasks of a call. What the tasks hold is created and destroyed here, not in the code of every operator.
+/// Runs all tasks of a call. The state of the tasks is created and destroyed here, not in the code of every operator.
 template <class T, class Arch>
 ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to,
                                         std::function<bool(index_t)> const& runs,

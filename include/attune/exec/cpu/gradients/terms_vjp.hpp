@@ -15,8 +15,8 @@ namespace attune::exec_cpu {
 
 namespace detail {
 
-/// Adds the gradients of a block of pairs, [key][query], to those of an input with a number per pair. They are added in
-/// the layout of the caller's tensor, and summed where the caller shares elements.
+/// Adds the gradients of a block of pairs, [key][query], to the gradients of an input with a number per pair. They are
+/// added in the layout of the caller's tensor, and summed where the caller shares elements.
 template <field F, class T, class Arch>
 void add_pairs(T const* ds, vjp_tile<T> const& t, key_block_place const& b, gradient_sinks<T>& to) {
   auto const add = [&](auto const& row_of) {
@@ -42,8 +42,8 @@ struct term_vjp {
   using operands = tile_operands<C, T, Arch>;
   using batch = typename tile::batch;
   static constexpr index_t pairs = padded<T>(tile::queries * tile::key_block);
-  /// Where the gradient of operand N accumulates. In the tile's own numbers, [d][query]: that of a query or of a table
-  /// by_feature. In those of a block, [key][query]: that of pairs.
+  /// Where the gradient of operand N accumulates. The gradient of a query, or of a table by_feature, accumulates in the
+  /// tile's own numbers, [d][query]. The gradient of pairs accumulates in the numbers of a block, [key][query].
   template <int N>
   static constexpr bool in_tile = [] {
     using x = contraction::operand_of<C, N>;
@@ -146,7 +146,7 @@ struct unprepared_vjp {
   static void end(vjp_tile<T> const&, In const&, Owner const&, gradient_sinks<T>&) {}
 };
 
-/// A number per pair, read unchanged: its gradient is that of the contraction.
+/// A number per pair, read unchanged: its gradient is the gradient of the contraction.
 template <class C, class T, class Arch>
   requires(contraction::Plain<C> && C::x::side == operand_side::pair)
 struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {

@@ -3,10 +3,10 @@
 //
 //   d logit, weights of a block  ->  dQ, dK, dV and every parameter
 //
-// What the tiles of the backward pass share. Every variable is a batch of rows, as in the forward pass. Derivatives of
-// pointwise code come from the policies' own source, run on dual numbers over batches. There are two stages: from
-// contractions and parameters to the logit, and from the logit to its mass. How the weights of a row depend on its
-// logits is in gradients/masses.hpp and gradients/candidates.hpp.
+// The code that the tiles of the backward pass share. Every variable is a batch of rows, as in the forward pass.
+// Derivatives of pointwise code come from the policies' own source, run on dual numbers over batches. There are two
+// stages: from contractions and parameters to the logit, and from the logit to its mass. How the weights of a row
+// depend on its logits is in gradients/masses.hpp and gradients/candidates.hpp.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace attune::exec_cpu {
 
-/// What all tiles of a call share.
+/// The data that all tiles of a call share.
 template <class T, class Op>
 struct gradient_call {
   Op const& op;
@@ -69,7 +69,7 @@ struct gradient_tile {
           d_out(from.take(queries * p.value_width)),
           out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
   };
-  /// Memory of a block: that of the forward pass, and the scratch of pulls.
+  /// Memory of a block: the memory of the forward pass, and the scratch of pulls.
   struct block_memory : tile_block_memory<T, Arch, Op> {
     T* pulls;
     block_memory(arena<T>& from, problem_shape const& p)

@@ -3,7 +3,8 @@
 //
 //   packed[d][query] = x[query][d]
 //
-// The functions that pack know no operator. As calls they are compiled once, not into the tile of each operator.
+// The functions that pack do not depend on the operator. As calls they are compiled once, not into the tile of each
+// operator.
 #pragma once
 
 #include <attune/exec/cpu/products/tiling.hpp>

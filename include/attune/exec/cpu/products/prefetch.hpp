@@ -9,7 +9,7 @@
 namespace attune::exec_cpu {
 
 /// Rows that are read soon. Prefetching them while others are multiplied hides much of the memory latency. The hardware
-/// prefetcher alone starts anew at every page, and K and V take turns.
+/// prefetcher alone starts again at every page, and K and V take turns.
 struct prefetch_range {
   char const* first = nullptr;
   index_t step = 0, rows = 0, bytes = 0;  ///< step in bytes; `bytes` of each row
@@ -59,7 +59,7 @@ struct prefetch_range {
            at < last; at += line)
         ATTUNE_PREFETCH(at);
   }
-  /// Prefetches a row whose neighbours are not needed, including the cache line in which it ends.
+  /// Prefetches a row whose neighbors are not needed, including the cache line in which it ends.
   ATTUNE_INLINE void fetch_alone(index_t j) const {
     if (j >= rows || bytes == 0) return;
     fetch(j, 0, bytes);

@@ -59,8 +59,8 @@ ATTUNE_NOINLINE bool finite_rows(row_block<T> const& rows, index_t width, index_
 }
 
 /// The product of `accumulate`, but unseen pairs are left out instead of multiplied by 0: 0 * NaN would be NaN. Keys
-/// outside [full_first, full_last) count for the lanes in their bits. The order of operations is that of `accumulate`,
-/// so an invisible value never changes a bit of any result.
+/// outside [full_first, full_last) count for the lanes in their bits. The order of operations is the same as in
+/// `accumulate`, so an invisible value never changes a bit of any result.
 template <class T, class Arch>
 ATTUNE_NOINLINE void accumulate_seen(T* sum, row_block<T> const& values, index_t width, index_t n, index_t full_first,
                                      index_t full_last, T const* weights, std::uint64_t const* bits) {

@@ -17,7 +17,7 @@
 namespace attune::exec_cpu {
 
 /// The facts that policies bind to in a batch of rows from query `first` on. count[l]: the visible keys of each. Past
-/// the end, the last query is repeated. Knows no operator: compiled once.
+/// the end, the last query is repeated. Does not depend on the operator: compiled once.
 template <class T, class Arch>
 ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p, index_t b, index_t h, index_t first,
                                                           index_t const* count) {

@@ -165,7 +165,7 @@ class candidate_tile {
         row_block<T> values = values_of(tile_, in, keys.first, keys.n, memory, keys.first);
         index_t n = keys.n;
         if (worth_gathering(supported, n)) values = gather(values, column_ + row * queries, bits, n);
-        // A lane reads the keys of its own support only.
+        // A lane reads only the keys of its support.
         add_values(tile_, values, {keys.first, n, 0, 0}, column_ + row * queries, bits, sum_);
       }
       row += keys.n;

@@ -35,7 +35,7 @@ struct tile_block_memory {
   }
 };
 
-/// Memory that lives as long as the tile: what contractions pack of its queries.
+/// Memory that lives as long as the tile: the numbers that contractions pack of its queries.
 template <class T, class Arch, class Op>
 index_t packed_queries(problem_shape const& p) {
   return [&]<class... C>(contraction::list<C...>) {

@@ -16,7 +16,7 @@
 
 namespace attune::exec_cpu {
 
-/// What one feature adds to a distance.
+/// The part of a distance that one feature adds.
 struct distance_step {
   template <class B>
   ATTUNE_INLINE B operator()(B const& x, B const& q, B const& acc, index_t) const {
@@ -33,7 +33,7 @@ struct metric_distance_step {
     return simd::multiply_add(B(B(metric[d]) * difference), difference, acc);
   }
 };
-/// What one feature adds to any sum over the features of q and k.
+/// The part that one feature adds to any sum over the features of q and k.
 template <class C>
 struct feature_step {
   template <class B>

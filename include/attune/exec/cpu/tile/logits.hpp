@@ -12,8 +12,8 @@
 
 namespace attune::exec_cpu {
 
-/// What rows know about their logits. `highest` and `lowest` follow the logits (`lowest` only the finite ones).
-/// `poison` becomes NaN at the first logit that is NaN or +inf.
+/// The running extremes of the logits of rows. `highest` and `lowest` follow the logits (`lowest` only the finite
+/// ones). `poison` becomes NaN at the first logit that is NaN or +inf.
 template <class T, class Arch>
 struct logit_extremes {
   using batch = typename tiling<T, Arch>::batch;

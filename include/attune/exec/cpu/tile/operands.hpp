@@ -3,8 +3,8 @@
 //
 //   x(j, v, d)      operand x of key j, for vector v of the queries of a tile, at feature d
 //
-// What the term of a contraction reads in a tile, for operands of every side: packed once per tile, copied once per
-// block of keys, or read in place.
+// The operands that the term of a contraction reads in a tile, for every side. They are packed once per tile, copied
+// once per block of keys, or read in place.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void spread_distances(T* to, T const* values, index_t n) {
 inline index_t first_distance(tile_place const& at, key_block_place const& block) {
   return at.first + at.p->offset - (block.first + block.n - 1);
 }
-/// The farthest distance of any pair. Lanes past the last query have no distance of their own.
+/// The farthest distance of any pair. Lanes past the last query have no distance.
 inline index_t farthest_distance(problem_shape const& p) { return p.queries - 1 + p.offset; }
 
 }  // namespace detail

@@ -9,8 +9,8 @@
 
 namespace attune {
 
-/// The states of all rows over the keys [keys.first, keys.last) only. Tensors and mask are those of the whole problem,
-/// so that K counts all visible keys. Merge the parts in any order, then call `finish`.
+/// The states of all rows over the keys [keys.first, keys.last) only. Tensors and mask belong to the whole problem, so
+/// that K counts all visible keys. Merge the parts in any order, then call `finish`.
 template <class T, class Arch, class Op>
 states_of<T, Op> accumulate(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, key_interval keys) {
   problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));

@@ -20,10 +20,10 @@
 
 namespace attune {
 
-/// Statistics of logits and weights (exec/statistics.hpp). Fused: nothing of size Lq x Lk exists. `saved` is what
-/// forward_and_save returned for the same operator and inputs. Merged states of an operator with an O(1) state work
-/// too. `keys` restricts rows and columns to the keys [first, last), with the weights that they have among all keys.
-/// `merge` combines such parts.
+/// Statistics of logits and weights (exec/statistics.hpp). Fused: nothing of size Lq x Lk exists. `saved` is the result
+/// of forward_and_save for the same operator and inputs. Merged states of an operator with an O(1) state work too.
+/// `keys` restricts rows and columns to the keys [first, last), with the weights that they have among all keys. `merge`
+/// combines such parts.
 /// Degenerate rows: exec/statistics.hpp.
 /// Errors:      attune::error names the argument, the value and the expectation.
 /// Complexity:  the score products of forward(), no products with values; memory for the result, and with columns Lk

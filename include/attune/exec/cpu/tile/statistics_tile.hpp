@@ -18,7 +18,7 @@
 
 namespace attune::exec_cpu {
 
-/// What all tiles of a call share.
+/// The data that all tiles of a call share.
 template <class T, class Op>
 struct statistics_call {
   Op const& op;

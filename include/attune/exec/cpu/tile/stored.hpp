@@ -89,7 +89,7 @@ class stored_run {
   }
 
  private:
-  /// Inputs: fields for which wanted(field) is true have the rows [first, first + n), the others have extents only.
+  /// Inputs: fields for which `wanted(field)` is true have the rows [first, first + n), the others have extents only.
   template <class Wanted>
   wide_inputs widen(Wanted const& wanted, float* to, index_t b, index_t h, index_t first, index_t n) const {
     return make_inputs<Op, view>(
@@ -149,9 +149,9 @@ class stored_run {
 
 }  // namespace exec_cpu
 
-/// The same for 16-bit tensors. The results are those of forward(cpu<float>{}, ...) for the widened inputs, with `out`
-/// rounded once; the other outputs are floats. Parameters and tables are read unchanged. Scores, gates and biases given
-/// per pair need cpu<float>.
+/// The same for 16-bit tensors. The results equal the results of forward(cpu<float>{}, ...) for the widened inputs,
+/// with `out` rounded once; the other outputs are floats. Parameters and tables are read unchanged. Scores, gates and
+/// biases given per pair need cpu<float>.
 template <storage_only S, class Arch, class Op>
 void forward(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());

@@ -24,9 +24,9 @@ template <class T, class Arch, class Op>
 using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::sparse_support, candidate_tile<T, Arch, Op>,
                                     mass_tile<T, Arch, Op>>;
 
-/// The number of tiles of a task. What tiles share is read once for all tiles of a task, but threads need enough tasks.
-/// No bit of a result depends on the number: blocks begin at multiples of their size, and a tile processes what it sees
-/// of each block.
+/// The number of tiles of a task. Data that tiles share is read once for all tiles of a task, but threads need enough
+/// tasks. No bit of a result depends on the number: blocks begin at multiples of their size, and a tile processes the
+/// keys that it sees of each block.
 template <class Tile>
 index_t tiles_of_task(problem_shape const& p) {
   constexpr index_t most = Tile::tiles_of_task, enough = 32;

@@ -71,7 +71,8 @@ class tile_visibility {
 
   enum class seen { none, some, all };
 
-  /// What the lanes see of keys [first, last). Fills bits[0, last - first) if the result is `some`.
+  /// Whether the lanes see none, some or all of their pairs with keys [first, last). Fills bits[0, last - first) if the
+  /// result is `some`.
   seen block(index_t first, index_t last, std::uint64_t* bits) {
     if (first >= common.first && last <= common.last) return seen::all;
     bool any = false, every = true;

@@ -1,15 +1,7 @@
-# attune_docs: the API reference, built from the headers' comments into <build>/html.
+# attune_docs: the API reference, built from the headers' comments into <build>/docs/api. scripts/docs builds it together with the pages.
 find_package(Doxygen REQUIRED)
-set(DOXYGEN_USE_MDFILE_AS_MAINPAGE README.md)
-set(DOXYGEN_STRIP_FROM_PATH "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
-set(DOXYGEN_EXTENSION_MAPPING "hpp=C++")
-set(DOXYGEN_EXTRACT_ALL YES)
-set(DOXYGEN_MACRO_EXPANSION YES)
-set(DOXYGEN_EXPAND_ONLY_PREDEF YES)
-set(DOXYGEN_PREDEFINED "ATTUNE_HD=" "ATTUNE_HD_UNCHECKED=" "ATTUNE_INLINE=inline" "ATTUNE_NOINLINE=" "ATTUNE_RESTRICT=")
-set(DOXYGEN_QUIET YES)
-set(attune_doc_inputs "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/docs")
-if(EXISTS "${PROJECT_SOURCE_DIR}/README.md")
-  list(APPEND attune_doc_inputs "${PROJECT_SOURCE_DIR}/README.md")
-endif()
-doxygen_add_docs(attune_docs ${attune_doc_inputs} COMMENT "API reference: ${CMAKE_CURRENT_BINARY_DIR}/html/index.html")
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_custom_target(attune_docs
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/docs/site/api.py" --doxygen "${DOXYGEN_EXECUTABLE}" "${CMAKE_CURRENT_BINARY_DIR}/docs"
+  COMMENT "API reference: ${CMAKE_CURRENT_BINARY_DIR}/docs/api/index.html"
+  VERBATIM)

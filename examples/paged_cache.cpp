@@ -29,7 +29,7 @@ int main() {
   tensor O(out, shape{batch, heads, 1, width});
 
   // [snippet: pages]
-  // A layout (page, key, head, feature) is a matter of strides; others are others.
+  // (page, key, head, feature) in memory; other layouts need other strides.
   shape const extents{pages, key_heads, page, width};
   strides const steps{page * key_heads * width, width, key_heads * width, 1};
   tensor<bfloat16 const> K(k_cache.data(), extents, steps), V(v_cache.data(), extents, steps);

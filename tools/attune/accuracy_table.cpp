@@ -121,10 +121,15 @@ int table(int seeds) {
   std::printf(
       R"(# Largest known errors, in bounds
 
-Of outputs (out, lse, ground weight) and of gradients (of every input): the largest error / bound ([error_bounds.md](error_bounds.md)) that is known of each preset,
-executor and storage type, a lower bound of the largest that there is. Inputs: the probes of `attune/testing/probes.hpp`, seeds 1 to %d (about 14 problems each:
-random, peaked, flat, two keys, lengths 63 to 129), causal, 4 heads on 2 key heads, D = 8; parameters 0.5 (`tools/attune/typical.cpp`). More than 1 would be
-a bug. Thrust is its host system of one core. Written by `scripts/accuracy %d`.
+This page lists the largest known error / bound ([error_bounds.md](error_bounds.md)) of each preset, executor and
+storage type. One table is for outputs (out, lse, ground weight), one for the gradients of every input. A number above 1
+would be a bug. An untested problem may have a larger error than the largest known one.
+
+- Inputs: the probes of `attune/testing/probes.hpp`, seeds 1 to %d. A seed has about 14 problems: random, peaked, flat,
+  two keys, lengths 63 to 129.
+- Shape: causal, 4 heads on 2 key heads, D = 8. Parameters are 0.5 (`tools/attune/typical.cpp`).
+- Thrust runs on its host system with one core.
+- `scripts/accuracy %d` writes this page.
 )",
       seeds, seeds);
   std::vector<std::pair<std::string, row_of_table>> all;

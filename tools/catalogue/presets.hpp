@@ -34,7 +34,7 @@
     sink_attention(open, m), \
     add(to, dot, no_length_scale, no_gate, sink))
 #define ATTUNE_PRESETS_principled(PRESET) \
-  PRESET(principled, "principled_attention({alpha, beta, gamma})", "kernel::dot_product length_scale::margin gate::softplus normalizer::grounded", "", "`softmax_equivalent` gives its start", \
+  PRESET(principled, "principled_attention({alpha, beta, gamma})", "kernel::dot_product length_scale::margin gate::softplus normalizer::grounded", "", "`softmax_equivalent` gives its initial parameters", \
     principled_attention({}, m), \
     add(to, dot, margin, softplus_gate, grounded))
 #define ATTUNE_PRESETS_length_scales(PRESET) \

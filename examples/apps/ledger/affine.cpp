@@ -41,7 +41,7 @@ void adaptive_sum(evidence& e) {
   for (double const alpha : {0.0, 0.2, 0.9, 1.0}) sums.push_back(analysis::sum(affine(l, alpha, 0.63)));
   e.refute(largest_difference(sums, numbers(4, 0.63)) < 1e-14,
            "N = the keys that get the bias, average 0.63: alpha = 0, 0.2, 0.9, 1 have row sums ", sums);
-  e.on_random("sum w = average whatever the query; alpha + K / N (average - alpha) with K of N keys visible",
+  e.on_random("sum w = average for every query, and alpha + K / N (average - alpha) with K of N keys visible",
               [](rng& random) {
                 index_t const k = random.between(1, 20), n = k + random.between(0, 100);
                 double const alpha = random.uniform(), average = random.uniform();
@@ -59,7 +59,7 @@ void sequence_length(evidence& e) {
   e.confirm(close(first, alpha, 1e-3) && close(last, average), "N = 2048, alpha = 0.2, average = 0.9: row sum ", first,
             " with one visible key, ", last, " with all");
   e.refute(close(analysis::sum(affine(numbers(1, 0.0), alpha, average)), average), "N = K: ", average,
-           " at every position: the sum adapts to nothing");
+           " at every position: the sum does not adapt");
 }
 
 void negative_weights(evidence& e) {
@@ -80,7 +80,7 @@ void negative_weights(evidence& e) {
 }
 
 void relative_allocation(evidence& e) {
-  e.on_random("w / p is the same for all keys and below 1; off-by-one is a sink of logit 0", [](rng& draw) {
+  e.on_random("w / p is the same for all keys and below 1, and off-by-one is a sink of logit 0", [](rng& draw) {
     numbers const l = draw.normals(6, 2), p = softmax(l);
     numbers const one = analysis::weights(attune::normalizer::off_by_one{}, l),
                   sink = analysis::weights(attune::normalizer::sink{draw.normal()}, l),
@@ -127,7 +127,8 @@ void clipping(evidence& e) {
     return attune::activate(f, attune::dual<double, 1>::variable(x, 0)).tangent[0];
   };
   e.confirm(slope(activation::linear_clipping, 0) == 0.1 && slope(activation::linear_clipping, 4.9) == 0.1,
-            "slope 0.1 for |x| < 5; sigmoid: ", slope(activation::sigmoid, 0), ", ", slope(activation::sigmoid, 4.9));
+            "slope 0.1 for |x| < 5, of the sigmoid ", slope(activation::sigmoid, 0), " at 0 and ",
+            slope(activation::sigmoid, 4.9), " at 4.9");
   e.refute(slope(activation::linear_clipping, 5) == 0 && slope(activation::sigmoid, 5) > 0.006,
            "|x| >= 5: slope exactly 0, where sigmoid still has ", slope(activation::sigmoid, 5));
 }
@@ -148,7 +149,7 @@ void gradient_variance(evidence& e) {
                 one[2].variance < one[0].variance && one[2].variance < one[1].variance &&
                 half[2].variation < half[0].variation && one[2].variation < one[0].variation,
             "affine has the lower variance and CV in both");
-  e.note("whether that is stability is not decided by it");
+  e.note("the table does not decide whether this is stability");
 }
 
 /// P(X <= least) for X of Binomial(n, 1/2): whether one count of two with the sum n is smaller by chance.
@@ -173,13 +174,13 @@ void spikes(evidence& e) {
     fewer_at_nine = fewer_at_nine && t.nine[2] < t.nine[0];
     fewer_than_sink = fewer_than_sink && t.six[2] < t.six[1] && t.nine[2] < t.nine[1];
     for (int m = 0; m < 3; ++m) consistent = consistent && t.nine[m] <= t.six[m];
-    e.note(t.model, ", k = 9, ", t.nine[0], " to ", t.nine[2], ": one such run in ",
-           std::round(1 / binomial_half(t.nine[2], t.nine[0] + t.nine[2])),
-           " does this by chance, if spikes were independent");
+    e.note(t.model, ", k = 9, ", t.nine[0], " to ", t.nine[2], ": if spikes were independent, one such run in ",
+           std::round(1 / binomial_half(t.nine[2], t.nine[0] + t.nine[2])), " would do this by chance");
   }
-  e.confirm(fewer_at_nine && fewer_than_sink, "fewer at k = 9, and than with the sink");
+  e.confirm(fewer_at_nine && fewer_than_sink,
+            "affine has fewer spikes than the baseline at k = 9, and fewer than the sink");
   e.confirm(consistent, "no count rises with k");
-  e.on_random("of any run the spikes above median + 9 MAD are among those above median + 6 MAD", [](rng& draw) {
+  e.on_random("in any run, spikes above median + 9 MAD are also spikes above median + 6 MAD", [](rng& draw) {
     numbers g;
     for (int n = 0; n < 500; ++n) g.push_back(std::exp(draw.normal()));
     return analysis::spikes(g, 9.0) <= analysis::spikes(g, 6.0);
@@ -249,8 +250,8 @@ void averages(evidence& e) {
     if (affine.loss == base.loss) e.refute(true, size, ": loss ", affine.loss, " against the baseline's ", base.loss);
   }
   e.confirm(best, "Table 1: affine has the best average at each size, from the tasks");
-  e.confirm(worst_average(table) <= rounding, "printed averages are within ", worst_average(table),
-            " of those of the tasks, what rounding allows is ", rounding);
+  e.confirm(worst_average(table) <= rounding, "printed averages differ from the averages of the tasks by at most ",
+            worst_average(table), ", rounding allows ", rounding);
 }
 
 void gated(evidence& e) {
@@ -259,12 +260,12 @@ void gated(evidence& e) {
   for (char const* size : {"1B", "3B"}) {
     scores const &gate = line(table, size, "gated"), &both = line(table, size, "affine and gated");
     e.confirm(behind(both, gate).empty() && behind(gate, both) != "", "Table 2, ", size,
-              ": no task falls; rises: ", behind(gate, both));
+              ": no task falls. Rises: ", behind(gate, both));
     means.insert(means.end(), {mean(gate.tasks), mean(both.tasks)});
     if (both.loss == gate.loss) e.refute(true, "training loss at ", size, ": ", gate.loss, " and ", both.loss);
   }
-  e.confirm(worst_average(table) <= rounding, "averages from the tasks ", means, ", the printed ones within ",
-            worst_average(table));
+  e.confirm(worst_average(table) <= rounding, "averages from the tasks ", means,
+            ", the printed ones differ by at most ", worst_average(table));
 }
 
 void ablation(evidence& e) {
@@ -272,8 +273,8 @@ void ablation(evidence& e) {
   double const alone = line(table1(), "1B", "affine").printed,
                with_gate = line(table2(), "1B", "affine and gated").printed;
   e.confirm(linear != alone && std::fabs(mean(line(table1(), "1B", "affine").tasks) - linear) > rounding,
-            "Table 3 has ", linear, " for linear clipping, which the method uses; Table 1 has ", alone,
-            " for affine at 1B, not to be had by rounding");
+            "Table 3 has ", linear, " for linear clipping, which the method uses, but Table 1 has ", alone,
+            " for affine at 1B, and rounding does not explain this");
   e.confirm(linear == with_gate, "Table 2 has ", with_gate, " for affine with gate");
   e.note("the sigmoid's ", sigmoid, " would beat the affine of Table 1");
 }
@@ -299,7 +300,8 @@ void overhead(evidence& e) {
   }
   e.confirm(per_head, "Qwen1.5-0.5B, LLaMA3.2-1B, LLaMA3.2-3B: layers x width x heads = ", counts,
             " M, printed as 0.4, 1.0, 2.1: alpha is per query and head");
-  e.confirm(!per_query && !per_channel, "one alpha per query, or one per channel, is printed so at no size");
+  e.confirm(!per_query && !per_channel,
+            "one alpha per query, or one per channel, would be printed as other numbers at every size");
   for (model const& m : {models[1], models[2]}) {
     double const gate = m.layers * m.width * m.width, both = gate + m.layers * m.width * m.heads;
     double const printed = line(table2(), m.size, "gated").parameters,
@@ -334,14 +336,14 @@ void figure1(evidence& e) {
   numbers const twice = analysis::weights(figure, l);
   e.confirm(close(analysis::sum(right), average) && close(analysis::sum(twice), alpha + beta, 1e-11),
             "N = 2048, alpha = 0.2, average = 0.9: (6) with (8) gives rows of sum ", analysis::sum(right),
-            "; Figure 1 divides the beta of (8) by N again: ", analysis::sum(twice));
+            ", Figure 1 divides the beta of (8) by N again: ", analysis::sum(twice));
   figure.beta = average - alpha;
   e.confirm(largest_difference(analysis::weights(figure, l), right) < 1e-15,
             "Figure 1 with the numerator of (8) for beta is (6) with (8)");
 }
 
 void gate_after(evidence& e) {
-  e.on_random("a factor on o leaves w alone, and equals a scaling of v", [](rng& draw) {
+  e.on_random("a factor on o does not change w, and equals a scaling of v", [](rng& draw) {
     numbers const w = softmax(draw.normals(5)), v = draw.normals(5);
     double const gate = draw.uniform();
     numbers scaled = v;
@@ -376,35 +378,39 @@ std::vector<claim> affine_claims() {
   using enum status;
   return {
       {"A01", "3.2, Figures 1 and 3", "The row sum of affine-scaled weights is adaptive, input dependent", incorrect,
-       "With N = the keys that get the bias it is alpha_ma exactly; alpha + K / N (alpha_ma - alpha) otherwise",
+       "If N is the number of keys that get the bias, the sum is exactly alpha_ma. Otherwise it is alpha + K / N "
+       "(alpha_ma - alpha).",
        adaptive_sum, true},
       {"A02", "(8)", "N is the key sequence length", conditional,
-       "The padded length, if sums are to differ at all: then their range shrinks with the position", sequence_length},
+       "N must be the padded length, or all sums are equal. With the padded length their range shrinks with the "
+       "position.",
+       sequence_length},
       {"A03", "4.4, Figure 6", "The entropy of affine-scaled weights", conditional,
-       "Where no weight is negative: alpha p_min >= (alpha - alpha_ma) / N", negative_weights, true},
+       "The entropy exists where no weight is negative: alpha p_min >= (alpha - alpha_ma) / N", negative_weights, true},
       {"A04", "2.3", "Off-by-one and sink keep order and relative allocation, with a sum below 1", holds, "",
        relative_allocation},
-      {"A05", "(9)", "The moving average starts at 0", holds, "A transient of about 1 / (1 - rho) steps",
+      {"A05", "(9)", "The moving average starts at 0", holds, "This makes a transient of about 1 / (1 - rho) steps",
        moving_average},
       {"A06", "6", "The scaling factor directly controls the effective softmax temperature", incorrect, "",
        temperature},
-      {"A07", "4.4", "Relaxing the unit sum increases entropy", conditional, "For alpha <= alpha_ma = 1", entropy_rises,
-       true},
+      {"A07", "4.4", "Relaxing the unit sum increases entropy", conditional, "This holds for alpha <= alpha_ma = 1",
+       entropy_rises, true},
       {"A08", "6", "Linear clipping avoids the saturation of the sigmoid and keeps the range", conditional,
-       "Inside |x| < 5; outside it is dead", clipping},
+       "This holds for |x| < 5. Outside, the slope is 0.", clipping},
       {"A09", "Table 4", "Affine scaling lowers variance and CV of gradient norms", holds, "", gradient_variance},
       {"A10", "Table 5, B.3", "Affine scaling consistently reduces extreme gradient events", incorrect,
-       "Fewer at k = 9, at 1B by one, and than with the sink", spikes},
+       "There are fewer events at k = 9 (at 1B, one fewer), and fewer than with the sink", spikes},
       {"A11", "Table 1, 5.2", "Best average in every setting, consistently lower loss", conditional,
-       "The averages; the loss ties at 0.5B", averages},
+       "This holds for the averages. The loss ties at 0.5B.", averages},
       {"A12", "Table 2, 5.4", "Gains on all benchmarks and lower loss on top of the gate", conditional,
-       "The benchmarks; the loss ties at 1B", gated},
+       "This holds for the benchmarks. The loss ties at 1B.", gated},
       {"A13", "Table 3", "Linear clipping 58.0 against sigmoid 57.6 on the 1B model", inconsistent,
-       "It seems to be affine with gate", ablation},
+       "The 58.0 seems to belong to affine with gate", ablation},
       {"A14", "Tables 1, 2", "Parameter overheads of 0.4, 1.0, 2.1 M; gates 67.1, 264.2 M", holds, "", overhead},
       {"A15", "(6)", "[alpha softmax + beta] V", conditional,
-       "With the bias on visible keys: literally it leaks from the future", leak, true},
-      {"A16", "Figure 1 against (8)", "beta / N", inconsistent, "(6) with (8)", figure1},
+       "The bias must be on visible keys only. Taken literally, the formula leaks from the future.", leak, true},
+      {"A16", "Figure 1 against (8)", "beta / N", inconsistent, "Figure 1 should have the numerator of (8) for beta",
+       figure1},
       {"A17", "2.4, 5.4", "Gated attention does not alter the attention distribution", holds, "", gate_after},
       {"A18", "3.1, 4, 5", "Statements measured on trained models", undecidable, "", training},
       {"A19", "(8), (9)", "The gradient through alpha and its average (silent)", holds, "", gradients},

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/random.hpp"
@@ -49,7 +50,7 @@ class evidence {
   /// Random instances that a quantified statement has to pass.
   static constexpr int enough = 1000;
 
-  /// Words, without a check.
+  /// Text, without a check.
   template <class... Parts>
   void note(Parts const&... parts) {
     add(text(parts...));
@@ -82,13 +83,10 @@ class evidence {
   int confirmed() const { return confirmed_; }
   int refuted() const { return refuted_; }
   int instances() const { return instances_; }
-  std::string const& words() const { return words_; }
+  std::vector<std::string> const& findings() const { return findings_; }
 
  private:
-  void add(std::string const& part) {
-    if (!words_.empty()) words_ += "; ";
-    words_ += part;
-  }
+  void add(std::string finding) { findings_.push_back(std::move(finding)); }
   void judge(bool holds, std::string const& what) {
     stands_ = stands_ && holds;
     add(holds ? what : text("NO LONGER: ", what));
@@ -96,7 +94,7 @@ class evidence {
 
   bool stands_ = true;
   int confirmed_ = 0, refuted_ = 0, instances_ = 0;
-  std::string words_;
+  std::vector<std::string> findings_;
 };
 
 }  // namespace ledger

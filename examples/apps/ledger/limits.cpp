@@ -6,8 +6,8 @@
 #include <attune/analysis/jacobian.hpp>
 #include <attune/analysis/limits/random_selection.hpp>
 #include <attune/analysis/limits/separability.hpp>
-#include <attune/analysis/similarity.hpp>
 #include <attune/analysis/limits/vanishing.hpp>
+#include <attune/analysis/similarity.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
 
 #include "common.hpp"
@@ -82,7 +82,7 @@ void fixed_set(evidence& e) {
   double const d = analysis::select(points(y, 2), {1}).distance, d1 = 0.99,
                bound = 0.99 * d1 + 0.01 * (0.01 * 2 - 0.99);
   e.refute(d > bound, "a set that is not the largest: alpha = (0.98, 0.01, 0.01), I = {2}: d~ = ", d, " > ", bound);
-  e.on_random("sub-normalised weights with 1 - abar replaced by the mass of the rest", [](rng& draw) {
+  e.on_random("weights of a sum below 1, with 1 - abar replaced by the mass of the rest", [](rng& draw) {
     instance i = random_instance(draw, 3, 20);
     double const factor = draw.uniform(0.01, 1);
     for (double& w : i.alpha) w *= factor;
@@ -108,8 +108,8 @@ void random_set(evidence& e) {
     if (expected < bounds.printed - 1e-9) ++below;
     if (expected > bounds.printed + bounds.gap + 1e-9) ++above;
   }
-  e.refute(below > 0 && above > 0, "of 600 random cases E is below the printed main term in ", below,
-           ", above it plus its epsilon in ", above);
+  e.refute(below > 0 && above > 0, "in 600 random cases E is below the printed main term in ", below,
+           " and above main term plus epsilon in ", above);
   e.on_random("corrected main term <= E, by enumeration", [](rng& draw) {
     instance const i = random_instance(draw, 2, 8);
     index_t const chosen = draw.between(1, index_t(i.alpha.size()) - 1);
@@ -142,7 +142,7 @@ void corollary2_fixed(evidence& e) {
     found.push_back(analysis::select(points(y, 128), {0, 1, 2, 3, 4}).distance);
   }
   e.refute(found[2] > 2.2, "N = 5, random unit keys, alpha = 1 / L, L = 50, 200, 1000: d~ = ", found,
-           ", sum |alpha x| = 1; sqrt(N + 1) = ", std::sqrt(6.0));
+           ", sum |alpha x| = 1, sqrt(N + 1) = ", std::sqrt(6.0));
   numbers const equal(1000, 1e-3), same(1000, 1.0);
   auto const identical = analysis::distance_of_long_rows(equal, points(same, 1), 5);
   e.refute(close(identical.lower, 4, 1e-9), "identical keys: E goes to ", identical.lower, " = (N - 1) |x|, not ",
@@ -264,7 +264,7 @@ void theorem2_upper(evidence& e) {
   auto const b = analysis::bound_separability(alpha, analysis::sphere<double>{1, 0, 3}, 0.15);
   e.refute(share > b.printed + 0.02, "r = 0.15 below xi = ", b.spread[0], ", N = 256, d = 3: N_s / N = ", share, " > ",
            b.printed);
-  e.note("xi bounds the distance from above; a lower tail needs a bound of the mean from below");
+  e.note("xi bounds the distance from above, but a lower tail needs a bound of the mean from below");
 }
 
 void corrected_upper(evidence& e) {
@@ -310,16 +310,19 @@ std::vector<claim> limits_claims() {
   using enum status;
   return {
       {"L01", "Lemma 1", "C1 / L <= alpha_i <= C2 / L for F independent of L and logits in [-a, a]", conditional,
-       "For weights F(l) / sum F(l) with F > 0; C1 = min F / max F, C2 = max F / min F", lemma1, true},
+       "This holds for weights F(l) / sum F(l) with F > 0, C1 = min F / max F and C2 = max F / min F", lemma1, true},
       {"L02", "Corollary 1", "e^(-2 Delta / T) / L <= alpha_i <= e^(2 Delta / T) / L with Delta = |q| |k|", conditional,
-       "Delta = |q| max |k_j|", corollary1, true},
+       "The largest norm counts: Delta = |q| max |k_j|", corollary1, true},
       {"L03", "Theorem 1 (1)", "d~ <= (1 - abar) d1 + max |x_j| (abar (L - N) - (1 - abar)) for a fixed set",
-       conditional, "For the N largest weights of sum 1; else the mass of the rest in the place of 1 - abar", fixed_set,
-       true},
+       conditional,
+       "This holds for the N largest weights of a row of sum 1. For a smaller sum, put the mass of the rest in the "
+       "place of 1 - abar.",
+       fixed_set, true},
       {"L04", "Theorem 1 (2)", "E = (L - N)/L sum |(alpha_i + N/(L-1)) x_i - xbar| + epsilon", incorrect,
-       "Main term (L - N)/L sum |alpha_i (1 + N/(L-1)) x_i - N/(L-1) xbar|", random_set, true},
+       "The main term is (L - N)/L sum |alpha_i (1 + N/(L-1)) x_i - N/(L-1) xbar|", random_set, true},
       {"L05", "Theorem 1 (2)", "epsilon <= the printed bound", conditional,
-       "With the corrected main term; infinite where a conditional mean is 0: sqrt(mean^2 + variance) is always finite",
+       "This holds with the corrected main term. The bound is infinite where a conditional mean is 0. sqrt(mean^2 + "
+       "variance) is always finite.",
        epsilon, true},
       {"L06", "Corollary 2 (i)", "N fixed: E is about sum |alpha_i x_i|", incorrect,
        "E lies between sum |y - N ymean| and sum sqrt(|y - N ymean|^2 + N S^2), y = alpha x", corollary2_fixed, true},
@@ -327,7 +330,7 @@ std::vector<claim> limits_claims() {
       {"L08", "contributions, 4, 5", "When N grows like L the distance necessarily collapses to zero", incorrect, "",
        proportional},
       {"L09", "3.1 (i)", "d~ grows linearly in L exactly as Corollary 2 (i) predicts", inconsistent,
-       "Corollary 2 (i) is bounded by max |x|; linear growth comes with a top set of fixed mass", linear_growth},
+       "Corollary 2 (i) is bounded by max |x|. Linear growth comes with a top set of fixed mass.", linear_growth},
       {"L10", "Theorem 2", "1 - sum xi_i / (r N) <= E[N_s] / N", holds, "", theorem2_lower},
       {"L11", "Theorem 2", "E[N_s] / N <= (1 / N) sum exp(-(r - xi)^2 / (16 M^2))", incorrect, "See L11b",
        theorem2_upper},

@@ -65,7 +65,7 @@ void lemma2(evidence& e) {
     printed.push_back(g.printed());
     if (n == 16)
       e.confirm(close(analysis::spectral_norm(analysis::jacobian(generic<identity>{}, l)), g.bound()),
-                "L = 16: |J| is the bound by the projector");
+                "L = 16: |J| equals the bound by the projector");
   }
   e.refute(norms[2] > printed[2], "F(l) = l, F = (L, 1, ..., 1), L = 16, 64, 256: |J| = ", norms, ", printed ",
            printed);
@@ -112,7 +112,7 @@ void recovers(evidence& e) {
 void heads(evidence& e) {
   e.confirm(analysis::heads_needed(0.8, 0.99) == 3, "p = 0.8: 3 heads cover ", analysis::head_coverage(0.8, 3),
             ", 2 cover ", analysis::head_coverage(0.8, 2));
-  e.on_random("independent heads: 1 - (1 - p)^H is what 2000 keys see", [](rng& draw) {
+  e.on_random("independent heads cover about 1 - (1 - p)^H of 2000 keys", [](rng& draw) {
     double const p = draw.uniform(0.2, 0.95);
     index_t const count = draw.between(1, 4);
     int covered = 0;
@@ -123,7 +123,7 @@ void heads(evidence& e) {
     }
     return std::fabs(covered / 2000.0 - analysis::head_coverage(p, count)) < 0.06;
   });
-  e.refute(analysis::head_coverage(0.8, 1) < 0.99, "heads that agree cover what one does, ",
+  e.refute(analysis::head_coverage(0.8, 1) < 0.99, "heads that agree cover as much as one head, ",
            analysis::head_coverage(0.8, 1), ", however many");
 }
 
@@ -183,10 +183,8 @@ void self_adjusted(evidence& e) {
 }
 
 void gpt2(evidence& e) {
-  e.note(
-      "critical N of 0.06 L, saturation at 70 to 85 % and T < 0.1 need GPT-2's weights; its Figure 4 compares with a "
-      "bound "
-      "that is none (L15, L16)");
+  e.note("a critical N of 0.06 L, saturation at 70 to 85 % and T < 0.1 need GPT-2's weights");
+  e.note("Figure 4 compares with a bound that does not hold (L15, L16)");
 }
 
 /// |alpha_i x_i - s| <= xi_i for keys on a sphere and their own least distance.
@@ -225,14 +223,13 @@ void assumptions(evidence& e) {
   }
   e.confirm(smallest[2] < smallest[0] / 5 && typical[2] < typical[0] / 5 && smallest[2] < typical[2] / 5,
             "uniform on the sphere in 3 dimensions, 8, 32, 128 keys, 100 draws each: the median least distance is ",
-            typical, ", the smallest ", smallest,
-            ": it varies between draws and falls with L, no delta > 0 serves them all");
+            typical, ", the smallest ", smallest);
+  e.note("the least distance varies between draws and falls with L, so no delta > 0 fits them all");
   e.on_random(
       "with the least distance of the draw itself, xi of (12) bounds |alpha_i x_i - s|, so the lower bound of Theorem "
-      "2 "
-      "survives",
+      "2 holds",
       xi_holds);
-  e.note("the upper one of ours is for the independent law");
+  e.note("our upper bound (L11b) is for independent keys");
 }
 
 void boundary(evidence& e) {
@@ -247,7 +244,7 @@ void boundary(evidence& e) {
     if (d < r) ++open;
   }
   e.refute(on == 1, "random keys: ", on, " key that was not selected lies in the closed ball of that radius");
-  e.confirm(open == 0, "none in the open one");
+  e.confirm(open == 0, "no such key lies in the open ball");
 }
 
 void pairs(evidence& e) {
@@ -263,7 +260,7 @@ void pairs(evidence& e) {
     for (int k = 1; k < j; ++k) pairs_once += alpha[std::size_t(j)] * alpha[std::size_t(k)];
   }
   double const unordered = std::sqrt(squares + pairs_once);
-  e.refute(unordered < distance, "over unordered pairs xi = ", unordered, ", no bound");
+  e.refute(unordered < distance, "over unordered pairs xi = ", unordered, ", which is no bound");
   e.on_random("over ordered pairs, both different from i, xi bounds |alpha_i x_i - s|", xi_holds);
 }
 
@@ -273,32 +270,35 @@ std::vector<claim> limits_gradient_claims() {
   using enum status;
   return {
       {"L13", "2.3", "|alpha1 - alpha2| is about sqrt(2) eps / T for the swapped pair", incorrect,
-       "3 sqrt(2) / 4 eps / T", swapped_pair, true},
+       "It is about 3 sqrt(2) / 4 eps / T", swapped_pair, true},
       {"L14", "Lemma 2", "|J|_2 <= |F'| (1 / (L min F) + max F / (L min F)^2)", incorrect,
-       "It bounds every entry; |J|_2 <= |F'| sqrt(L) |alpha| / sum F, since J = (I - alpha 1^T) diag(F') / sum F",
+       "This bounds every entry. The norm has |J|_2 <= |F'| sqrt(L) |alpha| / sum F, since J = (I - alpha 1^T) "
+       "diag(F') / sum F.",
        lemma2, true},
       {"L15", "Lemma 2", "|J|_2 <= sqrt(2)", incorrect,
        "sqrt(2) bounds |alpha1 - alpha2|: g(T, eps) <= min(1 / (2 T), sqrt(2) / eps)", sqrt2, true},
       {"L16", "Corollary 3", "|J|_2 <= min(1 / (4 T), sqrt(2)) for softmax", incorrect,
-       "1 / (2 T), attained; 1 / (4 T) bounds the entries", corollary3, true},
-      {"L17", "contributions 3", "Lemma 2 specialised to softmax recovers 1 / (4 T)", incorrect, "", recovers},
-      {"L18", "4", "H heads cover 1 - (1 - p)^H; p = 0.8 needs 3 for 99 %", conditional, "For independent heads", heads,
-       true},
+       "The bound is 1 / (2 T), and it is attained. 1 / (4 T) bounds the entries.", corollary3, true},
+      {"L17", "contributions 3", "Lemma 2 specialized to softmax recovers 1 / (4 T)", incorrect, "", recovers},
+      {"L18", "4", "H heads cover 1 - (1 - p)^H; p = 0.8 needs 3 for 99 %", conditional,
+       "This holds for independent heads", heads, true},
       {"L19", "4", "Scaling logits by log L keeps the maximum weight roughly constant", conditional,
-       "For s gap = 1; see P08", scalable},
+       "This holds for s gap = 1, see P08", scalable},
       {"L20", "2.3, 4", "Lower T makes the Jacobian explode", conditional,
-       "In the worst case over l (ties); at fixed l without ties it vanishes", explodes},
+       "This holds in the worst case over l, which is a tie. At a fixed l without ties the Jacobian vanishes.",
+       explodes},
       {"L21", "4", "Sparsemax decouples selectivity from gradient health", incorrect,
-       "Its Jacobian is 1 / T on any support of two or more", decouples, true},
+       "The norm of its Jacobian is 1 / T on any support of two or more keys", decouples, true},
       {"L22", "4", "Self-adjusted softmax keeps the Jacobian spectrum in a healthy band", incorrect, "", self_adjusted},
       {"L23", "3", "Statements about GPT-2", undecidable, "", gpt2},
       {"L24", "Assumptions 1, 2", "Keys are uniform on the sphere and their least distance is delta", inconsistent,
-       "Delta of the draw at hand: xi and the lower bound hold with it", assumptions, true},
+       "Delta is the least distance of the keys that were drawn: xi and the lower bound hold with it", assumptions,
+       true},
       {"L25", "3.2",
        "With r the least distance of a key that was not selected, all of them lie outside the closed ball", incorrect,
-       "Count the open ball", boundary},
-      {"L26", "(12)", "The sum over j != k != i in xi", conditional, "Over ordered pairs, both different from i", pairs,
-       true},
+       "They lie outside the open ball. The nearest one lies on its boundary.", boundary},
+      {"L26", "(12)", "The sum over j != k != i in xi", conditional,
+       "The sum is over ordered pairs, both different from i", pairs, true},
   };
 }
 

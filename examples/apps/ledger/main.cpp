@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// attune_ledger: recomputes the evidence of every claim of the papers. Exit status: 0 all stands, 1 something does not,
-// 2 wrong arguments.
+// attune_ledger: recomputes the evidence of every claim of the papers. Exit status: 0 all evidence holds, 1 some does
+// not, 2 wrong arguments.
+#include <cctype>
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -42,6 +43,27 @@ entry run(claim const& c) {
   return e;
 }
 
+/// An item of a Markdown list, in lines of at most 120 columns. A line goes on with a letter or a parenthesis, so that
+/// Markdown sees no other item, table or quotation in it.
+void write_item(std::ostream& out, std::string const& indent, std::string const& item) {
+  std::istringstream words(item);
+  std::string line = indent + "-", part, word;
+  auto const add = [&] {
+    if (line.size() + part.size() > 120) {
+      out << line << "\n";
+      line = indent + " ";
+    }
+    line += part;
+    part.clear();
+  };
+  while (words >> word) {
+    if (std::isalpha(static_cast<unsigned char>(word[0])) || word[0] == '(') add();
+    part += " " + word;
+  }
+  add();
+  out << line << "\n";
+}
+
 void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::string, int> const& counts) {
   out << "# Claims ledger\n\n"
          "This page lists every claim of the five papers and what a program found. `scripts/ledger` recomputes every\n"
@@ -63,9 +85,10 @@ void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::s
   out << "\n";
   for (entry const& e : entries) {
     out << "## " << e.what.id << ": " << name_of(e.what.verdict) << "\n\n";
-    out << "- Claim (" << e.what.source << "): " << e.what.statement << "\n";
-    if (!e.what.correction.empty()) out << "- Instead: " << e.what.correction << "\n";
-    out << "- Evidence: " << (e.found.words().empty() ? "none" : e.found.words()) << "\n";
+    write_item(out, "", text("Claim (", e.what.source, "): ", e.what.statement));
+    if (!e.what.correction.empty()) write_item(out, "", "Instead: " + e.what.correction);
+    out << "- Evidence:\n";
+    for (std::string const& finding : e.found.findings()) write_item(out, "  ", finding);
     if (!e.wrong.empty()) out << "- **" << e.wrong << "**\n";
     out << "\n";
   }
@@ -74,8 +97,11 @@ void write(std::ostream& out, std::vector<entry> const& entries, std::map<std::s
 /// The lines of a page that do not depend on rounding: verdicts, claims, corrections.
 std::string outline(std::istream& page) {
   std::string all, line;
-  while (std::getline(page, line))
-    if (line.rfind("- Evidence", 0) != 0) all += line + "\n";
+  bool in_evidence = false;
+  while (std::getline(page, line)) {
+    in_evidence = line == "- Evidence:" || (in_evidence && line.rfind("  ", 0) == 0);
+    if (!in_evidence) all += line + "\n";
+  }
   return all;
 }
 
@@ -112,7 +138,8 @@ int main(int argc, char** argv) {
     if (!e.wrong.empty()) ++wrong;
     std::printf("%-5s %-23s %s%s%s\n", c.id.c_str(), name_of(c.verdict), c.statement.c_str(),
                 e.wrong.empty() ? "" : "  !! ", e.wrong.c_str());
-    if (!only.empty() || !e.wrong.empty()) std::printf("      %s\n", e.found.words().c_str());
+    if (!only.empty() || !e.wrong.empty())
+      for (std::string const& finding : e.found.findings()) std::printf("      %s\n", finding.c_str());
   }
   if (entries.empty()) {
     std::cerr << "attune_ledger: no claim begins with " << only << "\n";

@@ -73,7 +73,8 @@ void ground_weight(evidence& e) {
 void indifference(evidence& e) {
   double const found = attune::math::softplus(0.0) * std::log(2.0);
   e.confirm(close(found, 0.48045301391820144), "softplus(0) log 2 = ", found);
-  e.note("it is the penalty against g = +inf; against g = 20 it is the same to 2e-9");
+  e.note("this is the penalty relative to g = +inf");
+  e.note("relative to g = 20 it is the same to 2e-9");
 }
 
 void recovers_softmax(evidence& e) {
@@ -171,7 +172,7 @@ void length_invariance(evidence& e) {
 }
 
 void ordering(evidence& e) {
-  e.on_random("without a gate the order of scores is that of weights", [](rng& draw) {
+  e.on_random("without a gate, weights have the same order as scores", [](rng& draw) {
     numbers const s = draw.normals(6);
     auto const r = principled(s, {}, {draw.normal(), off, draw.normal()});
     for (std::size_t a = 0; a < 6; ++a)
@@ -204,7 +205,7 @@ void orthogonal(evidence& e) {
   }
   e.refute(close(plain[0], plain[2]) && amplified[2] > amplified[0] + 0.3,
            "K keys of s = -0.2, gamma = 0, K = 4, 64, 1024: w0 = ", plain, " without amplification, ", amplified,
-           " with: it moves ground mass, and gamma is its pivot");
+           " with amplification: it moves ground mass, and gamma is its pivot");
 }
 
 void recipe(evidence& e) {
@@ -214,9 +215,9 @@ void recipe(evidence& e) {
   e.refute(std::fabs(difference / 2.5e-7f - 1) > 0.03,
            "float, a = (0, 0, 0, -1e-6), gamma = 0: (groundexp - sumexp) / groundexp = ", double(difference),
            ", exact 2.5e-7");
-  e.confirm(std::fabs(shortfall / 2.5e-7f - 1) < 1e-5, "by expm1 ", double(shortfall));
+  e.confirm(std::fabs(shortfall / 2.5e-7f - 1) < 1e-5, "with expm1: ", double(shortfall));
   e.refute(std::isinf(std::exp(0.0f - -200.0f)),
-           "rescaling by max a alone, a = -200, gamma = 0: e^(gamma - m) overflows; m must reach gamma");
+           "rescaling by max a alone, a = -200, gamma = 0: e^(gamma - m) overflows, so m must be at least gamma");
   e.on_random("the policy in float against double, relative to w0", [](rng& draw) {
     numbers s = draw.normals(4, 1e-3);
     numbers rounded;
@@ -232,7 +233,7 @@ void recipe(evidence& e) {
 }
 
 void one_accumulator(evidence& e) {
-  e.on_random("(m, sumexp, shortfall) of two parts merge to those of the row", [](rng& draw) {
+  e.on_random("(m, sumexp, shortfall) of two parts merge to the values of the row", [](rng& draw) {
     index_t const n = draw.between(2, 40), cut = draw.between(0, n);
     double const gamma = draw.normal();
     numbers const a = draw.normals(n, 2);
@@ -298,7 +299,7 @@ void visible_count(evidence& e) {
     }
     return true;
   });
-  e.note("K = 0 occurs with more queries than keys; the paper is silent on it");
+  e.note("K = 0 occurs with more queries than keys, which the paper does not mention");
 }
 
 }  // namespace
@@ -307,37 +308,37 @@ std::vector<claim> principled_claims() {
   using enum status;
   return {
       {"P01", "3.2.1", "The ground weight is 1 - sum w = sum max(0, e^gamma - e^a) / z", holds, "", ground_weight},
-      {"P02", "3.2.2", "An indifferent key is penalised by log(2)^2, about 0.48, at beta = 0", holds, "", indifference},
+      {"P02", "3.2.2", "An indifferent key is penalized by log(2)^2, about 0.48, at beta = 0", holds, "", indifference},
       {"P03", "3.3", "As alpha, beta, gamma go to -inf: a to s, z to sum e^s, w0 to 0", conditional,
-       "w, o and w0 converge along every path; a, z and the lse only if softplus(alpha) |gamma| log K goes to 0 (the "
-       "rest is "
-       "constant along the row)",
+       "w, o and w0 converge along every path. a, z and the lse converge only if softplus(alpha) |gamma| log K goes "
+       "to 0. Otherwise the difference is constant along the row.",
        recovers_softmax},
       {"P04", "3.2.2", "softplus(-g) is about 0 for g >> 0, about |g| for g << 0, log 2 at 0", holds, "", gate_regimes},
       {"P05", "3.2.1",
        "Keys above the threshold contribute exactly their own mass; if all exceed it, the ground state receives none",
        holds, "", above_threshold},
       {"P06", "3.2.1", "The penalty increases smoothly as keys fall below gamma", incorrect,
-       "Continuous and monotone with a kink at gamma: slope -e^gamma on the left of the shortfall, 0 on the right",
+       "The penalty is continuous and monotone, with a kink at gamma: the shortfall has slope -e^gamma on the left, 0 "
+       "on the right",
        kink, true},
       {"P07", "2.3", "Irrelevant keys have scores near 0 and contribute about unit mass each", conditional,
-       "For logits of deviation sigma << 1; e^(sigma^2 / 2) per key in general", unit_mass},
+       "This holds for logits of deviation sigma << 1. In general a key contributes e^(sigma^2 / 2).", unit_mass},
       {"P08", "abstract, 3.2.3", "The log K amplification restores scale invariance", conditional,
-       "A threshold law: the weight goes to 1, stays at e^m / (1 + e^m), goes to 0 for c m above, at, below 1; c = "
-       "softplus(alpha), m the margin",
+       "It gives a threshold law. With c = softplus(alpha) and m the margin, the weight goes to 1 for c m > 1, stays "
+       "at e^m / (1 + e^m) for c m = 1, and goes to 0 for c m < 1.",
        length_invariance, true},
       {"P09", "3.2.3", "Amplification preserves the ordering of semantic relevance", conditional,
-       "Of s; the gate may reverse it in the final logit", ordering, true},
+       "Amplification preserves the order of s. The gate may reverse the order of the final logits.", ordering, true},
       {"P10", "3.1, 3.2.2", "Gating can only reduce a key's claim on attention", conditional,
-       "Its own; other keys above gamma gain", gate_reduces, true},
+       "Gating reduces the key's own weight. Other keys above gamma gain weight.", gate_reduces, true},
       {"P11", "3", "The components are orthogonal, each solves exactly one problem", incorrect, "", orthogonal},
       {"P12", "5", "w0 = (groundexp - sumexp) / groundexp at the end of the loop, with the usual rescaling", incorrect,
        "Accumulate the shortfall by expm1, and let the running maximum start at gamma", recipe, true},
       {"P13", "5", "One extra row accumulator is enough for tiled online accumulation", holds, "", one_accumulator},
       {"P14", "3.2.1", "Being the best key is not enough: a key must clear gamma to keep its share", holds,
-       "Quantified: below gamma it has less than 1 / K", best_key},
-      {"P15", "abstract", "A strict generalisation: a model can be initialised to equivalent behaviour", conditional,
-       "In the limit, and at -inf exactly", initialization},
+       "A key below gamma has a weight of less than 1 / K", best_key},
+      {"P15", "abstract", "A strict generalization: a model can be initialized to equivalent behavior", conditional,
+       "The model is equivalent in the limit, and exactly at -inf", initialization},
       {"P16", "5", "K is trivial for causal and sliding-window masks", holds, "", visible_count},
   };
 }

@@ -22,7 +22,7 @@ attune::row<double> row_at(index_t position, index_t keys) {
 }
 
 void smca(evidence& e) {
-  e.on_random("log of a Gaussian of width b around the query's centre = -(qs - ks)^2 / tau with tau = b (width^2)",
+  e.on_random("log of a Gaussian of width b around the query's center = -(qs - ks)^2 / tau with tau = b (width^2)",
               [](rng& draw) {
                 double const centre = draw.normal(), key = draw.normal(), beta = draw.uniform(0.5, 2),
                              width = draw.uniform(0.3, 2);
@@ -35,8 +35,9 @@ void smca(evidence& e) {
   double const first = analysis::squared_distance(near_key, centre),
                second = analysis::squared_distance(far_key, centre);
   e.refute(first != second,
-           "on two axes it is no function of one difference: keys (1, 0) and (1, 0.5) share a coordinate, distances ",
-           first, " and ", second, " from the centre");
+           "on two axes it is no function of one difference: keys (1, 0) and (1, 0.5) share a coordinate, but have "
+           "distances ",
+           first, " and ", second, " from the center");
 }
 
 void alibi(evidence& e) {
@@ -87,7 +88,7 @@ void goat(evidence& e) {
     for (double& x : shifted) x -= std::log(double(s.size()));
     return largest_difference(softmax(s), softmax(shifted)) < 1e-13;
   });
-  e.on_random("softmax(s / tau + log pi) maximises <p, s> - tau KL(p, pi)", [](rng& draw) {
+  e.on_random("softmax(s / tau + log pi) maximizes <p, s> - tau KL(p, pi)", [](rng& draw) {
     numbers const s = draw.normals(5), prior = softmax(draw.normals(5)), other = softmax(draw.normals(5, 2));
     double const tau = draw.uniform(0.2, 2);
     numbers logits;
@@ -123,11 +124,12 @@ std::vector<claim> prior_art_claims() {
   using enum status;
   return {
       {"R01", "Scalar Sort, prior art 3", "SMCA is the hybrid's structure: dot product plus a log Gaussian",
-       conditional, "Exactly, on one axis; it has two", smca, true},
+       conditional, "This is exact on one axis, but SMCA has two axes", smca, true},
       {"R02", "Scalar Sort, prior art 2", "ALiBi is the hybrid with a linear penalty on token position", holds, "",
        alibi},
       {"R03", "Scalar Sort, prior art 8", "Elliptical attention uses a Mahalanobis distance, score = Q M K^T / sqrt(D)",
-       incorrect, "Two different operators; equal weights where k^T M k is the same for all keys", elliptical, true},
+       incorrect, "These are two different operators. Their weights are equal where k^T M k is the same for all keys.",
+       elliptical, true},
       {"R04", "Scalar Sort, prior art 4", "GOAT: standard attention is transport with a uniform prior", holds, "",
        goat},
       {"R05", "Scalar Sort, prior art 2", "Transformer-XL sums four terms", holds, "", transformer_xl},

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/analysis/maxent.hpp>
 #include <attune/analysis/row_shape.hpp>
 #include <attune/analysis/similarity.hpp>
-#include <attune/analysis/limits/vanishing.hpp>
 
 #include "common.hpp"
 
@@ -16,7 +16,7 @@ namespace ledger {
 namespace {
 
 void unimodal(evidence& e) {
-  e.on_random("w rises towards q and falls behind it, alike on both sides", [](rng& draw) {
+  e.on_random("w rises towards q and falls after it, equally on both sides", [](rng& draw) {
     double const q = draw.normal(), tau = draw.uniform(0.05, 2);
     numbers k = draw.normals(30);
     for (std::size_t j = 0; j < 15; ++j) k.push_back(2 * q - k[j]);
@@ -28,11 +28,11 @@ void unimodal(evidence& e) {
       if (!close(w[j], w[30 + j])) return false;
     return true;
   });
-  e.note("not so of the hybrid: its dot term is arbitrary");
+  e.note("this does not hold for the hybrid: its dot product is arbitrary");
 }
 
 void temperatures(evidence& e) {
-  e.on_random("tau to 0: the nearest keys share all, tau to infinity: uniform", [](rng& draw) {
+  e.on_random("tau to 0: the nearest keys share all weight, tau to infinity: uniform", [](rng& draw) {
     numbers k = draw.normals(6);
     double const q = draw.normal();
     k.push_back(2 * q - k[0]);  // a tie, unless another key is nearer
@@ -123,10 +123,8 @@ void dilution(evidence& e) {
       if (!at_most(bound.sharp_lower, w) || !at_most(w, bound.sharp_upper)) return false;
     return true;
   });
-  e.note(
-      "adding keys far from q alone does not dilute; the two papers contradict each other and Limitations of "
-      "Normalization is "
-      "right");
+  e.note("adding keys that are all far from q does not dilute");
+  e.note("the two papers contradict each other, and Limitations of Normalization is right");
 }
 
 void half_window(evidence& e) {
@@ -135,7 +133,7 @@ void half_window(evidence& e) {
   auto const insertion = std::lower_bound(k.begin(), k.end(), q) - k.begin();
   e.refute(insertion == 1, "keys ", k,
            ", q = 2.9: two on each side of the insertion point hold 0, the four nearest are 3 to 3.3");
-  e.on_random("two pointers that take the nearer neighbour find the k nearest", [](rng& draw) {
+  e.on_random("two pointers that take the nearer neighbor find the k nearest", [](rng& draw) {
     numbers keys = draw.normals(12);
     std::sort(keys.begin(), keys.end());
     double const at = draw.normal();
@@ -170,12 +168,12 @@ void accessed(evidence& e) {
             "uniform density: count / (2 R rho) = ", ratio(uniform, 0, double(n) / 6));
   double const at_edge = ratio(uniform, 3, double(n) / 6),
                bell = ratio(normal, 0, double(n) / (0.3 * std::sqrt(6.283185307)));
-  e.refute(at_edge < 0.6 && bell < 0.6, "at the edge ", at_edge, ", normal keys of deviation 0.3: ", bell);
+  e.refute(at_edge < 0.6 && bell < 0.6, "at the edge of the keys: ", at_edge, ", normal keys of deviation 0.3: ", bell);
 }
 
 void threshold(evidence& e) {
   double const unnormalised = std::exp(-4 / 0.1), share = scalar_weights(0, numbers{2, 2}, 0.1)[0];
-  e.refute(unnormalised < 1e-6 && share == 0.5, "two keys at distance 2, tau = 0.1: unnormalised weights ",
+  e.refute(unnormalised < 1e-6 && share == 0.5, "two keys at distance 2, tau = 0.1: unnormalized weights ",
            unnormalised, ", shares ", share, ": a threshold must be relative to the best score");
 }
 
@@ -189,7 +187,7 @@ void experts(evidence& e) {
 }
 
 void identity(evidence& e) {
-  e.on_random("q.k = (|q|^2 + |k|^2 - |q-k|^2) / 2; -g |q-k|^2 and 2 g q.k - g |k|^2 have the same softmax",
+  e.on_random("q.k = (|q|^2 + |k|^2 - |q-k|^2) / 2, and -g |q-k|^2 and 2 g q.k - g |k|^2 have the same softmax",
               [](rng& draw) {
                 numbers const q = draw.normals(6), k = draw.normals(42);
                 analysis::points<double> const keys(k, 6);
@@ -217,14 +215,15 @@ void decomposition(evidence& e) {
     }
     return std::pair{left, variance + (q - mean) * (q - mean)};
   };
-  e.on_random("sum w = 1: both sides agree; sum w = W: W (Var + offset^2) of w / W", [&](rng& draw) {
-    numbers const p = softmax(draw.normals(6)), k = draw.normals(6);
-    double const q = draw.normal(), mass = draw.uniform(0.1, 4);
-    numbers w = p;
-    for (double& x : w) x *= mass;
-    auto const normalised = sides(p, k, q);
-    return close(normalised.first, normalised.second) && close(sides(w, k, q).first, mass * normalised.second);
-  });
+  e.on_random(
+      "both sides agree for sum w = 1, and for sum w = W the left side is W (Var + offset^2) of w / W", [&](rng& draw) {
+        numbers const p = softmax(draw.normals(6)), k = draw.normals(6);
+        double const q = draw.normal(), mass = draw.uniform(0.1, 4);
+        numbers w = p;
+        for (double& x : w) x *= mass;
+        auto const normalised = sides(p, k, q);
+        return close(normalised.first, normalised.second) && close(sides(w, k, q).first, mass * normalised.second);
+      });
   auto const s = sides(numbers{1, 1}, numbers{0, 1}, 0.0);
   e.refute(!close(s.first, s.second), "w = (1, 1), k = (0, 1), q = 0: ", s.first, " and ", s.second);
 }
@@ -283,7 +282,7 @@ void log_damping(evidence& e) {
   numbers slope;
   for (double const tau : {1e-3, 0.1, 1.0, 10.0}) slope.push_back(1 / (1 + tau));
   e.refute(slope[0] > 0.99 && slope[3] < 0.1, "d log(1 + tau) / dtau at 0.001, 0.1, 1, 10: ", slope,
-           "; linear: 1. At small tau they are alike, the log lets large tau go");
+           ", linear: 1. They are alike at small tau, the logarithm pulls less at large tau.");
 }
 
 void alignment_gradient(evidence& e) {
@@ -300,32 +299,33 @@ std::vector<claim> scalar_sort_claims() {
   using enum status;
   return {
       {"S01", "key ordering", "w is unimodal in k, maximal at k = q, with symmetric decay", holds, "", unimodal},
-      {"S02", "temperature", "tau to 0: hard nearest neighbour; tau to infinity: uniform", holds, "Ties share",
-       temperatures},
+      {"S02", "temperature", "tau to 0: hard nearest neighbor; tau to infinity: uniform", holds,
+       "Keys at the same distance share the weight", temperatures},
       {"S03", "binary search 2", "The mass outside radius r decays as erfc(r / sqrt(tau)), independently of n",
-       conditional, "For a uniform density of keys on the line; for any keys tail <= T / (Z_window + T)", tail, true},
+       conditional, "This holds for a uniform density of keys on the line. For any keys, tail <= T / (Z_window + T).",
+       tail, true},
       {"S04", "binary search", "k is a constant that need not grow with n", incorrect,
-       "For keys of a fixed density it grows like 2 rho n sqrt(-tau log eps)", fixed_k},
+       "For keys of a fixed density k grows like 2 rho n sqrt(-tau log eps)", fixed_k},
       {"S05", "overview 3, long context",
        "The distribution does not dilute as context grows; the effective width is O(1) in n", incorrect,
-       "The width in key space is; bounded scores make every weight of order 1 / n", dilution, true},
+       "The width in key space is O(1). Bounded scores make every weight of order 1 / n.", dilution, true},
       {"S06", "binary search 2", "The k nearest keys are k / 2 on each side of the insertion point", incorrect,
-       "Two pointers, by distance", half_window, true},
+       "Two pointers walk outwards from the insertion point and take the nearer key each time", half_window, true},
       {"S07", "bandwidth", "E[keys accessed] is about 2 sqrt(-tau log eps) rho(q)", conditional,
-       "Where the density is constant over the window", accessed},
-      {"S08", "bandwidth", "A key below the unnormalised threshold eps is negligible", incorrect, "", threshold},
-      {"S09", "hybrid overview", "The renormalised product of experts is the softmax of the summed score", holds, "",
+       "This holds where the density is constant over the window", accessed},
+      {"S08", "bandwidth", "A key below the unnormalized threshold eps is negligible", incorrect, "", threshold},
+      {"S09", "hybrid overview", "The renormalized product of experts is the softmax of the summed score", holds, "",
        experts},
       {"S10", "prior art 1",
        "q.k = -|q-k|^2 / 2 + |q|^2 / 2 + |k|^2 / 2, and scaled RBF is a dot product with a key penalty", holds, "",
        identity},
-      {"S11", "term 1", "sum w (qs - ks)^2 = Var_w(ks) + (qs - E_w ks)^2", conditional, "For sum w = 1", decomposition,
-       true},
+      {"S11", "term 1", "sum w (qs - ks)^2 = Var_w(ks) + (qs - E_w ks)^2", conditional, "This holds for sum w = 1",
+       decomposition, true},
       {"S12", "term 2", "mean((sorted - linspace)^2) is the Wasserstein distance to uniform on [a, b]", incorrect,
-       "To the n-point grid", spread, true},
+       "It is the squared distance to the n-point grid", spread, true},
       {"S13", "term 2", "It is strictly stronger than -Var(ks)", holds, "", stronger},
       {"S14", "term 3", "log(1 + tau) rather than linear avoids extreme gradients at small tau", incorrect,
-       "It weakens the pull at large tau", log_damping},
+       "The logarithm weakens the pull at large tau", log_damping},
       {"S15", "term 1", "The gradient pushes the keys of high weight towards qs", holds, "", alignment_gradient},
   };
 }

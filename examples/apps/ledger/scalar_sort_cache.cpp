@@ -55,7 +55,7 @@ void negligible(evidence& e) {
   for (double const width : {64.0, 128.0}) {
     double const all = scalar_cache(64, 4, width), share = 64 / all;
     e.refute(share > 0.1, "H = 64, G = 4, d_v = ", width, ": ", all, " numbers per token, ", 100 * share,
-             " % of them scalar keys; four standard heads: ", standard_cache(4, width), " with their keys");
+             " % of them scalar keys. Four standard heads: ", standard_cache(4, width), " with their keys");
   }
   namespace line = attune::line;
   line::sorted_cache<float> kv({.heads = 64, .value_groups = 4, .value_width = 64});
@@ -68,7 +68,7 @@ void negligible(evidence& e) {
   }
   line::cache_memory const m = kv.memory();
   e.confirm(m.printed == std::size_t(tokens) * std::size_t(scalar_cache(64, 4, 64)) * sizeof(float),
-            "the formula, of a cache of ", tokens, " tokens: ", m.printed, " bytes");
+            "the paper's formula for a cache of ", tokens, " tokens: ", m.printed, " bytes");
   e.refute(m.permutations + m.sort_keys > m.values / 3, "that cache: ", m.values, " bytes of values, ", m.sort_keys,
            " of scalar keys, ", m.permutations, " of permutations (S16), ", m.orders,
            " for the trees that keep the orders");
@@ -80,7 +80,7 @@ void compression(evidence& e) {
                printed = weighted_mean(scalar_weights(1, few, 1), values);
   e.refute(std::fabs(exact - printed) > 0.5, "four keys near 0 and one at 2, q = 1: exact ", exact,
            ", centroid and mean value ", printed);
-  e.on_random("with + log m in the score the rest is of second order in the width of the cluster", [](rng& draw) {
+  e.on_random("with log m added to the score, the error is of second order in the width of the cluster", [](rng& draw) {
     double const width = 0.01, q = draw.uniform(-2, 2), tau = draw.uniform(0.5, 2);
     index_t const m = draw.between(2, 6);
     numbers keys = draw.uniforms(m, -width, width), value(std::size_t(m), 1.0);
@@ -116,8 +116,8 @@ void relu_sums(evidence& e) {
     return close(q * c0 - c1, direct, 1e-11);
   });
   double const far = attune::normalizer::map::relu::map(1e6);
-  e.refute(far == 1e6, "relu(1e6) = ", far,
-           ": its support is unbounded; what makes the sums exact is that each branch is a polynomial");
+  e.refute(far == 1e6, "relu(1e6) = ", far, ": its support is unbounded");
+  e.note("the sums are exact because each branch is a polynomial");
 }
 
 void gaussian_rank(evidence& e) {
@@ -137,7 +137,7 @@ void gaussian_rank(evidence& e) {
   }
   e.confirm(least > 0 && least < digits(1e-3), "12 points at distance 1/4, 80 digits: all pivots positive, the least ",
             double(least));
-  e.note("small pivots: numerically low rank, so that approximations of the fast Gauss kind apply");
+  e.note("small pivots mean numerically low rank, so approximations like the fast Gauss transform apply");
 }
 
 void arxiv_date(evidence& e) {
@@ -191,7 +191,7 @@ void disposal(evidence& e) {
   double const range = 3, key = 5, force = -2 * (key - range) / 8;  // the largest of eight keys, targets in [-3, 3]
   e.refute(force < 0, "an ignored key at 5, targets in [-3, 3], n = 8: L_spread, the only force on it, is ", force,
            ": inwards");
-  e.note("what training does to it is not decidable here");
+  e.note("the effect of training on it cannot be decided here");
 }
 
 void insertion(evidence& e) {
@@ -207,7 +207,7 @@ void insertion(evidence& e) {
   }
   e.refute(moved > 500, "random inserts into a sorted array of up to ", n, " move ", moved,
            " entries on average, n / 4");
-  e.note("a balanced tree has O(log n), a packed-memory array O(log^2 n) amortised");
+  e.note("a balanced tree has O(log n), a packed-memory array O(log^2 n) amortized");
 }
 
 void aligned(evidence& e) {
@@ -270,11 +270,11 @@ void memory_access(evidence& e) {
     counts.push_back(count);
   }
   e.refute(counts[2] > 50 * counts[0], "keys in the window at n = 10^3, 10^4, 10^5: ", counts,
-           "; the search is O(log n), the window is not");
+           ": the search is O(log n), the window is not");
 }
 
 void implicit_kernel(evidence& e) {
-  e.on_random("exp(-|q-k|^2 / (2 sqrt d)) exp((|q|^2 + |k|^2) / (2 sqrt d)) normalised is softmax(q.k / sqrt d)",
+  e.on_random("exp(-|q-k|^2 / (2 sqrt d)) exp((|q|^2 + |k|^2) / (2 sqrt d)) normalized is softmax(q.k / sqrt d)",
               [](rng& draw) {
                 numbers const q = draw.normals(4), k = draw.normals(20);
                 analysis::points<double> const keys(k, 4);
@@ -307,35 +307,34 @@ std::vector<claim> scalar_sort_cache_claims() {
   using enum status;
   return {
       {"S16", "grouped value", "One sorted store per group; every head searches it with its own query", incorrect,
-       "One permutation per head", shared_store, true},
+       "Each head needs its own permutation", shared_store, true},
       {"S17", "grouped value", "Scalar keys are negligible: 64 patterns at the memory cost of 4 heads", incorrect,
-       "H numbers and H entries of permutations beside G d_v: less than four standard heads, for their vector keys are "
-       "gone",
+       "A token has G d_v numbers of values, H scalar keys and H entries of permutations. That is less than four "
+       "standard heads, because no vector keys are stored.",
        negligible},
       {"S18", "eviction", "Replace k adjacent tokens by one of mean value at the centroid", incorrect,
-       "With + log(multiplicity) in the score", compression, true},
-      {"S19", "sinks", "Binary search always includes the sink at no marginal cost", incorrect, "Append it",
-       sink_entry},
+       "Add log(multiplicity) to the score of the merged token", compression, true},
+      {"S19", "sinks", "Binary search always includes the sink at no marginal cost", incorrect,
+       "Append the sink to the window", sink_entry},
       {"S20", "prior art 6", "Sliced ReLU is exact by the finite support of the ReLU", incorrect,
-       "Exact because each branch is a polynomial, separable in q and k", relu_sums, true},
+       "It is exact because each branch is a polynomial, separable in q and k", relu_sums, true},
       {"S21", "prior art 6", "The Gaussian kernel admits no finite prefix statistics", holds, "", gaussian_rank},
-      {"S22", "prior art 6", "Sliced ReLU Attention, arXiv:2512.11411, December 2024", incorrect, "December 2025",
-       arxiv_date},
+      {"S22", "prior art 6", "Sliced ReLU Attention, arXiv:2512.11411, December 2024", incorrect,
+       "The paper is of December 2025", arxiv_date},
       {"S23", "hybrid sinks", "A token is ignorable only when it fails both filters", incorrect,
-       "Logits add: failing one is enough", both_filters, true},
-      {"S24", "token disposal", "Ignored tokens drift to peripheral regions", incorrect, "Not implied by the loss",
+       "Logits add, so failing one filter is enough", both_filters, true},
+      {"S24", "token disposal", "Ignored tokens drift to peripheral regions", incorrect, "The loss does not imply this",
        disposal},
       {"S25", "binary search 4", "O(log n) insertion into a sorted array with a gap buffer", incorrect, "", insertion},
       {"S26", "hybrid inference", "The scalar window captures the combined mass if the metrics align", conditional,
-       "Certified for |dot| <= B", aligned, true},
+       "This is certified for |dot| <= B", aligned, true},
       {"S27", "long context", "Dot-product softmax suffers entropy collapse as n grows", holds,
-       "It flattens, its entropy grows: entropy collapse usually means the opposite", collapse},
+       "The softmax flattens and its entropy grows. Entropy collapse usually means the opposite.", collapse},
       {"S28", "bandwidth", "The radius is sqrt(-tau log eps)", holds, "", radius},
       {"S29", "overview 2", "Memory access per step drops from O(n) to O(log n)", incorrect,
-       "O(log n + keys in the window)", memory_access},
+       "It is O(log n + keys in the window)", memory_access},
       {"S30", "prior art 1", "The implicit kernel of softmax attention", holds, "", implicit_kernel},
-      {"S31", "term 1, code", "L_align = (w * sq).mean()", conditional, "lambda_a has to scale with T", mean_loss,
-       true},
+      {"S31", "term 1, code", "L_align = (w * sq).mean()", conditional, "lambda_a must scale with T", mean_loss, true},
   };
 }
 

@@ -114,26 +114,28 @@ void cold(evidence& e) {
   numbers const s = analysis::dot_scores(q, keys, 1.0);
   e.refute(
       s[1] > s[0] && analysis::distance(q, keys[0]) < analysis::distance(q, keys[1]) && softmax(s, 0.01)[1] > 0.999,
-      "q = (1, 0.5), keys (1, 0) and (0, 5): the nearest is the first, T = 0.01 gives the second ",
+      "q = (1, 0.5), keys (1, 0) and (0, 5): the nearest is the first, T = 0.01 gives the second the weight ",
       softmax(s, 0.01)[1]);
-  e.on_random("mass off the largest scores <= (L - m) / m e^(-gap / T); with equal key norms they are the nearest keys",
-              [](rng& random) {
-                numbers const unit = random.sphere(6, 3), query = random.normals(3);
-                points const all(unit, 3);
-                numbers const scores = analysis::dot_scores(query, all, 1.0);
-                auto const limits = analysis::limits_of(scores);
-                double const t = random.uniform(0.01, 0.3);
-                numbers const p = softmax(scores, t);
-                double away = 0, nearest = 1e9, best = 0;
-                for (index_t j = 0; j < 6; ++j) {
-                  nearest = std::fmin(nearest, analysis::distance(query, all[j]));
-                  if (limits.cold[std::size_t(j)] == 0)
-                    away += p[std::size_t(j)];
-                  else
-                    best = analysis::distance(query, all[j]);
-                }
-                return at_most(away, limits.cold_bound(t)) && close(best, nearest);
-              });
+  e.on_random(
+      "the mass outside the m keys of the largest score is <= (L - m) / m e^(-gap / T), and with equal key norms they "
+      "are the nearest keys",
+      [](rng& random) {
+        numbers const unit = random.sphere(6, 3), query = random.normals(3);
+        points const all(unit, 3);
+        numbers const scores = analysis::dot_scores(query, all, 1.0);
+        auto const limits = analysis::limits_of(scores);
+        double const t = random.uniform(0.01, 0.3);
+        numbers const p = softmax(scores, t);
+        double away = 0, nearest = 1e9, best = 0;
+        for (index_t j = 0; j < 6; ++j) {
+          nearest = std::fmin(nearest, analysis::distance(query, all[j]));
+          if (limits.cold[std::size_t(j)] == 0)
+            away += p[std::size_t(j)];
+          else
+            best = analysis::distance(query, all[j]);
+        }
+        return at_most(away, limits.cold_bound(t)) && close(best, nearest);
+      });
 }
 
 void dot_variance(evidence& e) {
@@ -168,19 +170,19 @@ std::vector<claim> softmax_claims() {
   return {
       {"N01", "dot products", "For |q| = |k_j| softmax weights are RBF weights of bandwidth sigma^2 = T sqrt(d)", holds,
        "Equal key norms are enough", rbf, true},
-      {"N02", "MaxEnt", "softmax(z / T) is the unique maximiser of <p, z> + T H(p)", holds, "", maximum_entropy},
+      {"N02", "MaxEnt", "softmax(z / T) is the unique maximizer of <p, z> + T H(p)", holds, "", maximum_entropy},
       {"N03", "MaxEnt", "The gradient of lse_lambda is softmax(lambda z), its Hessian lambda (diag p - p p^T)", holds,
        "", lse_derivatives},
       {"N04", "MaxEnt", "The Hessian's norm is at most lambda; softmax(lambda z) is lambda-Lipschitz", holds,
-       "Sharp: lambda / 2", lipschitz, true},
-      {"N05", "grouping", "|p~ - p| <= |dz| / T <= |K_g - K_h| |q| / (T sqrt(d))", holds, "Half of it", weight_drift,
-       true},
+       "The sharp bound is lambda / 2", lipschitz, true},
+      {"N05", "grouping", "|p~ - p| <= |dz| / T <= |K_g - K_h| |q| / (T sqrt(d))", holds, "Half of this bound holds",
+       weight_drift, true},
       {"N06", "grouping", "... and thus output drift is controlled by dictionary mismatch", incorrect,
        "|o~ - o| <= |V_h| |p~ - p| + |V_g - V_h| |p~|: values are shared too", output_drift, true},
-      {"N07", "optimization", "T to 0 gives the hard nearest neighbour", conditional,
-       "The largest score; the nearest key if key norms are equal", cold, true},
+      {"N07", "optimization", "T to 0 gives the hard nearest neighbor", conditional,
+       "T to 0 gives the key with the largest score. It is the nearest key if all key norms are equal.", cold, true},
       {"N08", "scale", "Var<q, k> = d, so 1 / sqrt(d) keeps logit variance O(1)", conditional,
-       "For independent q and k", dot_variance},
+       "This holds for independent q and k", dot_variance},
       {"N09", "optimization", "T to infinity gives uniform averaging", holds, "", hot},
   };
 }

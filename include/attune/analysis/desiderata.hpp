@@ -68,7 +68,9 @@ T worst_norm(LengthScale const& length_scale, Normalizer const& normalizer, T co
 
 }  // namespace detail
 
-/// Throws attune::error unless 2 <= few <= many. Source: Limitations of Normalization, section 5 (future directions).
+/// Measures the three desiderata for a length scale and a normalizer, on the rows that `probe` describes.
+/// Throws attune::error unless 2 <= probe.few <= probe.many.
+/// Source: Limitations of Normalization, section 5 (future directions).
 template <class LengthScale, class Normalizer, class T = double>
 wishes<T> wishes_of(LengthScale const& length_scale, Normalizer const& normalizer, wish_probe<T> const& probe = {}) {
   detail::require_count("analysis::wishes_of", "few", probe.few, 2, probe.many);

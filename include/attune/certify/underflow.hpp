@@ -39,8 +39,9 @@ double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<dou
   return most;
 }
 
-/// Error of a weight, or of its slope, if each mass of its row is off by `loss`: `of_mass` from its own mass, and
-/// `of_sum` times the weight itself from the normalizer. Infinite if the normalizer may vanish.
+/// Error bound of a weight, or of its slope, if each mass of its row has an error of up to `loss`. The bound has two
+/// parts. The key's own mass adds `of_mass`; the normalizer adds `of_sum` times the weight. Both are infinite if the
+/// normalizer may be 0.
 struct weight_loss {
   double of_mass = 0, of_sum = 0;
 

@@ -218,8 +218,8 @@ state_row<T> finish_row(candidate_states<T, Normalizer> const& states, index_t n
   return r;
 }
 
-/// The outputs of a finished row. First `out`: turns one element of the value sum into one of out, with the ground
-/// value and the output gate.
+/// Turns one element of a row's value sum into one element of the output `out`: adds the ground value and applies the
+/// output gate.
 template <class T, class Op, class View, class Bound>
 ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[maybe_unused]] problem_shape const& p,
                              [[maybe_unused]] Bound const& f, T x, [[maybe_unused]] T const& ground_weight,
@@ -230,7 +230,8 @@ ATTUNE_HD T finished_element([[maybe_unused]] inputs<Op, View> const& in, [[mayb
     x = x * f.output_gate.factor(shared_element<T>(in.output_gate, b, h, i, p.output_gate_width == 1 ? index_t(0) : d));
   return x;
 }
-/// Then the numbers that were requested. `lse` is the log-sum-exp of the shifted logits.
+/// Writes the other requested outputs of a finished row: lse, ground weight, threshold. The argument `lse` is the
+/// log-sum-exp of the logits without the row constant, which is added here.
 template <class T, class Op, class Bound>
 ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[maybe_unused]] Bound const& f,
                                  [[maybe_unused]] T const& ground_weight, [[maybe_unused]] T const& lse,

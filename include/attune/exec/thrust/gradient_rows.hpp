@@ -29,8 +29,8 @@ struct candidate_record {
   candidate_threshold<T> level;
   attune::detail::candidate_slopes<T> slopes;
   T factor, poison;
-  index_t
-      reference_key;  ///< for a selection: the first of the highest logits, which gets the part through the reference
+  /// With threshold_rule::selection: the first key with the highest logit. It also gets slopes.through_reference.
+  index_t reference_key;
 };
 template <class T, class Op>
 struct row_record {

@@ -162,8 +162,9 @@ class laplacian_head {
           }
         });
     if constexpr (fused) near_.backward(pulls, lse_, W(1) / tau_, dq, dk, dv);
-    // Scores do not change when all scalars and tau are multiplied by one factor, nor when all scalars are shifted: tau
-    // ds/dtau = -(q - k) ds/dq.
+    // A score does not change if q, k and tau are multiplied by one factor, or if q and k are shifted by one amount.
+    // So the gradient by tau follows from the gradients by q and k, for any origin:
+    //   tau ds/dtau = -(q - origin) ds/dq - (k - origin) ds/dk
     W by_tau(0);
     W const origin = e_.keys > 0 ? on_.k[std::size_t(e_.keys / 2)] : W(0);
     for (index_t i = 0; i < e_.queries; ++i) by_tau = by_tau - (on_.q[std::size_t(i)] - origin) * dq[std::size_t(i)];

@@ -11,7 +11,7 @@ namespace attune::normalizer {
 /// Three interpretations of "self-adjusted softmax".
 enum class adjusted_form {
   product,     ///< w = a p:                           low = 0, high = 1
-  with_zero,   ///< low = min(min a, 0), high = max(max a, 0), as printed
+  with_zero,   ///< low = min(min a, 0), high = max(max a, 0): the normalized form of Zheng et al. 2025
   full_range,  ///< low = min a, high = max a
 };
 /// Whether gradients pass through the extreme logits.

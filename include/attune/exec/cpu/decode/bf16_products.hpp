@@ -49,7 +49,7 @@ ATTUNE_INLINE xsimd::batch<float, Arch> sums_of_quarters(xsimd::batch<float, Arc
   return even_lanes(halves_added(a, b), halves_added(c, d));
 }
 
-/// The offsets of 16 keys, in numbers from the first of them. After the last key, the last key repeats.
+/// The offsets of 16 keys from the first of them, counted in elements. If there are fewer keys, the last one repeats.
 struct key_places {
   index_t at[16];
   ATTUNE_INLINE key_places(index_t key_step, index_t keys) {

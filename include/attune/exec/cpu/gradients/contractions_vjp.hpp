@@ -61,7 +61,8 @@ struct feature_vjp {
       }
     }
   }
-  /// The same where `grown` is the gradient of left(q, z).
+  /// flush() for contractions whose packed queries are left(q, z): `grown` is then the gradient with respect to
+  /// left(q, z). Multiplies it by the derivative of left by q, and adds the gradient of table z if there is one.
   template <class In, class Owner>
   static void leave_left(vjp_tile<T> const& t, [[maybe_unused]] In const& in, [[maybe_unused]] Owner const& owner,
                          gradient_sinks<T>& to) {

@@ -10,10 +10,11 @@
 
 namespace attune {
 
+/// A map from a pre-activation x to the value of a parameter.
 enum class activation {
-  identity,
-  sigmoid,
-  softplus,
+  identity,  ///< x
+  sigmoid,   ///< 1 / (1 + e^-x)
+  softplus,  ///< log(1 + e^x)
   /// clamp(x / 10 + 1/2, 0, 1); derivative 1/10 on |x| < 5, else 0 (Affine-Scaled Attention, section 3)
   linear_clipping,
 };

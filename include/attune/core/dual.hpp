@@ -21,13 +21,15 @@ namespace attune {
 /// both rules give the same numbers except for the sign of zeros.
 enum class chain_rule { guarded, plain };
 
+/// A value and its derivatives in N directions. `Rule` says how the chain rule multiplies.
 template <class T, int N, chain_rule Rule = chain_rule::guarded>
 struct dual {
-  using value_type = T;
-  T value;
-  T tangent[N];
+  using value_type = T;  ///< the scalar of the value and of each tangent
+  T value;               ///< f(x)
+  T tangent[N];          ///< tangent[n] is the derivative in direction n
 
   ATTUNE_HD dual() : dual(T(0)) {}
+  /// A constant: every tangent is 0.
   ATTUNE_HD dual(T const& x) : value(x) {
     for (int n = 0; n < N; ++n) tangent[n] = T(0);
   }
@@ -247,7 +249,9 @@ struct scalar<dual<T, N, Rule>> {
 /// to every parameter). With `along`, each moves along its entry in direction 0 (a directional derivative). Tables move
 /// along `tables_along`.
 struct parameter_seeds {
-  int first_number = 0, count = 0, first = 0;
+  int first_number = 0,                 ///< number of the first parameter that gets tangents
+      count = 0,                        ///< how many parameters get tangents
+      first = 0;                        ///< direction of the first one, without `along`
   parameter const* along = nullptr;     ///< `count` directions; an unset one means a constant parameter
   table const* tables_along = nullptr;  ///< one for each table
 };

@@ -43,10 +43,12 @@ constexpr float decode_float8(std::uint8_t bits) {
 
 /// From float: to nearest, ties to even, subnormals included; beyond 448 (from 464 on, ties down) and infinity: NaN.
 struct float8_e4m3fn {
-  std::uint8_t bits = 0;
+  std::uint8_t bits = 0;  ///< the stored byte: sign, exponent, fraction
 
   constexpr float8_e4m3fn() = default;
+  /// Rounds x to this format.
   constexpr explicit float8_e4m3fn(float x) : bits(detail::encode_float8<3, 7, 0x7f, 0x7f>(x)) {}
+  /// The stored number, exactly; NaN stays NaN.
   constexpr explicit operator float() const {
     return (bits & 0x7fu) == 0x7fu ? std::bit_cast<float>(0x7fc00000u | std::uint32_t(bits & 0x80u) << 24)
                                    : detail::decode_float8<3, 7>(bits);
@@ -55,10 +57,12 @@ struct float8_e4m3fn {
 
 /// From float: to nearest, ties to even, subnormals included; beyond 57344 (from 61440 on) infinity; NaN stays NaN.
 struct float8_e5m2 {
-  std::uint8_t bits = 0;
+  std::uint8_t bits = 0;  ///< the stored byte: sign, exponent, fraction
 
   constexpr float8_e5m2() = default;
+  /// Rounds x to this format.
   constexpr explicit float8_e5m2(float x) : bits(detail::encode_float8<2, 15, 0x7c, 0x7e>(x)) {}
+  /// The stored number, exactly; infinities stay infinite, NaN stays NaN.
   constexpr explicit operator float() const {
     if ((bits & 0x7fu) < 0x7cu) return detail::decode_float8<2, 15>(bits);
     std::uint32_t const size = (bits & 0x7fu) == 0x7cu ? 0x7f800000u : 0x7fc00000u;

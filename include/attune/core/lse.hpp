@@ -16,8 +16,9 @@ namespace attune {
 /// by accident.
 template <class T>
 struct natural_lse {
-  tensor<T> values;
+  tensor<T> values;  ///< (B, H, Lq, 1): one natural logarithm per row
   constexpr natural_lse() = default;
+  /// From a view of natural logarithms. Nothing is converted.
   constexpr explicit natural_lse(tensor<T> view) : values(view) {}
   /// A plain tensor has no log base: this constructor only gives a readable error.
   template <class Other>

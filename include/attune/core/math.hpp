@@ -56,9 +56,10 @@ template <class T>
 struct scalar {
   using mask = bool;  ///< the result of comparing two T
 
-  ATTUNE_HD static T larger(T const& a, T const& b) { return a < b ? b : a; }
-  ATTUNE_HD static T smaller(T const& a, T const& b) { return b < a ? b : a; }
-  ATTUNE_HD static T select(bool c, T const& a, T const& b) { return c ? a : b; }
+  ATTUNE_HD static T larger(T const& a, T const& b) { return a < b ? b : a; }      ///< see math::larger
+  ATTUNE_HD static T smaller(T const& a, T const& b) { return b < a ? b : a; }     ///< see math::smaller
+  ATTUNE_HD static T select(bool c, T const& a, T const& b) { return c ? a : b; }  ///< see math::select
+  /// +inf.
   ATTUNE_HD_UNCHECKED static T infinity() {
     if constexpr (std::is_floating_point_v<T>)
 #if ATTUNE_FINITE_MATH_
@@ -69,12 +70,14 @@ struct scalar {
     else
       return std::numeric_limits<T>::infinity();
   }
+  /// The lowest finite number.
   ATTUNE_HD_UNCHECKED static T lowest() {
     if constexpr (std::is_floating_point_v<T>)
       return detail::limits<T>::lowest;
     else
       return std::numeric_limits<T>::lowest();
   }
+  /// The distance from 1 to the next larger number.
   ATTUNE_HD_UNCHECKED static T epsilon() {
     if constexpr (std::is_floating_point_v<T>)
       return detail::limits<T>::epsilon;
@@ -129,26 +132,32 @@ struct scalar {
   }
   /// Nesting depth of dual numbers: fixed-point iterations need that many additional steps.
   static constexpr int order = 0;
+  /// |x|.
   ATTUNE_HD_UNCHECKED static T abs(T const& x) {
     using std::abs;
     return T(abs(x));
   }
+  /// e^x.
   ATTUNE_HD_UNCHECKED static T exp(T const& x) {
     using std::exp;
     return T(exp(x));
   }
+  /// e^x - 1, without cancellation near 0.
   ATTUNE_HD_UNCHECKED static T expm1(T const& x) {
     using std::expm1;
     return T(expm1(x));
   }
+  /// The natural logarithm: -inf at 0, NaN for x < 0.
   ATTUNE_HD_UNCHECKED static T log(T const& x) {
     using std::log;
     return T(log(x));
   }
+  /// log(1 + x), without loss of digits near 0: -inf at -1, NaN for x < -1.
   ATTUNE_HD_UNCHECKED static T log1p(T const& x) {
     using std::log1p;
     return T(log1p(x));
   }
+  /// The square root: NaN for x < 0.
   ATTUNE_HD_UNCHECKED static T sqrt(T const& x) {
     using std::sqrt;
     return T(sqrt(x));
@@ -158,26 +167,32 @@ struct scalar {
     using std::sin;
     return T(sin(x));
   }
+  /// The cosine of an angle in radians. Like sin, a call on a device.
   ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T cos(T const& x) {
     using std::cos;
     return T(cos(x));
   }
+  /// The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].
   ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T acos(T const& x) {
     using std::acos;
     return T(acos(x));
   }
+  /// The error function.
   ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T erf(T const& x) {
     using std::erf;
     return T(erf(x));
   }
+  /// x^y, as the C library defines it.
   ATTUNE_HD_UNCHECKED ATTUNE_DEVICE_CALL static T pow(T const& x, T const& y) {
     using std::pow;
     return T(pow(x, y));
   }
+  /// The largest integer not above x.
   ATTUNE_HD_UNCHECKED static T floor(T const& x) {
     using std::floor;
     return T(floor(x));
   }
+  /// 2 / sqrt(pi), the slope of erf at 0.
   ATTUNE_HD_UNCHECKED static T two_over_sqrt_pi() {
     if constexpr (std::is_floating_point_v<T>)
       return T(1.12837916709551257389616);
@@ -189,10 +204,10 @@ struct scalar {
   /// log(1 + x) where 0 <= x <= 1 is known (or x is NaN).
   ATTUNE_HD static T log1p_unit(T const& x) { return log1p(x); }
   // Composites for which dual numbers have their own derivative rules (core/dual.hpp).
-  ATTUNE_HD static T softplus(T const& x) { return detail::softplus(x); }
-  ATTUNE_HD static T sigmoid(T const& x) { return detail::sigmoid(x); }
-  ATTUNE_HD static T tanh(T const& x) { return detail::tanh(x); }
-  ATTUNE_HD static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }
+  ATTUNE_HD static T softplus(T const& x) { return detail::softplus(x); }  ///< log(1 + e^x)
+  ATTUNE_HD static T sigmoid(T const& x) { return detail::sigmoid(x); }    ///< 1 / (1 + e^-x)
+  ATTUNE_HD static T tanh(T const& x) { return detail::tanh(x); }          ///< the hyperbolic tangent
+  ATTUNE_HD static T log1p_rate(T const& k, T const& x) { return detail::log1p_rate(k, x); }  ///< log(1 + k x) / k
 };
 
 namespace math {
@@ -215,6 +230,7 @@ ATTUNE_HD ATTUNE_INLINE T select(typename scalar<T>::mask const& c, T const& a, 
   return scalar<T>::select(c, a, b);
 }
 
+/// +inf as a T; in a SIMD batch, +inf in every lane.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T infinity() {
   return scalar<T>::infinity();
@@ -237,26 +253,32 @@ ATTUNE_HD ATTUNE_INLINE T as_computed(T const& x) {
   else
     return x;
 }
+/// |x|. Its derivative at 0 is 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T abs(T const& x) {
   return scalar<T>::abs(x);
 }
+/// e^x: +inf on overflow, 0 at -inf, NaN at NaN.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T exp(T const& x) {
   return scalar<T>::exp(x);
 }
+/// e^x - 1, without cancellation near 0: -1 at -inf.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T expm1(T const& x) {
   return scalar<T>::expm1(x);
 }
+/// The natural logarithm: -inf at 0, NaN for x < 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T log(T const& x) {
   return scalar<T>::log(x);
 }
+/// log(1 + x), without loss of digits near 0: -inf at -1, NaN for x < -1.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T log1p(T const& x) {
   return scalar<T>::log1p(x);
 }
+/// The square root: NaN for x < 0.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T sqrt(T const& x) {
   return scalar<T>::sqrt(x);

@@ -33,6 +33,7 @@ template <class T = double>
 class moving_average {
  public:
   constexpr moving_average() = default;
+  /// a_0 = initial, no step yet. Throws attune::error unless momentum is in [0, 1) and initial is finite.
   constexpr explicit moving_average(T momentum, T initial = T(0))
       : momentum_(momentum), initial_(initial), value_(initial) {
     if (!(momentum >= T(0) && momentum < T(1)))
@@ -41,10 +42,12 @@ class moving_average {
       throw error("moving_average", "initial", detail::text("the value ", double(initial)), "a finite number");
   }
 
-  /// One step with the mean of `values`. If it throws, nothing changes.
+  /// One step with the mean of `values`. Throws attune::error if there is no value or one is not finite; then nothing
+  /// changes.
   void update(std::span<T const> values) {
     step(index_t(values.size()), [&](index_t n) { return values[std::size_t(n)]; });
   }
+  /// One step with the mean of a vector.
   void update(std::vector<T> const& values) { update(std::span<T const>(values)); }
   /// One step with the mean over all elements of a view, for example (B, 1, Lq, 1) of one head.
   template <class E>
@@ -57,8 +60,11 @@ class moving_average {
     });
   }
 
+  /// a_t, the current average.
   constexpr T const& value() const { return value_; }
+  /// rho, the weight of the previous average in a step.
   constexpr T const& momentum() const { return momentum_; }
+  /// a_0.
   constexpr T const& initial() const { return initial_; }
   /// Number of steps t.
   constexpr std::int64_t count() const { return count_; }
@@ -80,6 +86,8 @@ class moving_average {
   {
     return detail::text(format, " ", hex(momentum_), " ", hex(initial_), " ", hex(value_), " ", count_);
   }
+  /// The average that to_string wrote, bit for bit. Throws attune::error if the text has another format or illegal
+  /// numbers.
   static moving_average from_string(std::string const& text)
     requires std::is_floating_point_v<T>
   {

@@ -18,6 +18,7 @@ namespace attune {
 /// keys that no query sees. The caller keeps the numbers alive.
 class page_table {
  public:
+  /// From batch * per_sequence page numbers. Throws attune::error if an extent is negative or the pointer is null.
   page_table(std::int32_t const* entries, index_t batch, index_t per_sequence)
       : entries_(entries), batch_(batch), per_sequence_(per_sequence) {
     if (batch < 0 || per_sequence < 0 || (entries == nullptr && batch * per_sequence > 0))
@@ -26,7 +27,8 @@ class page_table {
           detail::text(entries == nullptr ? "a null pointer" : "memory", " for ", batch, " x ", per_sequence, " pages"),
           "memory for as many numbers, both >= 0");
   }
-  /// The same number of pages for each of `batch` sequences.
+  /// The same number of pages for each of `batch` sequences. Throws attune::error if `batch` does not divide the number
+  /// of entries.
   page_table(std::vector<std::int32_t> const& entries, index_t batch)
       : page_table(entries.data(), batch, batch > 0 ? index_t(entries.size()) / batch : 0) {
     if (batch_ * per_sequence_ != index_t(entries.size()))
@@ -35,8 +37,11 @@ class page_table {
   }
   page_table(std::vector<std::int32_t>&&, index_t) = delete;  // it would dangle
 
+  /// Number of sequences.
   index_t batch() const { return batch_; }
+  /// Number of entries per sequence.
   index_t per_sequence() const { return per_sequence_; }
+  /// Page number n of sequence b. The indices are not checked.
   index_t operator()(index_t b, index_t n) const { return index_t(entries_[b * per_sequence_ + n]); }
 
  private:

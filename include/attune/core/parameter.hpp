@@ -23,10 +23,10 @@ namespace attune {
 /// A parameter learned from activations: value = activation(<weight_h, x_i> + bias_h). Principled Attention, section 4
 /// ("functions of q_i"); Affine-Scaled Attention, equation 7. Without a weight, x is the pre-activation itself.
 struct projection {
-  stored_view x = {};       ///< (1|B, 1|H, 1|Lq, C)
-  stored_view weight = {};  ///< (1, 1|H, 1, C); absent: C = 1 and x is the pre-activation
-  stored_view bias = {};    ///< (1, 1|H, 1, 1); absent: 0
-  attune::activation activation = activation::identity;
+  stored_view x = {};                                    ///< (1|B, 1|H, 1|Lq, C)
+  stored_view weight = {};                               ///< (1, 1|H, 1, C); absent: C = 1 and x is the pre-activation
+  stored_view bias = {};                                 ///< (1, 1|H, 1, 1); absent: 0
+  attune::activation activation = activation::identity;  ///< the map from pre-activation to value
 };
 
 /// Whether the gradient of a moving average reaches the averaged values.
@@ -38,16 +38,21 @@ struct parameter {
   /// One number for every row.
   constexpr parameter(double value) : value_(value), kind_(kind::value) {}
 
-  /// A view with extents (1 or B, 1 or H, 1 or Lq, 1); axes of extent 1 are broadcast.
+  /// A view with extents (1 or B, 1 or H, 1 or Lq, 1); axes of extent 1 are broadcast. Throws attune::error if the last
+  /// extent is not 1.
   constexpr parameter(stored_view view)
       : view_(view), extents_(view.extents()), steps_(view.steps()), kind_(kind::view) {
     if (view.extents().feature != 1)
       throw error("parameter", "the view", detail::text("feature extent ", view.extents().feature),
                   "1: one number per (batch, head, query)");
   }
+  /// From a view of double numbers.
   constexpr parameter(tensor<double const> view) : parameter(stored_view(view)) {}
+  /// From a view of float numbers.
   constexpr parameter(tensor<float const> view) : parameter(stored_view(view)) {}
+  /// From a view of mutable double numbers.
   constexpr parameter(tensor<double> view) : parameter(stored_view(view)) {}
+  /// From a view of mutable float numbers.
   constexpr parameter(tensor<float> view) : parameter(stored_view(view)) {}
 
   /// Values computed from activations: C multiplications per query and head.
@@ -110,16 +115,20 @@ struct parameter {
     if (!is_projected() && !is_average()) return {};
     return {own_view(), weight_.view(extents_.feature, weight_feature_step_), bias_.view(1, 0), activation_};
   }
+  /// True if the values come from a projection, averaged or not.
   ATTUNE_HD constexpr bool is_projected() const {
     return kind_ == kind::projected || kind_ == kind::averaged_projection;
   }
+  /// True for a moving average.
   ATTUNE_HD constexpr bool is_average() const {
     return kind_ == kind::averaged_view || kind_ == kind::averaged_projection;
   }
-  /// For a moving average: its momentum, and whether its gradient reaches the values.
+  /// For a moving average: its momentum. Otherwise 0.
   ATTUNE_HD constexpr double momentum() const { return momentum_; }
+  /// For a moving average: whether its gradient reaches the averaged values.
   ATTUNE_HD constexpr bool passes_gradient() const { return passes_gradient_; }
 
+  /// The value of one row as a double; 0 if the parameter is not set.
   ATTUNE_HD ATTUNE_NOINLINE constexpr double at(index_t batch, index_t head, index_t query) const {
     if (kind_ == kind::view) return view_[at_of(batch, head, query, 0)];
     return kind_ == kind::value ? value_ : value<double>(batch, head, query);
@@ -147,6 +156,7 @@ struct parameter {
 
   /// Number of this parameter in its operator (operators/numbering.hpp). Copies keep it. -1: belongs to no operator.
   ATTUNE_HD constexpr int number() const { return number_; }
+  /// Sets that number, which must fit 16 bits.
   constexpr void number(int n) { number_ = std::int16_t(n); }
 
  private:
@@ -249,10 +259,11 @@ enum class domain {
 /// &P::alpha)}; }`
 template <class Policy>
 struct listed_parameter {
-  char const* name;
-  parameter Policy::* member;
-  domain values;
+  char const* name;            ///< the name in error messages and directions
+  parameter Policy::* member;  ///< the member of the policy
+  domain values;               ///< the legal values
 };
+/// One entry of the list that a policy returns from parameters().
 template <class Policy>
 constexpr listed_parameter<Policy> listed(char const* name, parameter Policy::* member, domain values = domain::real) {
   return {name, member, values};

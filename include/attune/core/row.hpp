@@ -16,31 +16,37 @@ namespace attune {
 
 /// The position of a row's lanes: lane l is query min(query + l, queries - 1) of (batch, head).
 struct row_place {
-  index_t batch = 0, head = 0, query = 0, queries = 1;
+  index_t batch = 0,  ///< batch element
+      head = 0,       ///< query head
+      query = 0,      ///< query of lane 0
+      queries = 1;    ///< Lq
 };
 
 /// Reads the numbers of a policy for all lanes of a row. Specialized for each kind of scalar with several lanes, and
 /// for dual numbers, where it also knows which numbers have tangents.
 template <class T>
 struct lift {
+  /// The value of a parameter in each lane of the row.
   ATTUNE_HD T value(parameter const& p, row_place const& at) const {
     return p.template value<T>(at.batch, at.head, at.query);
   }
+  /// The entry (b, h, i, d) of a table.
   ATTUNE_HD T entry(table const& x, index_t b, index_t h, index_t i, index_t d) const { return T(x(b, h, i, d)); }
+  /// The number x, rounded to T. Its derivatives are 0.
   ATTUNE_HD static T constant(double x) { return T(x); }
 };
 
 /// One query row (or the rows in the lanes of a batch).
 template <class T>
 struct row {
-  row_place place;
+  row_place place;       ///< where the row is
   T position;            ///< position of the query among the keys: i + offset
   T visible;             ///< K, the number of visible keys
   T log_visible;         ///< log K; 0 where K = 0
   T inverse_sqrt_width;  ///< 1 / sqrt(D) of the score's dot product, rounded once
   T logit_shift = T(0);  ///< row constant c that the length scale subtracted from every logit: a = a' + c
   T keys = T(0);         ///< Lk, the number of keys, visible or not
-  lift<T> numbers = {};
+  lift<T> numbers = {};  ///< reads parameters and tables; gives dual numbers their tangents
 
   /// The value of a parameter in this row.
   ATTUNE_HD T operator()(parameter const& p) const { return numbers.value(p, place); }

@@ -29,9 +29,13 @@ namespace attune::simd {
 /// Minimax polynomials, low order first, by Remez exchange in 60 digits. The errors are relative to the function, for
 /// the coefficients as printed: sine 2^-57, cosine 2^-59, arc sine 2^-58, erf 2^-56 on both pieces.
 namespace in_double {
-constexpr double anchor = 0x1.8p52, two_over_pi = 0x1.45f306dc9c883p-1;
-constexpr double half_pi_1 = 0x1.921fb544p+0, half_pi_2 = 0x1.0b4611a6p-34, half_pi_3 = 0x1.3198a2e037073p-69;
-constexpr double half_pi = 0x1.921fb54442d18p+0, half_pi_rest = 0x1.1a62633145c07p-54;
+constexpr double anchor = 0x1.8p52,               ///< adding it to a number rounds that number to an integer
+    two_over_pi = 0x1.45f306dc9c883p-1;           ///< 2 / pi
+constexpr double half_pi_1 = 0x1.921fb544p+0,     ///< pi / 2 in three parts: the first
+    half_pi_2 = 0x1.0b4611a6p-34,                 ///< the second part
+    half_pi_3 = 0x1.3198a2e037073p-69;            ///< the third part
+constexpr double half_pi = 0x1.921fb54442d18p+0,  ///< pi / 2 as a double
+    half_pi_rest = 0x1.1a62633145c07p-54;         ///< pi / 2 - half_pi
 /// (sin f - f) / f^3
 constexpr std::array<double, 6> sine{-0x1.5555555555549p-3, 0x1.111111110f87bp-7,   -0x1.a01a019c119d2p-13,
                                      0x1.71de3577b7999p-19, -0x1.ae5e663a7de6bp-26, 0x1.5d9300d9b819dp-33};
@@ -104,18 +108,21 @@ xsimd::batch<T, Arch> computed_in_double(F const& f, Each const& each, xsimd::ba
 
 template <class Arch>
 struct wide_math {
-  using batch = xsimd::batch<double, Arch>;
-  using mask = xsimd::batch_bool<double, Arch>;
-  using bits = xsimd::batch<std::uint64_t, Arch>;
-  using of = scalar<batch>;
+  using batch = xsimd::batch<double, Arch>;        ///< a register of doubles
+  using mask = xsimd::batch_bool<double, Arch>;    ///< the result of comparing two batches
+  using bits = xsimd::batch<std::uint64_t, Arch>;  ///< the bits of a batch
+  using of = scalar<batch>;                        ///< the elementary functions of a batch
 
+  /// The sine of an angle in radians, of any size.
   static batch sin(batch const& x) {
     return turned(x, 0, [](double angle) { return std::sin(angle); });
   }
+  /// The cosine of an angle in radians, of any size.
   static batch cos(batch const& x) {
     return turned(x, 1, [](double angle) { return std::cos(angle); });
   }
 
+  /// The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].
   static batch acos(batch const& x) {
     batch const a = of::abs(x), half(0.5), zero(0.0);
     mask const beyond = a > half;
@@ -127,6 +134,7 @@ struct wide_math {
     return xsimd::select(beyond, xsimd::select(x < zero, turned, s + rest) * batch(2.0), turned);
   }
 
+  /// The error function.
   static batch erf(batch const& x) {
     batch const one(1.0), two(2.0), a = of::smaller(of::abs(x), batch(6.0));
     batch const z = a * a, inner = simd::multiply_add(a, simd::polynomial(z, in_double::erf_near), a);

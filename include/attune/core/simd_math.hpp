@@ -90,6 +90,7 @@ ATTUNE_INLINE xsimd::batch<T, Arch> multiply_add(xsimd::batch<T, Arch> const& a,
     return xsimd::fma(a, b, c);
 }
 
+/// Every coefficient doubled.
 template <class T, std::size_t N>
 constexpr std::array<T, N> twice(std::array<T, N> c) {
   for (T& x : c) x *= 2;
@@ -115,6 +116,7 @@ ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, s
     return multiply_add(multiply_add(r, x, batch(c[1])), x, batch(c[0]));
   }
 }
+/// Overload that chooses the number of steps. N must be below 16 or even.
 template <class T, class Arch, std::size_t N>
 ATTUNE_INLINE xsimd::batch<T, Arch> polynomial(xsimd::batch<T, Arch> const& x, std::array<T, N> const& c) {
   static_assert(N < 16 || N % 2 == 0, "a long polynomial is evaluated in pairs of coefficients");

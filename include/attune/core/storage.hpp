@@ -23,22 +23,25 @@ namespace attune {
 
 /// The upper half of a float. From float: to nearest, ties to even; NaN stays NaN and keeps its sign and leading bits.
 struct bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< the stored bits: sign, exponent, fraction
 
   constexpr bfloat16() = default;
+  /// Rounds x to this format.
   constexpr explicit bfloat16(float x) {
     auto const u = std::bit_cast<std::uint32_t>(x);
     bool const nan = (u & 0x7fffffffu) > 0x7f800000u;
     bits = std::uint16_t((nan ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
+  /// The stored number, exactly.
   constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
 };
 
 /// IEEE 754 binary16. From float: to nearest, ties to even, subnormals included; beyond 65504 infinity; NaN stays NaN.
 struct float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< the stored bits: sign, exponent, fraction
 
   constexpr float16() = default;
+  /// Rounds x to this format.
   constexpr explicit float16(float x) {
     auto const all = std::bit_cast<std::uint32_t>(x);
     std::uint32_t const u = all & 0x7fffffffu;
@@ -53,6 +56,7 @@ struct float16 {
       to = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;
     bits = std::uint16_t(to | (all >> 16 & 0x8000u));
   }
+  /// The stored number, exactly.
   constexpr explicit operator float() const {
     constexpr std::uint32_t shift = 112u << 23;  // the difference of the exponent biases
     std::uint32_t const sign = std::uint32_t(bits & 0x8000u) << 16, u = std::uint32_t(bits & 0x7fffu) << 13;

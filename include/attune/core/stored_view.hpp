@@ -12,25 +12,34 @@
 
 namespace attune {
 
+/// A read-only view of float or double numbers that must outlive it. Default-constructed, it is absent.
 class stored_view {
  public:
   constexpr stored_view() = default;
+  /// A view of double numbers.
   constexpr stored_view(tensor<double const> x) : doubles_(x.data()), extents_(x.extents()), steps_(broadcast(x)) {}
+  /// A view of float numbers.
   constexpr stored_view(tensor<float const> x) : floats_(x.data()), extents_(x.extents()), steps_(broadcast(x)) {}
+  /// A view of mutable double numbers.
   constexpr stored_view(tensor<double> x) : stored_view(tensor<double const>(x)) {}
+  /// A view of mutable float numbers.
   constexpr stored_view(tensor<float> x) : stored_view(tensor<float const>(x)) {}
 
+  /// True if no tensor was given.
   ATTUNE_HD constexpr bool absent() const {
     return doubles_ == nullptr && floats_ == nullptr && extents_ == shape{0, 0, 0, 0};
   }
+  /// Extents as stored: 1 along a broadcast axis; all 0 if absent.
   ATTUNE_HD constexpr shape const& extents() const { return extents_; }
   /// Distances between neighbors in elements; 0 along axes of extent 1.
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }
 
-  /// The address of the numbers: one of the two pointers is set, or neither.
+  /// The address of double numbers; null if the view has floats or is absent.
   constexpr double const* doubles() const { return doubles_; }
+  /// The address of float numbers; null if the view has doubles or is absent.
   constexpr float const* floats() const { return floats_; }
 
+  /// One number as a double. The index of a broadcast axis has no effect; other indices are not checked.
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const {
     index_t const at = b * steps_.batch + h * steps_.head + i * steps_.position + d * steps_.feature;
     return doubles_ != nullptr ? doubles_[at] : double(floats_[at]);

@@ -16,19 +16,30 @@ namespace attune {
 /// A view (1|B, 1|H, rows, columns) of float or double numbers that must outlive the operator. Entries must be finite.
 struct table {
   constexpr table() = default;
+  /// From a view of either number type.
   constexpr table(stored_view view) : view_(view) {}
+  /// From a view of double numbers.
   constexpr table(tensor<double const> view) : view_(view) {}
+  /// From a view of float numbers.
   constexpr table(tensor<float const> view) : view_(view) {}
+  /// From a view of mutable double numbers.
   constexpr table(tensor<double> view) : view_(view) {}
+  /// From a view of mutable float numbers.
   constexpr table(tensor<float> view) : view_(view) {}
 
+  /// False for a default-constructed table: a call of an operator with it throws attune::error.
   ATTUNE_HD constexpr bool is_set() const { return !view_.absent(); }
+  /// (1|B, 1|H, rows, columns).
   ATTUNE_HD constexpr shape const& extents() const { return view_.extents(); }
+  /// Number of rows.
   ATTUNE_HD constexpr index_t rows() const { return view_.extents().position; }
+  /// Number of columns.
   ATTUNE_HD constexpr index_t columns() const { return view_.extents().feature; }
+  /// Row i, column d for batch element b and head h. The indices are not checked.
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return view_(b, h, i, d); }
   /// Number of this table in its operator; -1: belongs to no operator.
   ATTUNE_HD constexpr int number() const { return number_; }
+  /// Sets that number.
   constexpr void number(int n) { number_ = n; }
 
  private:
@@ -48,10 +59,11 @@ enum class table_width {
 /// &P::metric)}; }`
 template <class Policy>
 struct listed_table {
-  char const* name;
-  table Policy::* member;
-  table_width width;
+  char const* name;        ///< the name in error messages and directions
+  table Policy::* member;  ///< the member of the policy
+  table_width width;       ///< the columns that it must have
 };
+/// One entry of the list that a policy returns from tables().
 template <class Policy>
 constexpr listed_table<Policy> listed(char const* name, table Policy::* member, table_width width) {
   return {name, member, width};

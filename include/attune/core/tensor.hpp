@@ -17,6 +17,7 @@
 
 namespace attune {
 
+/// The signed type of indices, extents and strides.
 using index_t = std::ptrdiff_t;
 
 /// Whether the host may read what views, parameters, tables and masks point to.
@@ -24,20 +25,28 @@ enum class memory_kind { host, device };
 
 /// Extents of the four axes. Axes that an argument does not have are 1.
 struct shape {
-  index_t batch = 1, head = 1, position = 1, feature = 1;
+  index_t batch = 1,  ///< B: batch elements
+      head = 1,       ///< H: heads
+      position = 1,   ///< L: queries or keys
+      feature = 1;    ///< D: numbers per position
+  /// Number of elements: the product of the extents.
   ATTUNE_HD constexpr index_t size() const { return batch * head * position * feature; }
   friend constexpr bool operator==(shape const&, shape const&) = default;
 };
 
 /// Distances, in elements, between neighbors along the four axes.
 struct strides {
-  index_t batch = 0, head = 0, position = 0, feature = 0;
+  index_t batch = 0,  ///< from one batch element to the next
+      head = 0,       ///< from one head to the next
+      position = 0,   ///< from one query or key to the next
+      feature = 0;    ///< from one number of a position to the next
   /// Row-major, without gaps.
   static constexpr strides dense(shape const& s) {
     return {s.head * s.position * s.feature, s.position * s.feature, s.feature, 1};
   }
 };
 
+/// "(batch, head, position, feature)", as error messages print it.
 ATTUNE_NOINLINE inline std::string to_string(shape const& s) {
   return detail::text("(", s.batch, ", ", s.head, ", ", s.position, ", ", s.feature, ")");
 }
@@ -70,14 +79,16 @@ constexpr shape const& countable(shape const& s) {
 template <class E>
 class tensor {
  public:
-  using element = E;
-  using value_type = std::remove_const_t<E>;
+  using element = E;                          ///< the element type, const for a read-only view
+  using value_type = std::remove_const_t<E>;  ///< the element type without const
 
   constexpr tensor() = default;
 
   /// Dense, row-major data at `data`.
   constexpr tensor(E* data, shape const& extents) : tensor(data, extents, strides::dense(detail::countable(extents))) {}
 
+  /// Strided data: `data` is the address of element (0, 0, 0, 0). Throws attune::error on a negative extent, on more
+  /// elements than index_t can count, and on a null pointer to a non-empty tensor.
   constexpr tensor(E* data, shape const& extents, strides const& steps)
       : data_(data), shape_(extents), strides_(steps) {
     detail::countable(extents);
@@ -88,12 +99,14 @@ class tensor {
   constexpr tensor(std::vector<value_type>& data, shape const& extents)
     requires(!std::is_const_v<E>)
       : tensor(checked(data.data(), data.size(), extents), extents) {}
+  /// The same, for a read-only view.
   constexpr tensor(std::vector<value_type> const& data, shape const& extents)
     requires(std::is_const_v<E>)
       : tensor(checked(data.data(), data.size(), extents), extents) {}
 
   constexpr tensor(std::vector<value_type> const&&, shape const&) = delete;  // it would dangle
 
+  /// A read-only view of a mutable one.
   template <class Mutable>
     requires(std::is_const_v<E> && std::is_same_v<Mutable, value_type>)
   constexpr tensor(tensor<Mutable> const& other)
@@ -109,15 +122,20 @@ class tensor {
         "cpu<double>{} double ones");
   }
 
+  /// The address of element (0, 0, 0, 0).
   ATTUNE_HD constexpr E* data() const { return data_; }
+  /// Extents of the four axes.
   ATTUNE_HD constexpr shape const& extents() const { return shape_; }
+  /// Distances, in elements, between neighbors along the four axes.
   ATTUNE_HD constexpr strides const& steps() const { return strides_; }
+  /// True if no tensor was given: default-constructed.
   ATTUNE_HD constexpr bool absent() const { return data_ == nullptr && shape_ == shape{0, 0, 0, 0}; }
 
   /// First feature of one position.
   ATTUNE_HD constexpr E* row(index_t b, index_t h, index_t i) const {
     return data_ + b * strides_.batch + h * strides_.head + i * strides_.position;
   }
+  /// One element. The indices are not checked.
   ATTUNE_HD constexpr E& operator()(index_t b, index_t h, index_t i, index_t d) const {
     return row(b, h, i)[d * strides_.feature];
   }

@@ -29,16 +29,22 @@ namespace attune {
 template <class T>
 class candidate_column {
  public:
+  /// Logits and their key positions, of the same size.
   candidate_column(std::vector<T> logits, std::vector<index_t> positions)
       : logits_(std::move(logits)), positions_(std::move(positions)) {}
+  /// Number of stored logits.
   index_t size() const { return index_t(logits_.size()); }
+  /// Logit n.
   T const& logit(index_t n) const { return logits_[std::size_t(n)]; }
+  /// Key position of logit n, as a T.
   T position(index_t n) const { return T(double(positions_[std::size_t(n)])); }
+  /// The largest logit; -inf if there is none.
   T highest() const {
     T m = -math::infinity<T>();
     for (T const& a : logits_) m = math::larger(m, a);
     return m;
   }
+  /// Drops every entry whose interest(logit) is not positive in any lane; the others keep their order.
   template <class Interest>
   void keep(Interest const& interest) {
     std::size_t kept = 0;
@@ -50,6 +56,8 @@ class candidate_column {
     logits_.erase(logits_.begin() + index_t(kept), logits_.end());
     positions_.resize(kept);
   }
+  /// Sets `cut` to the k-th largest logit and `last` to the position of the last key with that logit among the k
+  /// largest. Ties go to lower positions. With fewer than k logits above -inf, both are -inf. Linear time on average.
   void largest(index_t k, T& cut, T& last) const {
     std::vector<index_t> order;
     for (index_t n = 0; n < size(); ++n)

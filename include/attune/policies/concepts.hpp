@@ -52,9 +52,9 @@ enum class threshold_rule {
 
 /// The traits that a normalizer declares. The defaults are the traits of plain softmax.
 struct normalizer_traits {
-  row_family family = row_family::masses;
-  attune::divisor divided_by = divisor::sum;
-  mass_reference reference = mass_reference::running_maximum;
+  row_family family = row_family::masses;                      ///< how a row is computed; decides which hooks it offers
+  attune::divisor divided_by = divisor::sum;                   ///< the number that divides the masses
+  mass_reference reference = mass_reference::running_maximum;  ///< the shift m of the masses
   bool ground_mass = false;    ///< offers ground(a, m): the mass that each key gives to the ground
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
   bool ground_value = false;   ///< the ground or constant mass weights the value v0 (an input); else it weights nothing
@@ -67,7 +67,8 @@ struct normalizer_traits {
 /// Family range_weighted: w = (a - low) / (high - low) softmax(a). All weights are 0 where low = high.
 template <class T>
 struct adjustment {
-  T low, high;
+  T low,     ///< the logit of weight 0
+      high;  ///< the logit whose weight is its softmax weight
 };
 
 /// Family sparse_support: the result of the threshold search of a row. `reference` is the row's maximum; `level` is the
@@ -75,7 +76,10 @@ struct adjustment {
 /// cut, and those with a logit = cut up to position `last`.
 template <class T>
 struct candidate_threshold {
-  T reference, level, cut, last;
+  T reference,  ///< the largest logit of the row; 0 if there is none
+      level,    ///< threshold minus reference
+      cut,      ///< keys with a larger logit are kept; -inf: all
+      last;     ///< of the keys with logit cut, the position of the last one that is kept
 };
 
 /// The traits that a length scale declares.
@@ -101,6 +105,7 @@ concept ListsParameters = std::is_empty_v<P> || requires { P::parameters(); };
 
 template <class P>
 concept BindsARow = requires(P const& p, row<double> const& r) { p.bind(r); };
+/// The object that a policy returns when it is bound to a row of doubles.
 template <class P>
 using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> const&>()));
 

@@ -30,9 +30,11 @@ enum class table_place {
   of_distance,  ///< a row for each distance, column d
 };
 
+/// An operand that is absent.
 struct no_operand {
-  static constexpr operand_side side = operand_side::none;
+  static constexpr operand_side side = operand_side::none;  ///< no tensor
 };
+/// The input F as an operand. `Side` must be the side that the table in policies/fields.hpp gives it.
 template <operand_side Side, field F>
 struct input_operand {
   static_assert(
@@ -42,64 +44,86 @@ struct input_operand {
       "attune: this input is of another side: of_query, of_key or of_pair as <attune/policies/fields.hpp> says");
   static_assert(F != field::v && F != field::value_gate && F != field::output_gate,
                 "attune: values and their gates are no operands of a contraction: scores do not depend on them");
-  static constexpr operand_side side = Side;
-  static constexpr field of = F;
+  static constexpr operand_side side = Side;  ///< query, key or pair
+  static constexpr field of = F;              ///< the input
 };
+/// An input of the query: F(i, d).
 template <field F>
 using of_query = input_operand<operand_side::query, F>;
+/// An input of the key: F(j, d).
 template <field F>
 using of_key = input_operand<operand_side::key, F>;
+/// An input of the pair: F(i, j).
 template <field F>
 using of_pair = input_operand<operand_side::pair, F>;
 /// Table::of(policy) is the table. Table::row(policy, distance) is its row, for tables with a row per distance.
 template <class Table, table_place Place>
 struct table_operand {
-  static constexpr operand_side side = operand_side::table;
-  static constexpr table_place place = Place;
-  using table_of = Table;
+  static constexpr operand_side side = operand_side::table;  ///< a table of the policy
+  static constexpr table_place place = Place;                ///< the entry that a pair reads
+  using table_of = Table;                                    ///< finds the table in the policy
 };
+/// Entry (0, d) of a table: one number per feature.
 template <class Table>
 using by_feature = table_operand<Table, table_place::column>;
+/// Entry (d, 0) of a table: one number per term of the sum.
 template <class Table>
 using by_term = table_operand<Table, table_place::row>;
+/// Column d of the row that belongs to the distance of the pair.
 template <class Table>
 using by_distance = table_operand<Table, table_place::of_distance>;
 
 /// The tables that the contractions below read: members of the policy with these names.
 namespace tables {
+/// of(policy): the member `name` of a policy. Undefined again below.
 #define ATTUNE_TABLE(name)                              \
   template <class P>                                    \
     requires requires(P const& policy) { policy.name; } \
   ATTUNE_HD static table const& of(P const& policy) {   \
     return policy.name;                                 \
   }
+/// One number per feature: (1|B, 1|H, 1, D).
 struct metric {
+  /// The table `metric` of a policy.
   ATTUNE_TABLE(metric)
 };
+/// One number per feature, added to the query: (1|B, 1|H, 1, D).
 struct bias {
+  /// The table `bias` of a policy.
   ATTUNE_TABLE(bias)
 };
+/// The factor of each cosine: (1|B, 1|H, R, 1).
 struct cosine {
+  /// The table `cosine` of a policy.
   ATTUNE_TABLE(cosine)
 };
+/// The factor of each sine: (1|B, 1|H, R, 1).
 struct sine {
+  /// The table `sine` of a policy.
   ATTUNE_TABLE(sine)
 };
+/// The angular frequency of each term, in radians per position: (1|B, 1|H, R, 1).
 struct frequency {
+  /// The table `frequency` of a policy.
   ATTUNE_TABLE(frequency)
 };
 /// Row floor(R / 2) belongs to distance 0.
 struct relative {
   static constexpr bool rises =
       true;  ///< row() rises with the distance: a call checks only the nearest and the farthest
+  /// The table `relative` of a policy.
   ATTUNE_TABLE(relative)
+  /// The row for a key `distance` = i + offset - j positions before the query.
   template <class P>
   ATTUNE_HD static index_t row(P const& p, index_t distance) {
     return distance + p.relative.rows() / 2;
   }
 };
+/// One number per row: (1|B, 1|H, R, 1). The policy says which row belongs to a distance.
 struct values {
+  /// The table `values` of a policy.
   ATTUNE_TABLE(values)
+  /// The row for a key `distance` = i + offset - j positions before the query: index(distance) of the policy.
   template <class P>
   ATTUNE_HD static index_t row(P const& p, index_t distance) {
     return p.index(distance);
@@ -135,12 +159,13 @@ struct sum_of {
                 "by_distance");
   static_assert(!detail::share_table<X, Y> && !detail::share_table<X, Z> && !detail::share_table<Y, Z>,
                 "attune: a contraction reads a table in one operand");
-  using x = X;
-  using y = Y;
-  using z = Z;
+  using x = X;  ///< the first operand
+  using y = Y;  ///< the second operand
+  using z = Z;  ///< the third operand
   /// The number of operands that are present.
   static constexpr int operands =
       int(X::side != operand_side::none) + int(Y::side != operand_side::none) + int(Z::side != operand_side::none);
+  /// Whether an operand is the input f.
   ATTUNE_HD static constexpr bool uses(field f) { return reads<X>(f) || reads<Y>(f) || reads<Z>(f); }
 
  private:
@@ -155,18 +180,23 @@ struct sum_of {
 
 /// The left factor of a product, from x of the query and z of a by_feature table.
 struct plain_left {
+  /// x.
   template <class S>
   ATTUNE_HD static S left(S const& x, S const&) {
     return x;
   }
 };
+/// The left factor z x: the query feature times the number of the table.
 struct scaled_left {
+  /// z x.
   template <class S>
   ATTUNE_HD static S left(S const& x, S const& z) {
     return z * x;
   }
 };
+/// The left factor x + z: the query feature plus the number of the table.
 struct shifted_left {
+  /// x + z.
   template <class S>
   ATTUNE_HD static S left(S const& x, S const& z) {
     return x + z;
@@ -175,8 +205,9 @@ struct shifted_left {
 /// sum_d left(x, z) y: a product of query features with features of a key or of a distance.
 template <class Left, class X, class Y, class Z = no_operand>
 struct product : sum_of<X, Y, Z>, Left {
-  using product_type = product;
-  using left_type = Left;
+  using product_type = product;  ///< marks a product for executors
+  using left_type = Left;        ///< how x and z are combined
+  /// left(x, z) y.
   template <class S>
   ATTUNE_HD static S term(S const& x, S const& y, S const& z, S const&) {
     return Left::left(x, z) * y;
@@ -188,7 +219,8 @@ struct feature_sum : sum_of<of_query<field::q>, of_key<field::k>> {};
 /// One number, without change.
 template <class X>
 struct plain : sum_of<X> {
-  using plain_type = plain;
+  using plain_type = plain;  ///< marks a plain number for executors
+  /// x.
   template <class S>
   ATTUNE_HD static S term(S const& x, S const&, S const&, S const&) {
     return x;
@@ -197,12 +229,14 @@ struct plain : sum_of<X> {
 
 /// No tensor: the policy works from positions alone.
 struct none {
+  /// False: no input is read.
   ATTUNE_HD static constexpr bool uses(field) { return false; }
 };
 /// <q_i, k_j>
 struct dot : product<plain_left, of_query<field::q>, of_key<field::k>> {};
 /// |q_i - k_j|^2, from differences
 struct squared_distance : feature_sum {
+  /// (q - k)^2.
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
     return (q - k) * (q - k);
@@ -212,6 +246,7 @@ struct squared_distance : feature_sum {
 struct metric_dot : product<scaled_left, of_query<field::q>, of_key<field::k>, by_feature<tables::metric>> {};
 /// sum_d m_d (q_id - k_jd)^2,   table `metric`
 struct metric_distance : sum_of<of_query<field::q>, of_key<field::k>, by_feature<tables::metric>> {
+  /// m (q - k)^2.
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const& m, S const&) {
     return m * (q - k) * (q - k);
@@ -221,6 +256,7 @@ struct metric_distance : sum_of<of_query<field::q>, of_key<field::k>, by_feature
 /// over features
 template <class F>
 struct elementwise : feature_sum {
+  /// F::pair(q, k).
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
     return F::pair(q, k);
@@ -237,6 +273,7 @@ struct gate_dot : product<plain_left, of_query<field::gate_q>, of_key<field::gat
 struct position_dot : product<plain_left, of_query<field::position_q>, of_key<field::position_k>> {};
 /// sort_q_i - sort_k_j, one number each
 struct scalar_difference : sum_of<of_query<field::sort_q>, of_key<field::sort_k>> {
+  /// q - k.
   template <class S>
   ATTUNE_HD static S term(S const& q, S const& k, S const&, S const&) {
     return q - k;
@@ -244,6 +281,7 @@ struct scalar_difference : sum_of<of_query<field::sort_q>, of_key<field::sort_k>
 };
 /// sum_x ((place_jx - center_ix) / spread_ix)^2
 struct spatial_distance : sum_of<of_query<field::center>, of_key<field::place>, of_query<field::spread>> {
+  /// ((place - center) / spread)^2.
   template <class S>
   ATTUNE_HD static S term(S const& center, S const& place, S const& spread, S const&) {
     S const z = (place - center) / spread;
@@ -255,6 +293,7 @@ struct gathered : plain<by_distance<tables::values>> {};
 /// sum_r a_r cos(w_r (i + offset - j)) + b_r sin(w_r (i + offset - j)),
 ///     tables `cosine`, `sine`, `frequency` (1|B, 1|H, R, 1)
 struct fourier : sum_of<by_term<tables::cosine>, by_term<tables::sine>, by_term<tables::frequency>> {
+  /// a cos(w n) + b sin(w n) at the distance n.
   template <class S>
   ATTUNE_HD static S term(S const& a, S const& b, S const& w, S const& n) {
     return a * math::cos(S(w * n)) + b * math::sin(S(w * n));
@@ -317,11 +356,14 @@ using operand_of = std::conditional_t<N == 0, typename C::x, std::conditional_t<
 /// The contractions of an operator, in the order in which pointwise code receives their values.
 template <class... C>
 struct list {
-  static constexpr int size = sizeof...(C);
+  static constexpr int size = sizeof...(C);  ///< number of contractions
+  /// Whether a contraction of the list reads the input f.
   ATTUNE_HD static constexpr bool uses([[maybe_unused]] field f) { return (false || ... || C::uses(f)); }
+  /// Whether X is in the list.
   template <class X>
   static constexpr bool contains = (false || ... || std::is_same_v<X, C>);
 };
+/// Concatenates two lists.
 template <class A, class B>
 struct join;
 template <class... A, class... B>

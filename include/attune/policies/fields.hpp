@@ -24,6 +24,7 @@ namespace attune {
 //   extents      for error texts
 //   superfluous  why an operator that does not read the input cannot use it
 //   missing      why an operator that reads the input needs it
+/// Calls ROW(name, side, heads, features, extents, superfluous, missing) once for every input of an operator.
 #define ATTUNE_FIELDS(ROW)                                                                                          \
   ROW(q, query, heads, width, "(batch, head, query, D)",                                                            \
       "the kernel of this operator has no dot product and no distance of q and k", "")                              \
@@ -93,7 +94,9 @@ enum class input_side { query, key, pair, ground };
 
 /// Facts about a field that hold for every problem.
 struct field_facts {
-  char const *name, *features, *extents;  ///< `features` and `extents` as in the table
+  char const *name,  ///< the member of `inputs`
+      *features,     ///< `features` of the table: a member of problem_shape, or "1"
+      *extents;      ///< `extents` of the table, as error messages print them
 };
 inline constexpr field_facts fields[] = {
 #define ATTUNE_ROW(name, side, heads, features, extents, ...) {#name, #features, extents},
@@ -101,8 +104,10 @@ inline constexpr field_facts fields[] = {
 #undef ATTUNE_ROW
 };
 
+/// The name of the input, "gate_q" for example.
 constexpr char const* name_of(field f) { return fields[std::size_t(f)].name; }
 
+/// The kind of positions that the input has: queries, keys, pairs, or rows of the ground value.
 ATTUNE_HD constexpr input_side side_of(field f) {
   switch (f) {
 #define ATTUNE_ROW(name, side, ...) \

@@ -11,6 +11,7 @@
 
 namespace attune {
 
+/// min(softplus(parameter), 2^96), branch-free: 0 at -inf.
 template <class T>
 ATTUNE_HD ATTUNE_INLINE T saturated_softplus(T const& parameter) {
   return math::smaller(math::softplus(parameter), T(0x1p96f));

@@ -27,9 +27,10 @@ template <class Contraction>
 struct basic_softplus {
   static constexpr auto role = policy_role::gate;
   using contraction = Contraction;
-  parameter beta = 0;
+  parameter beta = 0;  ///< strength softplus(beta); -inf switches the gate off
 
   constexpr basic_softplus() = default;
+  /// With beta = b.
   constexpr basic_softplus(parameter b) : beta(b) {}
   static constexpr auto parameters() {
     return std::array{listed("beta", &basic_softplus::beta, domain::real_or_minus_inf)};
@@ -37,7 +38,7 @@ struct basic_softplus {
 
   template <class T>
   struct bound {
-    T strength;
+    T strength;  ///< softplus(beta) of the row, saturated
     ATTUNE_HD T gate(T const& s, T const& g) const {
       return math::select(strength == T(0), s, T(s - strength * math::softplus(T(-g))));
     }

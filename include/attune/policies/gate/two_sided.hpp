@@ -26,9 +26,10 @@ template <class Contraction>
 struct basic_two_sided {
   static constexpr auto role = policy_role::gate;
   using contraction = Contraction;
-  parameter beta = 0;
+  parameter beta = 0;  ///< strength softplus(beta); -inf switches the gate off
 
   constexpr basic_two_sided() = default;
+  /// With beta = b.
   constexpr basic_two_sided(parameter b) : beta(b) {}
   static constexpr auto parameters() {
     return std::array{listed("beta", &basic_two_sided::beta, domain::real_or_minus_inf)};
@@ -36,7 +37,7 @@ struct basic_two_sided {
 
   template <class T>
   struct bound {
-    T strength;
+    T strength;  ///< softplus(beta) of the row, saturated
     ATTUNE_HD T gate(T const& s, T const& g) const {
       return math::select(strength == T(0), s, T(s + strength * math::tanh(T(T(0.5) * g))));
     }
@@ -47,7 +48,9 @@ struct basic_two_sided {
   }
 };
 
+/// The gate computed from its own projections, gate_q and gate_k.
 using two_sided = basic_two_sided<contraction::gate_dot>;
+/// The gate with g_ij computed by the caller.
 using given_two_sided = basic_two_sided<contraction::given_gates>;
 
 }  // namespace attune::gate

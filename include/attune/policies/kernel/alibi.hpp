@@ -22,15 +22,17 @@ namespace attune::kernel {
 struct alibi {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::none;
-  parameter slope = 0;
+  parameter slope = 0;  ///< m: the score falls by m with every position of distance
 
   constexpr alibi() = default;
+  /// With slope = m.
   constexpr alibi(parameter m) : slope(m) {}
   static constexpr auto parameters() { return std::array{listed("slope", &alibi::slope)}; }
 
   template <class T>
   struct bound {
-    T slope, position;
+    T slope,       ///< m of the row
+        position;  ///< position of the query among the keys
     ATTUNE_HD T score(key<T> const& k) const { return -slope * math::abs(T(position - k.position)); }
   };
   template <class T>

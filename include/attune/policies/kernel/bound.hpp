@@ -10,12 +10,14 @@
 
 namespace attune::kernel {
 
+/// A kernel bound to a row: its contraction times c.
 template <class T>
 struct bound_multiple {
-  T c;
+  T c;  ///< the factor of the row
   ATTUNE_HD T score(T const& x, key<T> const&) const { return c * x; }
 };
 
+/// A kernel bound to a row: its contraction itself.
 template <class T>
 struct bound_identity {
   ATTUNE_HD T score(T const& x, key<T> const&) const { return x; }

@@ -16,7 +16,9 @@ namespace attune::kernel {
 /// is not composite has at most one contraction; a composite forwards to its parts.
 template <class K>
 struct evaluation {
+  /// The contractions of the kernel, as a contraction::list.
   using contractions = contraction::single<typename K::contraction>;
+  /// The policy that holds the tables of a contraction: the kernel itself.
   template <int>
   ATTUNE_HD static constexpr K const& owner(K const& kernel) {
     return kernel;
@@ -34,19 +36,21 @@ struct evaluation {
 template <class A, class B>
 struct sum {
   static constexpr auto role = policy_role::kernel;
+  /// The contractions of both kernels, as a contraction::list.
   using contractions =
       typename contraction::join<typename evaluation<A>::contractions, typename evaluation<B>::contractions>::type;
-  [[no_unique_address]] A first;
-  [[no_unique_address]] B second;
+  [[no_unique_address]] A first;   ///< the left kernel
+  [[no_unique_address]] B second;  ///< the right kernel
 
+  /// Usually written a + b.
   constexpr sum(A a, B b) : first(a), second(b) {}
   static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/listing.hpp
 
   /// No [[no_unique_address]] here: nvcc 13 uses all available memory if nested parts are empty and have the same type.
   template <class BoundA, class BoundB>
   struct bound {
-    BoundA first;
-    BoundB second;
+    BoundA first;   ///< the left kernel, bound to the row
+    BoundB second;  ///< the right kernel, bound to the row
   };
   template <class T>
   ATTUNE_HD auto bind(row<T> const& r) const {
@@ -76,17 +80,19 @@ struct evaluation<sum<A, B>> {
 template <class K, class M>
 struct mapped {
   static constexpr auto role = policy_role::kernel;
+  /// The contractions of the inner kernel.
   using contractions = typename evaluation<K>::contractions;
-  [[no_unique_address]] K inner;
-  [[no_unique_address]] M map;
+  [[no_unique_address]] K inner;  ///< the kernel whose score is mapped
+  [[no_unique_address]] M map;    ///< the score map
 
+  /// Usually written k | m.
   constexpr mapped(K k, M m) : inner(k), map(m) {}
   static constexpr auto parameters() { return std::tuple<>{}; }
 
   template <class BoundK, class BoundM>
   struct bound {
-    [[no_unique_address]] BoundK inner;
-    [[no_unique_address]] BoundM map;
+    [[no_unique_address]] BoundK inner;  ///< the kernel, bound to the row
+    [[no_unique_address]] BoundM map;    ///< the score map, bound to the row
   };
   template <class T>
   ATTUNE_HD auto bind(row<T> const& r) const {
@@ -118,14 +124,15 @@ template <class K, class M>
 inline constexpr bool is_composite<mapped<K, M>> = true;
 }  // namespace kernel
 
-/// Both operands only need the role of a kernel. Anything else that they lack is a compile error with a readable
-/// message.
+/// The sum of two kernels: s = a + b. Both operands only need the role of a kernel. Anything else that they lack is a
+/// compile error with a readable message.
 template <class A, class B>
   requires HasRole<A, policy_role::kernel> && HasRole<B, policy_role::kernel>
 constexpr auto operator+(A a, B b) {
   if constexpr (detail::complete<A>() && detail::complete<B>()) return kernel::sum<A, B>{a, b};
 }
 
+/// Applies a score map (a cap) to the score of a kernel: s = m(k).
 template <class K, class M>
   requires HasRole<K, policy_role::kernel> && HasRole<M, policy_role::score_map>
 constexpr auto operator|(K k, M m) {

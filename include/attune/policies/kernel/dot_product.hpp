@@ -23,7 +23,7 @@ namespace attune::kernel {
 struct dot_product {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::dot;
-  parameter scale;
+  parameter scale;  ///< c; 1 / sqrt(D) if it is not set
 
   static constexpr auto parameters() { return std::array{listed("scale", &dot_product::scale)}; }
 
@@ -45,15 +45,16 @@ struct dot_product {
 struct tempered_dot {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::dot;
-  parameter tau = 1;
+  parameter tau = 1;  ///< temperature, > 0
 
   constexpr tempered_dot() = default;
+  /// With tau = t.
   constexpr tempered_dot(parameter t) : tau(t) {}
   static constexpr auto parameters() { return std::array{listed("tau", &tempered_dot::tau, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T tau;
+    T tau;  ///< the temperature of the row
     ATTUNE_HD T score(T const& dot, key<T> const&) const { return attune::detail::quotient(dot, tau); }
   };
   template <class T>

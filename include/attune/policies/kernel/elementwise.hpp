@@ -25,9 +25,10 @@ template <class F>
 struct elementwise {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::elementwise<F>;
-  parameter scale = 1;
+  parameter scale = 1;  ///< c: multiplies the sum
 
   constexpr elementwise() = default;
+  /// With scale = s.
   constexpr elementwise(parameter s) : scale(s) {}
   static constexpr auto parameters() { return std::array{listed("scale", &elementwise::scale)}; }
 

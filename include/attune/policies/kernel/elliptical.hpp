@@ -22,10 +22,11 @@ namespace attune::kernel {
 struct bilinear {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::metric_dot;
-  table metric;
-  parameter scale;
+  table metric;     ///< m: (1|B, 1|H, 1, D)
+  parameter scale;  ///< c; 1 / sqrt(D) if it is not set
 
   constexpr bilinear() = default;
+  /// With metric m and scale c.
   constexpr bilinear(table m, parameter c = {}) : metric(m), scale(c) {}
   static constexpr auto parameters() { return std::array{listed("scale", &bilinear::scale)}; }
   static constexpr auto tables() { return std::array{listed("metric", &bilinear::metric, table_width::query_row)}; }
@@ -49,10 +50,11 @@ struct bilinear {
 struct elliptical {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::metric_distance;
-  table metric;
-  parameter scale;
+  table metric;     ///< m: (1|B, 1|H, 1, D)
+  parameter scale;  ///< c; 1 / sqrt(D) if it is not set
 
   constexpr elliptical() = default;
+  /// With metric m and scale c.
   constexpr elliptical(table m, parameter c = {}) : metric(m), scale(c) {}
   static constexpr auto parameters() { return std::array{listed("scale", &elliptical::scale)}; }
   static constexpr auto tables() { return std::array{listed("metric", &elliptical::metric, table_width::query_row)}; }

@@ -25,9 +25,12 @@ namespace attune::kernel {
 struct fourier_prior {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::fourier;
-  table cosine, sine, frequency;
+  table cosine,   ///< a: (1|B, 1|H, R, 1)
+      sine,       ///< b: (1|B, 1|H, R, 1)
+      frequency;  ///< w, in radians per position: (1|B, 1|H, R, 1)
 
   constexpr fourier_prior() = default;
+  /// With the factors a and b and the frequencies w.
   constexpr fourier_prior(table a, table b, table w) : cosine(a), sine(b), frequency(w) {}
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() {

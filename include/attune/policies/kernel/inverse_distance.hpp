@@ -22,15 +22,16 @@ namespace attune::kernel {
 struct inverse_distance {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::squared_distance;
-  parameter eps = 1;
+  parameter eps = 1;  ///< added to the squared distance, > 0
 
   constexpr inverse_distance() = default;
+  /// With eps = e.
   constexpr inverse_distance(parameter e) : eps(e) {}
   static constexpr auto parameters() { return std::array{listed("eps", &inverse_distance::eps, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T eps;
+    T eps;  ///< eps of the row
     ATTUNE_HD T score(T const& distance, key<T> const&) const { return -math::log(T(eps + distance)); }
   };
   template <class T>

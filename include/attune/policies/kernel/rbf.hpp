@@ -23,15 +23,16 @@ namespace attune::kernel {
 struct rbf {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::squared_distance;
-  parameter tau = 1;
+  parameter tau = 1;  ///< divides the squared distance, > 0
 
   constexpr rbf() = default;
+  /// With tau = t.
   constexpr rbf(parameter t) : tau(t) {}
   static constexpr auto parameters() { return std::array{listed("tau", &rbf::tau, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T tau;
+    T tau;  ///< tau of the row
     ATTUNE_HD T score(T const& distance, key<T> const&) const { return -attune::detail::quotient(distance, tau); }
   };
   template <class T>
@@ -52,13 +53,13 @@ struct rbf {
 struct l2 {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::squared_distance;
-  parameter scale;
+  parameter scale;  ///< c; 1 / sqrt(D) if it is not set
 
   static constexpr auto parameters() { return std::array{listed("scale", &l2::scale)}; }
 
   template <class T>
   struct bound {
-    T c;
+    T c;  ///< the scale of the row
     ATTUNE_HD T score(T const& distance, key<T> const&) const { return -(c * distance); }
   };
   template <class T>

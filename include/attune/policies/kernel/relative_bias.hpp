@@ -24,9 +24,10 @@ namespace attune::kernel {
 struct relative_bias {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::gathered;
-  table values;
+  table values;  ///< (1|B, 1|H, 2 M + 1, 1): the scores; the middle row belongs to distance 0
 
   constexpr relative_bias() = default;
+  /// With values = v.
   constexpr relative_bias(table v) : values(v) {}
   static constexpr auto parameters() { return std::tuple<>{}; }
   static constexpr auto tables() { return std::array{listed("values", &relative_bias::values, table_width::one)}; }
@@ -35,6 +36,7 @@ struct relative_bias {
     if (values.rows() % 2 == 0)
       throw error(function, "table values", attune::detail::text(values.rows(), " rows"), "an odd number: 2 M + 1");
   }
+  /// The row for a key `distance` = i + offset - j positions before the query, clamped to [-M, M].
   ATTUNE_HD index_t index(index_t distance) const {
     index_t const reach = (values.rows() - 1) / 2;
     return (distance < -reach ? -reach : distance > reach ? reach : distance) + reach;
@@ -59,11 +61,12 @@ struct relative_bias {
 struct t5_bias {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::gathered;
-  table values;
-  int max_distance = 128;
-  bool bidirectional = true;
+  table values;               ///< (1|B, 1|H, buckets, 1): the scores
+  int max_distance = 128;     ///< from this distance on, all keys share the last bucket
+  bool bidirectional = true;  ///< keys after the query have their own half of the buckets
 
   constexpr t5_bias() = default;
+  /// With values = v, max_distance = farthest and bidirectional = both_ways.
   constexpr t5_bias(table v, int farthest = 128, bool both_ways = true)
       : values(v), max_distance(farthest), bidirectional(both_ways) {}
   static constexpr auto parameters() { return std::tuple<>{}; }

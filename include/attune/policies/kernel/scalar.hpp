@@ -23,15 +23,16 @@ namespace attune::kernel {
 struct scalar_sort {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::scalar_difference;
-  parameter tau = 1;
+  parameter tau = 1;  ///< divides the squared difference, > 0
 
   constexpr scalar_sort() = default;
+  /// With tau = t.
   constexpr scalar_sort(parameter t) : tau(t) {}
   static constexpr auto parameters() { return std::array{listed("tau", &scalar_sort::tau, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T tau;
+    T tau;  ///< tau of the row
     ATTUNE_HD T score(T const& e, key<T> const&) const { return -attune::detail::quotient(T(e * e), tau); }
   };
   template <class T>
@@ -52,15 +53,16 @@ struct scalar_sort {
 struct scalar_laplacian {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::scalar_difference;
-  parameter tau = 1;
+  parameter tau = 1;  ///< divides the difference, > 0
 
   constexpr scalar_laplacian() = default;
+  /// With tau = t.
   constexpr scalar_laplacian(parameter t) : tau(t) {}
   static constexpr auto parameters() { return std::array{listed("tau", &scalar_laplacian::tau, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T tau;
+    T tau;  ///< tau of the row
     ATTUNE_HD T score(T const& e, key<T> const&) const { return -attune::detail::quotient(math::abs(e), tau); }
   };
   template <class T>

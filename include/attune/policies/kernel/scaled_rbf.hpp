@@ -21,7 +21,9 @@ namespace attune::kernel {
 /// Source:   Scalar Sort, related work (scaled RBF attention).
 /// Example:  docs/reference/operators.md
 struct scaled_rbf {
+  /// The function of one query feature and one key feature.
   struct term {
+    /// k (2 q - k).
     template <class T>
     ATTUNE_HD static T pair(T const& q, T const& k) {
       return k * ((q + q) - k);
@@ -29,15 +31,16 @@ struct scaled_rbf {
   };
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::elementwise<term>;
-  parameter gamma = 1;
+  parameter gamma = 1;  ///< g: multiplies the sum
 
   constexpr scaled_rbf() = default;
+  /// With gamma = g.
   constexpr scaled_rbf(parameter g) : gamma(g) {}
   static constexpr auto parameters() { return std::array{listed("gamma", &scaled_rbf::gamma)}; }
 
   template <class T>
   struct bound {
-    T gamma;
+    T gamma;  ///< g of the row
     ATTUNE_HD T score(T const& sum, key<T> const&) const { return gamma * sum; }
   };
   template <class T>

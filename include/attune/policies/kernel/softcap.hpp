@@ -22,15 +22,17 @@ namespace attune::kernel {
 /// Example:  docs/reference/policies.md
 struct softcap {
   static constexpr auto role = policy_role::score_map;
-  parameter cap = 30;
+  parameter cap = 30;  ///< c: scores stay in [-c, c], > 0
 
   constexpr softcap() = default;
+  /// With cap = c.
   constexpr softcap(parameter c) : cap(c) {}
   static constexpr auto parameters() { return std::array{listed("cap", &softcap::cap, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T cap;
+    T cap;  ///< c of the row
+    /// c tanh(s / c).
     ATTUNE_HD T map(T const& s) const { return cap * math::tanh(attune::detail::quotient(s, cap)); }
   };
   template <class T>

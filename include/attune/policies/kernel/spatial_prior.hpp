@@ -23,15 +23,16 @@ namespace attune::kernel {
 struct spatial_prior {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::spatial_distance;
-  parameter beta = 1;
+  parameter beta = 1;  ///< divides the squared distance, > 0
 
   constexpr spatial_prior() = default;
+  /// With beta = b.
   constexpr spatial_prior(parameter b) : beta(b) {}
   static constexpr auto parameters() { return std::array{listed("beta", &spatial_prior::beta, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T beta;
+    T beta;  ///< beta of the row
     ATTUNE_HD T score(T const& distance, key<T> const&) const { return -attune::detail::quotient(distance, beta); }
   };
   template <class T>

@@ -15,8 +15,8 @@ namespace attune::kernel {
 struct xl_content {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::biased_dot;
-  table bias;
-  parameter scale;
+  table bias;       ///< u: (1|B, 1|H, 1, D)
+  parameter scale;  ///< c; 1 / sqrt(D) if it is not set
   static constexpr auto parameters() { return std::array{listed("scale", &xl_content::scale)}; }
   static constexpr auto tables() { return std::array{listed("bias", &xl_content::bias, table_width::query_row)}; }
   template <class T>
@@ -29,8 +29,9 @@ struct xl_content {
 struct xl_position {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::relative_dot;
-  table bias, relative;
-  parameter scale;
+  table bias,       ///< w: (1|B, 1|H, 1, D)
+      relative;     ///< r: (1|B, 1|H, R, D); row floor(R / 2) belongs to distance 0
+  parameter scale;  ///< c; 1 / sqrt(D) if it is not set
   static constexpr auto parameters() { return std::array{listed("scale", &xl_position::scale)}; }
   static constexpr auto tables() {
     return std::array{listed("bias", &xl_position::bias, table_width::query_row),

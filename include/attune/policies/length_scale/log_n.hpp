@@ -22,9 +22,10 @@ namespace attune::length_scale {
 struct log_n {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};
-  parameter training_length = 512;
+  parameter training_length = 512;  ///< n0, in keys, > 1: rows with n0 visible keys are not scaled
 
   constexpr log_n() = default;
+  /// With training_length = length.
   constexpr log_n(parameter length) : training_length(length) {}
   static constexpr auto parameters() {
     return std::array{listed("training_length", &log_n::training_length, domain::above_one)};
@@ -32,7 +33,7 @@ struct log_n {
 
   template <class T>
   struct bound {
-    T factor;
+    T factor;  ///< log K / log n0
     ATTUNE_HD T scale(T const& s) const { return math::scale_keeping_off(factor, s); }
   };
   template <class T>

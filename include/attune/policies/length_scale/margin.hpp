@@ -27,7 +27,8 @@ namespace attune::length_scale {
 struct margin {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{.row_constant = true};
-  parameter alpha = 0, gamma = 0;
+  parameter alpha = 0,  ///< strength softplus(alpha); -inf switches the length scale off
+      gamma = 0;        ///< the score that does not change
 
   static constexpr auto parameters() {
     return std::array{listed("alpha", &margin::alpha, domain::real_or_minus_inf),
@@ -36,8 +37,11 @@ struct margin {
 
   template <class T>
   struct bound {
-    T kappa, level_near, constant;
+    T kappa,         ///< softplus(alpha) log K
+        level_near,  ///< the part of gamma that is subtracted from each score
+        constant;    ///< the row constant: -kappa times the rest of gamma
     ATTUNE_HD T scale(T const& s) const { return math::select(kappa == T(0), s, T(s + kappa * (s - level_near))); }
+    /// c of a = scale(s) + c.
     ATTUNE_HD T row_constant() const { return constant; }
   };
   template <class T>

@@ -22,7 +22,8 @@ namespace attune::length_scale {
 struct ssmax {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};
-  parameter scale = 1, bias = 0;
+  parameter scale = 1,  ///< s_max: the factor of log K
+      bias = 0;         ///< b: added to the factor of the scores
 
   static constexpr auto parameters() {
     return std::array{listed("scale", &ssmax::scale), listed("bias", &ssmax::bias)};
@@ -30,7 +31,7 @@ struct ssmax {
 
   template <class T>
   struct bound {
-    T factor;
+    T factor;  ///< s_max log K + b
     ATTUNE_HD T scale(T const& s) const { return math::scale_keeping_off(factor, s); }
   };
   template <class T>

@@ -23,15 +23,16 @@ namespace attune::length_scale {
 struct yarn {
   static constexpr auto role = policy_role::length_scale;
   static constexpr length_scale_traits traits{};
-  parameter extension = 1;
+  parameter extension = 1;  ///< context length / training length, > 0
 
   constexpr yarn() = default;
+  /// With extension = e.
   constexpr yarn(parameter e) : extension(e) {}
   static constexpr auto parameters() { return std::array{listed("extension", &yarn::extension, domain::positive)}; }
 
   template <class T>
   struct bound {
-    T factor;
+    T factor;  ///< t^2
     ATTUNE_HD T scale(T const& s) const { return math::scale_keeping_off(factor, s); }
   };
   template <class T>

@@ -18,6 +18,7 @@ struct block_sparse {
   static constexpr bool checks_shape = true;
 
   block_sparse() = default;
+  /// From a vector in host memory, row-major. `query_block` and `key_block` count queries and keys; `heads` is 1 or H.
   block_sparse(std::vector<unsigned char> const& table, index_t query_block, index_t key_block, index_t heads = 1)
       : block_sparse(table.data(), index_t(table.size()), query_block, key_block, heads) {
     in_vector_ = true;

@@ -14,9 +14,10 @@ struct intersection {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
-  [[no_unique_address]] A first;
-  [[no_unique_address]] B second;
+  [[no_unique_address]] A first;   ///< the left mask
+  [[no_unique_address]] B second;  ///< the right mask
 
+  /// Usually written a & b.
   constexpr intersection(A a, B b) : first(a), second(b) {}
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     for (;;) {
@@ -40,9 +41,10 @@ struct union_of {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
-  [[no_unique_address]] A first;
-  [[no_unique_address]] B second;
+  [[no_unique_address]] A first;   ///< the left mask
+  [[no_unique_address]] B second;  ///< the right mask
 
+  /// Usually written a | b.
   constexpr union_of(A a, B b) : first(a), second(b) {}
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     key_interval const a = mask::next(first, r, from), b = mask::next(second, r, from);
@@ -68,12 +70,14 @@ struct union_of {
 
 namespace attune {
 
+/// A mask that shows the keys that both masks show.
 template <class A, class B>
   requires MaskPolicy<A> && MaskPolicy<B>
 constexpr mask::intersection<A, B> operator&(A a, B b) {
   return {a, b};
 }
 
+/// A mask that shows the keys that at least one of the masks shows.
 template <class A, class B>
   requires MaskPolicy<A> && MaskPolicy<B>
 constexpr mask::union_of<A, B> operator|(A a, B b) {

@@ -21,15 +21,20 @@ enum class policy_role { kernel, score_map, length_scale, gate, value_gate, outp
 
 /// Keys [first, last).
 struct key_interval {
-  index_t first = 0, last = 0;
+  index_t first = 0,  ///< the first key
+      last = 0;       ///< one past the last key
+  /// True if it holds no key.
   ATTUNE_HD constexpr bool empty() const { return first >= last; }
+  /// Number of keys.
   ATTUNE_HD constexpr index_t size() const { return empty() ? 0 : last - first; }
   friend constexpr bool operator==(key_interval const&, key_interval const&) = default;
 };
 
 /// A query row, as masks see it.
 struct mask_row {
-  index_t batch = 0, head = 0, query = 0;
+  index_t batch = 0,     ///< batch element
+      head = 0,          ///< query head
+      query = 0;         ///< query
   index_t position = 0;  ///< position of the query among the keys: query + offset, offset = Lk - Lq by default
   index_t queries = 0;   ///< Lq
   index_t keys = 0;      ///< Lk
@@ -37,7 +42,10 @@ struct mask_row {
 
 /// The problem that a mask is used on, for checks before the call runs.
 struct mask_shape {
-  index_t batch = 0, heads = 0, queries = 0, keys = 0;
+  index_t batch = 0,                       ///< B
+      heads = 0,                           ///< H
+      queries = 0,                         ///< Lq
+      keys = 0;                            ///< Lk
   memory_kind memory = memory_kind::host;  ///< device: the mask's arrays must not be read here, only their sizes
 };
 

@@ -20,6 +20,7 @@ struct documents {
   static constexpr bool checks_shape = true;
 
   documents() = default;
+  /// From vectors in host memory; `batch` is 1 or B, and the batch elements follow one another.
   documents(std::vector<index_t> const& of_queries, std::vector<index_t> const& of_keys, index_t batch = 1)
       : documents(of_queries.data(), index_t(of_queries.size()), of_keys.data(), index_t(of_keys.size()), batch) {
     in_vectors_ = true;
@@ -34,6 +35,7 @@ struct documents {
   /// Self-attention: one id per position.
   explicit documents(std::vector<index_t> const& ids, index_t batch = 1) : documents(ids, ids, batch) {}
 
+  /// Whether query and key have the same document.
   ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const {
     index_t const b = batch_ == 1 ? 0 : r.batch;
     return query_[b * r.queries + r.query] == key_[b * r.keys + j];

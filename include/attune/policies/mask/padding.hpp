@@ -15,12 +15,14 @@ struct padding {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
-  index_t const* lengths = nullptr;
-  index_t batch = 0;  ///< number of entries
+  index_t const* lengths = nullptr;  ///< visible keys of each batch element
+  index_t batch = 0;                 ///< number of entries
 
   padding() = default;
+  /// From an array of `count` lengths, in host memory or in memory that the device can read.
   padding(index_t const* entries, index_t count) : lengths(entries), batch(count) {}
   explicit padding(std::vector<index_t>&&) = delete;  // it would dangle
+  /// From a vector in host memory.
   explicit padding(std::vector<index_t> const& entries) : padding(entries.data(), index_t(entries.size())) {
     in_vector_ = true;
   }

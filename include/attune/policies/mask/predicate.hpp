@@ -14,9 +14,11 @@ template <class Rule>
 struct predicate {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::predicate;
-  Rule rule;
+  Rule rule;  ///< the callable
 
+  /// With rule = r.
   constexpr explicit predicate(Rule r) : rule(r) {}
+  /// rule(r, j).
   ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const { return rule(r, j); }
 };
 

@@ -51,6 +51,7 @@ struct ragged {
   static constexpr bool checks_shape = true;
 
   ragged() = default;
+  /// From vectors in host memory.
   ragged(std::vector<Offset> const& cu_seqlens_q, std::vector<Offset> const& cu_seqlens_k, Within within = {})
       : q_(cu_seqlens_q.data()), k_(cu_seqlens_k.data()), q_entries_(index_t(cu_seqlens_q.size())),
         k_entries_(index_t(cu_seqlens_k.size())), within_(within), in_vectors_(true) {}

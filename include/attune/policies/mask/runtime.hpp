@@ -19,10 +19,10 @@ struct runtime {
 
   /// One interval per row, shape (1 or B, 1 or H, Lq); null: all keys.
   key_interval const* hulls = nullptr;
-  shape hull_shape{1, 1, 0, 1};
+  shape hull_shape{1, 1, 0, 1};  ///< extents of `hulls`: (1|B, 1|H, Lq, 1)
   /// Visibility inside the hull, shape (1 or B, 1 or H, 1 or Lq, Lk); null: all keys of the hull.
   unsigned char const* visible = nullptr;
-  shape visible_shape{1, 1, 0, 0};
+  shape visible_shape{1, 1, 0, 0};  ///< extents of `visible`: (1|B, 1|H, 1|Lq, Lk)
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     key_interval k{0, r.keys};

@@ -13,7 +13,8 @@ struct sink_window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
-  index_t sinks = 0, width = 1;
+  index_t sinks = 0,  ///< number of first keys, at least 0
+      width = 1;      ///< number of most recent keys, the query's own position included; at least 1
 
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
     index_t const end = r.position + 1, recent = detail::minus(r.position + 1, width);

@@ -14,7 +14,7 @@ struct causal_window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
-  index_t width = 1;
+  index_t width = 1;  ///< number of keys, at least 1
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
     return {detail::minus(r.position + 1, width), r.position + 1};
@@ -29,7 +29,7 @@ struct window {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   static constexpr bool checks_shape = true;
-  index_t radius = 0;
+  index_t radius = 0;  ///< largest distance in positions, at least 0
 
   ATTUNE_HD constexpr key_interval keys(mask_row const& r) const {
     return {detail::minus(r.position, radius), detail::plus(r.position + 1, radius)};

@@ -33,7 +33,8 @@ template <affine_count Count = affine_count::visible>
 struct affine {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.weight_factor = true, .uniform_share = true};
-  parameter alpha = 1, average = 1;
+  parameter alpha = 1,  ///< the factor of the softmax weights
+      average = 1;      ///< the sum of the weights of a row if N = K
 
   static constexpr auto parameters() {
     return std::array{listed("alpha", &affine::alpha), listed("average", &affine::average)};
@@ -41,9 +42,13 @@ struct affine {
 
   template <class T>
   struct bound {
-    T alpha, average, total;
+    T alpha,      ///< alpha of the row
+        average,  ///< average of the row
+        total;    ///< Lk
     ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
+    /// alpha.
     ATTUNE_HD T weight_factor() const { return alpha; }
+    /// (average - alpha) / N.
     ATTUNE_HD T uniform_share(T const&, T const& visible) const {
       return (average - alpha) / (Count == affine_count::visible ? visible : total);
     }
@@ -67,7 +72,8 @@ template <affine_count Count = affine_count::visible>
 struct free_affine {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.weight_factor = true, .uniform_share = true};
-  parameter alpha = 1, beta = 0;
+  parameter alpha = 1,  ///< the factor of the softmax weights
+      beta = 0;         ///< the sum of the uniform shares of a row if N = K
 
   static constexpr auto parameters() {
     return std::array{listed("alpha", &free_affine::alpha), listed("beta", &free_affine::beta)};
@@ -75,9 +81,13 @@ struct free_affine {
 
   template <class T>
   struct bound {
-    T alpha, beta, total;
+    T alpha,    ///< alpha of the row
+        beta,   ///< beta of the row
+        total;  ///< Lk
     ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
+    /// alpha.
     ATTUNE_HD T weight_factor() const { return alpha; }
+    /// beta / N.
     ATTUNE_HD T uniform_share(T const&, T const& visible) const {
       return beta / (Count == affine_count::visible ? visible : total);
     }

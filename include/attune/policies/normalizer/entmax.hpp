@@ -67,9 +67,10 @@ struct entmax15 {
 struct entmax {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support, .threshold = threshold_rule::sum};
-  parameter alpha = 1.5;
+  parameter alpha = 1.5;  ///< in [1, 4]: 1 is softmax, 2 is sparsemax
 
   constexpr entmax() = default;
+  /// With alpha = a.
   constexpr entmax(parameter a) : alpha(a) {}
   static constexpr auto parameters() { return std::array{listed("alpha", &entmax::alpha, domain::one_to_four)}; }
 

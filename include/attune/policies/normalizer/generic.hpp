@@ -26,7 +26,7 @@ struct generic {
 
   template <class T>
   struct bound {
-    T shift;
+    T shift;  ///< the row constant of the length scale: F gets the true logit
     ATTUNE_HD T earned(T const& a, T const&) const { return F::map(T(a + shift)); }
   };
   template <class T>
@@ -36,7 +36,9 @@ struct generic {
 };
 
 namespace map {
+/// e^a, not shifted.
 struct exponential {
+  /// e^a.
   template <class T>
   ATTUNE_HD static T map(T const& a) {
     return math::exp(a);
@@ -44,6 +46,7 @@ struct exponential {
 };
 /// max(a, 0), derivative 0 at a = 0.
 struct relu {
+  /// max(a, 0); NaN at NaN.
   template <class T>
   ATTUNE_HD static T map(T const& a) {
     return math::select(a > T(0), a, math::select(a == a, T(0), a));
@@ -77,8 +80,9 @@ struct centered {
 
   template <class T>
   struct bound {
-    T shift;
+    T shift;  ///< the row constant of the length scale: F gets the true logit
     ATTUNE_HD T earned(T const& a, T const&) const { return F::map(T(a + shift)); }
+    /// -(mean F) / K, with earned = sum F and visible = K.
     ATTUNE_HD T uniform_share(T const& earned, T const& visible) const { return -(earned / visible / visible); }
   };
   template <class T>
@@ -86,6 +90,7 @@ struct centered {
     return {r.logit_shift};
   }
 };
+/// Formula:  w = (max(a, 0) - mean max(a, 0)) / K
 using centered_relu = centered<map::relu>;
 
 }  // namespace attune::normalizer

@@ -26,20 +26,23 @@ namespace attune::normalizer {
 struct grounded {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.ground_mass = true, .ground_value = true};
-  parameter gamma = 0;
+  parameter gamma = 0;  ///< ground level, a logit; -inf: softmax, +inf: w0 = 1
 
   constexpr grounded() = default;
+  /// With gamma = g.
   constexpr grounded(parameter g) : gamma(g) {}
   static constexpr auto parameters() { return std::array{listed("gamma", &grounded::gamma, domain::extended)}; }
 
   template <class T>
   struct bound {
-    T level;
+    T level;  ///< gamma of the row, without the row constant
     ATTUNE_HD T earned(T const& a, T const& m) const { return math::exp_nonpositive(T(a - m)); }
+    /// The mass that a key with logit a gives to the ground: (e^gamma - e^a) e^-m where a < gamma, else 0.
     ATTUNE_HD T ground(T const& a, T const& m) const {
       T const unit = math::select(level == math::infinity<T>(), T(1), math::exp_nonpositive(T(level - m)));
       return math::select(a < level, T(-unit * math::expm1(T(a - level))), T(0));
     }
+    /// gamma: the running maximum of the row never goes below it.
     ATTUNE_HD T lowest_reference() const { return level; }
   };
   template <class T>

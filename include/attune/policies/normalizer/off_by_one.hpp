@@ -28,6 +28,7 @@ struct basic_off_by_one {
   }
 };
 
+/// Off-by-one without a value: the remaining mass w0 weights nothing.
 using off_by_one = basic_off_by_one<sink_value::nothing>;
 /// Off-by-one whose remaining mass w0 weights v0.
 using valued_off_by_one = basic_off_by_one<sink_value::v0>;

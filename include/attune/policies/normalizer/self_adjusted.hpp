@@ -38,6 +38,7 @@ struct self_adjusted {
   template <class T>
   struct bound {
     T shift;  ///< logits exclude the row constant; the ends refer to the true logits
+    /// The two ends, from the lowest and the highest finite logit of the row.
     ATTUNE_HD adjustment<T> ends(T const& lowest, T const& highest) const {
       T const zero = -shift;
       if constexpr (Form == adjusted_form::product)

@@ -23,15 +23,16 @@ namespace attune::normalizer {
 struct sigmoid {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.divided_by = divisor::one, .reference = mass_reference::none};
-  parameter bias;
+  parameter bias;  ///< b; -log K if it is not set
 
   constexpr sigmoid() = default;
+  /// With bias = b.
   constexpr sigmoid(parameter b) : bias(b) {}
   static constexpr auto parameters() { return std::array{listed("bias", &sigmoid::bias)}; }
 
   template <class T>
   struct bound {
-    T bias;
+    T bias;  ///< b of the row plus the row constant of the length scale
     ATTUNE_HD T earned(T const& a, T const&) const { return math::sigmoid(T(a + bias)); }
   };
   template <class T>

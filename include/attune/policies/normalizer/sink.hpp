@@ -42,9 +42,10 @@ template <sink_value Value>
 struct basic_sink {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.constant_mass = true, .ground_value = Value == sink_value::v0};
-  parameter logit = 0;
+  parameter logit = 0;  ///< t: the logit of the sink; -inf: softmax
 
   constexpr basic_sink() = default;
+  /// With logit = t.
   constexpr basic_sink(parameter t) : logit(t) {}
   static constexpr auto parameters() { return std::array{listed("logit", &basic_sink::logit, domain::extended)}; }
 

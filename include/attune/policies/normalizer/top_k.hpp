@@ -26,9 +26,10 @@ struct top_k {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support,
                                             .threshold = threshold_rule::selection};
-  index_t k = 8;
+  index_t k = 8;  ///< number of keys with weight, at least 1
 
   constexpr top_k() = default;
+  /// With k = count. Throws attune::error if it is below 1.
   constexpr explicit top_k(index_t count) : k(count) {
     if (count < 1) throw error("normalizer::top_k", "k", attune::detail::text("the value ", count), "at least 1");
   }
@@ -36,8 +37,9 @@ struct top_k {
 
   template <class T>
   struct bound {
-    index_t k;
-    T shift;
+    index_t k;  ///< number of keys to keep
+    T shift;    ///< the row constant of the length scale
+    /// Finds the k-th largest logit and drops the keys below it from the column.
     template <class Column>
     ATTUNE_HD candidate_threshold<T> solve(Column& column) const {
       T const off = -math::infinity<T>();
@@ -47,10 +49,12 @@ struct top_k {
       column.keep([&](T const& a) { return math::select(a >= at.cut, T(1), T(0)); });
       return at;
     }
+    /// The mass of a key with logit a: e^(a - reference) if it is kept, else 0.
     ATTUNE_HD ATTUNE_INLINE T weight(candidate_threshold<T> const& at, T const& a, key<T> const& j) const {
       T const zero(0), w = math::exp_nonpositive(T((a - at.reference) - at.level));
       return math::select(a > at.cut, w, math::select(a == at.cut, math::select(j.position <= at.last, w, zero), zero));
     }
+    /// Output .threshold: the k-th largest true logit.
     ATTUNE_HD T reported(candidate_threshold<T> const& at) const { return at.cut + shift; }
   };
   template <class T>

@@ -14,11 +14,13 @@ namespace attune::analysis {
 /// The row that a normalizer is tested with.
 template <class T>
 struct wish_probe {
-  T gap = T(1);                  ///< by which one key leads all others
-  index_t few = 16, many = 512;  ///< numbers of keys to compare
-  T size = T(3);                 ///< of the largest logits at which the Jacobian is computed
+  T gap = T(1);      ///< by which one key leads all others
+  index_t few = 16,  ///< the smaller number of keys to compare, at least 2
+      many = 512;    ///< the larger number of keys to compare, at least `few`
+  T size = T(3);     ///< of the largest logits at which the Jacobian is computed
 };
 
+/// The three desiderata as numbers: how far weights adapt to the length, are sparse, and have a stable gradient.
 template <class T>
 struct wishes {
   /// Weight of the leading key at `many` keys divided by its weight at `few`: 1 is length-adaptive, few / many is

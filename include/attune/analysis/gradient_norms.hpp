@@ -15,9 +15,13 @@ namespace attune::analysis {
 /// Statistics of n numbers. Both divisors are available, because published tables do not say which one they use.
 template <class T>
 struct norm_statistics {
-  T mean, population_variance, sample_variance;  ///< divisors n and n - 1 (0 for one number)
-  T population_deviation, variation;             ///< std, and std / mean (population)
-  T median, absolute_deviation;                  ///< midpoint for even n; MAD = median |g - median|, unscaled
+  T mean,                   ///< sum / n
+      population_variance,  ///< divisor n
+      sample_variance;      ///< divisor n - 1; 0 for one number
+  T population_deviation,   ///< std: the square root of population_variance
+      variation;            ///< std / mean (population)
+  T median,                 ///< midpoint of the two middle numbers for even n
+      absolute_deviation;   ///< MAD = median |g - median|, unscaled
 };
 
 /// Throws attune::error for no numbers. O(n log n).

@@ -11,6 +11,7 @@
 
 namespace attune::analysis {
 
+/// How far the weights of one query move when its head reads the keys of its group, and two bounds of this distance.
 template <class T>
 struct grouping_drift {
   T drift;          ///< |p~ - p|, of softmax(K q / (T sqrt D))
@@ -19,6 +20,7 @@ struct grouping_drift {
   T operator_norm;  ///< |K_g - K_h|_op
 };
 
+/// a - b as a matrix. Throws attune::error unless both have the same number of vectors and the same width.
 template <class T>
 matrix<T> matrix_difference(points<T> const& a, points<T> const& b) {
   detail::require_length("analysis::matrix_difference", "b", b.count(), a.count());

@@ -58,6 +58,7 @@ std::vector<T> head_map(points<T> const& weights, R const& sink_shares) {
   for (T& w : map) w = high > low ? T((w - low) / (high - low)) : T(0);
   return map;
 }
+/// The same without sink shares: the map of the weights as they are.
 template <class T>
 std::vector<T> head_map(points<T> const& weights) {
   return head_map(weights, std::vector<T>{});

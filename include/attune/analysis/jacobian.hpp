@@ -32,9 +32,11 @@ matrix<T> jacobian(Normalizer const& normalizer, R const& logits) {
 /// A row of weights F(l) / sum F(l), and bounds of its Jacobian J = (I - alpha 1^T) diag(F') / sum F.
 template <class T>
 struct general_row {
-  std::vector<T> alpha;
-  T least, greatest, steepest;  ///< min F, max F, max |F'| over the row
-  T total;                      ///< sum F
+  std::vector<T> alpha;  ///< the weights F(l) / sum F(l)
+  T least,               ///< min F over the row
+      greatest,          ///< max F over the row
+      steepest;          ///< max |F'| over the row
+  T total;               ///< sum F
 
   /// steepest sqrt(L) |alpha| / sum F: I - alpha 1^T is an oblique projector of norm sqrt(L) |alpha|
   T bound() const { return steepest * math::sqrt(T(double(alpha.size()))) * norm(alpha) / total; }

@@ -17,13 +17,16 @@ namespace attune::analysis {
 template <class T>
 class matrix {
  public:
+  /// A matrix of zeros.
   matrix(index_t rows, index_t columns)
       : rows_(rows), columns_(columns), values_(std::size_t(rows) * std::size_t(columns), T(0)) {}
-  index_t rows() const { return rows_; }
-  index_t columns() const { return columns_; }
+  index_t rows() const { return rows_; }        ///< the number of rows
+  index_t columns() const { return columns_; }  ///< the number of columns
+  /// The entry in row r and column c; not checked.
   T& operator()(index_t r, index_t c) { return values_[std::size_t(r * columns_ + c)]; }
+  /// The entry in row r and column c; not checked.
   T const& operator()(index_t r, index_t c) const { return values_[std::size_t(r * columns_ + c)]; }
-  std::vector<T> const& values() const { return values_; }
+  std::vector<T> const& values() const { return values_; }  ///< all entries, row-major
 
  private:
   index_t rows_, columns_;

@@ -54,9 +54,9 @@ template <class T>
 struct temperature_limits {
   std::vector<T> cold;  ///< equal shares for the largest logits, not the nearest key (that would need equal key norms)
   index_t ties = 0;     ///< number of largest logits
-  index_t keys = 0;
-  T gap = T(0);    ///< from the largest logit to the next; +inf if there is none
-  T range = T(0);  ///< from the smallest logit to the largest
+  index_t keys = 0;     ///< L: number of logits
+  T gap = T(0);         ///< from the largest logit to the next; +inf if there is none
+  T range = T(0);       ///< from the smallest logit to the largest
 
   /// Bound of the mass outside the largest logits: (L - ties) / ties e^(-gap / T).
   T cold_bound(T const& temperature) const {

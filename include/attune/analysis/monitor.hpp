@@ -27,14 +27,20 @@ struct head_reading {
 
 /// The limits of the guidelines. The paper gives 0.7 to 0.8 and 0.1; the rest is our own.
 struct guidelines {
-  double least_entropy = 0.1, most_entropy = 0.95, least_separable = 0.7, least_temperature = 0.1, most_sink = 0.5;
+  double least_entropy = 0.1,    ///< of head_reading::entropy; below it: entropy collapse
+      most_entropy = 0.95,       ///< of head_reading::entropy; above it: weights nearly uniform
+      least_separable = 0.7,     ///< of N_s / N
+      least_temperature = 0.1,   ///< of head_reading::temperature
+      most_sink = 0.5;           ///< of head_reading::sink_share
   double least_coverage = 0.99;  ///< of the selected keys by all heads together, assuming independence
   double change = 0.1;           ///< from the running average: entropy or N_s / N falling, sink share rising
   double momentum = 0.9;         ///< of that average
 };
 
+/// The guideline that a warning is about.
 enum class guideline { entropy_collapse, entropy_diluted, separability, temperature, sink, coverage };
 
+/// The name of a guideline, for messages: "entropy collapse".
 inline std::string to_string(guideline g) {
   switch (g) {
     case guideline::entropy_collapse:
@@ -53,11 +59,13 @@ inline std::string to_string(guideline g) {
   return "coverage of all heads";
 }
 
+/// One violation of a guideline, or one trend in the wrong direction.
 struct warning {
-  guideline what;
-  index_t head;         ///< -1 for all heads together
-  double value, limit;  ///< limit: the guideline's, or the running average
-  bool trend = false;   ///< the value moved away from its average by more than `change`
+  guideline what;      ///< the guideline that is violated
+  index_t head;        ///< -1 for all heads together
+  double value,        ///< the measured value
+      limit;           ///< the limit of the guideline; for a trend the running average
+  bool trend = false;  ///< the value moved away from its average by more than `change`
 };
 
 /// A reading from the statistics of an operator: means over the rows of one head. K: number of visible keys per row (of
@@ -81,8 +89,10 @@ double separable_share(R const& weights, points<T> const& values, index_t n) {
 /// O(heads) memory and time per step. Throws attune::error if the number of readings changes.
 class monitor {
  public:
+  /// A monitor of a model with `heads` heads in total.
   explicit monitor(index_t heads, guidelines const& limits = {}) : limits_(limits), averages_(std::size_t(heads)) {}
 
+  /// Takes one reading per head, updates the running averages and replaces the warnings.
   void step(std::vector<head_reading> const& readings) {
     detail::require_length("analysis::monitor::step", "readings", count_of(readings), index_t(averages_.size()));
     warnings_.clear();
@@ -111,8 +121,9 @@ class monitor {
 
   std::vector<warning> const& warnings() const { return warnings_; }  ///< of the last step
   double coverage() const { return coverage_; }                       ///< 1 - prod (1 - N_s / N); NaN if not measured
+  /// The running averages of a head: NaN before the first measurement, and for the temperature, which has none.
   head_reading const& average(index_t head) const { return averages_.at(std::size_t(head)); }
-  index_t steps() const { return steps_; }
+  index_t steps() const { return steps_; }  ///< how many steps were taken
 
  private:
   void below(guideline g, index_t head, double x, double limit) {

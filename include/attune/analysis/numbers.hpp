@@ -21,9 +21,11 @@ namespace attune::analysis {
 template <class R>
 concept numbers = std::ranges::contiguous_range<R const> && std::ranges::sized_range<R const>;
 
+/// The element type of an array.
 template <class R>
 using number_of = std::ranges::range_value_t<R>;
 
+/// The number of elements of an array.
 template <numbers R>
 index_t count_of(R const& row) {
   return index_t(std::ranges::size(row));
@@ -39,11 +41,13 @@ class points {
       throw error("analysis::points", "width", attune::detail::text("the value ", width),
                   attune::detail::text("a positive divisor of the ", index_t(values.size()), " numbers"));
   }
+  /// The same from a vector, which must outlive this object.
   points(std::vector<T> const& values, index_t width) : points(std::span<T const>(values), width) {}
   points(std::vector<T>&&, index_t) = delete;  // it would dangle
 
-  index_t count() const { return index_t(values_.size()) / width_; }
-  index_t width() const { return width_; }
+  index_t count() const { return index_t(values_.size()) / width_; }  ///< L: the number of vectors
+  index_t width() const { return width_; }                            ///< the number of elements of each vector
+  /// Vector i; not checked.
   std::span<T const> operator[](index_t i) const {
     return values_.subspan(std::size_t(i * width_), std::size_t(width_));
   }

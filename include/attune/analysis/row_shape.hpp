@@ -11,9 +11,12 @@
 
 namespace attune::analysis {
 
+/// The shape of one row of weights w.
 template <class T>
 struct row_shape {
-  T mass, highest, first_key;
+  T mass,                ///< sum w
+      highest,           ///< max w; 0 for an empty row
+      first_key;         ///< w_0, the weight of the first key; 0 for an empty row
   T entropy;             ///< nats, 0 log 0 = 0, of the weights without normalization; NaN if any is negative
   T normalized_entropy;  ///< of w / mass: H / mass + log mass; 0 in a row without mass
   T effective_keys;      ///< e^normalized_entropy; 0 in a row without mass
@@ -30,6 +33,7 @@ T entropy(R const& w) {
   return h;
 }
 
+/// Measures one row of weights, which need not sum to 1. O(keys).
 template <numbers R, class T = number_of<R>>
 row_shape<T> shape_of(R const& w) {
   row_shape<T> s{sum(w), T(0), T(0), entropy(w), T(0), T(0), T(0)};

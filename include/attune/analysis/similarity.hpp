@@ -37,8 +37,10 @@ std::vector<T> rbf_scores(Q const& q, points<T> const& keys, T const& sigma2) {
 /// Source: Scalar Sort, related work (implicit kernel attention).
 template <class T>
 struct implicit_kernel {
-  std::vector<T> similarity, magnitude;
+  std::vector<T> similarity,  ///< e^(-|q - k_j|^2 / (2 sqrt D)), per key
+      magnitude;              ///< e^((|q|^2 + |k_j|^2) / (2 sqrt D)), per key
 };
+/// Both factors for one query and all keys. Throws attune::error unless q has the width of the keys.
 template <numbers Q, class T = number_of<Q>>
 implicit_kernel<T> factors_of(Q const& q, points<T> const& keys) {
   implicit_kernel<T> f;

@@ -59,10 +59,12 @@ T largest_eigenvalue(R const& p) {
 /// The sensitivity of softmax(l / T) to its logits, as norms of J = (diag(p) - p p^T) / T.
 template <class T>
 struct softmax_sensitivity {
-  T spectral, frobenius, largest_entry;
-  T row_bound;  ///< max_i 2 p_i (1 - p_i) / T: Gershgorin; spectral <= row_bound <= bound
-  T bound;      ///< 1 / (2 T): Corollary 3 with a valid constant; attained by two equal logits above all others
-  T printed;    ///< min(1 / (4 T), sqrt 2): 1 / (4 T) bounds the largest entry; neither bounds the norm
+  T spectral,         ///< |J|_2: the largest singular value
+      frobenius,      ///< |J|_F: root of the sum of squares
+      largest_entry;  ///< max |J_ij|
+  T row_bound;        ///< max_i 2 p_i (1 - p_i) / T: Gershgorin; spectral <= row_bound <= bound
+  T bound;            ///< 1 / (2 T): Corollary 3 with a valid constant; attained by two equal logits above all others
+  T printed;          ///< min(1 / (4 T), sqrt 2): 1 / (4 T) bounds the largest entry; neither bounds the norm
 };
 
 /// p = softmax(l / T). Throws attune::error unless T > 0. O(L) per bit of the result.

@@ -38,10 +38,11 @@ namespace attune::certify {
 
 /// The bounds of the gradients by the inputs, row-major; empty where the operator does not use a field.
 struct gradient_bounds {
-  problem_shape extents;
-  std::array<std::vector<bounded_number>, field_count> fields;
-  std::array<shape, field_count> shapes;
+  problem_shape extents;                                        ///< of the call
+  std::array<std::vector<bounded_number>, field_count> fields;  ///< one array per input, row-major
+  std::array<shape, field_count> shapes;                        ///< the shape of each array of `fields`
 
+  /// The bounds of the gradient by one input.
   std::vector<bounded_number> const& of(field f) const { return fields[std::size_t(f)]; }
 };
 

@@ -15,8 +15,10 @@
 
 namespace attune::certify {
 
+/// A number format in which a kernel stores or computes.
 enum class storage { fp64, fp32, fp16, bf16 };
 
+/// "fp64", "fp32", "fp16" or "bf16".
 constexpr char const* name_of(storage s) {
   switch (s) {
     case storage::fp64:
@@ -50,6 +52,7 @@ struct number_format {
   double step;     ///< spacing of the subnormal numbers
   double largest;  ///< larger numbers become infinity
 };
+/// The limits of a format.
 constexpr number_format format_of(storage s) {
   switch (s) {
     case storage::fp64:
@@ -88,8 +91,10 @@ struct precision {
   storage weights = storage::fp32;     ///< of the probabilities, when they are multiplied with the values
 
   constexpr precision() = default;
+  /// The usual formats for an output of this type: fp64 is computed in fp64, everything else in fp32.
   constexpr precision(storage stored)
       : out(stored), arithmetic(stored == storage::fp64 ? storage::fp64 : storage::fp32), weights(stored) {}
+  /// All formats: of the output, of the arithmetic and of the probabilities.
   constexpr precision(storage stored, storage computed, storage probabilities)
       : out(stored), arithmetic(computed), weights(probabilities) {}
 };

@@ -21,15 +21,16 @@
 
 namespace attune::certify {
 
+/// A scalar with the first-order effect of rounding on it, in units of eps.
 struct rounded {
-  double value = 0;
+  double value = 0;   ///< the value, computed in double
   double size = 0;    ///< sum of |terms|
   double rounds = 0;  ///< roundings that every term went through, in eps
   double error = 0;   ///< error that does not belong to a sum, in eps
 
   rounded() = default;
-  explicit rounded(double x) : value(x), size(std::fabs(x)) {}
-  rounded(double x, double absolute) : value(x), size(std::fabs(x)), error(absolute) {}
+  explicit rounded(double x) : value(x), size(std::fabs(x)) {}                           ///< x without an error
+  rounded(double x, double absolute) : value(x), size(std::fabs(x)), error(absolute) {}  ///< x with an error, in eps
 
   /// |computed - exact| <= eps * total(). 0 where the value is not finite: such values are either exact or not reached.
   double total() const { return std::isfinite(value) ? error + (rounds == 0 ? 0 : rounds * size) : 0; }

@@ -12,7 +12,7 @@ namespace attune::certify {
 
 /// One number of a result in double, and its error bound.
 struct bounded_number {
-  double value = 0;
+  double value = 0;    ///< the result in double
   double bound = 0;    ///< every correct kernel is within this bound
   double drift = 0;    ///< part that may have one sign throughout, sums taken as random walks; excludes storage
   double scatter = 0;  ///< standard deviation of rounding to storage formats, independent per element

@@ -16,16 +16,18 @@ namespace attune {
 /// The direction in which the parameters and tables of a call move, by name or path as in dense_gradients. Unlisted
 /// ones do not move. A direction has the granularity of its parameter, or is one number.
 struct policy_direction {
+  /// The direction of one parameter.
   struct of_parameter {
-    std::string name;
-    parameter along;
+    std::string name;  ///< "gamma", or its path, "normalizer.gamma"
+    parameter along;   ///< one number, or an array with the shape of the parameter
   };
+  /// The direction of one table.
   struct of_table {
-    std::string name;
-    table along;
+    std::string name;  ///< "metric", or its path, "kernel.metric"
+    table along;       ///< with the shape of the table
   };
-  std::vector<of_parameter> parameters = {};
-  std::vector<of_table> tables = {};
+  std::vector<of_parameter> parameters = {};  ///< those that move
+  std::vector<of_table> tables = {};          ///< those that move
 };
 
 namespace detail {

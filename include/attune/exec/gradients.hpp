@@ -24,19 +24,23 @@ namespace attune {
 /// A dense gradient with the extents of its tensor; axes of extent 1 are shared.
 template <class T>
 struct gradient_array {
-  shape extents{0, 0, 0, 0};
-  std::vector<T> values;
+  shape extents{0, 0, 0, 0};  ///< of the tensor; extent 1: one gradient for the whole axis
+  std::vector<T> values;      ///< row-major
 
   gradient_array() = default;
+  /// Zeros of the given extents.
   explicit gradient_array(shape const& e) : extents(e), values(std::size_t(e.size()), T(0)) {}
 
+  /// The index in `values` of an element; an index of a shared axis is ignored. Not checked.
   index_t at(index_t b, index_t h, index_t i, index_t d) const {
     shape const& e = extents;
     return (((e.batch == 1 ? 0 : b) * e.head + (e.head == 1 ? 0 : h)) * e.position + (e.position == 1 ? 0 : i)) *
                e.feature +
            (e.feature == 1 ? 0 : d);
   }
+  /// The element; an index of a shared axis is ignored. Not checked.
   T& operator()(index_t b, index_t h, index_t i, index_t d) { return values[std::size_t(at(b, h, i, d))]; }
+  /// The element; an index of a shared axis is ignored. Not checked.
   T const& operator()(index_t b, index_t h, index_t i, index_t d) const { return values[std::size_t(at(b, h, i, d))]; }
 };
 
@@ -44,15 +48,18 @@ struct gradient_array {
 /// sources.
 template <class T>
 struct parameter_gradient {
-  std::string path;                   ///< "length_scale.gamma"
-  gradient_array<T> values;           ///< (1|B, 1|H, 1|Lq, 1)
-  gradient_array<T> x, weight, bias;  ///< sources of a projection; empty otherwise
+  std::string path;          ///< "length_scale.gamma"
+  gradient_array<T> values;  ///< (1|B, 1|H, 1|Lq, 1)
+  gradient_array<T> x,       ///< input of a projection; empty otherwise
+      weight,                ///< weight of a projection; empty otherwise
+      bias;                  ///< bias of a projection; empty otherwise
 };
 
+/// The gradient of one table of one policy.
 template <class T>
 struct table_gradient {
-  std::string path;  ///< "kernel.metric"
-  gradient_array<T> values;
+  std::string path;          ///< "kernel.metric"
+  gradient_array<T> values;  ///< with the shape of the table
 };
 
 /// Gradients of a scalar objective with respect to everything an operator reads.
@@ -60,11 +67,11 @@ template <class T>
 class dense_gradients {
  public:
   std::array<gradient_array<T>, field_count> fields;  ///< empty where the operator does not use a field
-  std::vector<parameter_gradient<T>> parameters;
-  std::vector<table_gradient<T>> tables;
+  std::vector<parameter_gradient<T>> parameters;  ///< one per parameter of a policy, in the order of listed_parameters
+  std::vector<table_gradient<T>> tables;          ///< one per table of a policy, in the order of listed_tables
 
-  gradient_array<T>& of(field f) { return fields[std::size_t(f)]; }
-  gradient_array<T> const& of(field f) const { return fields[std::size_t(f)]; }
+  gradient_array<T>& of(field f) { return fields[std::size_t(f)]; }              ///< gradient by an input
+  gradient_array<T> const& of(field f) const { return fields[std::size_t(f)]; }  ///< gradient by an input
 
   /// The gradient of a parameter by its name, "gamma", or its path, "normalizer.gamma". If several policies have the
   /// name, it means one parameter that all of them read: the gradients add. Throws attune::error if there is no such
@@ -91,10 +98,12 @@ class dense_gradients {
     return sum;
   }
 
+  /// Adds x to one element of the gradient by an input; not checked.
   void add(field f, index_t b, index_t h, index_t i, index_t d, T const& x) {
     T& to = of(f)(b, h, i, d);
     to = to + x;
   }
+  /// Adds x to one element of the gradient by a table; not checked.
   void add(attune::table const& which, index_t b, index_t h, index_t i, index_t d, T const& x) {
     T& to = tables[std::size_t(which.number())].values(b, h, i, d);
     to = to + x;

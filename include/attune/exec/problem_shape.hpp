@@ -22,14 +22,28 @@ constexpr void learn(int&&, index_t) {}  // always one feature: nothing to store
 
 /// Extents of one call.
 struct problem_shape {
-  index_t batch = 0, heads = 0, queries = 0, keys = 0;
-  index_t key_heads = 1, value_heads = 1, gate_key_heads = 1;
-  index_t sort_key_heads = 1, position_key_heads = 1, place_heads = 1, key_bias_heads = 1;
-  index_t width = 0, value_width = 0, gate_width = 0, position_width = 0, axes = 0, output_gate_width = 0;
-  index_t offset = 0;
+  index_t batch = 0,           ///< B
+      heads = 0,               ///< H: query heads
+      queries = 0,             ///< Lq
+      keys = 0;                ///< Lk
+  index_t key_heads = 1,       ///< of k
+      value_heads = 1,         ///< of v and value_gate
+      gate_key_heads = 1;      ///< of gate_k
+  index_t sort_key_heads = 1,  ///< of sort_k
+      position_key_heads = 1,  ///< of position_k
+      place_heads = 1,         ///< of place
+      key_bias_heads = 1;      ///< of key_bias
+  index_t width = 0,           ///< D: features of q and k
+      value_width = 0,         ///< Dv: features of v and out
+      gate_width = 0,          ///< features of gate_q and gate_k
+      position_width = 0,      ///< features of position_q and position_k
+      axes = 0,                ///< features of center, spread and place
+      output_gate_width = 0;   ///< features of output_gate: Dv or 1
+  index_t offset = 0;          ///< position of query 0 among the keys
 
   /// The head that query head h reads in a tensor with `group_heads` heads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
+  /// The facts about row (b, h, i) that masks read.
   ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const {
     return {b, h, i, i + offset, queries, keys};
   }

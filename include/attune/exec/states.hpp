@@ -21,22 +21,28 @@ namespace attune {
 /// States of (B, H, Lq) rows with an O(1) state, row-major. Plain arrays: you can send them as they are.
 template <class T, class Normalizer>
 struct row_states {
+  /// Whether `second` is used.
   static constexpr bool has_second = row_state<T>::template has_second<Normalizer>;
-  problem_shape extents;
-  std::vector<T> reference, earned, ground;  ///< B H Lq
-  std::vector<T> lowest;                     ///< B H Lq, for family range_weighted
-  std::vector<T> acc;                        ///< B H Lq Dv
-  std::vector<T> second;                     ///< B H Lq Dv, if the normalizer needs it (operators/row_state.hpp)
+  problem_shape extents;     ///< of the call
+  std::vector<T> reference,  ///< B H Lq: the shift subtracted before exponentials
+      earned,                ///< B H Lq: sum of the masses of the keys
+      ground;                ///< B H Lq: sum of the ground masses
+  std::vector<T> lowest;     ///< B H Lq, for family range_weighted
+  std::vector<T> acc;        ///< B H Lq Dv
+  std::vector<T> second;     ///< B H Lq Dv, if the normalizer needs it (operators/row_state.hpp)
 
   row_states() = default;
+  /// Zeros for the rows of a call, to be filled by a forward pass.
   template <class Op>
   row_states(Op const&, problem_shape const& p)
       : extents(p), reference(std::size_t(p.batch * p.heads * p.queries), T(0)), earned(reference), ground(reference),
         lowest(reference.size(), math::infinity<T>()), acc(reference.size() * std::size_t(p.value_width), T(0)),
         second(has_second ? acc.size() : 0, T(0)) {}
 
+  /// The index of row (b, h, i).
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 
+  /// A copy of the state of row n; not checked.
   ATTUNE_NOINLINE row_state<T> load(index_t n) const {
     auto const u = std::size_t(n);
     auto const rows = [&](std::vector<T> const& x) {
@@ -54,6 +60,7 @@ struct row_states {
     };
     return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
   }
+  /// Writes the numbers of a state to row n, but not its values.
   template <class Values>
   void store_numbers(index_t n, row_state<T, Values> const& s) {
     auto const u = std::size_t(n);
@@ -62,6 +69,7 @@ struct row_states {
     ground[u] = s.ground;
     lowest[u] = s.lowest;
   }
+  /// Writes a state to row n.
   void store(index_t n, row_state<T> const& s) {
     store_numbers(n, s);
     auto const put = [&](std::vector<T> const& from, std::vector<T>& to) {  // empty: nowhere to copy to
@@ -76,19 +84,22 @@ struct row_states {
 /// values. The size is bounded by the largest support of a part; it is not O(1).
 template <class T, class Normalizer>
 struct candidate_states {
+  /// A key that may have weight.
   struct candidate {
-    T logit;
-    index_t key;
-    std::vector<T> value;
+    T logit;               ///< without the row constant
+    index_t key;           ///< its position
+    std::vector<T> value;  ///< Dv numbers
   };
+  /// The normalizer, bound to a row.
   using bound = decltype(std::declval<Normalizer const&>().bind(std::declval<row<T> const&>()));
 
-  problem_shape extents;
+  problem_shape extents;                     ///< of the call
   std::vector<std::vector<candidate>> rows;  ///< B H Lq
   std::vector<T> poisons;                    ///< 0, or NaN if a logit was NaN or +inf
   std::vector<bound> normalizers;            ///< decides the threshold of each row
 
   candidate_states() = default;
+  /// Rows without candidates, with the normalizers of an operator.
   template <class Op>
   candidate_states(Op const& op, problem_shape const& p)
       : extents(p), rows(std::size_t(p.batch * p.heads * p.queries)), poisons(rows.size(), T(0)) {
@@ -99,13 +110,16 @@ struct candidate_states {
           normalizers.push_back(op.bind(detail::scalar_row<T>(p, op.mask, b, h, i)).normalizer);
   }
 
+  /// The index of row (b, h, i).
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  /// Adds a candidate to row (b, h, i); value(d) is feature d of its value.
   template <class Value>
   void add(index_t b, index_t h, index_t i, T const& logit, index_t key, Value const& value) {
     candidate c{logit, key, {}};
     for (index_t d = 0; d < extents.value_width; ++d) c.value.push_back(value(d));
     rows[std::size_t(at(b, h, i))].push_back(std::move(c));
   }
+  /// Adds x, 0 or NaN, to `poisons`: NaN makes the whole row NaN.
   void poison(index_t b, index_t h, index_t i, T const& x) {
     T& to = poisons[std::size_t(at(b, h, i))];
     to = to + x;

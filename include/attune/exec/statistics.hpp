@@ -37,8 +37,8 @@ struct statistics_request {
 /// the keys that it sees NaN, and no others.
 template <class T>
 struct row_statistics {
-  problem_shape extents;
-  statistics_request request;
+  problem_shape extents;          ///< of the call
+  statistics_request request;     ///< what was computed
   std::vector<T> highest_logit;   ///< max a, row constant included
   std::vector<T> mean_logit;      ///< over the `scored` keys
   std::vector<index_t> scored;    ///< visible keys whose logit is not -inf; exact below 2^24 (float) or 2^53 (double)
@@ -59,7 +59,9 @@ struct row_statistics {
         entropy(r.entropy ? mass.size() : 0, T(0)), above(r.above ? mass.size() : 0, 0),
         columns(r.columns ? std::size_t(p.batch * p.heads * p.keys) : 0, T(0)) {}
 
+  /// The index of row (b, h, i).
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  /// The index of key j in `columns`.
   index_t at_key(index_t b, index_t h, index_t j) const { return (b * extents.heads + h) * extents.keys + j; }
 
   /// The entropy of w / sum w, in nats: H / sum w + log sum w. 0 in a row without mass.
@@ -146,8 +148,17 @@ row_statistics<T> merge(row_statistics<T> a, row_statistics<T> const& b) {
 template <class T>
 struct head_statistics {
   index_t rows = 0;  ///< the number of rows averaged; if 0, the means are 0
-  T highest_logit = T(0), mean_logit = T(0), highest_weight = T(0), mass = T(0), first_key = T(0), ground_weight = T(0);
-  T entropy = T(0), normalized_entropy = T(0), effective_keys = T(0), above = T(0);
+  // Means of the members of row_statistics of the same name.
+  T highest_logit = T(0),         ///< of max a
+      mean_logit = T(0),          ///< of the mean of a
+      highest_weight = T(0),      ///< of max w
+      mass = T(0),                ///< of sum w
+      first_key = T(0),           ///< of the weight of key 0
+      ground_weight = T(0);       ///< of w0
+  T entropy = T(0),               ///< of the entropy, in nats
+      normalized_entropy = T(0),  ///< of the entropy of w / sum w, in nats
+      effective_keys = T(0),      ///< of e^normalized_entropy
+      above = T(0);               ///< of the number of weights above request.above
 };
 
 /// Statistics of each of the H heads: means over all batches and queries in which any key counts (`scored` > 0). Empty

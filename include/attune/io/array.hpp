@@ -76,8 +76,11 @@ inline constexpr element_facts elements[] = {{"float64", 8, "<f8", "F64"},
 constexpr element_facts const& facts_of(element_type t) { return elements[int(t)]; }
 }  // namespace detail
 
+/// The name of a type as in element_type: "float32".
 constexpr char const* name_of(element_type t) { return detail::facts_of(t).name; }
+/// Bytes per element.
 constexpr std::size_t size_of(element_type t) { return detail::facts_of(t).size; }
+/// Whether a type is a floating-point type. Only these become tensors.
 constexpr bool is_floating(element_type t) { return t <= element_type::float8_e5m2; }
 
 namespace detail {
@@ -117,6 +120,7 @@ decltype(auto) with_type(element_type t, Use const& use) {
 }
 }  // namespace detail
 
+/// The element type of a C++ type. A type that element_type does not list is a compile error.
 template <class T>
 constexpr element_type type_of() {
   if constexpr (std::is_same_v<T, double>)
@@ -142,13 +146,14 @@ constexpr element_type type_of() {
   }
 }
 
+/// An array as a file holds it: a type, extents and bytes. The functions below convert it to numbers.
 struct array {
-  element_type type = element_type::float32;
-  std::vector<index_t> extents;      ///< any rank; rank 0 is one number
-  std::vector<unsigned char> bytes;  ///< the elements, C order, little-endian
-  std::string name = "the array";    ///< the source of the data, for errors: "file q.npy"
+  element_type type = element_type::float32;  ///< of each element
+  std::vector<index_t> extents;               ///< any rank; rank 0 is one number
+  std::vector<unsigned char> bytes;           ///< the elements, C order, little-endian
+  std::string name = "the array";             ///< the source of the data, for errors: "file q.npy"
 
-  index_t size() const { return index_t(bytes.size() / size_of(type)); }
+  index_t size() const { return index_t(bytes.size() / size_of(type)); }  ///< number of elements
 };
 
 /// "(2, 3)"

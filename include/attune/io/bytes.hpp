@@ -22,6 +22,7 @@
 
 namespace attune::io {
 
+/// Bytes of a file or of memory, read on demand. Errors name the source.
 class byte_source {
  public:
   /// Opens a regular file. Throws attune::error if it cannot be opened.
@@ -41,8 +42,8 @@ class byte_source {
   byte_source(char const* function, std::string name, std::span<unsigned char const> memory)
       : function_(function), name_(std::move(name)), memory_(memory), size_(memory.size()), in_memory_(true) {}
 
-  std::uint64_t size() const { return size_; }
-  std::string const& name() const { return name_; }
+  std::uint64_t size() const { return size_; }       ///< in bytes
+  std::string const& name() const { return name_; }  ///< for errors: "file q.npy"
   /// The function that errors name.
   char const* function() const { return function_; }
 

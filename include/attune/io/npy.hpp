@@ -22,6 +22,7 @@
 
 namespace attune::io {
 
+/// How to read an array of NumPy.
 struct npy_options {
   /// The type of untyped words (unsigned integers, or raw '|V2' and '|V1' as ml_dtypes writes bfloat16 and float8) of
   /// the same size: float16, bfloat16, float8_e4m3fn or float8_e5m2. Without it they stay integers.

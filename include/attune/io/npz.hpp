@@ -22,6 +22,7 @@
 
 namespace attune::io {
 
+/// An archive of arrays, as numpy.savez writes it. read() reads one array.
 class npz_file {
  public:
   /// Reads the directory. Throws attune::error that names the file and what is wrong.

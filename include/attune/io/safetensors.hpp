@@ -203,6 +203,7 @@ class safetensors_header {
 
 }  // namespace detail
 
+/// A file of named tensors in the safetensors format. read() reads one tensor.
 class safetensors_file {
  public:
   /// Reads the header. Throws attune::error that names the file, the tensor and the field.
@@ -218,8 +219,9 @@ class safetensors_file {
     for (auto const& [name, e] : entries_) all.push_back(name);
     return all;
   }
-  std::map<std::string, std::string> const& metadata() const { return metadata_; }
+  std::map<std::string, std::string> const& metadata() const { return metadata_; }  ///< may be empty
 
+  /// The tensor of that name. Throws attune::error that names the file, the tensor and the field.
   array read(std::string const& name) {
     std::string const part = "tensor " + detail::printable(name);
     auto const found = entries_.find(name);

@@ -21,15 +21,17 @@ struct gaussian_certificate {
   double discarded = 0;
   double truncated = 0;  ///< terms of the series, or waves, after the last one used
   double rounded = 0;    ///< first-order bound on the rounding of the sums
-  /// Runs or tiles of queries, and how many of them used series or waves instead of single pairs.
-  index_t boxes = 0, expanded = 0;
+  index_t boxes = 0,     ///< runs or tiles of queries
+      expanded = 0;      ///< how many of them used series or waves instead of single pairs
 
+  /// Bound on the total error of a row, as a share of its mass: dropped, truncated and rounded.
   double share() const { return discarded + truncated + rounded; }
   /// |out - exact| <= output() max|v|, before rounding to the tensor's type: the weights move by at most 2 share / (1 -
   /// share) in sum.
   double output() const { return 2 * lse(); }
   /// |lse - exact| <= lse(), before rounding to the tensor's type. Infinite if there is no bound.
   double lse() const { return share() < 1 ? share() / (1 - share()) : std::numeric_limits<double>::infinity(); }
+  /// Makes this the certificate of both calls: the larger of each bound, the sum of each count.
   void include(gaussian_certificate const& other) {
     discarded = (std::max)(discarded, other.discarded);
     truncated = (std::max)(truncated, other.truncated);
@@ -41,14 +43,16 @@ struct gaussian_certificate {
 
 /// The worst row of a call of line::windowed or line::hybrid.
 struct window_certificate {
-  double discarded = 0;             ///< bound on the weight of the keys that windows dropped
-  double rounded = 0;               ///< of the executor's arithmetic, to first order, in units of max|v|
-  index_t visible = 0, scored = 0;  ///< numbers of pairs, over all rows
+  double discarded = 0;  ///< bound on the weight of the keys that windows dropped
+  double rounded = 0;    ///< of the executor's arithmetic, to first order, in units of max|v|
+  index_t visible = 0,   ///< number of visible pairs, over all rows
+      scored = 0;        ///< number of pairs whose score was computed
 
   /// |out - exact| <= output() max|v| in the Euclidean norm, before rounding to the tensor's type.
   double output() const { return 2 * discarded + rounded; }
   /// |lse - exact| <= lse(), before rounding to the tensor's type.
   double lse() const { return discarded / (1 - discarded) + rounded; }
+  /// Makes this the certificate of both calls: the larger of each bound, the sum of each count.
   void include(window_certificate const& other) {
     discarded = (std::max)(discarded, other.discarded);
     rounded = (std::max)(rounded, other.rounded);
@@ -61,13 +65,14 @@ struct window_certificate {
 struct low_rank_report {
   /// Rows whose mass is not positive. They have no weights: out = 0, lse = -inf, gradients 0.
   index_t rows_without_mass = 0;
+  /// Adds the counts of another call.
   void include(low_rank_report const& other) { rows_without_mass += other.rows_without_mass; }
 };
 
 /// The gradients of an operator that drops weight, exact for the weights that it kept.
 template <class T, class Certificate>
 struct certified_gradients : dense_gradients<T> {
-  Certificate certificate;
+  Certificate certificate;  ///< about the weights that the gradients belong to
 };
 
 /// The report of one decoded row.
@@ -75,7 +80,8 @@ struct row_report {
   index_t insertion = 0;  ///< the number of keys below the query
   /// The window's ranks [lower, upper). certified: from the first scored key to the last; blocks between them may not
   /// have been scored.
-  index_t lower = 0, upper = 0;
+  index_t lower = 0,
+          upper = 0;     ///< see `lower`
   index_t scored = 0;    ///< keys whose score was computed
   index_t summed = 0;    ///< keys whose value was read
   double discarded = 0;  ///< bound on the part of the row's weight that is missing

@@ -35,9 +35,9 @@ struct queries {
 /// The outputs. `rows` is empty, or has one report per head and query, head by head.
 template <class T>
 struct decoded {
-  tensor<T> out;            ///< (1, H, Lq, Dv)
-  natural_lse<T> lse = {};  ///< (1, H, Lq, 1), over the keys that were kept
-  std::span<row_report> rows = {};
+  tensor<T> out;                    ///< (1, H, Lq, Dv)
+  natural_lse<T> lse = {};          ///< (1, H, Lq, 1), over the keys that were kept
+  std::span<row_report> rows = {};  ///< empty, or H Lq reports; row (h, i) is at h Lq + i
 };
 
 namespace detail {
@@ -140,6 +140,7 @@ void decode(cpu<T, Arch> const& exec, line::windowed<Window> const& op, line::so
             line::queries<std::type_identity_t<T>> const& in, line::decoded<std::type_identity_t<T>> const& to) {
   line::detail::decode_rows(exec, op.tau, {}, op.window, kv, in, to);
 }
+/// The same for hybrid attention. The cache must have vector keys (key_width > 0), else attune::error.
 template <class T, class Arch, class Window>
 void decode(cpu<T, Arch> const& exec, line::hybrid<Window> const& op, line::sorted_cache<T> const& kv,
             line::queries<std::type_identity_t<T>> const& in, line::decoded<std::type_identity_t<T>> const& to) {

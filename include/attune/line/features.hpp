@@ -20,12 +20,13 @@ namespace attune::line {
 /// tau: shared, per batch element or per head. Full rows only. Cost: O(n r Dv) for r = 2 features.
 /// Source: Rahimi and Recht 2007; Scalar Sort, "Training complexity": kernel feature approximations.
 struct fourier_features : detail::scalars_and_values {
-  static constexpr bool has_lse = true;
-  static constexpr mask::none mask{};
-  parameter tau;
-  index_t features;
-  std::uint64_t seed;
+  static constexpr bool has_lse = true;  ///< outputs have a log-sum-exp
+  static constexpr mask::none mask{};    ///< every key is visible
+  parameter tau;                         ///< bandwidth
+  index_t features;                      ///< number of frequencies
+  std::uint64_t seed;                    ///< equal seeds give equal frequencies
 
+  /// `count` frequencies for bandwidth tau, drawn with the seed `draw`.
   constexpr fourier_features(parameter bandwidth = 1, index_t count = 64, std::uint64_t draw = 1)
       : tau(bandwidth), features(count), seed(draw) {}
   /// The operator that this one approximates.
@@ -38,11 +39,12 @@ struct fourier_features : detail::scalars_and_values {
 /// tau: shared, per batch element or per head. Full rows only. Cost: O(n r (Dv + r)) for r landmarks.
 /// Source: Scalar Sort, "Training complexity": Nystroem-style approximations (Skyformer has them for vectors).
 struct nystroem : detail::scalars_and_values {
-  static constexpr bool has_lse = true;
-  static constexpr mask::none mask{};
-  parameter tau;
-  index_t landmarks;
+  static constexpr bool has_lse = true;  ///< outputs have a log-sum-exp
+  static constexpr mask::none mask{};    ///< every key is visible
+  parameter tau;                         ///< bandwidth
+  index_t landmarks;                     ///< number of places, quantiles of the keys
 
+  /// `count` landmarks for bandwidth tau.
   constexpr nystroem(parameter bandwidth = 1, index_t count = 64) : tau(bandwidth), landmarks(count) {}
   /// The operator that this one approximates.
   constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}); }

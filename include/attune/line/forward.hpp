@@ -65,6 +65,7 @@ line::window_certificate forward(cpu<T, Arch> exec, line::windowed<Window, Mask,
                                  tensor<double> const& discarded = {}) {
   return line::detail::forward_windowed(exec, op, in, to, discarded);
 }
+/// The same for hybrid attention, which also reads q and k.
 template <class T, class Arch, class Window, class Mask, class Sink>
 line::window_certificate forward(cpu<T, Arch> exec, line::hybrid<Window, Mask, Sink> const& op,
                                  inputs<line::hybrid<Window, Mask, Sink>, tensor<T const>> const& in,
@@ -80,6 +81,7 @@ line::low_rank_report forward(cpu<T, Arch> exec, line::fourier_features const& o
                               outputs<line::fourier_features, T> const& to) {
   return line::detail::forward_features(exec, op, in, to);
 }
+/// The same for the Nystroem approximation.
 template <class T, class Arch>
 line::low_rank_report forward(cpu<T, Arch> exec, line::nystroem const& op,
                               inputs<line::nystroem, tensor<T const>> const& in, outputs<line::nystroem, T> const& to) {

@@ -41,11 +41,13 @@ struct scalars_and_values {
 ///   and two for each cell.
 template <class Mask = mask::none>
 struct laplacian : detail::scalars_and_values {
-  static constexpr bool has_lse = true;
-  parameter tau;
-  [[no_unique_address]] Mask mask;
+  static constexpr bool has_lse = true;  ///< outputs have a log-sum-exp
+  parameter tau;                         ///< bandwidth
+  [[no_unique_address]] Mask mask;       ///< which keys each query sees
 
+  /// Bandwidth and mask.
   constexpr laplacian(parameter bandwidth = 1, Mask which = {}) : tau(bandwidth), mask(which) {}
+  /// The same operator as an attention() operator.
   constexpr auto dense() const { return attention(kernel::scalar_laplacian{tau}, normalizer::softmax{}, mask); }
 };
 
@@ -62,10 +64,12 @@ struct sliced_relu : detail::scalars_and_values {
   static_assert(std::is_same_v<Normalizer, normalizer::relu> || std::is_same_v<Normalizer, normalizer::mean_relu> ||
                     std::is_same_v<Normalizer, normalizer::normalized_relu>,
                 "attune: line::sliced_relu takes normalizer::relu, mean_relu or normalized_relu");
-  static constexpr bool has_lse = Normalizer::traits.divided_by == divisor::sum;
-  [[no_unique_address]] Mask mask;
+  static constexpr bool has_lse = Normalizer::traits.divided_by == divisor::sum;  ///< with normalized_relu only
+  [[no_unique_address]] Mask mask;                                                ///< which keys each query sees
 
+  /// Normalizer and mask.
   constexpr sliced_relu(Normalizer = {}, Mask which = {}) : mask(which) {}
+  /// The same operator as an attention() operator.
   constexpr auto dense() const { return attention(kernel::scalar_difference{}, Normalizer{}, mask); }
 };
 
@@ -85,13 +89,15 @@ struct sliced_relu : detail::scalars_and_values {
 /// Source: Greengard and Strain, "The Fast Gauss Transform", 1991; the certificate is ours.
 template <class Mask = mask::none>
 struct gaussian : detail::scalars_and_values {
-  static constexpr bool has_lse = true;
-  parameter tau;
-  double tolerance;
-  [[no_unique_address]] Mask mask;
+  static constexpr bool has_lse = true;  ///< outputs have a log-sum-exp
+  parameter tau;                         ///< bandwidth
+  double tolerance;                      ///< the largest share of a row's mass that may be dropped
+  [[no_unique_address]] Mask mask;       ///< which keys each query sees
 
+  /// Bandwidth, tolerance and mask.
   constexpr gaussian(parameter bandwidth = 1, double share = 1e-6, Mask which = {})
       : tau(bandwidth), tolerance(share), mask(which) {}
+  /// The operator that this one approximates.
   constexpr auto dense() const { return attention(kernel::scalar_sort{tau}, normalizer::softmax{}, mask); }
 };
 

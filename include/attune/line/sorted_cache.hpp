@@ -37,23 +37,26 @@ enum class sort_keys {
 
 /// The parts of a token. Head h reads value group h / (heads / value_groups) and vector key h / (heads / key_heads).
 struct cache_layout {
-  index_t heads = 1;
+  index_t heads = 1;         ///< H: number of query heads
   index_t value_groups = 1;  ///< divides heads
   // The order of these members matters: g++ 12 stores {1, 1, 1, 0} as four times 1 (-O2 -march=native, AVX-512).
-  index_t key_width = 0;    ///< of the vector keys of hybrid attention; 0: none
-  index_t value_width = 0;  ///< at least 1
-  index_t key_heads = 0;    ///< divides heads; 0: as many as heads
-  line::sort_keys order = line::sort_keys::per_head;
+  index_t key_width = 0;                              ///< of the vector keys of hybrid attention; 0: none
+  index_t value_width = 0;                            ///< at least 1
+  index_t key_heads = 0;                              ///< divides heads; 0: as many as heads
+  line::sort_keys order = line::sort_keys::per_head;  ///< one order per head, or per value group
 };
 
 /// Bytes by purpose. `printed` is the paper's count, in elements of T: G n Dv + H n.
 struct cache_memory {
-  std::size_t values, vector_keys, sort_keys;
+  std::size_t values,  ///< value rows
+      vector_keys,     ///< vector keys of hybrid attention
+      sort_keys;       ///< sort keys by token
   /// The trees: a second copy of each key, the tokens (a permutation per order), counts and bounds.
   std::size_t orders;
   std::size_t bookkeeping;   ///< arrival numbers, bounds of vector keys
   std::size_t printed;       ///< G n Dv + H n numbers
   std::size_t permutations;  ///< one 32-bit number per token and order, which the paper's formula omits
+  /// The bytes in use: everything but `printed` and `permutations`, which are for comparison.
   std::size_t total() const { return values + vector_keys + sort_keys + orders + bookkeeping; }
 };
 
@@ -70,13 +73,15 @@ class sorted_cache {
                 "attune: line::sorted_cache stores float or double");
 
  public:
-  using value_type = T;
-  using order_type = ordered_keys<T>;
+  using value_type = T;                ///< the type of all numbers in the cache
+  using order_type = ordered_keys<T>;  ///< the keys of one order, sorted
 
+  /// An empty cache. Throws attune::error if the layout is not valid.
   explicit sorted_cache(cache_layout const& layout) : layout_(checked(layout)) { make_stores(); }
 
-  cache_layout const& layout() const { return layout_; }
-  index_t size() const { return size_; }
+  cache_layout const& layout() const { return layout_; }  ///< with key_heads filled in
+  index_t size() const { return size_; }                  ///< number of tokens
+  /// The number of orders, and of sort keys per token.
   index_t orders() const { return layout_.order == sort_keys::per_head ? layout_.heads : layout_.value_groups; }
 
   /// Adds a token: orders() sort keys, value_groups rows of values and key_heads rows of vector keys, one after the
@@ -127,6 +132,7 @@ class sorted_cache {
     if (--size_ == 0) value_bounds_.assign(value_bounds_.size(), 0.0);
   }
 
+  /// Whether a token of this number is in the cache.
   bool holds(token id) const { return index_t(id) < tokens_ && (*arrivals_[id] & not_in_use) == 0; }
 
   /// Removes all tokens and frees their memory.
@@ -134,6 +140,7 @@ class sorted_cache {
 
   /// A copy of the cache, and the way back to it.
   sorted_cache snapshot() const { return *this; }
+  /// Replaces the contents by a snapshot. Throws attune::error if it has another layout.
   void restore(sorted_cache const& saved) {
     cache_layout const &a = layout_, &b = saved.layout_;
     if (a.heads != b.heads || a.value_groups != b.value_groups || a.value_width != b.value_width ||
@@ -146,18 +153,27 @@ class sorted_cache {
   // ---- the parts of a token
   // ------------------------------------------------------------------------------------------
 
+  // The functions below do not check their arguments: the token must be in the cache.
+
+  /// The sort key of a token in one order.
   T sort_key(index_t order, token id) const { return keys_[id][order]; }
+  /// The value of a token in one value group: value_width numbers.
   T const* value(index_t group, token id) const { return values_[id] + group * layout_.value_width; }
+  /// The vector key of a token in one key head: key_width numbers.
   T const* vector_key(index_t key_head, token id) const { return vectors_[id] + key_head * layout_.key_width; }
   /// A number that grows with every insertion and is never used again.
   std::uint64_t arrival(token id) const { return *arrivals_[id]; }
 
+  /// The order that a query head selects in.
   index_t order_of(index_t head) const { return layout_.order == sort_keys::per_head ? head : group_of(head); }
+  /// The value group that a query head reads.
   index_t group_of(index_t head) const { return head / (layout_.heads / layout_.value_groups); }
+  /// The key head whose vector keys a query head reads.
   index_t key_head_of(index_t head) const { return head / (layout_.heads / layout_.key_heads); }
 
   // ---- the order ----------------------------------------------------------------------------------------------------
 
+  /// The sorted keys of one order; not checked.
   order_type const& keys(index_t order) const { return trees_[std::size_t(order)]; }
   /// The number of keys < x.
   index_t lower_bound(index_t order, double x) const {
@@ -182,6 +198,7 @@ class sorted_cache {
   /// Infinite if a value is not finite.
   double value_bound(index_t group) const { return value_bounds_[std::size_t(group)]; }
 
+  /// The memory that the cache uses now.
   cache_memory memory() const {
     std::size_t trees = 0;
     for (auto const& o : trees_) trees += o.bytes();

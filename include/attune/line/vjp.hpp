@@ -35,6 +35,7 @@ dense_gradients<T> vjp(cpu<T, Arch> exec, line::laplacian<Mask> const& op,
   return to;
 }
 
+/// The gradients by sort_q, sort_k and v. Throws attune::error as forward does.
 template <class T, class Arch, class Normalizer, class Mask>
 dense_gradients<T> vjp(cpu<T, Arch> exec, line::sliced_relu<Normalizer, Mask> const& op,
                        inputs<line::sliced_relu<Normalizer, Mask>, tensor<T const>> const& in,
@@ -79,6 +80,7 @@ line::certified_gradients<T, line::window_certificate> vjp(
     cotangents<line::windowed<Window, Mask, Sink>, tensor<T const>> const& d) {
   return line::detail::vjp_windowed(exec, op, in, d);
 }
+/// The same for hybrid attention, with gradients by q, k and scale too.
 template <class T, class Arch, class Window, class Mask, class Sink>
 line::certified_gradients<T, line::window_certificate> vjp(
     cpu<T, Arch> exec, line::hybrid<Window, Mask, Sink> const& op,
@@ -95,6 +97,7 @@ line::certified_gradients<T, line::low_rank_report> vjp(cpu<T, Arch> exec, line:
                                                         cotangents<line::fourier_features, tensor<T const>> const& d) {
   return line::detail::vjp_features(exec, op, in, d);
 }
+/// The same for the Nystroem approximation.
 template <class T, class Arch>
 line::certified_gradients<T, line::low_rank_report> vjp(cpu<T, Arch> exec, line::nystroem const& op,
                                                         inputs<line::nystroem, tensor<T const>> const& in,

@@ -19,7 +19,7 @@ struct no_sink {};
 /// A token that every query sees. Its sort key is `sort_k` (shared, per head or per batch element), its vector key is
 /// zero, and its value is .v0, (1|B, 1|H, 1, Dv). Scalar Sort: "a learned scalar sink token". Every window includes it.
 struct sink {
-  parameter sort_k;
+  parameter sort_k;  ///< place of the sink on the line
 };
 
 namespace detail {
@@ -55,11 +55,12 @@ inline constexpr bool is_sink = std::is_same_v<Sink, sink>;
 /// Source: Scalar Sort, "Training complexity", with the bound of docs/reference/line.md instead of the paper's radius.
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
-  parameter tau;
-  Window window;
-  [[no_unique_address]] Mask mask;
-  [[no_unique_address]] Sink sink;
+  parameter tau;                    ///< bandwidth
+  Window window;                    ///< which keys each row reads
+  [[no_unique_address]] Mask mask;  ///< which keys each query sees
+  [[no_unique_address]] Sink sink;  ///< no_sink, or line::sink
 
+  /// Bandwidth, window, mask and sink.
   constexpr windowed(parameter bandwidth = 1, Window which = {}, Mask sees = {}, Sink at = {})
       : tau(bandwidth), window(which), mask(sees), sink(at) {}
   /// The same operator over all visible keys, without the sink.
@@ -73,12 +74,13 @@ struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
 /// Source: Scalar Sort, "Hybrid".
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct hybrid : detail::windowed_fields<true, detail::is_sink<Sink>> {
-  parameter tau;
-  Window window;
-  [[no_unique_address]] Mask mask;
-  [[no_unique_address]] Sink sink;
-  parameter scale;
+  parameter tau;                    ///< bandwidth
+  Window window;                    ///< which keys each row reads
+  [[no_unique_address]] Mask mask;  ///< which keys each query sees
+  [[no_unique_address]] Sink sink;  ///< no_sink, or line::sink
+  parameter scale;                  ///< factor of <q, k>; unset: 1 / sqrt(D)
 
+  /// Bandwidth, window, mask, sink and scale.
   constexpr hybrid(parameter bandwidth = 1, Window which = {}, Mask sees = {}, Sink at = {}, parameter c = {})
       : tau(bandwidth), window(which), mask(sees), sink(at), scale(c) {}
   /// The same operator over all visible keys, without the sink.

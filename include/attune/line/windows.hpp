@@ -19,14 +19,14 @@ namespace attune::line {
 ///   blocks, from their counts and nearest keys, is small enough. It then also drops keys whose weight turned out to be
 ///   negligible.
 struct certified {
-  double tolerance = 1e-6;
+  double tolerance = 1e-6;  ///< the largest share that may be dropped, in (0, 1)
 };
 
 /// The k keys nearest to the query, found with two pointers; at equal distance the lower key. This is the rule in the
 /// paper's text; decode() only. The dropped weight is reported, not bounded: for keys drawn from a density, k must grow
 /// with n.
 struct nearest {
-  index_t k = 64;
+  index_t k = 64;  ///< number of keys, at least 1
 };
 
 /// floor(k / 2) keys below the query and k - floor(k / 2) keys from the query on, fewer at an end. This is the rule
@@ -34,7 +34,7 @@ struct nearest {
 /// each rectangle of visible pairs. There is no guarantee; the certificate bounds the dropped share.
 /// Source: Scalar Sort, "Training complexity": truncated local windows in key order.
 struct half {
-  index_t k = 64;
+  index_t k = 64;  ///< number of keys, at least 1
 };
 
 /// All keys at a distance of at most sqrt(-tau log eps), where e^(-d^2 / tau) = eps. This is a threshold for single
@@ -42,7 +42,7 @@ struct half {
 /// empty.
 /// Source: Scalar Sort, "Training complexity": radius-limited attention.
 struct radius {
-  double eps = 1e-6;
+  double eps = 1e-6;  ///< the threshold, in (0, 1)
 };
 
 /// The radius of `radius`: the distance at which a weight before normalization is eps.

@@ -28,13 +28,13 @@ namespace attune {
 template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, row_family Family,
           class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T>
 struct bound_attention {
-  [[no_unique_address]] BoundKernel kernel;
-  [[no_unique_address]] BoundLengthScale length_scale;
-  [[no_unique_address]] BoundGate gate;
-  [[no_unique_address]] BoundNormalizer normalizer;
-  [[no_unique_address]] BoundValueGate value_gate;
-  [[no_unique_address]] BoundOutputGate output_gate;
-  T logit_shift;  ///< row constant c: the true logit is logit() + c
+  [[no_unique_address]] BoundKernel kernel;             ///< bound kernel
+  [[no_unique_address]] BoundLengthScale length_scale;  ///< bound length scale
+  [[no_unique_address]] BoundGate gate;                 ///< bound score gate
+  [[no_unique_address]] BoundNormalizer normalizer;     ///< bound normalizer
+  [[no_unique_address]] BoundValueGate value_gate;      ///< bound value gate
+  [[no_unique_address]] BoundOutputGate output_gate;    ///< bound output gate
+  T logit_shift;                                        ///< row constant c: the true logit is logit() + c
 
   /// The score from the values of the operator's contractions.
   ATTUNE_HD ATTUNE_INLINE T score(T const* x, key<T> const& k) const {
@@ -49,6 +49,7 @@ struct bound_attention {
     else
       return counted(gate.gate(a, x[kernel::evaluation<Kernel>::contractions::size]));
   }
+  /// The logit a' from the values of the contractions.
   ATTUNE_HD ATTUNE_INLINE T logit(T const* x, key<T> const& k) const { return logit_of_score(score(x, k), x); }
 
  private:
@@ -63,32 +64,38 @@ struct bound_attention {
 /// An attention operator: policies and a mask, held by value.
 template <class Kernel, class LengthScale, class Gate, class Normalizer, class ValueGate, class OutputGate, class Mask>
 struct attention_operator {
-  using kernel_policy = Kernel;
-  using length_scale_policy = LengthScale;
-  using gate_policy = Gate;
-  using normalizer_policy = Normalizer;
-  using value_gate_policy = ValueGate;
-  using output_gate_policy = OutputGate;
-  using mask_policy = Mask;
+  using kernel_policy = Kernel;             ///< type of `kernel`
+  using length_scale_policy = LengthScale;  ///< type of `length_scale`
+  using gate_policy = Gate;                 ///< type of `gate`
+  using normalizer_policy = Normalizer;     ///< type of `normalizer`
+  using value_gate_policy = ValueGate;      ///< type of `value_gate`
+  using output_gate_policy = OutputGate;    ///< type of `output_gate`
+  using mask_policy = Mask;                 ///< type of `mask`
 
-  [[no_unique_address]] Kernel kernel;
-  [[no_unique_address]] LengthScale length_scale;
-  [[no_unique_address]] Gate gate;
-  [[no_unique_address]] Normalizer normalizer;
-  [[no_unique_address]] ValueGate value_gate;
-  [[no_unique_address]] OutputGate output_gate;
-  [[no_unique_address]] Mask mask;
+  [[no_unique_address]] Kernel kernel;             ///< contractions to a score
+  [[no_unique_address]] LengthScale length_scale;  ///< scales scores, for example by log K
+  [[no_unique_address]] Gate gate;                 ///< score gate, applied after the length scale
+  [[no_unique_address]] Normalizer normalizer;     ///< logits to weights
+  [[no_unique_address]] ValueGate value_gate;      ///< factor of each value
+  [[no_unique_address]] OutputGate output_gate;    ///< factor of each output
+  [[no_unique_address]] Mask mask;                 ///< which keys each query sees
 
   /// The contractions that executors compute for every pair, in the order in which pointwise code receives the values.
   using contractions = typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
                                                   contraction::single<typename Gate::contraction>>::type;
+  /// The traits of the normalizer.
   static constexpr normalizer_traits normalizer_is = Normalizer::traits;
+  /// Rows have a candidate set, and so an output `threshold`.
   static constexpr bool has_threshold = normalizer_is.family == row_family::sparse_support;
+  /// Reads the input value_gate.
   static constexpr bool has_value_gate = !std::is_same_v<ValueGate, gate::no_value_factor>;
+  /// Reads the input output_gate.
   static constexpr bool has_output_gate = !std::is_same_v<OutputGate, gate::no_output_factor>;
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.
   static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum && !has_threshold;
+  /// Rows have an output ground_weight: the normalizer has a ground or a sink.
   static constexpr bool has_ground_weight = has_lse && (normalizer_is.ground_mass || normalizer_is.constant_mass);
+  /// Whether the operator reads an input.
   ATTUNE_HD static constexpr bool uses(field f) {
     return f == field::v || contractions::uses(f) || (f == field::v0 && normalizer_is.ground_value) ||
            (f == field::value_gate && has_value_gate) || (f == field::output_gate && has_output_gate);

@@ -98,7 +98,7 @@ struct inputs {
       detail::omitted_##name<Op, detail::field_t<Op, field::name, View, detail::no_##name>>();
   ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW
-  std::optional<index_t> offset = std::nullopt;
+  std::optional<index_t> offset = std::nullopt;  ///< position of query 0 among the keys; by default Lk - Lq
 };
 
 /// The member of `inputs`, or of any struct with the same member names, for a field.
@@ -135,19 +135,24 @@ inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = s
 /// T is the element type of `out`. Outputs with one number per row have the type that attune computes in.
 template <class Op, class T>
 struct outputs {
-  using number = arithmetic_t<T>;
-  tensor<T> out = detail::missing_out<Op, tensor<T>>();
+  using number = arithmetic_t<T>;                        ///< type of the outputs with one number per row
+  tensor<T> out = detail::missing_out<Op, tensor<T>>();  ///< (B, H, Lq, Dv)
+  /// The log-sum-exp of each row, (B, H, Lq, 1), natural log.
   [[no_unique_address]] std::conditional_t<Op::has_lse, natural_lse<number>, detail::no_lse> lse = {};
+  /// The weight of the ground or of a sink in each row, (B, H, Lq, 1).
   [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<number>, detail::no_ground_weight>
       ground_weight = {};
+  /// The threshold of each row, (B, H, Lq, 1).
   [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
 };
 
 /// Gradients of a scalar objective by the outputs, from which a VJP starts. An omitted one is zero.
 template <class Op, class View>
 struct cotangents {
-  View out = {};
+  View out = {};  ///< by out, (B, H, Lq, Dv)
+  /// By lse, (B, H, Lq, 1).
   [[no_unique_address]] std::conditional_t<Op::has_lse, View, detail::no_lse> lse = {};
+  /// By the ground weight, (B, H, Lq, 1).
   [[no_unique_address]] std::conditional_t<Op::has_ground_weight, View, detail::no_ground_weight> ground_weight = {};
 };
 

@@ -22,8 +22,8 @@ namespace attune {
 struct operator_parameter {
   parameter const* at = nullptr;  ///< a member of the given operator, or of a part of it
   char const* name = "";          ///< "gamma"
-  domain values = domain::real;
-  std::string policy;  ///< "normalizer.", "kernel.1." (terms of a composite)
+  domain values = domain::real;   ///< the numbers that it may hold
+  std::string policy;             ///< "normalizer.", "kernel.1." (terms of a composite)
 
   /// Tells equal names of several policies apart: "length_scale.gamma", "normalizer.gamma", "kernel.1.slope".
   std::string path() const { return policy + name; }
@@ -31,11 +31,12 @@ struct operator_parameter {
 
 /// A table of an operator, and what its policy declares about it.
 struct operator_table {
-  table const* at = nullptr;
-  char const* name = "";
-  table_width width = table_width::any;
-  std::string policy;
+  table const* at = nullptr;             ///< a member of the given operator, or of a part of it
+  char const* name = "";                 ///< "metric"
+  table_width width = table_width::any;  ///< the number of features that its rows must have
+  std::string policy;                    ///< "kernel.", "kernel.1." (terms of a composite)
 
+  /// Tells equal names of several policies apart: "kernel.metric".
   std::string path() const { return policy + name; }
 };
 
@@ -60,9 +61,10 @@ struct count_of<attention_operator<K, L, G, N, V, O, M>> : count_of_all<K, L, G,
 
 }  // namespace detail
 
-/// The number of parameters and the number of tables of an operator.
+/// The number of parameters of an operator.
 template <class Op>
 inline constexpr int parameter_count = detail::count_of<std::remove_const_t<Op>>::parameters;
+/// The number of tables of an operator.
 template <class Op>
 inline constexpr int table_count = detail::count_of<std::remove_const_t<Op>>::tables;
 
@@ -94,12 +96,13 @@ inline bool is_called(std::string const& path, std::string const& name) {
 
 }  // namespace detail
 
-/// The parameters of an operator, and its tables, as a std::array. The elements point into the operator, which must
+/// The parameters of an operator, as a std::array. The elements point into the operator, which must
 /// outlive the list.
 template <class Op>
 auto listed_parameters(Op const& op) {
   return detail::listing<Op>(op).parameters;
 }
+/// The same for its tables.
 template <class Op>
 auto listed_tables(Op const& op) {
   return detail::listing<Op>(op).tables;

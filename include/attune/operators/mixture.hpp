@@ -24,13 +24,17 @@ template <class... Ops>
 struct mixture_operator {
   static_assert(sizeof...(Ops) >= 1, "attune: mixture() needs at least one operator");
 
-  std::tuple<Ops...> operators;
+  std::tuple<Ops...> operators;    ///< the operators, numbered from 0
   index_t const* which = nullptr;  ///< H numbers below sizeof...(Ops)
-  index_t heads = 0;
+  index_t heads = 0;               ///< H: length of `which`
 
+  /// Every operator has an lse.
   static constexpr bool has_lse = (Ops::has_lse && ...);
+  /// Any operator has a ground weight.
   static constexpr bool has_ground_weight = (Ops::has_ground_weight || ...);
+  /// Any operator has a threshold.
   static constexpr bool has_threshold = (Ops::has_threshold || ...);
+  /// Whether any operator reads an input.
   static constexpr bool uses(field f) { return (Ops::uses(f) || ...); }
 };
 

@@ -50,7 +50,9 @@ constexpr auto ssmax_attention(length_scale::ssmax factor, Mask m = {}) {
 /// The parameters of Principled Attention, each shared, per head or per query. -inf switches a component off: beta the
 /// gate, alpha the margin amplification, gamma the ground.
 struct principled_parameters {
-  parameter alpha = 0, beta = 0, gamma = 0;
+  parameter alpha = 0,  ///< margin amplification: factor softplus(alpha)
+      beta = 0,         ///< strength of the gate: factor softplus(beta)
+      gamma = 0;        ///< ground level, in units of the logits
 };
 
 /// Principled Attention, section 3: a = s + softplus(alpha) log K (s - gamma) - softplus(beta) softplus(-g), weights

@@ -44,7 +44,10 @@ ATTUNE_HD ATTUNE_INLINE T as_divisor(T const& x) {
 /// where `values` is the plain sum of all visible values.
 template <class T>
 struct finished_row {
-  T value_factor, ground_weight, lse, share;
+  T value_factor,     ///< factor of the value sum
+      ground_weight,  ///< weight of v0
+      lse,            ///< log-sum-exp of the shifted logits; 0 if the masses are not divided by their sum
+      share;          ///< weight that every visible key gets in addition
 };
 
 /// Divides a row's masses; degenerate rows follow the contract (docs/reference/contracts.md). `visible` is K, over all
@@ -82,7 +85,9 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
 /// The factors that `finish` computes for a row of family range_weighted: w = e (a - low) value_factor.
 template <class T>
 struct finished_adjustment {
-  T value_factor, low, lse;
+  T value_factor,  ///< 1 / (mass (high - low)); 0 in a row without mass, or with high = low
+      low,         ///< the logit whose weight is 0
+      lse;         ///< log-sum-exp of the shifted logits
 };
 
 /// Family range_weighted: divides by the mass and by the distance of the ends.
@@ -101,7 +106,8 @@ ATTUNE_HD finished_adjustment<T> finish_adjusted(Bound const& normalizer, T cons
 /// The factors that `finish` computes for a row of family sparse_support: w = weight(threshold, a) value_factor.
 template <class T>
 struct finished_candidates {
-  T value_factor, threshold;
+  T value_factor,  ///< 1 / sum of weights; 0 if there is none
+      threshold;   ///< as the normalizer reports it; NaN in a row without any weight
 };
 
 /// Family sparse_support: divides by the sum of weights. `poison` is the sum of nan_carrier. A row without any weight
@@ -127,7 +133,10 @@ ATTUNE_HD ATTUNE_INLINE T nan_carrier(T const& a) {
 /// `Values` is a vector or any type of fixed size with the same indexing, size, range and constructor (count, value).
 template <class T, class Values = std::vector<T>>
 struct row_state {
-  T reference, earned, ground, lowest;
+  T reference,    ///< the shift subtracted before exponentials, usually the running maximum
+      earned,     ///< sum of the masses of the keys
+      ground,     ///< sum of the ground masses
+      lowest;     ///< smallest logit above -inf; for family range_weighted only
   Values acc;     ///< sum e v
   Values second;  ///< uniform share: sum v; family range_weighted: sum e (a - reference) v
 
@@ -145,6 +154,7 @@ struct row_state {
       s.reference = initial_reference<Normalizer, Bound, T>(normalizer);
     return s;
   }
+  /// Whether a normalizer needs the sums `second`.
   template <class Normalizer>
   static constexpr bool has_second =
       Normalizer::traits.uniform_share || Normalizer::traits.family == row_family::range_weighted;
@@ -205,7 +215,8 @@ struct row_state {
 /// The numbers of a finished row besides its values.
 template <class T>
 struct finished_numbers {
-  T ground_weight, lse;
+  T ground_weight,  ///< weight of v0
+      lse;          ///< log-sum-exp of the shifted logits
 };
 
 /// Divides the state of all keys of a row: acc becomes the output before v0 and the output gate. `normalizer` is bound

@@ -14,6 +14,7 @@
 
 namespace attune::testing {
 
+/// The results of the kernel under test, as doubles, with the format in which the kernel stored `out`.
 class candidate {
  public:
   /// out (B, H, Lq, Dv) as double, float, bfloat16 or float16, with any strides.
@@ -31,17 +32,18 @@ class candidate {
     lse_ = read(of_rows("lse", lse.values));
     return *this;
   }
+  /// (B, H, Lq, 1). Throws attune::error for another shape.
   template <class E>
   candidate& with_ground_weight(tensor<E> const& w0) {
     ground_weight_ = read(of_rows("ground_weight", w0));
     return *this;
   }
 
-  storage stored() const { return storage_; }
-  shape const& extents() const { return extents_; }
-  std::vector<double> const& out() const { return out_; }  ///< row-major, like all below
-  std::vector<double> const& lse() const { return lse_; }  ///< empty: not given
-  std::vector<double> const& ground_weight() const { return ground_weight_; }
+  storage stored() const { return storage_; }                                  ///< the format of `out`
+  shape const& extents() const { return extents_; }                            ///< of `out`
+  std::vector<double> const& out() const { return out_; }                      ///< row-major, like all below
+  std::vector<double> const& lse() const { return lse_; }                      ///< empty: not given
+  std::vector<double> const& ground_weight() const { return ground_weight_; }  ///< empty: not given
 
  private:
   template <class E>

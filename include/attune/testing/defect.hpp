@@ -18,6 +18,7 @@
 
 namespace attune::testing {
 
+/// A mistake that a kernel may contain. A verdict compares the kernel with an operator that has the mistake.
 enum class defect {
   none,
   ground_ignored,        ///< sink, off-by-one or ground ignored: weights sum to 1
@@ -57,6 +58,7 @@ enum class defect {
 /// The defects that need no mark; every verdict tests for them.
 inline constexpr int defect_count = int(defect::marked_keys_missing);
 
+/// A readable name, as reports print it: "sink or ground ignored".
 constexpr char const* name_of(defect d) {
   switch (d) {
     case defect::none:

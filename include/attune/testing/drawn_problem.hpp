@@ -24,11 +24,18 @@ namespace attune::testing {
 
 /// Extents of a random problem. A width of 0 means the width of the queries.
 struct problem_extents {
-  index_t batch = 1, heads = 2, queries = 5, keys = 7, width = 4;
-  index_t value_width = 0, gate_width = 0, position_width = 0, axes = 2;
-  index_t key_heads = 1,
-          value_heads = 1;  ///< divisors of `heads`: of all inputs with a row per key; of v and its gate
-  std::optional<index_t> offset = std::nullopt;
+  index_t batch = 1,        ///< B
+      heads = 2,            ///< H
+      queries = 5,          ///< Lq
+      keys = 7,             ///< Lk
+      width = 4;            ///< D: features of q and k
+  index_t value_width = 0,  ///< Dv: features of v and out
+      gate_width = 0,       ///< features of gate_q and gate_k
+      position_width = 0,   ///< features of position_q and position_k
+      axes = 2;             ///< features of center, spread and place
+  index_t key_heads = 1,    ///< heads of inputs with a row per key, but for v and value_gate; divides `heads`
+      value_heads = 1;      ///< heads of v and value_gate; divides `heads`
+  std::optional<index_t> offset = std::nullopt;  ///< as in inputs
 };
 
 /// The shape of field f in a problem of these extents. Only the ground value is shared.
@@ -137,12 +144,18 @@ class drawn_problem {
   drawn_problem(drawn_problem const&) = delete;  // views point into this object
   drawn_problem& operator=(drawn_problem const&) = delete;
 
+  /// The numbers of an input; empty if the operator does not read it.
   detail::drawn_tensor& of(field f) { return fields_[std::size_t(f)]; }
+  /// The numbers of an input; empty if the operator does not read it.
   detail::drawn_tensor const& of(field f) const { return fields_[std::size_t(f)]; }
+  /// The cotangent of out, (B, H, Lq, Dv).
   detail::drawn_tensor const& by_out() const { return out_; }
+  /// The cotangent of lse, (B, H, Lq, 1).
   detail::drawn_tensor const& by_lse() const { return lse_; }
+  /// The cotangent of the ground weight, (B, H, Lq, 1).
   detail::drawn_tensor const& by_ground_weight() const { return ground_weight_; }
 
+  /// The inputs as views of this problem, which must outlive them.
   template <class View>
   attune::inputs<Op, View> inputs() const {
     using all = attune::inputs<Op, View>;
@@ -157,6 +170,7 @@ class drawn_problem {
       return all { take.template operator()<static_cast<field>(F)>()..., offset_ };
     }(std::make_integer_sequence<int, int(field_count)>{});
   }
+  /// The cotangents of the outputs that the operator has, as views of this problem.
   template <class View>
   attune::cotangents<Op, View> cotangents() const {
     attune::cotangents<Op, View> d;

@@ -30,6 +30,7 @@
 
 namespace attune::testing {
 
+/// Options of check_forward.
 struct forward_check_options {
   int threads = 2;      ///< of the CPU executors
   draw_rule draw = {};  ///< for policies whose inputs have a restricted domain

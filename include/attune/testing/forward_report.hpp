@@ -26,13 +26,14 @@ struct forward_line {
   std::string where;  ///< the number with the largest share: "out (0, 1, 3, 2)"
   std::string left_out;  ///< the reason why the call was skipped; empty if it was made
 
-  bool made() const { return left_out.empty(); }
-  bool passed() const { return !made() || share <= 1; }
+  bool made() const { return left_out.empty(); }         ///< the call was not skipped
+  bool passed() const { return !made() || share <= 1; }  ///< skipped, or within the allowed error
 };
 
+/// The result of check_forward.
 struct forward_report {
-  std::uint64_t seed = 0;
-  std::vector<forward_line> lines;
+  std::uint64_t seed = 0;           ///< of the random problem
+  std::vector<forward_line> lines;  ///< one per executor and call
 
   /// Whether every call that was made is within the allowed error.
   bool passed() const {

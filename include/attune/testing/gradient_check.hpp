@@ -28,6 +28,7 @@
 
 namespace attune::testing {
 
+/// Options of check_gradients.
 struct gradient_check_options {
   index_t entries = 64;  ///< of each input, parameter and table, chosen at random and changed one by one
   int directions = 4;    ///< along which all numbers change at once

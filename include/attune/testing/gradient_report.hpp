@@ -19,11 +19,12 @@ namespace attune::testing {
 
 /// The largest difference between two routes to one gradient, and the entry where it occurs.
 struct gradient_error {
-  index_t compared = 0;  ///< number of entries; 0: the route was not taken
-  double largest = 0;    ///< NaN if either route has a NaN
-  double allowed = 0;
+  index_t compared = 0;     ///< number of entries; 0: the route was not taken
+  double largest = 0;       ///< NaN if either route has a NaN
+  double allowed = 0;       ///< the largest difference that passes
   shape where{0, 0, 0, 0};  ///< (batch, head, position, feature)
 
+  /// Whether the route was not taken, or is within the allowed difference.
   bool passed() const { return compared == 0 || largest <= allowed; }
 };
 
@@ -31,18 +32,22 @@ struct gradient_error {
 struct gradient_line {
   std::string
       name;  ///< "input q", "parameter kernel.slope", "parameter normalizer.alpha.weight", "table kernel.metric"
-  double magnitude = 0;  ///< the largest entry of its gradient
-  gradient_error differences, cpu_double, cpu_float;
-  std::string note;  ///< the reason why no differences were taken; empty if they were
+  double magnitude = 0;        ///< the largest entry of its gradient
+  gradient_error differences,  ///< central differences of the forward pass in 50 digits
+      cpu_double,              ///< vjp on cpu<double>
+      cpu_float;               ///< vjp on cpu<float>
+  std::string note;            ///< the reason why no differences were taken; empty if they were
 
+  /// Whether every route passes.
   bool passed() const { return differences.passed() && cpu_double.passed() && cpu_float.passed(); }
 };
 
+/// The result of check_gradients.
 struct gradient_report {
-  std::uint64_t seed = 0;
-  double magnitude = 0;  ///< the largest entry of all gradients
-  std::vector<gradient_line> lines;
-  gradient_line directions;  ///< all numbers changed at once, along random directions
+  std::uint64_t seed = 0;            ///< of the random problem
+  double magnitude = 0;              ///< the largest entry of all gradients
+  std::vector<gradient_line> lines;  ///< one per input, parameter and table
+  gradient_line directions;          ///< all numbers changed at once, along random directions
 
   /// Whether all routes agree everywhere. An objective that does not depend on anything proves nothing and does not
   /// pass.

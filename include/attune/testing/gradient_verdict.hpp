@@ -30,9 +30,10 @@ namespace attune::testing {
 /// The gradients from the kernel under test, by input, read into doubles.
 class gradient_candidate {
  public:
+  /// The gradient by one input.
   struct one {
-    storage stored;
-    shape extents;
+    storage stored;              ///< the format that the kernel wrote
+    shape extents;               ///< of the input
     std::vector<double> values;  ///< row-major
   };
 
@@ -46,7 +47,7 @@ class gradient_candidate {
     return with(f, candidate(x, stored));
   }
 
-  std::map<field, one> const& all() const { return all_; }
+  std::map<field, one> const& all() const { return all_; }  ///< those that were given
 
  private:
   gradient_candidate& with(field f, candidate const& x) {

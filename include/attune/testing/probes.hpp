@@ -25,12 +25,15 @@ namespace attune::testing {
 /// One set of inputs, in float and in double, and the mistakes that it reveals.
 template <class Op>
 struct probe {
-  std::string name, reveals;
-  drawn_problem<Op> problem;
+  std::string name,           ///< "values one-hot"
+      reveals;                ///< the mistakes that it reveals, in a few words
+  drawn_problem<Op> problem;  ///< inputs and cotangents
 
+  /// Draws a problem; probe_pack() calls it.
   probe(std::string n, std::string what, problem_extents const& e, detail::normal_numbers& random,
         draw_rule const& rule = {})
       : name(std::move(n)), reveals(std::move(what)), problem(e, random, rule) {}
+  /// The inputs for the reference executor and the verdict.
   inputs<Op, any_tensor> inputs_of_any() const { return problem.template inputs<any_tensor>(); }
 };
 

@@ -17,15 +17,16 @@ namespace attune::testing {
 
 /// A defect that must be noticed: the name of a finding and, for a parameter, its size.
 struct demanded {
-  std::string name;
-  double size = 1;
+  std::string name;  ///< of a finding: "kernel.scale", or the end of it after a dot, "scale"
+  double size = 1;   ///< must be noticed at this size, in the units of finding::estimate
 };
 
+/// Options of verdict.
 struct verdict_options {
   std::optional<precision> how = std::nullopt;  ///< formats of the kernel; by default derived from its storage type
   double gate = 6;                              ///< standard deviations
   index_t rows = 256;                           ///< rows for projections, spread evenly; all elements are compared
-  std::vector<demanded> must_detect = {};
+  std::vector<demanded> must_detect = {};       ///< a verdict that could not notice one of these is undecidable
 };
 
 }  // namespace attune::testing

@@ -18,7 +18,9 @@
 
 namespace attune::testing {
 
+/// The outcome of a verdict.
 enum class judgement { pass, fail, undecidable };
+/// "PASS", "FAIL" or "UNDECIDABLE".
 constexpr char const* name_of(judgement j) {
   return j == judgement::pass ? "PASS" : j == judgement::fail ? "FAIL" : "UNDECIDABLE";
 }
@@ -28,16 +30,18 @@ struct finding {
   std::string name;        ///< "kernel.scale", "sink or ground ignored"
   bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is present
   bool relative = false;   ///< estimate and power in units of the parameter's value
-  double estimate = 0;
-  double z = 0;        ///< estimate divided by its uncertainty, which includes rounding in one direction
-  double power = 0;    ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
-  double gain = 0;     ///< the part of the residual's weighted square that it explains
-  bool tested = true;  ///< false: allowed by the kernel's precision, or no effect here
+  double estimate = 0;     ///< how much of the defect the residual shows
+  double z = 0;            ///< estimate divided by its uncertainty, which includes rounding in one direction
+  double power = 0;        ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
+  double gain = 0;         ///< the part of the residual's weighted square that it explains
+  bool tested = true;      ///< false: allowed by the kernel's precision, or no effect here
 
+  /// The finding as text: "behaves as if: value gate ignored".
   std::string words() const {
     if (!parameter) return "behaves as if: " + name;
     return "behaves as if " + name + " were " + amount(estimate, true);
   }
+  /// A number in the units of this finding as text, in percent if it is relative.
   std::string amount(double x, bool with_sign) const {
     char text[48];
     if (relative)
@@ -53,23 +57,32 @@ struct worst_element {
   std::string output;         ///< "out", "lse", "ground weight"
   shape extents{0, 0, 0, 0};  ///< of the output
   std::vector<float> ratios;  ///< error / bound of each element, row-major
-  shape place{0, 0, 0, 0};
-  double got = 0, expected = 0, bound = 0, ratio = 0;
-  index_t outside = 0, count = 0;
+  shape place{0, 0, 0, 0};    ///< the worst element: (batch, head, position, feature)
+  double got = 0,             ///< its value
+      expected = 0,           ///< the exact value
+      bound = 0,              ///< the largest allowed error
+      ratio = 0;              ///< its error / bound
+  index_t outside = 0,        ///< number of elements with error > bound, or NaN
+      count = 0;              ///< number of elements
 };
 
+/// The result of a verdict.
 struct verdict_report {
-  judgement decision = judgement::pass;
-  std::vector<std::string> reasons;                   ///< for FAIL and UNDECIDABLE, most important first
-  std::vector<worst_element> elements;                ///< per output
-  std::vector<double> by_query, by_head, by_feature;  ///< the largest error / bound of out
-  std::vector<double> by_key;     ///< for a FAIL: relative error of each key's weight: -1 missing, 1 twice
-  std::vector<finding> findings;  ///< most important first
-  double condition = 0;           ///< median of bound / root mean square of out
+  judgement decision = judgement::pass;  ///< the outcome
+  std::vector<std::string> reasons;      ///< for FAIL and UNDECIDABLE, most important first
+  std::vector<worst_element> elements;   ///< per output
+  std::vector<double> by_query,          ///< the largest error / bound of out, per query
+      by_head,                           ///< the same per head
+      by_feature;                        ///< the same per feature
+  std::vector<double> by_key;            ///< for a FAIL: relative error of each key's weight: -1 missing, 1 twice
+  std::vector<finding> findings;         ///< most important first
+  double condition = 0;                  ///< median of bound / root mean square of out
 
+  /// The finding that explains a failure; null if there is none.
   finding const* cause() const {
     return decision == judgement::fail && !findings.empty() && caused ? &findings[0] : nullptr;
   }
+  /// The finding of that name; null if there is none.
   finding const* find(std::string const& name) const {
     for (finding const& f : findings)
       if (f.name == name) return &f;
@@ -94,6 +107,7 @@ std::string ranges(std::size_t n, Holds const& holds) {
 }
 }  // namespace detail
 
+/// Prints the outcome, its reasons, the worst element of each output, and what would have been noticed.
 inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
   char text[200];
   to << name_of(r.decision) << '\n';

@@ -19,12 +19,13 @@ namespace attune {
 /// exceptions from tasks go to the caller of forward or vjp by another way.
 class worker_body {
  public:
+  /// Refers to a function object, which must outlive this object and may not throw.
   template <class F>
     requires(!std::same_as<F, worker_body> && std::invocable<F const&, int>)
   worker_body(F const& f)  // implicit: run(2, lambda)
       : of_(std::addressof(f)),
         call_([](void const* of, int worker) noexcept { (*static_cast<F const*>(of))(worker); }) {}
-  void operator()(int worker) const noexcept { call_(of_, worker); }
+  void operator()(int worker) const noexcept { call_(of_, worker); }  ///< runs worker number `worker`
 
  private:
   void const* of_;
@@ -73,7 +74,8 @@ concept thread_executor = detail::has_concurrency<E> && detail::runs_workers<E>;
 
 /// Runs everything on the calling thread. For callers that are themselves one of many threads.
 struct serial {
-  constexpr int concurrency() const { return 1; }
+  constexpr int concurrency() const { return 1; }  ///< the calling thread
+  /// Runs all workers one after the other.
   void run(int workers, worker_body const& body) const {
     for (int w = 0; w < workers; ++w) body(w);
   }
@@ -82,6 +84,7 @@ struct serial {
 /// A reference to a thread executor of any type: two pointers, no allocation. An executor with state must outlive it.
 class thread_executor_ref {
  public:
+  /// Refers to an executor. A temporary is accepted only if its type has no state.
   template <class E>
     requires(std::is_class_v<std::remove_cvref_t<E>> && !std::same_as<std::remove_cvref_t<E>, thread_executor_ref>)
   constexpr thread_executor_ref(E&& executor) : calls_(&calls_of<std::remove_reference_t<E>>) {  // implicit
@@ -100,7 +103,8 @@ class thread_executor_ref {
     if constexpr (!detail::stateless<type>)
       executor_ = const_cast<void*>(static_cast<void const*>(std::addressof(executor)));
   }
-  int concurrency() const { return calls_->concurrency(executor_); }
+  int concurrency() const { return calls_->concurrency(executor_); }  ///< of the executor
+  /// Runs the workers on the threads of the executor.
   void run(int workers, worker_body const& body) const { calls_->run(executor_, workers, body); }
 
  private:

@@ -18,7 +18,9 @@ namespace attune {
 /// The team that `#pragma omp parallel` would use here: omp_get_max_threads() threads unless the call names a number.
 /// Inside an active parallel region, the calling thread alone.
 struct openmp {
+  /// omp_get_max_threads(), or 1 inside a parallel region.
   int concurrency() const { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+  /// Runs the workers on a team of `workers` threads, or serially inside a parallel region.
   void run(int workers, worker_body const& body) const {
     if (workers <= 1 || omp_in_parallel()) {
       serial{}.run(workers, body);

@@ -271,10 +271,12 @@ struct own_threads {
 /// call gets the helpers that are left, or none. Calls run serially from inside a task, while static objects are
 /// destroyed, and in a child process made by fork. After use_pool, calls run on another library's threads.
 struct thread_pool {
+  /// Number of processors that this process may use, or what a pool given to use_pool states; 1 inside a task.
   int concurrency() const {
     pool_functions const* const lent = borrowed();
     return lent ? lent->concurrency() : detail::own_threads::concurrency();
   }
+  /// Runs all workers, the first one on the calling thread, and returns when all have returned.
   void run(int workers, worker_body const& body) const {
     if (pool_functions const* const lent = borrowed())
       lent->run(workers, [](void const* of, int worker) { (*static_cast<worker_body const*>(of))(worker); }, &body);

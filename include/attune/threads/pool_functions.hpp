@@ -17,7 +17,7 @@ namespace attune {
 
 /// A thread pool, for libraries that share nothing but pointers. Does not change between versions of attune.
 struct pool_functions {
-  int version = 1;
+  int version = 1;  ///< of this interface: 1
   /// How many workers may run at once; 1 inside a task of the pool.
   int (*concurrency)() = nullptr;
   /// Calls body(of, w) once for every w in [0, workers), and returns when all have returned. `body` does not throw.

@@ -20,9 +20,11 @@ namespace attune::eviction {
 /// Keys that each replace `multiplicity` others. Add log_multiplicity to their scores. values: rows of `width` numbers.
 template <class T>
 struct compressed_keys {
-  std::vector<T> keys, values, multiplicity;
-  index_t width = 0;
-  T log_multiplicity(std::size_t n) const { return math::log(multiplicity[n]); }
+  std::vector<T> keys,  ///< mean key of each bin, bins ascending
+      values,           ///< mean values, row-major: one row of `width` numbers per key
+      multiplicity;     ///< how many input keys each key replaces
+  index_t width = 0;    ///< numbers per value row
+  T log_multiplicity(std::size_t n) const { return math::log(multiplicity[n]); }  ///< add it to the score of key n
 };
 
 /// One key per non-empty bin, bins ascending. `multiplicity` belongs to the input keys (empty: 1 each), so that

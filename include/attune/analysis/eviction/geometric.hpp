@@ -20,8 +20,9 @@ namespace attune::eviction {
 /// A closed interval of the line.
 template <class T>
 struct zone {
-  T from, to;
-  constexpr bool holds(T const& x) const { return from <= x && x <= to; }
+  T from,                                                                  ///< the lower end, included
+      to;                                                                  ///< the upper end, included
+  constexpr bool holds(T const& x) const { return from <= x && x <= to; }  ///< whether x lies in the interval
 };
 
 namespace detail {

@@ -40,11 +40,12 @@ std::vector<T> weighted(R const& alpha, points<T> const& x) {
 /// A set of selected keys, and the remaining keys.
 template <class T>
 struct selection {
-  std::vector<index_t> chosen, rest;  ///< chosen as given, rest ascending
-  std::vector<T> context;             ///< s
-  std::vector<T> chosen_distance;     ///< |y_i - s|, in the order of chosen
-  std::vector<T> rest_distance;       ///< the same for the rest
-  T distance = T(0);                  ///< d~ = the sum of rest_distance
+  std::vector<index_t> chosen,     ///< the selected keys, in the given order
+      rest;                        ///< all other keys, ascending
+  std::vector<T> context;          ///< s
+  std::vector<T> chosen_distance;  ///< |y_i - s|, in the order of chosen
+  std::vector<T> rest_distance;    ///< the same for the rest
+  T distance = T(0);               ///< d~ = the sum of rest_distance
 };
 
 /// Splits y_i = alpha_i x_i by a set of distinct keys. O(L d).
@@ -75,9 +76,11 @@ selection<T> select(points<T> const& y, std::vector<index_t> const& chosen) {
 /// Theorem 1, first part, and its parts.
 template <class T>
 struct fixed_set_bound {
-  selection<T> chosen;
-  T mass, rest_mass;    ///< sum of alpha over the set (alpha-bar), and over the rest
-  T farthest, longest;  ///< d1 = max |x_i - x_j| over i outside, j inside; max |x_j| inside
+  selection<T> chosen;  ///< the N largest weights as a selection
+  T mass,               ///< alpha-bar: the sum of alpha over the set
+      rest_mass;        ///< the sum of alpha over the rest
+  T farthest,           ///< d1 = max |x_i - x_j| over i outside, j inside
+      longest;          ///< max |x_j| inside
   T printed;            ///< as printed, with 1 - alpha-bar: for weights that sum to 1
   T bound;              ///< with rest_mass instead: for any weights >= 0; the same as `printed` if they sum to 1
 };

@@ -44,10 +44,12 @@ T least_distance(points<T> const& x) {
 /// The assumptions about keys on a sphere: norm M, no two closer than delta.
 template <class T>
 struct sphere {
-  T radius, least_distance;
-  index_t width;  ///< d
+  T radius,            ///< M: the norm of every key
+      least_distance;  ///< delta: no two keys are closer
+  index_t width;       ///< d
 };
 
+/// Bounds of N_s / N, the share of the selected keys that are separable. Made by bound_separability.
 template <class T>
 struct separability_bounds {
   std::vector<T> spread;  ///< xi_i of the selected keys: always |alpha_i x_i - s| <= xi_i

@@ -14,8 +14,10 @@ namespace attune::analysis {
 /// others are at the other end.
 template <class T>
 struct weight_range {
-  T lower, upper;              ///< as printed: C1 / L, C2 / L
-  T sharp_lower, sharp_upper;  ///< a / (a + (L - 1) A), A / (A + (L - 1) a)
+  T lower,          ///< C1 / L, as printed
+      upper;        ///< C2 / L, as printed
+  T sharp_lower,    ///< a / (a + (L - 1) A)
+      sharp_upper;  ///< A / (A + (L - 1) a)
 };
 
 /// Lemma 1 for alpha = F(l) / sum F(l), with F within [least, greatest] on the logits. Shapes: scalars, L >= 1 keys.

@@ -56,7 +56,8 @@ aligned_row<T> split_alignment(std::span<T const> weights, T const& q, std::span
 /// Tensors to which gradients are added. Absent ones are not computed.
 template <class T>
 struct alignment_gradients {
-  tensor<T> sort_q{}, sort_k{};
+  tensor<T> sort_q{},  ///< (B, H, Lq, 1)
+      sort_k{};        ///< (B, H', Lk, 1)
 };
 
 /// The alignment loss of all heads, a mean over every pair. As in the paper's code, the divisor includes pairs that a

@@ -19,21 +19,27 @@ namespace attune::regularizer {
 /// Coefficients and options. A term whose coefficient is 0 is not computed and counts as 0.
 template <class T>
 struct combination {
-  T alignment = T(0), spread = T(0), temperature = T(0);
+  T alignment = T(0),                 ///< lambda_a, of L_align
+      spread = T(0),                  ///< lambda_s, of L_spread
+      temperature = T(0);             ///< lambda_t, of L_tau
   std::optional<range<T>> over = {};  ///< for the spread term; none: adaptive, per sequence
-  regularizer::targets targets = regularizer::targets::endpoints;
+  regularizer::targets targets = regularizer::targets::endpoints;  ///< for the spread term
 };
 
 /// The terms without their coefficients, and the loss.
 template <class T>
 struct combined_loss {
-  T alignment, spread, temperature, total;
+  T alignment,      ///< L_align
+      spread,       ///< L_spread: mean over all sequences of keys
+      temperature,  ///< L_tau
+      total;        ///< the sum of all terms, each times its coefficient
 };
 
 /// Tensors to which gradients of the total are added. Absent ones are not computed.
 template <class T>
 struct combined_gradients {
-  tensor<T> sort_q{}, sort_k{};
+  tensor<T> sort_q{},     ///< (B, H, Lq, 1)
+      sort_k{};           ///< (B, H', Lk, 1)
   std::span<T> tau = {};  ///< multiply by temperature<T>::slope(x) for the gradient by x
 };
 

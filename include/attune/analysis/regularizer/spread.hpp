@@ -20,7 +20,8 @@ namespace attune::regularizer {
 /// The interval where the keys should be.
 template <class T>
 struct range {
-  T from, to;
+  T from,  ///< the lower end
+      to;  ///< the upper end
 };
 
 /// The positions of the n targets in the range.

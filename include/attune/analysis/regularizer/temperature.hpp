@@ -22,9 +22,11 @@ namespace attune::regularizer {
 /// Source:   Scalar Sort, "Tau regularization".
 template <class T>
 struct temperature {
-  T cap = math::infinity<T>();
+  T cap = math::infinity<T>();  ///< the largest temperature; +inf: no cap
 
+  /// tau = min(softplus(x), cap)
   T value(T const& x) const { return math::smaller(math::softplus(x), cap); }
+  /// d tau / d x
   T slope(T const& x) const { return math::softplus(x) <= cap ? math::sigmoid(x) : T(0); }
   /// The x of a temperature tau > 0: log(e^tau - 1). Use it to start at a given bandwidth.
   static T inverse(T const& tau) {

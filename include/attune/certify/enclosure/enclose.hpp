@@ -72,6 +72,7 @@ struct enclosures : call_numbers<enclosed_number> {
   std::vector<enclosed_number> threshold;  ///< (B, H, Lq, 1); empty where the operator has none
   std::vector<enclosed_number> weights;    ///< (B, H, Lq, Lk), 0 where not visible; empty unless requested
 
+  /// The weight of key j in row (b, h, i); not checked.
   enclosed_number const& at_weight(index_t b, index_t h, index_t i, index_t j) const {
     return weights[std::size_t(row_number(b, h, i) * extents.keys + j)];
   }
@@ -84,6 +85,7 @@ struct enclosures : call_numbers<enclosed_number> {
   }
 };
 
+/// Whether enclose() also returns the weights of all pairs.
 enum class enclosed_weights { none, all };
 
 /// Enclosures of out, lse, ground weight and threshold, and of the weights if requested, row by row.

@@ -31,10 +31,11 @@ namespace attune::certify {
 
 /// The possible outcomes of a comparison.
 struct decision {
-  bool may_hold = true, may_fail = true;
+  bool may_hold = true,  ///< the comparison is true for some values
+      may_fail = true;   ///< the comparison is false for some values
 
-  bool holds() const { return !may_fail; }
-  bool fails() const { return !may_hold; }
+  bool holds() const { return !may_fail; }  ///< certainly true
+  bool fails() const { return !may_hold; }  ///< certainly false
   friend decision operator!(decision a) { return {a.may_fail, a.may_hold}; }
   friend decision operator&(decision a, decision b) { return {a.may_hold && b.may_hold, a.may_fail || b.may_fail}; }
   friend decision operator|(decision a, decision b) { return {a.may_hold || b.may_hold, a.may_fail && b.may_fail}; }
@@ -51,6 +52,7 @@ inline long& interval_bits() {
 /// 64.
 class working_precision {
  public:
+  /// Sets the number of bits; the destructor restores the previous number.
   explicit working_precision(long bits) : before_(detail::interval_bits()) {
     detail::interval_bits() = bits < 64 ? 64 : bits;
   }
@@ -62,6 +64,7 @@ class working_precision {
   long before_;
 };
 
+/// A real number that is known to lie between two numbers of MPFR, or NaN, or unknown. Copies are the same number.
 class interval {
  public:
   /// Exactly 0.
@@ -70,9 +73,11 @@ class interval {
   template <class Number>
     requires std::is_arithmetic_v<Number>
   explicit interval(Number x) : interval(of(double(x))) {}
+  /// The same number: x - copy is exactly 0. O(1), shares its ends.
   interval(interval const& x) noexcept : at_(x.at_) {
     if (at_ != nullptr) ++at_->uses;
   }
+  /// Moves the number; x becomes exactly 0.
   interval(interval&& x) noexcept : at_(std::exchange(x.at_, nullptr)) {}
   interval& operator=(interval x) noexcept {
     std::swap(at_, x.at_);
@@ -85,21 +90,23 @@ class interval {
   static interval between(mpfr_srcptr lower, mpfr_srcptr upper) {
     return made([&](mpfi_ptr to) { mpfi_interv_fr(to, lower, upper); });
   }
-  static interval nan() { return interval(new node(kind::nan)); }
-  static interval unknown() { return interval(new node(kind::unknown)); }
+  static interval nan() { return interval(new node(kind::nan)); }          ///< certainly NaN
+  static interval unknown() { return interval(new node(kind::unknown)); }  ///< any value, NaN included
 
+  /// Neither NaN nor unknown.
   bool is_number() const { return at_ == nullptr || at_->is == kind::number; }
-  bool is_nan() const { return at_ != nullptr && at_->is == kind::nan; }
-  bool is_finite() const { return at_ == nullptr || at_->finite; }
+  bool is_nan() const { return at_ != nullptr && at_->is == kind::nan; }  ///< certainly NaN
+  bool is_finite() const { return at_ == nullptr || at_->finite; }        ///< a number with finite ends
   /// An exactly known number, possibly infinite.
   bool is_point() const { return at_ == nullptr || (is_number() && mpfr_equal_p(lower(), upper()) != 0); }
-  bool is_zero() const { return at_ == nullptr; }
+  bool is_zero() const { return at_ == nullptr; }  ///< exactly 0
+  /// Whether 0 is a possible value; true if the value is not a number.
   bool may_be_zero() const { return !is_number() || (mpfr_sgn(lower()) <= 0 && mpfr_sgn(upper()) >= 0); }
   /// Whether two intervals are copies of each other, and so the same number, however wide they are.
   bool is_same(interval const& x) const { return at_ == x.at_; }
   /// The ends of a number. Meaningless for NaN and unknown.
   mpfr_srcptr lower() const { return &ends()->left; }
-  mpfr_srcptr upper() const { return &ends()->right; }
+  mpfr_srcptr upper() const { return &ends()->right; }  ///< see lower()
   /// The middle of a finite number, rounded to working_precision(); lies inside it.
   interval middle() const {
     return made([&](mpfi_ptr to) {
@@ -194,12 +201,14 @@ class interval {
     if (!x.is_number() || !y.is_number()) return unknown();
     return made([&](mpfi_ptr to) { mpfi_union(to, x.ends(), y.ends()); });
   }
+  /// max(x, y): one of them if the comparison is decided.
   static interval larger(interval const& x, interval const& y) {
     return chosen(x < y, x, y, [&](mpfi_ptr to) {
       mpfr_max(&to->left, x.lower(), y.lower(), MPFR_RNDD);
       mpfr_max(&to->right, x.upper(), y.upper(), MPFR_RNDU);
     });
   }
+  /// min(x, y): one of them if the comparison is decided.
   static interval smaller(interval const& x, interval const& y) {
     return chosen(y < x, x, y, [&](mpfi_ptr to) {
       mpfr_min(&to->left, x.lower(), y.lower(), MPFR_RNDD);

@@ -39,7 +39,8 @@ inline double nearest(mpfr_srcptr x, storage s) {
 /// The information that an interval gives about one number of a result.
 struct enclosed_number {
   /// Doubles with the exact value between them. NaN if the value is certainly NaN; -inf and +inf if nothing is known.
-  double lower = 0, upper = 0;
+  double lower = 0,
+         upper = 0;  ///< see `lower`
   /// The correctly rounded result if `decided`, else the simplest number of the enclosure, rounded.
   double rounded = 0;
   /// Both ends round to the same number of the format.

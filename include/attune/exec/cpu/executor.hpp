@@ -36,15 +36,15 @@ struct cpu {
   static_assert(
       std::is_same_v<T, float> || std::is_same_v<T, double> || storage_only<T>,
       "attune: cpu<T> computes in float or double; T may also be attune::bfloat16 or attune::float16, stored only");
-  using value_type = T;
-  using arch = Arch;
-  using view = tensor<T const>;
+  using value_type = T;          ///< element type of the tensors
+  using arch = Arch;             ///< instruction set
+  using view = tensor<T const>;  ///< read-only view of an input
 
   int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
   thread_executor_ref executor = thread_pool{};  ///< provides the threads
 
   constexpr cpu() = default;
-  constexpr explicit cpu(int thread_count) : threads(thread_count) {}
+  constexpr explicit cpu(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
   /// Runs on the threads of `executor_of_threads`, which must outlive the calls if it has a state.
   template <class Executor>
     requires(std::is_class_v<std::remove_cvref_t<Executor>> && !detail::is_cpu<std::remove_cvref_t<Executor>> &&

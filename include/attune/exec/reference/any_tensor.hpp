@@ -13,13 +13,14 @@ namespace attune {
 class any_tensor {
  public:
   constexpr any_tensor() = default;
-  constexpr any_tensor(tensor<double const> x) : doubles_(x), extents_(x.extents()) {}
-  constexpr any_tensor(tensor<float const> x) : floats_(x), extents_(x.extents()), single_(true) {}
-  constexpr any_tensor(tensor<double> x) : any_tensor(tensor<double const>(x)) {}
-  constexpr any_tensor(tensor<float> x) : any_tensor(tensor<float const>(x)) {}
+  constexpr any_tensor(tensor<double const> x) : doubles_(x), extents_(x.extents()) {}               ///< of doubles
+  constexpr any_tensor(tensor<float const> x) : floats_(x), extents_(x.extents()), single_(true) {}  ///< of floats
+  constexpr any_tensor(tensor<double> x) : any_tensor(tensor<double const>(x)) {}                    ///< of doubles
+  constexpr any_tensor(tensor<float> x) : any_tensor(tensor<float const>(x)) {}                      ///< of floats
 
-  constexpr bool absent() const { return single_ ? floats_.absent() : doubles_.absent(); }
-  constexpr shape const& extents() const { return extents_; }
+  constexpr bool absent() const { return single_ ? floats_.absent() : doubles_.absent(); }  ///< no tensor was given
+  constexpr shape const& extents() const { return extents_; }                               ///< of the tensor
+  /// One element, as a double; not checked.
   constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const {
     return single_ ? double(floats_(b, h, i, d)) : doubles_(b, h, i, d);
   }
@@ -41,16 +42,18 @@ class any_tensor {
 /// A tensor and the direction in which it moves; without a direction it is constant. The view of directional
 /// derivatives.
 struct tangent_tensor {
-  any_tensor value, along;
+  any_tensor value,  ///< the tensor
+      along;         ///< the direction, of the same shape; absent: constant
 
   constexpr tangent_tensor() = default;
-  constexpr tangent_tensor(any_tensor x) : value(x) {}
+  constexpr tangent_tensor(any_tensor x) : value(x) {}  ///< constant
+  /// A constant tensor of float or double.
   template <class E>
   constexpr tangent_tensor(tensor<E> x) : value(x) {}
-  constexpr tangent_tensor(any_tensor x, any_tensor direction) : value(x), along(direction) {}
-  constexpr bool absent() const { return value.absent(); }
-  constexpr shape const& extents() const { return value.extents(); }
-  constexpr bool moves() const { return !along.absent(); }
+  constexpr tangent_tensor(any_tensor x, any_tensor direction) : value(x), along(direction) {}  ///< moves along it
+  constexpr bool absent() const { return value.absent(); }                                      ///< no tensor was given
+  constexpr shape const& extents() const { return value.extents(); }                            ///< of the tensor
+  constexpr bool moves() const { return !along.absent(); }                                      ///< has a direction
 };
 
 }  // namespace attune

@@ -13,8 +13,8 @@ namespace attune {
 /// Keeps every intermediate: memory O(B H Lq Lk). Deterministic.
 template <class T = double>
 struct reference {
-  using value_type = T;
-  using view = any_tensor;
+  using value_type = T;     ///< the scalar that it computes in
+  using view = any_tensor;  ///< read-only view of an input: float or double
 };
 
 }  // namespace attune

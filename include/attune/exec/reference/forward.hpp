@@ -19,8 +19,10 @@ namespace attune {
 /// Everything that a dense evaluation computes for one head. Rows are queries, columns are keys (or value features).
 template <class T>
 struct dense_head {
+  /// One row per query.
   using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+  using column = Eigen::Matrix<T, Eigen::Dynamic, 1>;  ///< one number per query
+  /// (Lq, Lk): which keys each query sees.
   Eigen::Matrix<bool, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> visible;
   matrix scores;         ///< before length scale and gate; -inf where not visible
   matrix logits;         ///< the normalizer's input, row constant included; -inf where not visible
@@ -34,8 +36,9 @@ struct dense_head {
 /// The result of a dense evaluation.
 template <class T>
 struct dense_result {
-  problem_shape extents;
+  problem_shape extents;             ///< of the call
   std::vector<dense_head<T>> heads;  ///< B H heads, batch-major
+  /// Head h of batch element b; not checked.
   dense_head<T> const& at(index_t b, index_t h) const { return heads[std::size_t(b * extents.heads + h)]; }
 };
 

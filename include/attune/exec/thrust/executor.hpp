@@ -34,11 +34,12 @@ template <class T, class Policy>
 struct thrust_executor {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
                 "attune: thrust_on<T> computes in float or double");
-  using value_type = T;
-  using view = tensor<T const>;
+  using value_type = T;          ///< element type of the tensors
+  using view = tensor<T const>;  ///< read-only view of an input
+  /// Where the tensors must be.
   static constexpr memory_kind memory = memory_of_policy<Policy>;
 
-  Policy policy;
+  Policy policy;  ///< the Thrust execution policy
 };
 
 /// The executor of an execution policy.

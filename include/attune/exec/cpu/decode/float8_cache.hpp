@@ -80,22 +80,26 @@ template <class T, class E>
 class float8_view {
  public:
   constexpr float8_view() = default;
-  constexpr float8_view(tensor<T const> x) : plain_(x), extents_(x.extents()) {}
-  constexpr float8_view(tensor<T> x) : float8_view(tensor<T const>(x)) {}
+  constexpr float8_view(tensor<T const> x) : plain_(x), extents_(x.extents()) {}  ///< a tensor of T
+  constexpr float8_view(tensor<T> x) : float8_view(tensor<T const>(x)) {}         ///< a tensor of T
+  /// Codes with one scale for all heads.
   constexpr float8_view(tensor<E const> codes, float scale) : codes_(codes), extents_(codes.extents()), scale_(scale) {}
+  /// Codes with one scale per head: scales (1, heads, 1, 1).
   constexpr float8_view(tensor<E const> codes, tensor<float const> scales)
       : codes_(codes), scales_(scales), extents_(codes.extents()) {}
 
-  constexpr bool absent() const { return plain_.absent() && codes_.absent(); }
-  constexpr shape const& extents() const { return extents_; }
-  constexpr bool has_codes() const { return !codes_.absent(); }
-  constexpr tensor<float const> const& scales() const { return scales_; }
+  constexpr bool absent() const { return plain_.absent() && codes_.absent(); }  ///< whether no tensor was given
+  constexpr shape const& extents() const { return extents_; }                   ///< of the tensor
+  constexpr bool has_codes() const { return !codes_.absent(); }                 ///< codes, not a tensor of T
+  constexpr tensor<float const> const& scales() const { return scales_; }       ///< absent: one scale for all heads
+  /// The factor of the codes of one head of the tensor.
   constexpr float scale(index_t head) const { return scales_.absent() ? scale_ : scales_(0, head, 0, 0); }
   /// Calls use(tensor) with the tensor that is present.
   template <class Use>
   decltype(auto) visit(Use const& use) const {
     return has_codes() ? use(codes_) : use(plain_);
   }
+  /// The number that an element means, as a float; not checked.
   constexpr float operator()(index_t b, index_t h, index_t i, index_t d) const {
     return has_codes() ? float(codes_(b, h, i, d)) * scale(h) : float(plain_(b, h, i, d));
   }
@@ -112,6 +116,7 @@ class float8_view {
   }
   /// Converts rows to floats, as exec_cpu::widened does for a tensor.
   static constexpr bool is_converted_by_itself = true;
+  /// Rows [first, first + n) of heads [head, last_head] as floats, at their own indices. `to` has memory for them.
   tensor<float const> widened(float* to, index_t b, index_t head, index_t last_head, index_t first, index_t n) const {
     if (!has_codes()) return exec_cpu::widened(to, plain_, b, head, last_head, first, n);
     auto const convert = [&](index_t batch, index_t h, index_t i, float* row) {
@@ -144,15 +149,15 @@ struct cpu_float8_cache {
                 "attune: cpu_float8_cache<E> reads float8_e4m3fn or float8_e5m2");
   static_assert(std::is_same_v<T, float> || storage_only<T>,
                 "attune: beside 8-bit keys and values tensors are float, bfloat16 or float16");
-  using value_type = T;
-  using arch = Arch;
-  using view = float8_view<T, E>;
+  using value_type = T;            ///< element type of outputs, and of inputs that are not codes
+  using arch = Arch;               ///< instruction set
+  using view = float8_view<T, E>;  ///< read-only view of an input
 
-  int threads = 0;
-  thread_executor_ref executor = thread_pool{};
+  int threads = 0;                               ///< as in cpu
+  thread_executor_ref executor = thread_pool{};  ///< provides the threads
 
   constexpr cpu_float8_cache() = default;
-  constexpr explicit cpu_float8_cache(int thread_count) : threads(thread_count) {}
+  constexpr explicit cpu_float8_cache(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
   /// Runs on the threads of another executor.
   constexpr explicit cpu_float8_cache(cpu<T, Arch> const& like) : threads(like.threads), executor(like.executor) {}
 };

@@ -162,7 +162,7 @@ TEST_SUITE("full line on thrust") {
     };
     refused(line::gaussian{1.0, 1e-15}, "tolerance");
     refused(line::laplacian{-1.0}, "tau");
-    std::vector<double> const taus(p.q.size(), 1.0);
+    std::vector<double> const taus(std::size_t(p.heads * p.queries), 1.0);
     refused(line::laplacian{per_query(taus, p.heads)}, "one value per query");
   }
 }

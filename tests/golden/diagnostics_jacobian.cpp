@@ -3,9 +3,9 @@
 //
 // diagnostics.json: Jacobians and what follows from them, entropic programs, kernels.
 #include <attune/analysis/grouping.hpp>
+#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/analysis/maxent.hpp>
 #include <attune/analysis/similarity.hpp>
-#include <attune/analysis/limits/vanishing.hpp>
 #include <attune/policies/normalizer/generic.hpp>
 
 #include "diagnostics.hpp"

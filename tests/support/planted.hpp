@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include <attune/testing/drawn_problem.hpp>
 #include <attune/certify/number_format.hpp>
+#include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/verdict.hpp>
 
 namespace attune::test {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include <attune/testing/drawn_problem.hpp>
 #include <attune/certify/number_format.hpp>
+#include <attune/testing/drawn_problem.hpp>
 
 namespace attune::test {
 

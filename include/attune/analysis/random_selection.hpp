@@ -7,5 +7,6 @@
 #include <attune/analysis/limits/random_selection.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/limits/random_selection.hpp> instead of <attune/analysis/random_selection.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/limits/random_selection.hpp> instead of <attune/analysis/random_selection.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

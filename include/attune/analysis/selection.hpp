@@ -7,5 +7,6 @@
 #include <attune/analysis/limits/selection.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/limits/selection.hpp> instead of <attune/analysis/selection.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/limits/selection.hpp> instead of <attune/analysis/selection.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

@@ -7,5 +7,6 @@
 #include <attune/analysis/limits/separability.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/limits/separability.hpp> instead of <attune/analysis/separability.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/limits/separability.hpp> instead of <attune/analysis/separability.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

@@ -7,5 +7,6 @@
 #include <attune/analysis/limits/vanishing.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/limits/vanishing.hpp> instead of <attune/analysis/vanishing.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/limits/vanishing.hpp> instead of <attune/analysis/vanishing.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

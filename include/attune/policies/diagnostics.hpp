@@ -19,9 +19,9 @@ constexpr bool complete() {
       "attune: a policy has no role. Write in it: static constexpr auto role = attune::policy_role::normalizer; (or "
       "kernel, gate, length_scale, mask). See docs/reference/policies.md");
   if constexpr (DeclaresRole<P>) {
-    static_assert(
-        TriviallyCopyable<P>,
-        "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See docs/reference/policies.md");
+    static_assert(TriviallyCopyable<P>,
+                  "attune: a policy must be trivially copyable: hold numbers and pointers, not containers. See "
+                  "docs/reference/policies.md");
     if constexpr (P::role == policy_role::mask) {
       static_assert(
           DeclaresMaskForm<P>,
@@ -62,7 +62,8 @@ constexpr bool complete() {
                                                   (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table),
             "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, "
             "or "
-            "nothing checks its shape and values (large constants belong behind a pointer). See docs/reference/policies.md");
+            "nothing checks its shape and values (large constants belong behind a pointer). See "
+            "docs/reference/policies.md");
       static_assert(
           BindsARow<P>,
           "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
@@ -172,7 +173,8 @@ constexpr bool complete() {
                 static_assert(
                     !needs_lowest_reference<P> || OffersLowestReference<P>,
                     "attune: NormalizerPolicy: with a ground or constant mass, bind(row) must return an object with T "
-                    "lowest_reference() const: the logit of the largest such mass. See docs/reference/policies.md#normalizers");
+                    "lowest_reference() const: the logit of the largest such mass. See "
+                    "docs/reference/policies.md#normalizers");
                 static_assert(
                     needs_lowest_reference<P> || !OffersLowestReference<P>,
                     "attune: NormalizerPolicy: lowest_reference() is there but no ground or constant mass is declared "
@@ -186,7 +188,8 @@ constexpr bool complete() {
                 static_assert(
                     P::traits.weight_factor == OffersWeightFactor<P>,
                     "attune: NormalizerPolicy: traits{.weight_factor = true} and T weight_factor() const of the bound "
-                    "object belong together: one is there without the other. See docs/reference/policies.md#normalizers");
+                    "object belong together: one is there without the other. See "
+                    "docs/reference/policies.md#normalizers");
                 static_assert(
                     P::traits.uniform_share == OffersUniformShare<P>,
                     "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "
@@ -207,13 +210,15 @@ constexpr bool complete() {
                   "from it. "
                   "Add to traits .threshold = attune::threshold_rule::sum if the level is where the weights sum to a "
                   "constant, "
-                  "attune::threshold_rule::selection if it only chooses keys. See docs/reference/policies.md#normalizers");
+                  "attune::threshold_rule::selection if it only chooses keys. See "
+                  "docs/reference/policies.md#normalizers");
               static_assert(
                   WeighsCandidates<P>,
                   "attune: NormalizerPolicy of family sparse_support: bind(row) must return an object with "
                   "attune::candidate_threshold<T> solve(Column& logits) const, T weight(attune::candidate_threshold<T> "
                   "const& threshold, T const& logit, attune::key<T> const& key) const and T "
-                  "reported(attune::candidate_threshold<T> const& threshold) const. See docs/reference/policies.md#normalizers");
+                  "reported(attune::candidate_threshold<T> const& threshold) const. See "
+                  "docs/reference/policies.md#normalizers");
             }
           }
           return NormalizerPolicy<P>;

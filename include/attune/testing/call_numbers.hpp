@@ -7,7 +7,8 @@
 #include <attune/certify/call_numbers.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/certify/call_numbers.hpp> instead of <attune/testing/call_numbers.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/certify/call_numbers.hpp> instead of <attune/testing/call_numbers.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif
 
 namespace attune::testing {

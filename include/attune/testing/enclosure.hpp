@@ -7,7 +7,8 @@
 #include <attune/certify/enclosure.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/certify/enclosure.hpp> instead of <attune/testing/enclosure.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/certify/enclosure.hpp> instead of <attune/testing/enclosure.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif
 
 namespace attune::testing {

@@ -7,7 +7,8 @@
 #include <attune/certify/error_bound.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/certify/error_bound.hpp> instead of <attune/testing/error_bound.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/certify/error_bound.hpp> instead of <attune/testing/error_bound.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif
 
 namespace attune::testing {

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include <attune/certify/gradient_bound.hpp>
 #include <attune/exec/reference/directional.hpp>
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/certify/gradient_bound.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/projection.hpp>
 

@@ -7,7 +7,8 @@
 #include <attune/certify/number_format.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/certify/number_format.hpp> instead of <attune/testing/number_format.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/certify/number_format.hpp> instead of <attune/testing/number_format.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif
 
 namespace attune::testing {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <attune/core/stable_sort.hpp>
-#include <attune/testing/vocabulary.hpp>
 #include <attune/testing/verdict_options.hpp>
 #include <attune/testing/verdict_report.hpp>
+#include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing::detail {
 

@@ -23,10 +23,10 @@
 
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
-#include <attune/testing/vocabulary.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>
+#include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
 

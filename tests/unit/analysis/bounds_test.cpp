@@ -11,10 +11,10 @@
 
 #include <attune/analysis/grouping.hpp>
 #include <attune/analysis/heads.hpp>
-#include <attune/analysis/maxent.hpp>
 #include <attune/analysis/limits/random_selection.hpp>
 #include <attune/analysis/limits/separability.hpp>
 #include <attune/analysis/limits/vanishing.hpp>
+#include <attune/analysis/maxent.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
 #include <attune/policies/normalizer/generic.hpp>
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/certify/error_bound.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/certify/error_bound.hpp>
 
 #include "../../support/tolerance.hpp"
 #include "../check.hpp"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/certify/gradient_bound.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>
-#include <attune/certify/gradient_bound.hpp>
 
 #include "../check.hpp"
 

@@ -7,12 +7,12 @@
 #include <tuple>
 #include <type_traits>
 
+#include <attune/certify/rounded.hpp>
 #include <attune/core/dual.hpp>
 #include <attune/core/simd_lift.hpp>
 #include <attune/core/simd_math.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/policies/probe.hpp>
-#include <attune/certify/rounded.hpp>
 
 #include "../check.hpp"
 

@@ -21,11 +21,11 @@
 namespace attune::test {
 namespace {
 
+using certify::storage;
 using testing::gradient_candidate;
 using testing::gradient_verdict;
 using testing::judgement;
 using testing::problem_extents;
-using certify::storage;
 using testing::verdict_report;
 
 constexpr double sink = 0.5;

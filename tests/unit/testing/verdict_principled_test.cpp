@@ -14,8 +14,8 @@
 namespace attune::test {
 namespace {
 
-using testing::judgement;
 using certify::storage;
+using testing::judgement;
 using testing::verdict_report;
 
 TEST_SUITE_BEGIN("verdict");

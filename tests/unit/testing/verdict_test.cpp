@@ -19,11 +19,11 @@
 namespace attune::test {
 namespace {
 
+using certify::precision;
+using certify::storage;
 using testing::candidate;
 using testing::judgement;
-using certify::precision;
 using testing::problem_extents;
-using certify::storage;
 using testing::verdict;
 using testing::verdict_options;
 using testing::verdict_report;

@@ -7,5 +7,6 @@
 #include <attune/analysis/eviction/density.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/eviction/density.hpp> instead of <attune/cache/eviction/density.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/eviction/density.hpp> instead of <attune/cache/eviction/density.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

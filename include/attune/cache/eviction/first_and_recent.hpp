@@ -7,5 +7,6 @@
 #include <attune/analysis/eviction/first_and_recent.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/eviction/first_and_recent.hpp> instead of <attune/cache/eviction/first_and_recent.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/eviction/first_and_recent.hpp> instead of <attune/cache/eviction/first_and_recent.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

@@ -7,5 +7,6 @@
 #include <attune/analysis/eviction/geometric.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/eviction/geometric.hpp> instead of <attune/cache/eviction/geometric.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/eviction/geometric.hpp> instead of <attune/cache/eviction/geometric.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

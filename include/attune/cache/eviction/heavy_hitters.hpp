@@ -7,5 +7,6 @@
 #include <attune/analysis/eviction/heavy_hitters.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/analysis/eviction/heavy_hitters.hpp> instead of <attune/cache/eviction/heavy_hitters.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/analysis/eviction/heavy_hitters.hpp> instead of <attune/cache/eviction/heavy_hitters.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

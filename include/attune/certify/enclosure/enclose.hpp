@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include <attune/core/error.hpp>
-#include <attune/exec/reference/backward.hpp>
-#include <attune/exec/reference/forward.hpp>
 #include <attune/certify/call_numbers.hpp>
 #include <attune/certify/enclosure/rounding.hpp>
 #include <attune/certify/enclosure/threshold.hpp>
+#include <attune/core/error.hpp>
+#include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/forward.hpp>
 
 namespace attune {
 

@@ -7,8 +7,8 @@
 
 #include <limits>
 
-#include <attune/core/math.hpp>
 #include <attune/certify/enclosure/interval_number.hpp>
+#include <attune/core/math.hpp>
 
 namespace attune {
 

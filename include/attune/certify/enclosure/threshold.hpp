@@ -13,9 +13,9 @@
 #include <cmath>
 #include <vector>
 
+#include <attune/certify/enclosure/interval.hpp>
 #include <attune/core/stable_sort.hpp>
 #include <attune/policies/candidates.hpp>
-#include <attune/certify/enclosure/interval.hpp>
 
 namespace attune {
 

@@ -8,5 +8,6 @@
 #include <attune/float8_cache.hpp>
 
 #ifndef ATTUNE_ALLOW_OLD_NAMES
-#pragma message("attune: include <attune/float8_cache.hpp> instead of <attune/exec/cpu/float8_cache.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
+#pragma message( \
+    "attune: include <attune/float8_cache.hpp> instead of <attune/exec/cpu/float8_cache.hpp>, or define ATTUNE_ALLOW_OLD_NAMES")
 #endif

@@ -11,9 +11,9 @@
 #include <support/within_bounds.hpp>
 
 #include <attune/attune.hpp>
-#include <attune/exec/reference/multiprecision.hpp>
 #include <attune/certify/enclosure/enclose.hpp>
 #include <attune/certify/error_bound.hpp>
+#include <attune/exec/reference/multiprecision.hpp>
 
 namespace {
 

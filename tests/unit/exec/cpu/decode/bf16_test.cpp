@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include <attune/exec/cpu/decode/bf16.hpp>
 #include <attune/certify/error_bound.hpp>
+#include <attune/exec/cpu/decode/bf16.hpp>
 
 #include "decoding.hpp"
 

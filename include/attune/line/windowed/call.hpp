@@ -20,7 +20,8 @@ windowed_call call_of(char const* function, Op const& op, inputs<Op, tensor<T co
       "attune: line::nearest is a window of decode(); forward() and vjp() take certified, half or radius");
   if constexpr (std::is_same_v<std::remove_cvref_t<decltype(op.window)>, certified>)
     check_tolerance(function, op.window.tolerance);
-  check_window(function, op.window);
+  else
+    check_window(function, op.window);
   windowed_call c{op.tau, {}, rule_of(op.window)};
   if constexpr (Op::has_vectors) c.scale = op.scale;
   if constexpr (Op::has_sink) {
@@ -54,9 +55,7 @@ window_certificate forward_windowed(cpu<T, Arch> const& exec, Op const& op, inpu
   extents const e = c.extents();
   windowed_call const what = call_of<Op, T>("forward", op, in, c.problem());
   if (!discarded.absent()) {
-    if (!(discarded.extents() == e.query_side(1)))
-      throw error("forward", "discarded", attune::detail::text("shape ", to_string(discarded.extents())),
-                  attune::detail::text("shape ", to_string(e.query_side(1))));
+    attune::detail::require_shape("forward", "discarded", discarded.extents(), e.query_side(1), "");
     attune::detail::require_distinct("forward", "discarded", discarded);
   }
   if (c.empty()) return {};

@@ -73,7 +73,10 @@ void vjp(thrust_executor<T, Policy> const& exec, Op const& op, std::type_identit
   detail::on_line<T>(op, [&]<class Of>(Of const& of) {
     attune::cotangents<Of, tensor<T const>> from;
     from.out = by.out;
-    if constexpr (Of::has_lse) from.lse = by.lse;
+    if constexpr (Of::has_lse)
+      from.lse = by.lse;
+    else if (!by.lse.absent())
+      throw error("sorted::vjp", "by.lse", "a tensor", "none: weights that are not divided by their sum have no lse");
     auto const g =
         attune::vjp(exec, of, inputs<Of, tensor<T const>>{.v = in.v, .sort_q = in.sort_q, .sort_k = in.sort_k}, from);
     auto const give = [](gradient_array<T> const& x, tensor<T> const& to) {

@@ -67,7 +67,7 @@ class wave_table {
         of_row[l] = batch::load_aligned(row);
         for (index_t s = tile::lanes; s < count; s += tile::lanes) of_row[l] += batch::load_aligned(row + s);
       }
-      batch const sums = exec_cpu::detail::sums_of_vectors<1, tile::lanes>(of_row);
+      batch const sums = exec_cpu::sums_of_vectors<1, tile::lanes>(of_row);
       (batch::load_aligned(mass_.data() + r) + sums).store_aligned(mass_.data() + r);
     }
     for (index_t p = 0; p < values.count(); ++p)

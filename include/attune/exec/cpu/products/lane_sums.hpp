@@ -46,3 +46,7 @@ ATTUNE_INLINE B sums_of_rows(typename B::value_type const* x) {
 }
 
 }  // namespace attune::exec_cpu::detail
+
+namespace attune::exec_cpu {
+using detail::sums_of_vectors;
+}  // namespace attune::exec_cpu

@@ -112,6 +112,12 @@ ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<o
   throw error(function, "a table of a contraction", "no entry in the policy's tables()",
               "every table that the contraction reads");
 }
+/// The path of a listed table: "kernel.values".
+ATTUNE_NOINLINE inline std::string path_of(std::span<operator_table const> tables, table const& x) {
+  for (operator_table const& listed : tables)
+    if (listed.at == &x) return listed.path();
+  return {};
+}
 /// Throws unless a table has as many rows or columns as a contraction has terms.
 ATTUNE_NOINLINE inline void require_terms(char const* function, std::string const& name, char const* axis, index_t got,
                                           index_t terms) {
@@ -126,10 +132,11 @@ concept checks_itself = requires(Owner const& owner, char const* function) {
 };
 
 /// Checks what a contraction requires of its inputs and of its policy's tables: as many features, columns or rows as
-/// the contraction has terms, and a row for every distance.
-template <class Contraction, class Owner>
+/// the contraction has terms, and a row for every distance or visible pair.
+template <class Contraction, class Owner, class Mask>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
-                       problem_shape const& p) {
+                       [[maybe_unused]] Mask const& mask, problem_shape const& p,
+                       [[maybe_unused]] memory_kind where) {
   index_t const nearest = p.offset - (p.keys - 1), farthest = p.queries - 1 + p.offset;  // values of i + offset - j
   if (p.queries == 0 || p.keys == 0) return;
   for_each_operand<Contraction>([&]<int, class Operand>() {
@@ -155,6 +162,10 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
         check_row(farthest);
         if constexpr (!requires { Operand::table_of::rises; })
           for (index_t distance = nearest + 1; distance < farthest; ++distance) check_row(distance);
+      }
+      if constexpr (contraction::is_by_pair<Operand>) {
+        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) owner.check(function);
+        if (where == memory_kind::host) check_pair_rows<Operand>(function, owner, path_of(tables, x), mask, p);
       }
     }
   });
@@ -255,10 +266,10 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
                 text("a number in [", -farthest, ", ", farthest, "]"));
   auto const tables = listed_tables(op);
   check_listed<typename element_of<View>::type>(function, listed_parameters(op), tables, p, where);
-  [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, p));
-  }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
+  [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, op.mask, p, where));
+  }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   check_masses(function, op, p, where);
   return p;
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <attune/core/dual.hpp>
+#include <attune/exec/pair_rows.hpp>
 #include <attune/exec/problem_shape.hpp>
 
 namespace attune::detail {
@@ -93,6 +94,10 @@ ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] proble
     return [x = features(member<Operand::of>(in), at.b, head, at.j, at.first)](index_t d) { return S(x[d]); };
   } else if constexpr (Operand::side == operand_side::pair) {
     return [x = detail::shared_element<S>(member<Operand::of>(in), at.b, at.h, at.i, at.j)](index_t) { return x; };
+  } else if constexpr (contraction::is_by_pair<Operand>) {
+    return [&owner, at, row = detail::pair_row<Operand>(owner, at.i + p.offset, at.j)](index_t d) {
+      return row < 0 ? S(0) : S(lift<S>{}.entry(Operand::table_of::of(owner), at.b, at.h, row, at.first + d));
+    };
   } else if constexpr (Operand::side == operand_side::table) {
     return [&owner, at, distance = at.i + p.offset - at.j](index_t d) {
       return lift<S>{}.entry(Operand::table_of::of(owner), at.b, at.h,

@@ -129,6 +129,10 @@ struct reference_contraction {
     return numbers.entry(owner.values, b, h, owner.index(i + p.offset - j), 0);
   }
   template <class Owner>
+  T value(contraction::gathered_by_pair, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    return numbers.entry(owner.values, b, h, owner.index(i + p.offset, j), 0);
+  }
+  template <class Owner>
   T value(contraction::fourier, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
     T const n(double(i + p.offset - j));
     T sum(0);
@@ -256,6 +260,11 @@ struct reference_contraction {
     to.add(owner.values, b, h, owner.index(i + p.offset - j), 0, dx);
   }
   template <class Owner>
+  void pull(contraction::gathered_by_pair, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b,
+            index_t h, index_t i, index_t j) const {
+    to.add(owner.values, b, h, owner.index(i + p.offset, j), 0, dx);
+  }
+  template <class Owner>
   void pull(contraction::fourier, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
             index_t i, index_t j) const {
     T const n(double(i + p.offset - j));
@@ -304,6 +313,8 @@ struct reference_contraction {
           to.add(Operand::of, b, p.group(h, p.heads_of(Operand::of)), j, d, move);
         else if constexpr (Operand::side == operand_side::pair)
           to.add(Operand::of, b, h, i, j, move);
+        else if constexpr (contraction::is_by_pair<Operand>)
+          to.add(Operand::table_of::of(owner), b, h, Operand::table_of::row(owner, i + p.offset, j), d, move);
         else
           to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d),
                  table_column<Operand>(d), move);
@@ -322,6 +333,8 @@ struct reference_contraction {
       return read<T>(member<Operand::of>(in), b, p.group(h, p.heads_of(Operand::of)), j, d);
     else if constexpr (Operand::side == operand_side::pair)
       return read_shared<T>(member<Operand::of>(in), b, h, i, j);
+    else if constexpr (contraction::is_by_pair<Operand>)
+      return numbers.entry(Operand::table_of::of(owner), b, h, Operand::table_of::row(owner, i + p.offset, j), d);
     else if constexpr (Operand::side == operand_side::table)
       return numbers.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d),
                            table_column<Operand>(d));

@@ -101,6 +101,21 @@ struct contraction_jvp<C, T, Arch> {
   }
 };
 
+/// The number of the table's direction that each pair reads.
+template <contraction::PairLookup C, class T, class Arch>
+struct contraction_jvp<C, T, Arch> {
+  static index_t resident(problem_shape const&) { return 0; }
+  static index_t block(problem_shape const&) { return 0; }
+  template <class Call, class Owner>
+  static void pack(T*, T const*, Call const&, Owner const&, tile_place const&) {}
+  template <class Call, class Owner>
+  static void run(T* to, T const*, T const*, Call const& c, Owner const& owner, tile_place const& at,
+                  key_block_place const& b, T*) {
+    using operand = typename C::x;
+    detail::look_up_pairs<operand, T, Arch>(to, c.table_of(operand::table_of::of(owner)), owner, at, b);
+  }
+};
+
 namespace detail {
 
 /// The packed tangent of the left side of a product.

@@ -103,9 +103,15 @@ struct term_vjp {
             to.rows(Operand::of).at(b.first + j)[d] += sum_of_lanes(move, t.count);
           } else {
             gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
-            index_t const distance = t.place.first + t.place.p->offset - (b.first + j);
-            for (index_t l = 0; l < t.count; ++l)
-              table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);
+            if constexpr (contraction::is_by_pair<Operand>) {
+              auto const& operand = of.template at<N>();
+              for (index_t l = 0; l < t.count; ++l)
+                if (index_t const row = operand.row(j, l); row >= 0) table(0, 0, row, d) += double(move[l]);
+            } else {
+              index_t const distance = t.place.first + t.place.p->offset - (b.first + j);
+              for (index_t l = 0; l < t.count; ++l)
+                table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);
+            }
           }
         });
       }
@@ -154,6 +160,26 @@ struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
   static void pull(T const* ds, vjp_tile<T> const& t, In const&, Owner const&, key_block_place const& b, T*,
                    gradient_sinks<T>& to) {
     detail::add_pairs<C::x::of, T, Arch>(ds, t, b, to);
+  }
+};
+
+/// A number for each pair from a table: adds the gradient of each pair to the number that the pair reads. Pairs without
+/// gradient are not looked up.
+template <contraction::PairLookup C, class T, class Arch>
+struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
+  template <class In, class Owner>
+  static void pull(T const* ds, vjp_tile<T> const& t, In const&, Owner const& owner, key_block_place const& b, T*,
+                   gradient_sinks<T>& to) {
+    constexpr int queries = tiling<T, Arch>::queries;
+    gradient_array<double>& table = to.sum_of(C::x::table_of::of(owner));
+    for (index_t j = 0; j < b.n; ++j)
+      for (index_t l = 0; l < t.count; ++l) {
+        T const move = ds[j * queries + l];
+        if (move == T(0)) continue;
+        index_t const row = attune::detail::pair_row<typename C::x>(
+            owner, t.place.first + l + t.place.p->offset, b.first + j);
+        if (row >= 0) table(0, 0, row, 0) += double(move);
+      }
   }
 };
 

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include <attune/exec/cpu/products/buffer.hpp>
-#include <attune/exec/cpu/tile/operands.hpp>
+#include <attune/exec/cpu/tile/pair_rows.hpp>
 
 namespace attune::exec_cpu {
 
@@ -102,6 +102,20 @@ struct contractor<C, T, Arch> {
     for (index_t n = 0; n < tile::queries + block.n - 1; ++n)
       rows[n] = T(attune::detail::of_distance<C>(*at.p, owner, at.b, at.h, (std::min)(first + n, farthest)));
     detail::spread_distances<T, Arch>(to, rows, block.n);
+  }
+};
+
+/// A number for each pair, looked up in a table.
+template <contraction::PairLookup C, class T, class Arch>
+struct contractor<C, T, Arch> {
+  static index_t resident(problem_shape const&) { return 0; }
+  static index_t rows(problem_shape const&) { return 0; }
+  template <class In, class Owner>
+  static void pack(T*, In const&, Owner const&, tile_place const&) {}
+  template <class In, class Owner>
+  static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block,
+                  T*) {
+    detail::look_up_pairs<typename C::x, T, Arch>(to, &C::x::table_of::of(owner), owner, at, block);
   }
 };
 

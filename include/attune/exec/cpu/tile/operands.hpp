@@ -194,6 +194,17 @@ struct tile_operands {
     return batch::load_aligned(lane);
   }
 
+  /// Operand number N.
+  template <int N>
+  auto const& at() const {
+    if constexpr (N == 0)
+      return x;
+    else if constexpr (N == 1)
+      return y;
+    else
+      return z;
+  }
+
   index_t width;  ///< the number of terms
   operand<0> x;
   operand<1> y;

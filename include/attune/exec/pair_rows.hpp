@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   row of the pair (i, j) = Table::row(policy, i + offset, j)
+//
+// The rows that pairs read in a table with a row for each pair. Only visible pairs need a row: executors also ask for
+// the rows of pairs that no query sees, and there any number is allowed.
+#pragma once
+
+#include <string>
+
+#include <attune/core/error.hpp>
+#include <attune/exec/problem_shape.hpp>
+
+namespace attune::detail {
+
+/// The row that a pair reads in its table; -1 if the table has no such row.
+template <class Operand, class Owner>
+ATTUNE_HD index_t pair_row(Owner const& owner, index_t position, index_t key) {
+  index_t const n = Operand::table_of::row(owner, position, key);
+  return n >= 0 && n < Operand::table_of::of(owner).rows() ? n : -1;
+}
+
+/// Throws unless the table has a row for every visible pair. `path`: of the table, for the error. A query whose pairs
+/// all have a row, visible or not, is not looked up in the mask. Cost: Lq Lk rows, and for each other query its visible
+/// pairs once per batch element and head.
+template <class Operand, class Owner, class Mask>
+void check_pair_rows(char const* function, Owner const& owner, std::string const& path, Mask const& mask,
+                     problem_shape const& p) {
+  index_t const rows = Operand::table_of::of(owner).rows();
+  for (index_t i = 0; i < p.queries; ++i) {
+    index_t const position = i + p.offset;
+    bool every = true;
+    for (index_t j = 0; j < p.keys; ++j) every = every & (detail::pair_row<Operand>(owner, position, j) >= 0);
+    if (every) continue;
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t h = 0; h < p.heads; ++h) {
+        mask_row const r = p.row(b, h, i);
+        for (key_interval k = mask::next(mask, r, 0); !k.empty(); k = mask::next(mask, r, k.last))
+          for (index_t j = k.first; j < k.last; ++j)
+            if (detail::pair_row<Operand>(owner, position, j) < 0)
+              throw error(function, text("index(", position, ", ", j, ") of the policy with table ", path),
+                          text("the row ", Operand::table_of::row(owner, position, j)),
+                          text("a row of the table, in [0, ", rows, "): key ", j, " is visible to query ", i));
+      }
+  }
+}
+
+}  // namespace attune::detail

@@ -31,7 +31,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
                                                              index_t visible) {
   using batch = xsimd::batch<T, Arch>;
   return attune::detail::row_facts<batch>(p, {b, h, i, i + 1},  // parameters: lane l reads query min(i + l, i)
-                                          batch(T(i + p.offset)), batch(T(visible)),
+                                          batch(T(i + p.offset_of(b))), batch(T(visible)),
                                           batch(visible > 0 ? T(std::log(double(visible))) : T(0)),
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }

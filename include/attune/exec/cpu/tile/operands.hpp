@@ -45,10 +45,10 @@ void spread_distances(T* to, T const* values, index_t n) {
 }
 /// The first of those distances.
 inline index_t first_distance(tile_place const& at, key_block_place const& block) {
-  return at.first + at.p->offset - (block.first + block.n - 1);
+  return at.first + at.p->offset_of(at.b) - (block.first + block.n - 1);
 }
 /// The farthest distance of any pair. Lanes past the last query have no distance.
-inline index_t farthest_distance(problem_shape const& p) { return p.queries - 1 + p.offset; }
+inline index_t farthest_distance(tile_place const& at) { return at.p->queries - 1 + at.p->offset_of(at.b); }
 
 }  // namespace detail
 
@@ -124,7 +124,7 @@ class tile_operand {
                                   block.first, block.n);
     } else if constexpr (by_distance) {
       table const* const x = from.table_of(Operand::table_of::of(owner));
-      index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(*at.p);
+      index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(at);
       for (index_t n = 0; n < tile::queries + block.n - 1; ++n) {
         index_t const row = Operand::table_of::row(owner, (std::min)(first + n, farthest));
         for (index_t d = 0; d < width; ++d)
@@ -185,7 +185,7 @@ struct tile_operands {
         y(packed + operand<0>::resident(width), scratch + operand<0>::rows(width), from, owner, at, block, width),
         z(packed + operand<0>::resident(width) + operand<1>::resident(width),
           scratch + operand<0>::rows(width) + operand<1>::rows(width), from, owner, at, block, width),
-        first_distance_(at.first + at.p->offset - block.first) {}
+        first_distance_(at.first + at.p->offset_of(at.b) - block.first) {}
 
   /// i + offset - j
   ATTUNE_INLINE batch distance(index_t j, int v) const {

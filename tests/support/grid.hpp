@@ -16,6 +16,7 @@
 
 namespace attune::test {
 
+// [snippet: grid_bias]
 /// The table of a bias by (dy, dx): (2 reach + 1)^2 rows. Positions are row-major on a grid with `columns` columns.
 struct grid_bias {
   static constexpr auto role = policy_role::kernel;
@@ -40,6 +41,7 @@ struct grid_bias {
     return {};
   }
 };
+// [/snippet]
 
 /// Neighborhood attention on a grid: the keys of a (2 radius + 1)^2 square around the query, moved into the grid at its
 /// edges.
@@ -59,6 +61,7 @@ struct neighborhood {
   }
 };
 
+// [snippet: bounds]
 /// The same with the intervals that a row may see: 2 radius + 1 keys of each row of the grid.
 struct bounded_neighborhood : neighborhood {
   static constexpr bool bounds_keys = true;
@@ -72,6 +75,7 @@ struct bounded_neighborhood : neighborhood {
     return {line * columns + x, line * columns + x + width};
   }
 };
+// [/snippet]
 
 /// Numbers in [-1, 1], the same on every machine.
 inline std::vector<double> grid_numbers(std::size_t n, std::uint64_t seed) {

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <attune/operators/inputs.hpp>
+
 #include "grid.hpp"
 
 namespace attune::test {
@@ -36,17 +38,25 @@ struct offset_calls {
   }
   template <class Op, class View>
   inputs<Op, View> all() const {
-    return {.q = part(q.data(), 0, batch, queries),
-            .k = part(k.data(), 0, batch, keys),
-            .v = part(v.data(), 0, batch, keys),
-            .offsets = offsets};
+    inputs<Op, View> in = of_part<Op, View>(0, batch);
+    in.offsets = offsets;
+    return in;
   }
   template <class Op, class View>
   inputs<Op, View> one(index_t b) const {
-    return {.q = part(q.data(), b, 1, queries),
-            .k = part(k.data(), b, 1, keys),
-            .v = part(v.data(), b, 1, keys),
-            .offset = offsets[std::size_t(b)]};
+    inputs<Op, View> in = of_part<Op, View>(b, 1);
+    in.offset = offsets[std::size_t(b)];
+    return in;
+  }
+
+ private:
+  template <class Op, class View>
+  inputs<Op, View> of_part(index_t b, index_t n) const {
+    return make_inputs<Op, View>([&]<field F>() {
+      return F == field::q   ? part(q.data(), b, n, queries)
+             : F == field::k ? part(k.data(), b, n, keys)
+                             : part(v.data(), b, n, keys);
+    });
   }
 };
 
@@ -63,7 +73,7 @@ bool same_output(offset_calls<T> const& c, Op const&, Run const& run) {
 template <class T, class View, class Exec, class Op>
 void check_gradients_of_parts(Exec const& exec, offset_calls<T> const& c, Op const& op, double tolerance) {
   auto const g = vjp(exec, op, c.template all<Op, View>(), {.out = c.part(c.by_out.data(), 0, c.batch, c.queries)});
-  std::vector<T> parts[3];
+  std::vector<T> parts[3];  // empty where the operator has no such input
   std::vector<std::vector<double>> tables(g.tables.size());
   for (index_t b = 0; b < c.batch; ++b) {
     auto const one = vjp(exec, op, c.template one<Op, View>(b), {.out = c.part(c.by_out.data(), b, 1, c.queries)});

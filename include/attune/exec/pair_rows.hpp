@@ -3,8 +3,8 @@
 //
 //   row of the pair (i, j) = Table::row(policy, i + offset, j)
 //
-// The rows that pairs read in a table with a row for each pair. Only visible pairs need a row: executors also ask for
-// the rows of pairs that no query sees, and there any number is allowed.
+// The rows that pairs read in a table with a row for each pair. Only visible pairs need a row. Executors also look
+// up pairs that no query sees; there any number is allowed.
 #pragma once
 
 #include <string>

@@ -38,8 +38,12 @@ struct mine {
 
 auto op = (attention(rows{}, mine{}), 0);
 
-void call(tensor<float const> x, tensor<float> out, std::vector<index_t> const& offsets) {
-  forward(cpu{}, attention(kernel::dot_product{}, mine{}), {.q = x, .k = x, .v = x, .offsets = offsets}, {.out = out});
+void call(tensor<float const> Q, tensor<float const> K, tensor<float const> V, tensor<float> O) {
+  auto const causal = attention(kernel::dot_product{}, mask::causal{});
+  // [snippet: offsets]
+  std::vector<index_t> const offsets{4095, 17, 1023};  // the position of query 0 in each of 3 batch elements
+  decode(cpu{}, causal, {.q = Q, .k = K, .v = V, .offsets = offsets}, {.out = O});
+  // [/snippet]
 }
 
 int main() {}

@@ -79,7 +79,7 @@ class gradient_run {
   }
 
  private:
-  /// Numbers that the parts of the gradient of a table with a row for each pair may take, unless one part per head takes
+  /// Numbers that the parts of the gradient of a table with a row for each pair may take. One part per head may take
   /// more.
   static constexpr index_t pair_parts = index_t(1) << 24;
 

@@ -127,8 +127,8 @@ ATTUNE_HD constexpr key_interval bounds(M const& m, mask_row const& r, index_t f
   key_interval const k = m.may_see(r, from);
   return {at_least(k.first, from), at_most(k.last, r.keys)};
 }
-/// The first maximal run of visible keys from `from` on. Only the keys of the intervals of within(from) are asked about;
-/// a run may cross intervals that touch.
+/// The first maximal run of visible keys from `from` on. Looks at the keys of the intervals of within(from) alone. A
+/// run may cross intervals that touch.
 template <class Within, class Visible>
 ATTUNE_HD constexpr key_interval first_run(index_t from, Within const& within, Visible const& visible) {
   for (key_interval k = within(from); !k.empty(); k = within(k.last)) {

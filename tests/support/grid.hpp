@@ -43,6 +43,19 @@ struct grid_bias {
 };
 // [/snippet]
 
+/// <q_i, r_n> with a row r_n of features for each pair: no executor has code for it but for its term.
+struct by_pair_dot
+    : contraction::sum_of<contraction::of_query<field::q>, contraction::by_pair<contraction::tables::values>> {
+  template <class S>
+  ATTUNE_HD static S term(S const& q, S const& r, S const&, S const&) {
+    return q * r;
+  }
+};
+struct contextual : grid_bias {
+  using contraction = by_pair_dot;
+  static constexpr auto tables() { return std::tuple{listed("values", &grid_bias::values, table_width::query)}; }
+};
+
 /// Neighborhood attention on a grid: the keys of a (2 radius + 1)^2 square around the query, moved into the grid at its
 /// edges.
 struct neighborhood {

@@ -3,11 +3,11 @@
 //
 // contraction::gathered_by_pair on Thrust: the windows of Swin and the neighborhoods of NATTEN against an independent
 // loop.
+#include "../support/grid.hpp"
+
 #include <thrust/execution_policy.h>
 
 #include <attune/thrust.hpp>
-
-#include "../support/grid.hpp"
 
 namespace attune::test {
 namespace {
@@ -31,10 +31,14 @@ TEST_CASE("thrust: the bias and the mask of NATTEN") {
   auto const start = [](index_t at, index_t extent) {
     return at < radius ? 0 : at > extent - 1 - radius ? extent - 1 - 2 * radius : at - radius;
   };
-  check_grid(grid_results(thrust_on<double>(thrust::host), op, p), grid_loop(p, row, [&](index_t i, index_t j) {
-               index_t const y = j / columns - start(i / columns, rows), x = j % columns - start(i % columns, columns);
-               return 0 <= y && y < 3 && 0 <= x && x < 3;
-             }), 1e-13);
+  check_grid(grid_results(thrust_on<double>(thrust::host), op, p),
+             grid_loop(p, row,
+                       [&](index_t i, index_t j) {
+                         index_t const y = j / columns - start(i / columns, rows),
+                                       x = j % columns - start(i % columns, columns);
+                         return 0 <= y && y < 3 && 0 <= x && x < 3;
+                       }),
+             1e-13);
 }
 
 }  // namespace

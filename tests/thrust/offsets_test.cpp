@@ -17,9 +17,8 @@ TEST_CASE("thrust: offsets have the bits of separate calls") {
   std::vector<double> const by_distance = grid_numbers(42, 5), by_pair = grid_numbers(31, 6);
   auto const op = positional(by_distance, by_pair);
   auto const exec = thrust_on<float>(thrust::host);
-  CHECK(same_output<float, view>(c, op, [&](auto const& in, tensor<float> const& out) {
-    forward(exec, op, in, {.out = out});
-  }));
+  CHECK(same_output<float, view>(
+      c, op, [&](auto const& in, tensor<float> const& out) { forward(exec, op, in, {.out = out}); }));
   check_gradients_of_parts<float, view>(exec, c, op, 1e-4);
 }
 

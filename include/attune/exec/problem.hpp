@@ -136,8 +136,7 @@ concept checks_itself = requires(Owner const& owner, char const* function) {
 /// the contraction has terms, and a row for every distance or visible pair.
 template <class Contraction, class Owner, class Mask>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
-                       [[maybe_unused]] Mask const& mask, problem_shape const& p,
-                       [[maybe_unused]] memory_kind where) {
+                       [[maybe_unused]] Mask const& mask, problem_shape const& p, [[maybe_unused]] memory_kind where) {
   if (p.queries == 0 || p.keys == 0) return;
   for_each_operand<Contraction>([&]<int, class Operand>() {
     if constexpr (has_features<Operand>) {
@@ -254,7 +253,8 @@ ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<in
   check("offset", p.offset);
   if (offsets.data() == nullptr && offsets.empty()) return;
   if (offset.has_value())
-    throw error(function, "offsets", "numbers next to an offset", "one of the two: offset for all batch elements alike");
+    throw error(function, "offsets", "numbers next to an offset",
+                "one of the two: offset for all batch elements alike");
   if (index_t(offsets.size()) != p.batch)
     throw error(function, "offsets", text(offsets.size(), " numbers"),
                 text(p.batch, ", one for each batch element of out"));

@@ -124,15 +124,15 @@ ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner,
 /// d term / d operand N as a function of the feature, counted from `first`.
 template <class C, int N, class S, class In, class Owner>
 ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
-  return
-      [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
-       y = detail::operand_at<typename C::y, S>(in, p, owner, at),
-       z = detail::operand_at<typename C::z, S>(in, p, owner, at), n = S(double(at.i + p.offset_of(at.b) - at.j))](index_t d) {
-        using D = dual<S, 1>;
-        D of[3] = {x(d), y(d), z(d)};
-        of[N].tangent[0] = S(1);
-        return C::term(of[0], of[1], of[2], D(n)).tangent[0];
-      };
+  return [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
+          y = detail::operand_at<typename C::y, S>(in, p, owner, at),
+          z = detail::operand_at<typename C::z, S>(in, p, owner, at),
+          n = S(double(at.i + p.offset_of(at.b) - at.j))](index_t d) {
+    using D = dual<S, 1>;
+    D of[3] = {x(d), y(d), z(d)};
+    of[N].tangent[0] = S(1);
+    return C::term(of[0], of[1], of[2], D(n)).tangent[0];
+  };
 }
 
 /// Empty inputs, for contractions of a distance alone.

@@ -23,8 +23,7 @@ std::vector<std::vector<float>> bits_of(grid_problem<float> const& p, Mask const
   forward(cpu<float>{1}, op, in, {.out = tensor<float>(to[0].data(), p.extents())});
   decode(cpu<float>{1}, op, in, {.out = tensor<float>(to[1].data(), p.extents())});
   auto const g = vjp(cpu<float>{1}, op, in, {.out = p.of(p.by_out)});
-  for (field const f : {field::q, field::k, field::v})
-    to.emplace_back(g.of(f).values.begin(), g.of(f).values.end());
+  for (field const f : {field::q, field::k, field::v}) to.emplace_back(g.of(f).values.begin(), g.of(f).values.end());
   return to;
 }
 

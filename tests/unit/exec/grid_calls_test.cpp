@@ -40,11 +40,13 @@ TEST_CASE("grid: decode and jvp of a bias for each pair") {
   grid_problem<double> const p(1, 2, 16, 3, 49);
   grid_problem<float> const rounded(1, 2, 16, 3, 49);
   auto const op_of = [](auto const& of) {
-    return attention(kernel::dot_product{} + grid_bias{of.table(), 4, 3}, normalizer::softmax{}, mask::causal_window{7});
+    return attention(kernel::dot_product{} + grid_bias{of.table(), 4, 3}, normalizer::softmax{},
+                     mask::causal_window{7});
   };
   check_decode(op_of(rounded), rounded);
-  auto const right = grid_loop(p, [](index_t i, index_t j) { return (i / 4 - j / 4 + 3) * 7 + (i % 4 - j % 4 + 3); },
-    [](index_t i, index_t j) { return j <= i && i - j < 7; });
+  auto const right = grid_loop(
+      p, [](index_t i, index_t j) { return (i / 4 - j / 4 + 3) * 7 + (i % 4 - j % 4 + 3); },
+      [](index_t i, index_t j) { return j <= i && i - j < 7; });
   check_jvp(op_of(p), p, right);
 }
 

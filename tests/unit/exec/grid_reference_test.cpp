@@ -25,8 +25,8 @@ TEST_CASE("grid: the reference agrees with the loop") {
   for (auto const& head : dense.heads) out.insert(out.end(), head.out.data(), head.out.data() + head.out.size());
   auto const g =
       vjp(reference<double>{}, op, {.q = view(p.q), .k = view(p.k), .v = view(p.v)}, {.out = view(p.by_out)});
-  check_grid({out, g.of(field::q).values, g.of(field::k).values, g.of(field::v).values, g.table("values").values}, right,
-        1e-13);
+  check_grid({out, g.of(field::q).values, g.of(field::k).values, g.of(field::v).values, g.table("values").values},
+             right, 1e-13);
 }
 
 TEST_CASE("grid: a visible pair without a row is named before anything is computed") {

@@ -2,11 +2,12 @@
 // Copyright (c) 2026 The attune authors
 //
 // contraction::gathered_by_pair: the windows of Swin against an independent loop.
+#include "../../support/grid.hpp"
+
 #include <vector>
 
 #include <attune/attune.hpp>
 
-#include "../../support/grid.hpp"
 #include "../check.hpp"
 
 namespace attune::test {

@@ -20,12 +20,10 @@ TEST_CASE("offsets: forward, decode, split and gradients have the bits of separa
   offset_calls<float> const c;
   std::vector<double> const by_distance = grid_numbers(42, 5), by_pair = grid_numbers(31, 6);
   auto const op = positional(by_distance, by_pair);
-  CHECK(same_output<float, view>(c, op, [&](auto const& in, tensor<float> const& out) {
-    forward(cpu<float>{2}, op, in, {.out = out});
-  }));
-  CHECK(same_output<float, view>(c, op, [&](auto const& in, tensor<float> const& out) {
-    decode(cpu<float>{2}, op, in, {.out = out});
-  }));
+  CHECK(same_output<float, view>(
+      c, op, [&](auto const& in, tensor<float> const& out) { forward(cpu<float>{2}, op, in, {.out = out}); }));
+  CHECK(same_output<float, view>(
+      c, op, [&](auto const& in, tensor<float> const& out) { decode(cpu<float>{2}, op, in, {.out = out}); }));
   CHECK(same_output<float, view>(c, op, [&](auto const& in, tensor<float> const& out) {
     auto states = accumulate(cpu<float>{1}, op, in, {40, 90});
     states = merge(std::move(states), accumulate(cpu<float>{1}, op, in, {0, 40}));

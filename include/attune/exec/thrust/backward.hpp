@@ -174,8 +174,8 @@ class gradient_run {
         } else if constexpr (x::place == table_place::of_pair) {
           index_t const rows = of.rows(), size = p_.batch * p_.heads * rows * width;
           if (p_.queries == 0 || p_.keys == 0 || size == 0) return;
-          index_t const most = (std::max)(index_t(1), pair_parts / size),
-                        queries = (p_.queries + most - 1) / most, groups = (p_.queries + queries - 1) / queries;
+          index_t const most = (std::max)(index_t(1), pair_parts / size), queries = (p_.queries + most - 1) / most,
+                        groups = (p_.queries + queries - 1) / queries;
           memory parts(exec_, groups * size);
           tensor<T> const of_groups(parts.data(), {p_.batch, p_.heads, groups, rows * width});
           launch(pair_table_program<T, Op, wanted, x, Index>{call_, of_groups, {}, rows, width, queries});

@@ -64,8 +64,12 @@ TEST_CASE("bounded predicates: the same keys, alone and combined") {
       for (auto const& [queries, keys] : {std::pair<index_t, index_t>{3, 40}, {2, 7}, {5, 1}, {4, 0}})
         CHECK(call_differs(mask, rule, {1, 1, queries, keys}) == "");
     };
-    auto const both = [](auto const& x, auto const& y) { return [=](auto const& r, index_t j) { return x(r, j) && y(r, j); }; };
-    auto const any = [](auto const& x, auto const& y) { return [=](auto const& r, index_t j) { return x(r, j) || y(r, j); }; };
+    auto const both = [](auto const& x, auto const& y) {
+      return [=](auto const& r, index_t j) { return x(r, j) && y(r, j); };
+    };
+    auto const any = [](auto const& x, auto const& y) {
+      return [=](auto const& r, index_t j) { return x(r, j) || y(r, j); };
+    };
     check(bounded(a), in_a);
     check(bounded(a) & bounded(b), both(in_a, in_b));
     check(scanned(a) & bounded(b), both(in_a, in_b));
@@ -78,10 +82,11 @@ TEST_CASE("bounded predicates: the same keys, alone and combined") {
 }
 
 TEST_CASE("bounded predicates: keys outside the bounds are hidden, and nobody asks about them") {
-  auto const mask = mask::bounded_predicate([](mask_row const&, index_t) { return true; },
-                                            [](mask_row const&, index_t from) {
-                                              return from < 5 ? key_interval{2, 5} : from < 9 ? key_interval{5, 9} : key_interval{};
-                                            });
+  auto const mask =
+      mask::bounded_predicate([](mask_row const&, index_t) { return true; },
+                              [](mask_row const&, index_t from) {
+                                return from < 5 ? key_interval{2, 5} : from < 9 ? key_interval{5, 9} : key_interval{};
+                              });
   CHECK(call_differs(mask, [](mask_row const&, index_t j) { return 2 <= j && j < 9; }, {1, 1, 2, 12}) == "");
   CHECK(call_differs(mask, [](mask_row const&, index_t j) { return 2 <= j && j < 9; }, {1, 1, 2, 6}) == "");
 }

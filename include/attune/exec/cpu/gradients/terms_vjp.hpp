@@ -204,8 +204,8 @@ struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
       index_t const distance = lowest(p, b) + n;
       for_each_operand<C>([&]<int N, class Operand>() {
         gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
-        auto const slope =
-            attune::detail::slopes<C, N, double>(attune::detail::no_inputs{}, p, owner, {b, h, distance - p.offset_of(b), 0});
+        auto const slope = attune::detail::slopes<C, N, double>(attune::detail::no_inputs{}, p, owner,
+                                                                {b, h, distance - p.offset_of(b), 0});
         for (index_t d = 0; d < width; ++d)
           table(0, 0, attune::detail::table_row<Operand>(owner, distance, d),
                 attune::detail::table_column<Operand>(d)) += distances[n] * slope(d);

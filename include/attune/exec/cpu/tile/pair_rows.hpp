@@ -19,7 +19,8 @@ namespace detail {
 template <class Operand, int Queries, class Owner>
 void rows_of_key(index_t* to, Owner const& owner, tile_place const& at, index_t key) {
   for (index_t l = 0; l < Queries; ++l)
-    to[l] = attune::detail::pair_row<Operand>(owner, (std::min)(at.first + l, at.p->queries - 1) + at.p->offset_of(at.b), key);
+    to[l] = attune::detail::pair_row<Operand>(owner,
+                                              (std::min)(at.first + l, at.p->queries - 1) + at.p->offset_of(at.b), key);
 }
 
 /// Calls use(address of row 0, distance between rows) with the numbers of column 0 of a table.

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include <attune/exec/gradients.hpp>
-#include <attune/exec/thrust/gradient_programs.hpp>
+#include <attune/exec/thrust/pair_tables.hpp>
 
 namespace attune {
 

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include <attune/exec/cpu/products/buffer.hpp>
-#include <attune/exec/cpu/tile/pair_rows.hpp>
+#include <attune/exec/cpu/tile/operands.hpp>
 
 namespace attune::exec_cpu {
 

@@ -242,7 +242,8 @@ constexpr field features_of(field f) {
 
 /// Checks the offset or the offsets of a call and stores them in p. Offsets in device memory are not read.
 ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<index_t> const& offset,
-                                          std::span<index_t const> offsets, problem_shape& p, memory_kind where) {
+                                          std::optional<std::span<index_t const>> const& offsets, problem_shape& p,
+                                          memory_kind where) {
   // Positions are exact in double, and their sums stay integers. With a 32-bit index_t: half of its range.
   constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
   auto const check = [&](std::string const& name, index_t x) {
@@ -251,16 +252,16 @@ ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<in
   };
   p.offset = offset.value_or(p.keys - p.queries);
   check("offset", p.offset);
-  if (offsets.data() == nullptr && offsets.empty()) return;
+  if (!offsets.has_value()) return;
   if (offset.has_value())
     throw error(function, "offsets", "numbers next to an offset",
-                "one of the two: offset for all batch elements alike");
-  if (index_t(offsets.size()) != p.batch)
-    throw error(function, "offsets", text(offsets.size(), " numbers"),
+                "one of the two: offset if all batch elements have the same");
+  if (index_t(offsets->size()) != p.batch)
+    throw error(function, "offsets", text(offsets->size(), " numbers"),
                 text(p.batch, ", one for each batch element of out"));
-  p.offsets = offsets.data();
+  p.offsets = offsets->data();
   if (where == memory_kind::host)
-    for (index_t b = 0; b < p.batch; ++b) check(text("offsets[", b, "]"), offsets[std::size_t(b)]);
+    for (index_t b = 0; b < p.batch; ++b) check(text("offsets[", b, "]"), p.offsets[b]);
 }
 
 /// Checks the inputs, parameters and mask of an operator against `out`, the extents (B, H, Lq, Dv) of the output.

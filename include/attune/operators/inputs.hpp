@@ -103,7 +103,7 @@ struct inputs {
   std::optional<index_t> offset = std::nullopt;  ///< position of query 0 among the keys; by default Lk - Lq
   /// Instead of `offset`: one for each batch element, in memory that the executor reads. It must outlive the call and
   /// its results.
-  std::span<index_t const> offsets = {};
+  std::optional<std::span<index_t const>> offsets = std::nullopt;
 };
 
 /// The member of `inputs`, or of any struct with the same member names, for a field.
@@ -122,7 +122,7 @@ ATTUNE_HD constexpr auto& member(Inputs& in) {
 /// that the operator uses.
 template <class Op, class View, class Make>
 inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = std::nullopt,
-                             std::span<index_t const> offsets = {}) {
+                             std::optional<std::span<index_t const>> offsets = std::nullopt) {
   [[maybe_unused]] auto const part = [&]<field F>() {
     if constexpr (Op::uses(F))
       return View(make.template operator()<F>());

@@ -36,8 +36,8 @@ struct problem_extents {
       axes = 2;             ///< features of center, spread and place
   index_t key_heads = 1,    ///< heads of inputs with a row per key, but for v and value_gate; divides `heads`
       value_heads = 1;      ///< heads of v and value_gate; divides `heads`
-  std::optional<index_t> offset = std::nullopt;  ///< as in inputs
-  std::span<index_t const> offsets = {};         ///< as in inputs; must outlive the problem
+  std::optional<index_t> offset = std::nullopt;                    ///< as in inputs
+  std::optional<std::span<index_t const>> offsets = std::nullopt;  ///< as in inputs; must outlive the problem
 };
 
 /// The shape of field f in a problem of these extents. Only the ground value is shared.
@@ -195,7 +195,7 @@ class drawn_problem {
   std::array<detail::drawn_tensor, field_count> fields_;
   detail::drawn_tensor out_, lse_, ground_weight_;
   std::optional<index_t> offset_;
-  std::span<index_t const> offsets_;
+  std::optional<std::span<index_t const>> offsets_;
 };
 
 }  // namespace attune::testing

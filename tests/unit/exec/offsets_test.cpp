@@ -4,6 +4,7 @@
 // An offset for each batch element: the bits of one call for each of them.
 #include <array>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include <attune/attune.hpp>
@@ -58,6 +59,8 @@ TEST_CASE("offsets: what is wrong is named, before anything is written") {
   };
   auto in = c.all<op_type, view>();
   std::vector<index_t> const two{1, 2}, far{1, 2, std::numeric_limits<index_t>::max()};
+  in.offsets = std::span<index_t const>();
+  CHECK(text_of(in) == "attune::forward: offsets has 0 numbers; expected 3, one for each batch element of out");
   in.offsets = two;
   CHECK(text_of(in) == "attune::forward: offsets has 2 numbers; expected 3, one for each batch element of out");
   in.offsets = far;

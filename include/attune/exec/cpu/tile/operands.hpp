@@ -154,8 +154,8 @@ class tile_operand {
   index_t key_step_ = 0, step_ = 0;
 };
 
-// Tables with a row for each pair. The row of a pair is computed once, not once per feature. Pairs that no query sees may
-// have no row: they read 0.
+// Tables with a row for each pair. The row of a pair is computed once, not once per feature. Pairs that no query sees
+// may have no row: they read 0.
 
 namespace detail {
 

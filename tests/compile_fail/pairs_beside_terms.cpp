@@ -5,5 +5,5 @@ using namespace attune;
 
 struct mixed : contraction::sum_of<contraction::by_term<contraction::tables::cosine>,
                                    contraction::by_pair<contraction::tables::values>> {};
-int const operands = mixed::operands;
+static_assert(mixed::operands == 2);
 int main() {}

@@ -26,7 +26,7 @@ struct rows {
 
 struct both : contraction::sum_of<contraction::by_feature<contraction::tables::metric>,
                                   contraction::by_pair<contraction::tables::values>> {};
-int const operands = both::operands;
+static_assert(both::operands == 2);
 
 struct mine {
   static constexpr auto role = policy_role::mask;

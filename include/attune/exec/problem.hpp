@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -112,6 +113,12 @@ ATTUNE_NOINLINE inline std::string listed_name(char const* function, std::span<o
   throw error(function, "a table of a contraction", "no entry in the policy's tables()",
               "every table that the contraction reads");
 }
+/// The path of a listed table: "kernel.values".
+ATTUNE_NOINLINE inline std::string path_of(std::span<operator_table const> tables, table const& x) {
+  for (operator_table const& listed : tables)
+    if (listed.at == &x) return listed.path();
+  return {};
+}
 /// Throws unless a table has as many rows or columns as a contraction has terms.
 ATTUNE_NOINLINE inline void require_terms(char const* function, std::string const& name, char const* axis, index_t got,
                                           index_t terms) {
@@ -126,11 +133,10 @@ concept checks_itself = requires(Owner const& owner, char const* function) {
 };
 
 /// Checks what a contraction requires of its inputs and of its policy's tables: as many features, columns or rows as
-/// the contraction has terms, and a row for every distance.
-template <class Contraction, class Owner>
+/// the contraction has terms, and a row for every distance or visible pair.
+template <class Contraction, class Owner, class Mask>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
-                       problem_shape const& p) {
-  index_t const nearest = p.offset - (p.keys - 1), farthest = p.queries - 1 + p.offset;  // values of i + offset - j
+                       [[maybe_unused]] Mask const& mask, problem_shape const& p, [[maybe_unused]] memory_kind where) {
   if (p.queries == 0 || p.keys == 0) return;
   for_each_operand<Contraction>([&]<int, class Operand>() {
     if constexpr (has_features<Operand>) {
@@ -151,10 +157,18 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
           if (index_t const n = Operand::table_of::row(owner, distance); n < 0 || n >= x.rows())
             throw error(function, name, text(x.rows(), " rows"), text("a row ", n, " for the distance ", distance));
         };
-        check_row(nearest);
-        check_row(farthest);
-        if constexpr (!requires { Operand::table_of::rises; })
-          for (index_t distance = nearest + 1; distance < farthest; ++distance) check_row(distance);
+        index_t const several = p.offsets == nullptr ? 1 : where == memory_kind::host ? p.batch : 0;
+        for (index_t b = 0; b < several; ++b) {  // nearest and farthest: values of i + offset - j
+          index_t const nearest = p.offset_of(b) - (p.keys - 1), farthest = p.queries - 1 + p.offset_of(b);
+          check_row(nearest);
+          check_row(farthest);
+          if constexpr (!requires { Operand::table_of::rises; })
+            for (index_t distance = nearest + 1; distance < farthest; ++distance) check_row(distance);
+        }
+      }
+      if constexpr (contraction::is_by_pair<Operand>) {
+        if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) owner.check(function);
+        if (where == memory_kind::host) check_pair_rows<Operand>(function, owner, path_of(tables, x), mask, p);
       }
     }
   });
@@ -226,6 +240,30 @@ constexpr field features_of(field f) {
   return source;
 }
 
+/// Checks the offset or the offsets of a call and stores them in p. Offsets in device memory are not read.
+ATTUNE_NOINLINE inline void check_offsets(char const* function, std::optional<index_t> const& offset,
+                                          std::optional<std::span<index_t const>> const& offsets, problem_shape& p,
+                                          memory_kind where) {
+  // Positions are exact in double, and their sums stay integers. With a 32-bit index_t: half of its range.
+  constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
+  auto const check = [&](std::string const& name, index_t x) {
+    if (x > farthest || x < -farthest)
+      throw error(function, name, text("the value ", x), text("a number in [", -farthest, ", ", farthest, "]"));
+  };
+  p.offset = offset.value_or(p.keys - p.queries);
+  check("offset", p.offset);
+  if (!offsets.has_value()) return;
+  if (offset.has_value())
+    throw error(function, "offsets", "numbers next to an offset",
+                "one of the two: offset if all batch elements have the same");
+  if (index_t(offsets->size()) != p.batch)
+    throw error(function, "offsets", text(offsets->size(), " numbers"),
+                text(p.batch, ", one for each batch element of out"));
+  p.offsets = offsets->data();
+  if (where == memory_kind::host)
+    for (index_t b = 0; b < p.batch; ++b) check(text("offsets[", b, "]"), p.offsets[b]);
+}
+
 /// Checks the inputs, parameters and mask of an operator against `out`, the extents (B, H, Lq, Dv) of the output.
 /// Returns all extents. `where`: for data in device memory, only the shape is checked.
 template <class Op, class View>
@@ -247,18 +285,13 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
     if constexpr (Op::uses(F) && F != field::v)
       check_field(function, F, features_of<Op>(F), member<F>(in).extents(), v, p);
   });
-  p.offset = in.offset.value_or(p.keys - p.queries);
-  // Positions are exact in double, and their sums stay integers. With a 32-bit index_t: half of its range.
-  constexpr index_t farthest = index_t(1) << (sizeof(index_t) < 8 ? 30 : 52);
-  if (p.offset > farthest || p.offset < -farthest)
-    throw error(function, "offset", text("the value ", p.offset),
-                text("a number in [", -farthest, ", ", farthest, "]"));
+  check_offsets(function, in.offset, in.offsets, p, where);
   auto const tables = listed_tables(op);
   check_listed<typename element_of<View>::type>(function, listed_parameters(op), tables, p, where);
-  [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, p));
-  }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
+  [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, op.mask, p, where));
+  }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   check_masses(function, op, p, where);
   return p;
 }

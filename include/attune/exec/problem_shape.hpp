@@ -22,30 +22,34 @@ constexpr void learn(int&&, index_t) {}  // always one feature: nothing to store
 
 /// Extents of one call.
 struct problem_shape {
-  index_t batch = 0,           ///< B
-      heads = 0,               ///< H: query heads
-      queries = 0,             ///< Lq
-      keys = 0;                ///< Lk
-  index_t key_heads = 1,       ///< of k
-      value_heads = 1,         ///< of v and value_gate
-      gate_key_heads = 1;      ///< of gate_k
-  index_t sort_key_heads = 1,  ///< of sort_k
-      position_key_heads = 1,  ///< of position_k
-      place_heads = 1,         ///< of place
-      key_bias_heads = 1;      ///< of key_bias
-  index_t width = 0,           ///< D: features of q and k
-      value_width = 0,         ///< Dv: features of v and out
-      gate_width = 0,          ///< features of gate_q and gate_k
-      position_width = 0,      ///< features of position_q and position_k
-      axes = 0,                ///< features of center, spread and place
-      output_gate_width = 0;   ///< features of output_gate: Dv or 1
-  index_t offset = 0;          ///< position of query 0 among the keys
+  index_t batch = 0,                 ///< B
+      heads = 0,                     ///< H: query heads
+      queries = 0,                   ///< Lq
+      keys = 0;                      ///< Lk
+  index_t key_heads = 1,             ///< of k
+      value_heads = 1,               ///< of v and value_gate
+      gate_key_heads = 1;            ///< of gate_k
+  index_t sort_key_heads = 1,        ///< of sort_k
+      position_key_heads = 1,        ///< of position_k
+      place_heads = 1,               ///< of place
+      key_bias_heads = 1;            ///< of key_bias
+  index_t width = 0,                 ///< D: features of q and k
+      value_width = 0,               ///< Dv: features of v and out
+      gate_width = 0,                ///< features of gate_q and gate_k
+      position_width = 0,            ///< features of position_q and position_k
+      axes = 0,                      ///< features of center, spread and place
+      output_gate_width = 0;         ///< features of output_gate: Dv or 1
+  index_t offset = 0;                ///< position of query 0 among the keys, if all batch elements have the same
+  index_t const* offsets = nullptr;  ///< B offsets, where the programs of a call read them; null: `offset`
+
+  /// The position of query 0 of a batch element among its keys.
+  ATTUNE_HD constexpr index_t offset_of(index_t b) const { return offsets == nullptr ? offset : offsets[b]; }
 
   /// The head that query head h reads in a tensor with `group_heads` heads.
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
   /// The facts about row (b, h, i) that masks read.
   ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const {
-    return {b, h, i, i + offset, queries, keys};
+    return {b, h, i, i + offset_of(b), queries, keys};
   }
 
   /// The extents of a tensor with a row for every query: of every input that is not per key.
@@ -157,7 +161,7 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
 template <class T>
 ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i,
                               lift<T> const& numbers = {}) {
-  return detail::row_facts<T>(p, {b, h, i, p.queries}, T(double(i + p.offset)), T(double(k)),
+  return detail::row_facts<T>(p, {b, h, i, p.queries}, T(double(i + p.offset_of(b))), T(double(k)),
                               k > 0 ? math::log(T(double(k))) : T(0),
                               p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0), numbers);
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <attune/core/dual.hpp>
+#include <attune/exec/pair_rows.hpp>
 #include <attune/exec/problem_shape.hpp>
 
 namespace attune::detail {
@@ -93,8 +94,12 @@ ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] proble
     return [x = features(member<Operand::of>(in), at.b, head, at.j, at.first)](index_t d) { return S(x[d]); };
   } else if constexpr (Operand::side == operand_side::pair) {
     return [x = detail::shared_element<S>(member<Operand::of>(in), at.b, at.h, at.i, at.j)](index_t) { return x; };
+  } else if constexpr (contraction::is_by_pair<Operand>) {
+    return [&owner, at, row = detail::pair_row<Operand>(owner, at.i + p.offset_of(at.b), at.j)](index_t d) {
+      return row < 0 ? S(0) : S(lift<S>{}.entry(Operand::table_of::of(owner), at.b, at.h, row, at.first + d));
+    };
   } else if constexpr (Operand::side == operand_side::table) {
-    return [&owner, at, distance = at.i + p.offset - at.j](index_t d) {
+    return [&owner, at, distance = at.i + p.offset_of(at.b) - at.j](index_t d) {
       return lift<S>{}.entry(Operand::table_of::of(owner), at.b, at.h,
                              detail::table_row<Operand>(owner, distance, at.first + d),
                              detail::table_column<Operand>(at.first + d));
@@ -108,7 +113,7 @@ ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] proble
 template <class C, class S, class In, class Owner>
 ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
   index_t const width = detail::term_count<C>(p, owner);
-  S const n = S(double(at.i + p.offset - at.j));
+  S const n = S(double(at.i + p.offset_of(at.b) - at.j));
   auto const x = detail::operand_at<typename C::x, S>(in, p, owner, at);
   auto const y = detail::operand_at<typename C::y, S>(in, p, owner, at);
   auto const z = detail::operand_at<typename C::z, S>(in, p, owner, at);
@@ -119,15 +124,15 @@ ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner,
 /// d term / d operand N as a function of the feature, counted from `first`.
 template <class C, int N, class S, class In, class Owner>
 ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
-  return
-      [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
-       y = detail::operand_at<typename C::y, S>(in, p, owner, at),
-       z = detail::operand_at<typename C::z, S>(in, p, owner, at), n = S(double(at.i + p.offset - at.j))](index_t d) {
-        using D = dual<S, 1>;
-        D of[3] = {x(d), y(d), z(d)};
-        of[N].tangent[0] = S(1);
-        return C::term(of[0], of[1], of[2], D(n)).tangent[0];
-      };
+  return [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
+          y = detail::operand_at<typename C::y, S>(in, p, owner, at),
+          z = detail::operand_at<typename C::z, S>(in, p, owner, at),
+          n = S(double(at.i + p.offset_of(at.b) - at.j))](index_t d) {
+    using D = dual<S, 1>;
+    D of[3] = {x(d), y(d), z(d)};
+    of[N].tangent[0] = S(1);
+    return C::term(of[0], of[1], of[2], D(n)).tangent[0];
+  };
 }
 
 /// Empty inputs, for contractions of a distance alone.
@@ -136,7 +141,7 @@ struct no_inputs {};
 /// The value of a contraction for a distance, in double.
 template <class C, class Owner>
 double of_distance(problem_shape const& p, Owner const& owner, index_t b, index_t h, index_t distance) {
-  return detail::contracted<C, double>(no_inputs{}, p, owner, {b, h, distance - p.offset, 0});
+  return detail::contracted<C, double>(no_inputs{}, p, owner, {b, h, distance - p.offset_of(b), 0});
 }
 
 /// Calls visit.template operator()<N, Operand>() for the operands of C.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -91,6 +92,7 @@ constexpr View missing_out() {
 ///   key_bias (B, H', Lk, 1)  value_gate (1|B, 1|Hv, Lk, Dv)  output_gate (1|B, 1|H, 1|Lq, Dv | 1)
 ///   v0 (1|B, 1|H, 1|Lq, Dv)                                   the ground value
 ///   offset                                                    position of query 0 among the keys; Lk - Lq by default
+///   offsets                                                   instead of offset: B of them, one per batch element
 template <class Op, class View>
 struct inputs {
 #define ATTUNE_ROW(name, ...)                                                            \
@@ -99,6 +101,9 @@ struct inputs {
   ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW
   std::optional<index_t> offset = std::nullopt;  ///< position of query 0 among the keys; by default Lk - Lq
+  /// Instead of `offset`: one for each batch element, in memory that the executor reads. It must outlive the call and
+  /// its results.
+  std::optional<std::span<index_t const>> offsets = std::nullopt;
 };
 
 /// The member of `inputs`, or of any struct with the same member names, for a field.
@@ -116,7 +121,8 @@ ATTUNE_HD constexpr auto& member(Inputs& in) {
 /// Makes inputs in code that does not know the operator: make.template operator()<F>() returns the view of each field
 /// that the operator uses.
 template <class Op, class View, class Make>
-inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = std::nullopt) {
+inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = std::nullopt,
+                             std::optional<std::span<index_t const>> offsets = std::nullopt) {
   [[maybe_unused]] auto const part = [&]<field F>() {
     if constexpr (Op::uses(F))
       return View(make.template operator()<F>());
@@ -124,7 +130,7 @@ inputs<Op, View> make_inputs(Make const& make, std::optional<index_t> offset = s
       return std::remove_cvref_t<decltype(member<F>(std::declval<inputs<Op, View>&>()))>{};
   };
   return [&]<int... F>(std::integer_sequence<int, F...>) {
-    return inputs<Op, View> { part.template operator()<static_cast<field>(F)>()..., offset };
+    return inputs<Op, View> { part.template operator()<static_cast<field>(F)>()..., offset, offsets };
   }(std::make_integer_sequence<int, int(field_count)>{});
 }
 

@@ -55,7 +55,7 @@ namespace detail {
 /// The inputs of one operator among the inputs of a mixture.
 template <class Op, class Mixture, class View>
 inputs<Op, View> narrowed(inputs<Mixture, View> const& in) {
-  return make_inputs<Op, View>([&]<field F>() { return member<F>(in); }, in.offset);
+  return make_inputs<Op, View>([&]<field F>() { return member<F>(in); }, in.offset, in.offsets);
 }
 
 template <class Op, class Mixture, class T>

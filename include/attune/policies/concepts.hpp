@@ -151,6 +151,17 @@ inline constexpr bool OffersRows<P, contraction::gathered> = requires(P const& p
   p.values.rows();
 };
 
+/// contraction::gathered_by_pair needs an integer index(position, key) and values.rows() from the policy that names it.
+/// True for every other contraction.
+template <class P, class C>
+inline constexpr bool OffersPairRows = true;
+template <class P>
+inline constexpr bool OffersPairRows<P, contraction::gathered_by_pair> =
+    requires(P const& p, index_t position, index_t key) {
+      { p.index(position, key) } -> std::integral;
+      p.values.rows();
+    };
+
 template <class P>
 concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) {
   { b.score(x, k) } -> std::convertible_to<double>;

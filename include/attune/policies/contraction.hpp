@@ -28,6 +28,7 @@ enum class table_place {
   column,       ///< (0, d): the same for all pairs
   row,          ///< (d, 0): the same for all pairs
   of_distance,  ///< a row for each distance, column d
+  of_pair,      ///< a row for each pair, column d
 };
 
 /// An operand that is absent.
@@ -72,6 +73,9 @@ using by_term = table_operand<Table, table_place::row>;
 /// Column d of the row that belongs to the distance of the pair.
 template <class Table>
 using by_distance = table_operand<Table, table_place::of_distance>;
+/// Column d of the row that belongs to the pair: Table::row(policy, i + offset, j).
+template <class Table>
+using by_pair = table_operand<Table, table_place::of_pair>;
 
 /// The tables that the contractions below read: members of the policy with these names.
 namespace tables {
@@ -128,6 +132,11 @@ struct values {
   ATTUNE_HD static index_t row(P const& p, index_t distance) {
     return p.index(distance);
   }
+  /// The row for a query at `position` = i + offset and key `key`: index(position, key) of the policy.
+  template <class P>
+  ATTUNE_HD static index_t row(P const& p, index_t position, index_t key) {
+    return p.index(position, key);
+  }
 };
 #undef ATTUNE_TABLE
 }  // namespace tables
@@ -135,6 +144,8 @@ struct values {
 namespace detail {
 template <class Operand>
 inline constexpr bool in_table = Operand::side == operand_side::none || Operand::side == operand_side::table;
+template <class Table>
+inline constexpr bool in_table<by_pair<Table>> = false;  // the distance does not determine the entry
 template <class Operand>
 inline constexpr bool in_rows = false;
 template <class Table>
@@ -155,8 +166,8 @@ struct sum_of {
                 "attune: contraction::sum_of<X, Y, Z>: an operand stands behind one that is none");
   static_assert((detail::in_table<X> && detail::in_table<Y> && detail::in_table<Z>) ||
                     (!detail::in_rows<X> && !detail::in_rows<Y> && !detail::in_rows<Z>),
-                "attune: contraction::by_term stands with other tables alone; beside inputs a table is by_feature or "
-                "by_distance");
+                "attune: contraction::by_term stands with other tables alone; beside inputs a table is by_feature, "
+                "by_distance or by_pair, and by_pair is no companion of by_term");
   static_assert(!detail::share_table<X, Y> && !detail::share_table<X, Z> && !detail::share_table<Y, Z>,
                 "attune: a contraction reads a table in one operand");
   using x = X;  ///< the first operand
@@ -290,6 +301,8 @@ struct spatial_distance : sum_of<of_query<field::center>, of_key<field::place>, 
 };
 /// table `values` (1|B, 1|H, R, 1) at row `index(i + offset - j)` of the policy
 struct gathered : plain<by_distance<tables::values>> {};
+/// table `values` (1|B, 1|H, R, 1) at row `index(i + offset, j)` of the policy
+struct gathered_by_pair : plain<by_pair<tables::values>> {};
 /// sum_r a_r cos(w_r (i + offset - j)) + b_r sin(w_r (i + offset - j)),
 ///     tables `cosine`, `sine`, `frequency` (1|B, 1|H, R, 1)
 struct fourier : sum_of<by_term<tables::cosine>, by_term<tables::sine>, by_term<tables::frequency>> {
@@ -343,6 +356,15 @@ concept PlainProduct = KeyProduct<C> && std::is_same_v<typename C::left_type, pl
 /// A number that is read without change.
 template <class C>
 concept Plain = requires { typename C::plain_type; } && detail::keeps_term<C, typename C::plain_type>;
+
+/// A table with a row for each pair.
+template <class Operand>
+inline constexpr bool is_by_pair = false;
+template <class Table>
+inline constexpr bool is_by_pair<by_pair<Table>> = true;
+/// One number of a table with a row for each pair, read without change.
+template <class C>
+concept PairLookup = Plain<C> && is_by_pair<typename C::x>;
 
 /// A contraction with the same value for all pairs at one distance.
 template <class C>

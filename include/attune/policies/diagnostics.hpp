@@ -47,6 +47,17 @@ constexpr bool complete() {
             !ChecksShape<P> || OffersCheck<P>,
             "attune: MaskPolicy: checks_shape is declared but there is no void check(attune::mask_shape const& "
             "shape) const. See docs/reference/policies.md#masks");
+        static_assert(
+            !OffersMaySee<P> || BoundsKeys<P>,
+            "attune: MaskPolicy: may_see() is there but not declared: static constexpr bool bounds_keys = true; See "
+            "docs/reference/policies.md#masks");
+        static_assert(!BoundsKeys<P> || OffersMaySee<P>,
+                      "attune: MaskPolicy: bounds_keys is declared but there is no key_interval "
+                      "may_see(attune::mask_row const& row, attune::index_t from) const. See "
+                      "docs/reference/policies.md#masks");
+        static_assert(!BoundsKeys<P> || P::form == mask_form::predicate,
+                      "attune: MaskPolicy: bounds_keys is for masks of form predicate: the other forms give their "
+                      "intervals already. See docs/reference/policies.md#masks");
         return MaskPolicy<P>;
       }
       return false;
@@ -87,7 +98,8 @@ constexpr bool complete() {
                             "y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction>,
+                  OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction> ||
+                      !OffersPairRows<P, typename P::contraction>,
                   "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
                   "names that docs/reference/policies.md#kernels lists");
             if constexpr (NamesContraction<P>)
@@ -97,6 +109,12 @@ constexpr bool complete() {
                   "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
                   "positions before "
                   "the query. See docs/reference/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(
+                  OffersPairRows<P, typename P::contraction>,
+                  "attune: contraction::gathered_by_pair: the policy needs attune::table values; and attune::index_t "
+                  "index(attune::index_t i, attune::index_t j) const, the row of values for a query at position i and "
+                  "key j. See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
                   Scores<P>,

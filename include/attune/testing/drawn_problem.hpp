@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,7 +36,8 @@ struct problem_extents {
       axes = 2;             ///< features of center, spread and place
   index_t key_heads = 1,    ///< heads of inputs with a row per key, but for v and value_gate; divides `heads`
       value_heads = 1;      ///< heads of v and value_gate; divides `heads`
-  std::optional<index_t> offset = std::nullopt;  ///< as in inputs
+  std::optional<index_t> offset = std::nullopt;                    ///< as in inputs
+  std::optional<std::span<index_t const>> offsets = std::nullopt;  ///< as in inputs; must outlive the problem
 };
 
 /// The shape of field f in a problem of these extents. Only the ground value is shared.
@@ -129,7 +131,7 @@ class drawn_problem {
   /// Errors name `caller`.
   drawn_problem(problem_extents const& e, detail::normal_numbers& random, draw_rule const& rule = {},
                 char const* caller = "drawn_problem")
-      : offset_(e.offset) {
+      : offset_(e.offset), offsets_(e.offsets) {
     detail::check_extents(caller, e);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F))
@@ -167,7 +169,7 @@ class drawn_problem {
         return type{};
     };
     return [&]<int... F>(std::integer_sequence<int, F...>) {
-      return all { take.template operator()<static_cast<field>(F)>()..., offset_ };
+      return all { take.template operator()<static_cast<field>(F)>()..., offset_, offsets_ };
     }(std::make_integer_sequence<int, int(field_count)>{});
   }
   /// The cotangents of the outputs that the operator has, as views of this problem.
@@ -193,6 +195,7 @@ class drawn_problem {
   std::array<detail::drawn_tensor, field_count> fields_;
   detail::drawn_tensor out_, lse_, ground_weight_;
   std::optional<index_t> offset_;
+  std::optional<std::span<index_t const>> offsets_;
 };
 
 }  // namespace attune::testing

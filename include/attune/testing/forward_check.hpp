@@ -26,6 +26,7 @@
 #include <attune/exec/reference/statistics.hpp>
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/testing/forward_report.hpp>
+#include <attune/testing/mask_bounds.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
@@ -216,6 +217,18 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
   }
 }
 
+/// Checks that predicates with bounds show no key outside; no line if the mask has none.
+template <class Op>
+void check_mask_bounds(forward_report& to, [[maybe_unused]] Op const& op, [[maybe_unused]] problem_shape const& p) {
+  if constexpr (requires { requires has_bounds<typename Op::mask_policy>; }) {
+    forward_line& l = to.lines.emplace_back();
+    l.executor = "mask";
+    l.call = "may_see";
+    l.where = broken_bounds(op.mask, p);
+    l.share = l.where.empty() ? 0 : std::numeric_limits<double>::infinity();
+  }
+}
+
 /// A name for an executor other than cpu.
 template <class Exec>
 std::string name_of_executor(Exec const&) {
@@ -232,6 +245,7 @@ std::string name_of_executor(Exec const&) {
 ///   decode, split and merge      within twice the bound, because partial sums are rescaled when they merge; three
 ///                                parts of unequal size
 ///   thresholds, statistics       to 2^8 roundings of the largest number of their kind
+///   may_see                      of predicates with bounds: contains every key that the predicate shows
 /// The report names the calls that it skipped. Parameters and tables keep their values: their granularity must fit the
 /// extents.
 /// Errors:      attune::error as forward; extents below 1.
@@ -244,6 +258,7 @@ forward_report check_forward(Op const& op, problem_extents const& extents, std::
   detail::forward_truth<Op> const truth(op, p);
   forward_report report;
   report.seed = seed;
+  detail::check_mask_bounds(report, op, truth.extents());
   detail::check_executor(report, "cpu<float>", cpu<float>{options.threads}, op, p, truth);
   detail::check_executor(report, "cpu<double>", cpu<double>{options.threads}, op, p, truth);
   (detail::check_executor(report, detail::name_of_executor(others), others, op, p, truth), ...);

@@ -104,7 +104,7 @@ struct reference_contraction {
   }
   template <class Owner>
   T value(contraction::relative_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
-    index_t const n = i + p.offset - j + owner.relative.rows() / 2;
+    index_t const n = i + p.offset_of(b) - j + owner.relative.rows() / 2;
     T sum(0);
     for (index_t d = 0; d < p.width; ++d)
       sum = sum + (read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d)) *
@@ -126,11 +126,15 @@ struct reference_contraction {
   }
   template <class Owner>
   T value(contraction::gathered, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
-    return numbers.entry(owner.values, b, h, owner.index(i + p.offset - j), 0);
+    return numbers.entry(owner.values, b, h, owner.index(i + p.offset_of(b) - j), 0);
+  }
+  template <class Owner>
+  T value(contraction::gathered_by_pair, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    return numbers.entry(owner.values, b, h, owner.index(i + p.offset_of(b), j), 0);
   }
   template <class Owner>
   T value(contraction::fourier, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
-    T const n(double(i + p.offset - j));
+    T const n(double(i + p.offset_of(b) - j));
     T sum(0);
     for (index_t r = 0; r < owner.frequency.rows(); ++r) {
       T const angle = numbers.entry(owner.frequency, b, h, r, 0) * n;
@@ -161,7 +165,7 @@ struct reference_contraction {
     T sum(0);
     for (index_t d = 0; d < term_count<C>(p, owner); ++d)
       sum = sum + C::term(operand<typename C::x>(owner, b, h, i, j, d), operand<typename C::y>(owner, b, h, i, j, d),
-                          operand<typename C::z>(owner, b, h, i, j, d), T(double(i + p.offset - j)));
+                          operand<typename C::z>(owner, b, h, i, j, d), T(double(i + p.offset_of(b) - j)));
     return sum;
   }
 
@@ -224,7 +228,7 @@ struct reference_contraction {
   template <class Owner>
   void pull(contraction::relative_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
             index_t i, index_t j) const {
-    index_t const n = i + p.offset - j + owner.relative.rows() / 2;
+    index_t const n = i + p.offset_of(b) - j + owner.relative.rows() / 2;
     for (index_t d = 0; d < p.width; ++d) {
       T const r = numbers.entry(owner.relative, b, h, n, d);
       T const q = read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d);
@@ -253,12 +257,17 @@ struct reference_contraction {
   template <class Owner>
   void pull(contraction::gathered, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
             index_t i, index_t j) const {
-    to.add(owner.values, b, h, owner.index(i + p.offset - j), 0, dx);
+    to.add(owner.values, b, h, owner.index(i + p.offset_of(b) - j), 0, dx);
+  }
+  template <class Owner>
+  void pull(contraction::gathered_by_pair, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b,
+            index_t h, index_t i, index_t j) const {
+    to.add(owner.values, b, h, owner.index(i + p.offset_of(b), j), 0, dx);
   }
   template <class Owner>
   void pull(contraction::fourier, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
             index_t i, index_t j) const {
-    T const n(double(i + p.offset - j));
+    T const n(double(i + p.offset_of(b) - j));
     for (index_t r = 0; r < owner.frequency.rows(); ++r) {
       T const angle = numbers.entry(owner.frequency, b, h, r, 0) * n, c = math::cos(angle), s = math::sin(angle);
       to.add(owner.cosine, b, h, r, 0, T(dx * c));
@@ -295,7 +304,7 @@ struct reference_contraction {
       D x[] = {operand<typename C::x>(owner, b, h, i, j, d), operand<typename C::y>(owner, b, h, i, j, d),
                operand<typename C::z>(owner, b, h, i, j, d)};
       for (int n = 0; n < C::operands; ++n) x[n].tangent[n] = T(1);
-      D const term = C::term(x[0], x[1], x[2], D(T(double(i + p.offset - j))));
+      D const term = C::term(x[0], x[1], x[2], D(T(double(i + p.offset_of(b) - j))));
       for_each_operand<C>([&]<int N, class Operand>() {
         T const move = dx * term.tangent[N];
         if constexpr (Operand::side == operand_side::query)
@@ -304,8 +313,10 @@ struct reference_contraction {
           to.add(Operand::of, b, p.group(h, p.heads_of(Operand::of)), j, d, move);
         else if constexpr (Operand::side == operand_side::pair)
           to.add(Operand::of, b, h, i, j, move);
+        else if constexpr (contraction::is_by_pair<Operand>)
+          to.add(Operand::table_of::of(owner), b, h, Operand::table_of::row(owner, i + p.offset_of(b), j), d, move);
         else
-          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d),
+          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset_of(b) - j, d),
                  table_column<Operand>(d), move);
       });
     }
@@ -322,8 +333,10 @@ struct reference_contraction {
       return read<T>(member<Operand::of>(in), b, p.group(h, p.heads_of(Operand::of)), j, d);
     else if constexpr (Operand::side == operand_side::pair)
       return read_shared<T>(member<Operand::of>(in), b, h, i, j);
+    else if constexpr (contraction::is_by_pair<Operand>)
+      return numbers.entry(Operand::table_of::of(owner), b, h, Operand::table_of::row(owner, i + p.offset_of(b), j), d);
     else if constexpr (Operand::side == operand_side::table)
-      return numbers.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset - j, d),
+      return numbers.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset_of(b) - j, d),
                            table_column<Operand>(d));
     else
       return T(0);

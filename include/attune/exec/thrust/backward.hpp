@@ -4,8 +4,10 @@
 //   g = vjp(thrust_on(thrust::device), op, {.q = Q, .k = K, .v = V}, {.out = dO})
 #pragma once
 
+#include <algorithm>
+
 #include <attune/exec/gradients.hpp>
-#include <attune/exec/thrust/gradient_programs.hpp>
+#include <attune/exec/thrust/pair_tables.hpp>
 
 namespace attune {
 
@@ -77,6 +79,10 @@ class gradient_run {
   }
 
  private:
+  /// Numbers that the parts of the gradient of a table with a row for each pair may take. One part per head may take
+  /// more.
+  static constexpr index_t pair_parts = index_t(1) << 24;
+
   bool given() const { return !d_.out.absent(); }
   shape rows_of(index_t width) const { return {p_.batch, p_.heads, p_.queries, width}; }
   template <class Program>
@@ -165,6 +171,16 @@ class gradient_run {
           launch(distance_program<T, Op, wanted, Index>{call_, of_distances, {}});
           for_each_task(exec_, total.extents().size(),
                         gather_program<T, Op, typename x::table_of, Index>{call_.at, of_distances, total});
+        } else if constexpr (x::place == table_place::of_pair) {
+          index_t const rows = of.rows(), size = p_.batch * p_.heads * rows * width;
+          if (p_.queries == 0 || p_.keys == 0 || size == 0) return;
+          index_t const most = (std::max)(index_t(1), pair_parts / size), queries = (p_.queries + most - 1) / most,
+                        groups = (p_.queries + queries - 1) / queries;
+          memory parts(exec_, groups * size);
+          tensor<T> const of_groups(parts.data(), {p_.batch, p_.heads, groups, rows * width});
+          launch(pair_table_program<T, Op, wanted, x, Index>{call_, of_groups, {}, rows, width, queries});
+          shape const e = total.extents();
+          sum(of_groups, tensor<T>(total.data(), {e.batch, e.head, 1, rows * width}));
         } else {
           memory parts(exec_, rows_of(width).size());
           tensor<T> const of_rows(parts.data(), rows_of(width));
@@ -202,7 +218,8 @@ dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op
 /// Errors:      attune::error names the argument, the value and the expectation.
 /// Complexity:  every input with queries or keys, and every table, computes the logits again: about 4 (2 D + 2 Dv)
 ///              flops per visible pair and 32 features of each. Memory: a few numbers per row, and for a table at most
-///              B H (Lq + Lk) of its rows.
+///              B H (Lq + Lk) of its rows. With a row for each pair: 2^24 numbers, or the table B H times if that is
+///              more; then fewer tasks run.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,

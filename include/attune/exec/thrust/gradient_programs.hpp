@@ -346,7 +346,7 @@ struct gather_program {
     for (index_t b = e.batch == 1 ? 0 : a; b < (e.batch == 1 ? from.batch : a + 1); ++b)
       for (index_t h = e.head == 1 ? 0 : g; h < (e.head == 1 ? from.head : g + 1); ++h)
         for (index_t t = 0; t < from.position; ++t)
-          if (at.serves(h) && Table::row(owner, t - (at.p.keys - 1) + at.p.offset) == row)
+          if (at.serves(h) && Table::row(owner, t - (at.p.keys - 1) + at.p.offset_of(b)) == row)
             sum += double(parts(b, h, t, d));
     to(a, g, row, d) = to(a, g, row, d) + T(sum);
   }

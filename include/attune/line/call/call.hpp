@@ -36,10 +36,13 @@ class call {
   call(char const* function, Op const& op, inputs<Op, view> const& in, shape const& out,
        memory_kind where = memory_kind::host)
       : dense_(op.dense()), mask_(op.mask),
-        in_(make_inputs<dense_type, view>([&]<field F>() { return member<F>(in); }, in.offset)),
+        in_(make_inputs<dense_type, view>([&]<field F>() { return member<F>(in); }, in.offset, in.offsets)),
         p_(attune::detail::checked_problem(function, dense_, in_, out, where)) {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
                   "attune: operators on a line run on cpu<float> and cpu<double>");
+    if (where == memory_kind::device && p_.offsets != nullptr)
+      throw error(function, "offsets", "numbers in device memory",
+                  "one offset for all batch elements: operators on a line read offsets on the host");
     if (where == memory_kind::host) {
       require_finite(function, "sort_q", in_.sort_q);
       require_finite(function, "sort_k", in_.sort_k);

@@ -8,7 +8,7 @@
 
 namespace attune::mask {
 
-/// Keys that both masks show. K is the count of the intersection.
+/// Keys that both masks show. K is the count of the intersection. A predicate scans only what the other mask may show.
 template <class A, class B>
 struct intersection {
   static constexpr auto role = policy_role::mask;
@@ -20,18 +20,50 @@ struct intersection {
   /// Usually written a & b.
   constexpr intersection(A a, B b) : first(a), second(b) {}
   ATTUNE_HD constexpr key_interval next(mask_row const& r, index_t from) const {
-    for (;;) {
-      key_interval const a = mask::next(first, r, from);
-      if (a.empty()) return {};
-      key_interval const b = mask::next(second, r, a.first);
-      if (b.empty()) return {};
-      if (b.first < a.last) return {b.first, detail::at_most(a.last, b.last)};
-      from = b.first;
-    }
+    if constexpr (!scans<A> && !scans<B>)
+      return common(r, from);
+    else  // a predicate is asked only about keys that the other mask may show
+      return detail::first_run(
+          from, [&](index_t at) { return common(r, at); },
+          [&](index_t j) { return shows(first, r, j) && shows(second, r, j); });
   }
   void check(mask_shape const& s) const {
     mask::check(first, s);
     mask::check(second, s);
+  }
+
+ private:
+  template <class M>
+  static constexpr bool scans = M::form == mask_form::predicate;
+  /// An interval that ends after `from` and contains the next keys that the mask shows; for a predicate without bounds,
+  /// all keys.
+  template <class M>
+  ATTUNE_HD static constexpr key_interval part(M const& m, mask_row const& r, index_t from) {
+    if constexpr (!scans<M>)
+      return mask::next(m, r, from);
+    else if constexpr (BoundsKeys<M>)
+      return detail::bounds(m, r, detail::at_least(from, 0));
+    else
+      return {detail::at_least(from, 0), r.keys};
+  }
+  template <class M>
+  ATTUNE_HD static constexpr bool shows([[maybe_unused]] M const& m, [[maybe_unused]] mask_row const& r,
+                                        [[maybe_unused]] index_t j) {
+    if constexpr (scans<M>)
+      return m.visible(r, j);
+    else
+      return true;
+  }
+  /// The first interval that ends after `from` and lies in parts of both masks.
+  ATTUNE_HD constexpr key_interval common(mask_row const& r, index_t from) const {
+    for (;;) {
+      key_interval const a = part(first, r, from);
+      if (a.empty()) return {};
+      key_interval const b = part(second, r, a.first);
+      if (b.empty()) return {};
+      if (b.first < a.last) return {b.first, detail::at_most(a.last, b.last)};
+      from = b.first;
+    }
   }
 };
 

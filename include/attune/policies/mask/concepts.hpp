@@ -63,7 +63,7 @@ enum class mask_form {
   interval,  ///< key_interval keys(mask_row): one interval; clipped by the library
   /// key_interval next(mask_row, from): the first maximal interval that ends after `from`; empty if there is none
   intervals,
-  predicate,  ///< bool visible(mask_row, key): any rule; scans each row, O(Lk)
+  predicate,  ///< bool visible(mask_row, key): any rule; scans each row, O(Lk), or the intervals of may_see
 };
 
 template <class M>
@@ -100,6 +100,16 @@ concept ChecksShape = requires { requires M::checks_shape; };
 template <class M>
 concept OffersCheck = requires(M const& m, mask_shape s) { m.check(s); };
 
+/// A predicate that scans parts of a row declares `static constexpr bool bounds_keys = true` and offers
+/// `key_interval may_see(mask_row, from) const`: the first interval ending after `from` in which the row may see keys;
+/// empty if there is none. Intervals ascend. Keys outside are not visible, and visible() is not asked about them.
+template <class M>
+concept BoundsKeys = requires { requires M::bounds_keys; };
+template <class M>
+concept OffersMaySee = requires(M const& m, mask_row r, index_t from) {
+  { m.may_see(r, from) } -> std::convertible_to<key_interval>;
+};
+
 namespace mask {
 
 namespace detail {
@@ -110,6 +120,30 @@ ATTUNE_HD constexpr index_t at_most(index_t a, index_t b) { return b < a ? b : a
 /// a - b and a + b for b >= 0, without overflow: a width may be the largest index, which means "no limit".
 ATTUNE_HD constexpr index_t minus(index_t a, index_t b) { return a < lowest_index + b ? lowest_index : a - b; }
 ATTUNE_HD constexpr index_t plus(index_t a, index_t b) { return a > highest_index - b ? highest_index : a + b; }
+
+/// The first interval of may_see that ends after `from`, clipped to [from, Lk).
+template <class M>
+ATTUNE_HD constexpr key_interval bounds(M const& m, mask_row const& r, index_t from) {
+  key_interval const k = m.may_see(r, from);
+  return {at_least(k.first, from), at_most(k.last, r.keys)};
+}
+/// The first maximal run of visible keys from `from` on. Looks at the keys of the intervals of within(from) alone. A
+/// run may cross intervals that touch.
+template <class Within, class Visible>
+ATTUNE_HD constexpr key_interval first_run(index_t from, Within const& within, Visible const& visible) {
+  for (key_interval k = within(from); !k.empty(); k = within(k.last)) {
+    index_t first = k.first;
+    while (first < k.last && !visible(first)) ++first;
+    if (first == k.last) continue;
+    for (index_t last = first;;) {
+      while (last < k.last && visible(last)) ++last;
+      if (last < k.last) return {first, last};
+      k = within(last);
+      if (k.empty() || k.first > last) return {first, last};
+    }
+  }
+  return {};
+}
 }  // namespace detail
 
 /// The first interval of visible keys that ends after `from`, clipped to [from, Lk); empty if there is none.
@@ -122,6 +156,9 @@ ATTUNE_HD constexpr key_interval next(M const& m, mask_row const& r, index_t fro
   } else if constexpr (M::form == mask_form::intervals) {
     key_interval const k = m.next(r, from);
     return {detail::at_least(k.first, from), detail::at_most(k.last, r.keys)};
+  } else if constexpr (BoundsKeys<M>) {
+    return detail::first_run(
+        from, [&](index_t at) { return detail::bounds(m, r, at); }, [&](index_t j) { return bool(m.visible(r, j)); });
   } else {
     while (from < r.keys && !m.visible(r, from)) ++from;
     index_t last = from;
@@ -141,9 +178,11 @@ ATTUNE_HD constexpr index_t count(M const& m, mask_row const& r) {
 /// Whether the row sees key j.
 template <class M>
 ATTUNE_HD constexpr bool sees(M const& m, mask_row const& r, index_t j) {
-  if constexpr (M::form == mask_form::predicate)
+  if constexpr (M::form == mask_form::predicate) {
+    if constexpr (BoundsKeys<M>)
+      if (key_interval const k = detail::bounds(m, r, j); k.empty() || k.first != j) return false;
     return m.visible(r, j);
-  else {
+  } else {
     key_interval const k = next(m, r, j);
     return !k.empty() && k.first == j;
   }

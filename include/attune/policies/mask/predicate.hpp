@@ -22,4 +22,17 @@ struct predicate {
   ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const { return rule(r, j); }
 };
 
+/// The same with the intervals of keys that a row may see: only these are scanned. `bounds` is a callable
+/// `key_interval(mask_row const&, index from)` like may_see (mask/concepts.hpp). Keys outside are not visible.
+template <class Rule, class Bounds>
+struct bounded_predicate : predicate<Rule> {
+  static constexpr bool bounds_keys = true;
+  Bounds bounds;  ///< the callable
+
+  /// With rule = r and bounds = b.
+  constexpr bounded_predicate(Rule r, Bounds b) : predicate<Rule>(r), bounds(b) {}
+  /// bounds(r, from).
+  ATTUNE_HD constexpr key_interval may_see(mask_row const& r, index_t from) const { return bounds(r, from); }
+};
+
 }  // namespace attune::mask

@@ -214,9 +214,30 @@ struct decode_contractor<contraction::gathered, T, Arch> : detail::decode_contra
     detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
       if (index_t const i = at.query_of(r); i != query) {
         query = i;
-        for (index_t j = 0; j < block.n; ++j) entry[j] = owner.index(query + at.p->offset - (block.first + j));
+        for (index_t j = 0; j < block.n; ++j) entry[j] = owner.index(query + at.p->offset_of(at.b) - (block.first + j));
       }
       return [&, h = at.head_of(r)](index_t j) { return T(owner.values(at.b, h, entry[j], 0)); };
+    });
+  }
+};
+
+/// The same for tables with a row for each pair.
+template <contraction::PairLookup C, class T, class Arch>
+struct decode_contractor<C, T, Arch> : detail::decode_contractor_base {
+  template <class In, class Owner>
+  static void run(T* to, T const*, In const&, Owner const& owner, decode_place const& at, key_block_place const& block,
+                  T*) {
+    using operand = typename C::x;
+    index_t entry[decode_tiling<T, Arch>::block], query = -1;
+    detail::fill_pairs<T, Arch>(to, at, block.n, [&](index_t r) {
+      if (index_t const i = at.query_of(r); i != query) {
+        query = i;
+        for (index_t j = 0; j < block.n; ++j)
+          entry[j] = attune::detail::pair_row<operand>(owner, query + at.p->offset_of(at.b), block.first + j);
+      }
+      return [&, h = at.head_of(r)](index_t j) {
+        return entry[j] < 0 ? T(0) : T(operand::table_of::of(owner)(at.b, h, entry[j], 0));
+      };
     });
   }
 };

@@ -31,7 +31,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
                                                              index_t visible) {
   using batch = xsimd::batch<T, Arch>;
   return attune::detail::row_facts<batch>(p, {b, h, i, i + 1},  // parameters: lane l reads query min(i + l, i)
-                                          batch(T(i + p.offset)), batch(T(visible)),
+                                          batch(T(i + p.offset_of(b))), batch(T(visible)),
                                           batch(visible > 0 ? T(std::log(double(visible))) : T(0)),
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }
@@ -126,10 +126,12 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
         [&](auto c, auto const& owner, T* own) { contractor<decltype(c)>::pack(own, source_.resident(), owner, at); });
   }
 
-  /// No row sees a key in [j, nearest(j)).
+  /// No row sees a key in [j, nearest(j)). A predicate with bounds starts at whole blocks, like one without: then both
+  /// have the same bits.
   index_t nearest(index_t j) {
     index_t first = p_->keys;
     for (auto& row : sees_) first = (std::min)(first, row.nearest(j));
+    if constexpr (BoundsKeys<typename Op::mask_policy>) first = (std::max)(j, first / block * block);
     return first;
   }
 

@@ -28,7 +28,7 @@ class widened_resident {
               else
                 return whole(x, memory_[static_cast<std::size_t>(F)]);
             },
-            in.offset)) {}
+            in.offset, in.offsets)) {}
   inputs<Op, tensor<float const>> const& operator()() const { return in_; }
 
  private:

@@ -18,10 +18,10 @@ namespace attune::exec_cpu {
 constexpr std::uint64_t lowest_bits(index_t n) { return n >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << n) - 1; }
 
 /// The visible keys of one row from `first` on. Blocks must come in ascending order. Costs O(intervals) in total. A
-/// predicate is called once for each key that a block covers.
+/// predicate is called once for each key that a block covers, or about once for each key of its bounds.
 template <class Mask>
 class row_visibility {
-  static constexpr bool scans = Mask::form == mask_form::predicate;
+  static constexpr bool scans = Mask::form == mask_form::predicate && !BoundsKeys<Mask>;
 
  public:
   row_visibility(Mask const& m, mask_row const& r, index_t first) : mask_(&m), row_(r), cursor_{first, r.keys} {

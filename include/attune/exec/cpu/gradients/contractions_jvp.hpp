@@ -81,7 +81,7 @@ struct contraction_jvp<C, T, Arch> {
   template <class Call, class Owner>
   static void run(T* to, T const*, T const*, Call const& c, Owner const& owner, tile_place const& at,
                   key_block_place const& b, T* scratch) {
-    index_t const first = detail::first_distance(at, b), farthest = detail::farthest_distance(*at.p);
+    index_t const first = detail::first_distance(at, b), farthest = detail::farthest_distance(at);
     index_t const width = attune::detail::term_count<C>(*at.p, owner);
     for (index_t n = 0; n < tile::queries + b.n - 1; ++n) {
       index_t const distance = (std::min)(first + n, farthest);
@@ -90,7 +90,7 @@ struct contraction_jvp<C, T, Arch> {
         table const* const along = c.table_of(Operand::table_of::of(owner));
         if (along == nullptr) return;
         auto const slope = attune::detail::slopes<C, N, double>(attune::detail::no_inputs{}, *at.p, owner,
-                                                                {at.b, at.h, distance - at.p->offset, 0});
+                                                                {at.b, at.h, distance - at.p->offset_of(at.b), 0});
         for (index_t d = 0; d < width; ++d)
           sum += slope(d) * (*along)(at.b, at.h, attune::detail::table_row<Operand>(owner, distance, d),
                                      attune::detail::table_column<Operand>(d));
@@ -98,6 +98,21 @@ struct contraction_jvp<C, T, Arch> {
       scratch[n] = T(sum);
     }
     detail::spread_distances<T, Arch>(to, scratch, b.n);
+  }
+};
+
+/// The number of the table's direction that each pair reads.
+template <contraction::PairLookup C, class T, class Arch>
+struct contraction_jvp<C, T, Arch> {
+  static index_t resident(problem_shape const&) { return 0; }
+  static index_t block(problem_shape const&) { return 0; }
+  template <class Call, class Owner>
+  static void pack(T*, T const*, Call const&, Owner const&, tile_place const&) {}
+  template <class Call, class Owner>
+  static void run(T* to, T const*, T const*, Call const& c, Owner const& owner, tile_place const& at,
+                  key_block_place const& b, T*) {
+    using operand = typename C::x;
+    detail::look_up_pairs<operand, T, Arch>(to, c.table_of(operand::table_of::of(owner)), owner, at, b);
   }
 };
 

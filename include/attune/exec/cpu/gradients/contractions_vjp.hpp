@@ -227,7 +227,7 @@ struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
     std::fill_n(grown, count * step, T(0));
     outer<T, Arch>(grown, step, sorted, base::query_panels(t), t.count, count, width, base::finite_queries(t) != T(0));
     gradient_array<double>& sums = to.sum_of(distance_rows);
-    index_t const first = detail::first_distance(at, b), some = detail::farthest_distance(*at.p) - first + 1;
+    index_t const first = detail::first_distance(at, b), some = detail::farthest_distance(at) - first + 1;
     for (index_t n = 0; n < (std::min)(count, some); ++n) {
       index_t const row = C::y::table_of::row(owner, first + n);
       for (index_t d = 0; d < width; ++d) sums(0, 0, row, d) += double(grown[n * step + d]);

@@ -351,8 +351,8 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
   using tile = exec_cpu::directional_tile<T, Arch, Op>;
   using batch = typename tile::batch;
   using view = tensor<T const>;
-  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset);
-  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset);
+  auto const values = make_inputs<Op, view>([&]<field F>() { return member<F>(in).value; }, in.offset, in.offsets);
+  auto const along = make_inputs<Op, view>([&]<field F>() { return member<F>(in).along; }, in.offset, in.offsets);
   problem_shape const p = detail::checked_problem("jvp", op, values, detail::output_shape(values));
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) detail::check_direction("jvp", name_of(F), member<F>(values), member<F>(along));

@@ -103,9 +103,15 @@ struct term_vjp {
             to.rows(Operand::of).at(b.first + j)[d] += sum_of_lanes(move, t.count);
           } else {
             gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
-            index_t const distance = t.place.first + t.place.p->offset - (b.first + j);
-            for (index_t l = 0; l < t.count; ++l)
-              table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);
+            if constexpr (contraction::is_by_pair<Operand>) {
+              auto const& operand = of.template at<N>();
+              for (index_t l = 0; l < t.count; ++l)
+                if (index_t const row = operand.row(j, l); row >= 0) table(0, 0, row, d) += double(move[l]);
+            } else {
+              index_t const distance = t.place.first + t.place.p->offset_of(t.place.b) - (b.first + j);
+              for (index_t l = 0; l < t.count; ++l)
+                table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);
+            }
           }
         });
       }
@@ -157,15 +163,35 @@ struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
   }
 };
 
+/// A number for each pair from a table: adds the gradient of each pair to the number that the pair reads. Pairs without
+/// gradient are not looked up.
+template <contraction::PairLookup C, class T, class Arch>
+struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
+  template <class In, class Owner>
+  static void pull(T const* ds, vjp_tile<T> const& t, In const&, Owner const& owner, key_block_place const& b, T*,
+                   gradient_sinks<T>& to) {
+    constexpr int queries = tiling<T, Arch>::queries;
+    gradient_array<double>& table = to.sum_of(C::x::table_of::of(owner));
+    for (index_t j = 0; j < b.n; ++j)
+      for (index_t l = 0; l < t.count; ++l) {
+        T const move = ds[j * queries + l];
+        if (move == T(0)) continue;
+        index_t const row = attune::detail::pair_row<typename C::x>(
+            owner, t.place.first + l + t.place.p->offset_of(t.place.b), b.first + j);
+        if (row >= 0) table(0, 0, row, 0) += double(move);
+      }
+  }
+};
+
 /// Contractions of a distance alone: sums by distance, over all tiles of a task. `finish` passes the sums to the
 /// tables.
 template <class C, class T, class Arch>
   requires contraction::of_distance_alone<C>
 struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
   static constexpr index_t queries = tiling<T, Arch>::queries;
-  static index_t lowest(problem_shape const& p) { return p.offset - (p.keys - 1); }
+  static index_t lowest(problem_shape const& p, index_t b) { return p.offset_of(b) - (p.keys - 1); }
   static void pull_distances(T const* ds, vjp_tile<T> const& t, key_block_place const& b, double* distances) {
-    double* const first = distances + detail::first_distance(t.place, b) - lowest(*t.place.p);
+    double* const first = distances + detail::first_distance(t.place, b) - lowest(*t.place.p, t.place.b);
     for (index_t j = 0; j < b.n; ++j)
       for (index_t l = 0; l < t.count; ++l) first[b.n - 1 - j + l] += double(ds[j * queries + l]);
   }
@@ -175,11 +201,11 @@ struct contraction_vjp<C, T, Arch> : unprepared_vjp<T> {
     index_t const width = attune::detail::term_count<C>(p, owner);
     for (index_t n = 0; n < p.queries + p.keys - 1; ++n) {
       if (distances[n] == 0) continue;
-      index_t const distance = lowest(p) + n;
+      index_t const distance = lowest(p, b) + n;
       for_each_operand<C>([&]<int N, class Operand>() {
         gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
-        auto const slope =
-            attune::detail::slopes<C, N, double>(attune::detail::no_inputs{}, p, owner, {b, h, distance - p.offset, 0});
+        auto const slope = attune::detail::slopes<C, N, double>(attune::detail::no_inputs{}, p, owner,
+                                                                {b, h, distance - p.offset_of(b), 0});
         for (index_t d = 0; d < width; ++d)
           table(0, 0, attune::detail::table_row<Operand>(owner, distance, d),
                 attune::detail::table_column<Operand>(d)) += distances[n] * slope(d);

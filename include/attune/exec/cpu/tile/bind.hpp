@@ -25,7 +25,7 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
   constexpr index_t lanes = tiling<T, Arch>::lanes;
   alignas(64) T position[lanes], visible[lanes], log_visible[lanes];
   for (index_t l = 0; l < lanes; ++l) {
-    position[l] = T((std::min)(first + l, p.queries - 1) + p.offset);
+    position[l] = T((std::min)(first + l, p.queries - 1) + p.offset_of(b));
     visible[l] = T(count[l]);
     log_visible[l] = count[l] > 0 ? T(std::log(double(count[l]))) : T(0);
   }

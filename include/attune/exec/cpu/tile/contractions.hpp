@@ -98,10 +98,24 @@ struct contractor<C, T, Arch> {
   template <class In, class Owner>
   static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block,
                   T* rows) {
-    index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(*at.p);
+    index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(at);
     for (index_t n = 0; n < tile::queries + block.n - 1; ++n)
       rows[n] = T(attune::detail::of_distance<C>(*at.p, owner, at.b, at.h, (std::min)(first + n, farthest)));
     detail::spread_distances<T, Arch>(to, rows, block.n);
+  }
+};
+
+/// A number for each pair, looked up in a table.
+template <contraction::PairLookup C, class T, class Arch>
+struct contractor<C, T, Arch> {
+  static index_t resident(problem_shape const&) { return 0; }
+  static index_t rows(problem_shape const&) { return 0; }
+  template <class In, class Owner>
+  static void pack(T*, In const&, Owner const&, tile_place const&) {}
+  template <class In, class Owner>
+  static void run(T* to, T const*, In const&, Owner const& owner, tile_place const& at, key_block_place const& block,
+                  T*) {
+    detail::look_up_pairs<typename C::x, T, Arch>(to, &C::x::table_of::of(owner), owner, at, block);
   }
 };
 
@@ -184,7 +198,7 @@ namespace detail {
 template <class C, class T, class Owner>
 void copy_distances(T* rows, table const& x, Owner const& owner, tile_place const& at, key_block_place const& block,
                     index_t count, index_t width) {
-  index_t const first = first_distance(at, block), farthest = farthest_distance(*at.p);
+  index_t const first = first_distance(at, block), farthest = farthest_distance(at);
   for (index_t n = 0; n < count; ++n) {  // lanes past the last query repeat a row: they are never written
     index_t const row = C::y::table_of::row(owner, (std::min)(first + n, farthest));
     for (index_t d = 0; d < width; ++d) rows[n * width + d] = T(x(at.b, at.h, row, d));

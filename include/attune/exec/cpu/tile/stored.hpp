@@ -104,7 +104,7 @@ class stored_run {
           index_t const head = side_of(F) == input_side::query ? h : p_.group(h, p_.heads_of(F));
           return widened(rows, x, b, head, head, first, n);
         },
-        in_.offset);
+        in_.offset, in_.offsets);
   }
   void finish(tile& t, typename tile::block_memory const& memory) const {
     index_t const b = t.place().b, h = t.place().h, first = t.place().first;

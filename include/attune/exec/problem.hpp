@@ -260,6 +260,7 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   check_masses(function, op, p, where);
+  if constexpr (checks_itself<typename Op::weight_gate_policy>) op.weight_gate.check(function);
   return p;
 }
 

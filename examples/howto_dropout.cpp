@@ -44,7 +44,8 @@ int main() {
 
   // [snippet: train]
   std::uint64_t const step = 100, layer = 3;
-  auto const op = attention(kernel::dot_product{}, gate::dropout{.rate = 0.1, .seed = step * 1000 + layer}, mask::causal{});
+  auto const op =
+      attention(kernel::dot_product{}, gate::dropout{.rate = 0.1, .seed = step * 1000 + layer}, mask::causal{});
   auto const saved = forward_and_save(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = tensor(out, extents)});
   auto const g = vjp(cpu{}, op, {.q = Q, .k = K, .v = V}, saved, {.out = dO});
   // [/snippet]

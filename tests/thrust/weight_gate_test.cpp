@@ -7,13 +7,12 @@
 #include <thrust/system/omp/execution_policy.h>
 #endif
 
-#include <attune/thrust.hpp>
-
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include <attune/reference.hpp>
+#include <attune/thrust.hpp>
 
 #include "../support/one_call.hpp"
 #include "../support/weight_gates.hpp"
@@ -42,8 +41,7 @@ void check_against_reference(Exec const& exec, Op const& op) {
     for (index_t i = 0; i < queries; ++i)
       for (index_t c = 0; c < value_width; ++c) expected.push_back(head.out(i, c));
   CHECK(same(out, expected));
-  auto const got =
-      vjp(exec, op, d.of<tensor<double const>>(op), {.out = tensor<double const>(d.by_out, rows)});
+  auto const got = vjp(exec, op, d.of<tensor<double const>>(op), {.out = tensor<double const>(d.by_out, rows)});
   auto const right = vjp(reference<double>{}, op, d.of<any_tensor>(op), {.out = d.cotangent()});
   for (std::size_t f = 0; f < right.fields.size(); ++f)
     CHECK_MESSAGE(same(got.fields[f].values, right.fields[f].values), std::string(name_of(field(f))));

@@ -4,8 +4,7 @@
 //   (c0, c1, c2, c3) -> 10 rounds of  c0' = hi(M1 c2) ^ c1 ^ k0,  c1' = lo(M1 c2),  c2' = hi(M0 c0) ^ c3 ^ k1,
 //                                     c3' = lo(M0 c0)
 //
-// The counter-based random numbers Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
-// 1, 2, 3", 2011). There is no state: any executor computes the number of any pair, in any order, and gets the same
+// The counter-based random numbers Philox4x32-10 (Salmon et al.: "Parallel random numbers: as easy as 1, 2, 3", 2011). There is no state: any executor computes the number of any pair, in any order, and gets the same
 // bits.
 //
 // The random number of a pair:
@@ -26,7 +25,7 @@ namespace attune {
 
 /// Philox4x32-10.
 struct philox {
-  static constexpr int rounds = 10;                      ///< the number of rounds
+  static constexpr int rounds = 10;                           ///< the number of rounds
   static constexpr std::uint32_t first_factor = 0xD2511F53u,  ///< M0
       second_factor = 0xCD9E8D57u;                            ///< M1
   static constexpr std::uint32_t first_step = 0x9E3779B9u,    ///< added to k0 after each round
@@ -65,9 +64,9 @@ ATTUNE_HD constexpr float unit_number(std::uint32_t word) { return float(word >>
 
 /// The random number of a pair. `position` is i + offset.
 ATTUNE_HD constexpr float pair_number(std::uint64_t seed, index_t batch, index_t head, index_t position, index_t key) {
-  philox::words const all = philox::draw({{std::uint32_t(random_place::group(key)), std::uint32_t(position),
-                                           std::uint32_t(head), std::uint32_t(batch)}},
-                                         std::uint32_t(seed), std::uint32_t(seed >> 32));
+  philox::words const all = philox::draw(
+      {{std::uint32_t(random_place::group(key)), std::uint32_t(position), std::uint32_t(head), std::uint32_t(batch)}},
+      std::uint32_t(seed), std::uint32_t(seed >> 32));
   return unit_number(all.at[random_place::word(key)]);
 }
 

@@ -127,10 +127,10 @@ struct attention_operator {
   ATTUNE_HD auto bind(row<T> r) const {
     auto const scaled = length_scale.bind(r);
     if constexpr (LengthScale::traits.row_constant) r.logit_shift = scaled.row_constant();
-    using bound = bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate,
-                                  decltype(gate.bind(r)), normalizer_is.family, decltype(normalizer.bind(r)),
-                                  decltype(value_gate.bind(r)), decltype(output_gate.bind(r)), T,
-                                  decltype(weight_gate.bind(r))>;
+    using bound =
+        bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate, decltype(gate.bind(r)),
+                        normalizer_is.family, decltype(normalizer.bind(r)), decltype(value_gate.bind(r)),
+                        decltype(output_gate.bind(r)), T, decltype(weight_gate.bind(r))>;
     return bound{kernel.bind(r),      scaled,        gate.bind(r),       normalizer.bind(r), value_gate.bind(r),
                  output_gate.bind(r), r.logit_shift, weight_gate.bind(r)};
   }

@@ -232,8 +232,8 @@ struct none {
   /// False: no input is read.
   ATTUNE_HD static constexpr bool uses(field) { return false; }
 };
-/// No tensor: a random number in [0, 1) for each pair, a multiple of 2^-24 (core/philox.hpp). For weight gates only. The
-/// policy has the 64-bit number `seed`.
+/// No tensor: a random number in [0, 1) for each pair, a multiple of 2^-24 (core/philox.hpp). For weight gates only.
+/// The policy has the 64-bit number `seed`.
 struct uniform : none {};
 /// <q_i, k_j>
 struct dot : product<plain_left, of_query<field::q>, of_key<field::k>> {};

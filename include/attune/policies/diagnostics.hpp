@@ -76,10 +76,9 @@ constexpr bool complete() {
                 "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
                 "given_scores). See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
-              static_assert(
-                  !std::is_same_v<typename P::contraction, contraction::uniform>,
-                  "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
-                  "docs/reference/policies.md#gates");
+              static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
+                            "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+                            "docs/reference/policies.md#gates");
             if constexpr (NamesContraction<P>)
               static_assert(
                   OffersPair<typename P::contraction>,
@@ -135,10 +134,9 @@ constexpr bool complete() {
               "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
               "given_gates). See docs/reference/policies.md#gates");
           if constexpr (NamesContraction<P>)
-            static_assert(
-                !std::is_same_v<typename P::contraction, contraction::uniform>,
-                "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
-                "docs/reference/policies.md#gates");
+            static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
+                          "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+                          "docs/reference/policies.md#gates");
           if constexpr (NamesContraction<P>)
             static_assert(
                 std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,

@@ -256,8 +256,7 @@ class altered_rows {
     for (std::size_t n = 0; n < seen.keys.size(); ++n) {
       if (Op::has_threshold && done.weights[n] == T(0)) continue;
       for (index_t c = 0; c < p_.value_width; ++c)
-        to.out[std::size_t(c)] =
-            to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
+        to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
     }
     if constexpr (Op::uses(field::v0))
       if (d != defect::ground_value_ignored) {

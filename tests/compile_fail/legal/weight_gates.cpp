@@ -17,7 +17,8 @@ struct mine {
     return {};
   }
 };
-auto a = attention(gate::dropout{.rate = 0.2, .seed = 3}, kernel::dot_product{}, gate::softplus{}, gate::sigmoid_value{});
+auto a =
+    attention(gate::dropout{.rate = 0.2, .seed = 3}, kernel::dot_product{}, gate::softplus{}, gate::sigmoid_value{});
 auto b = attention(kernel::dot_product{}, mine<contraction::uniform>{}, mask::causal{});
 auto c = attention(mine<contraction::given_gates>{}, kernel::dot_product{});
 auto d = attention(kernel::dot_product{}, mine<contraction::none>{}, normalizer::sparsemax{});

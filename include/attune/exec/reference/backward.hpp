@@ -107,7 +107,8 @@ class row_pullback {
       if constexpr (Op::has_output_gate) {
         T out(0);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-          if (!outside_support(w, n)) out = out + gated_weight(w, n) * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+          if (!outside_support(w, n))
+            out = out + gated_weight(w, n) * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read_shared<T>(in_.output_gate, b_, h_, i_, at), 0));
@@ -289,8 +290,7 @@ class row_pullback {
     if constexpr (std::is_same_v<source, contraction::none>)
       return f.weight_gate.factor(at);
     else if constexpr (std::is_same_v<source, contraction::uniform>)
-      return f.weight_gate.factor(
-          D(T(double(pair_number(op_.weight_gate.seed, b_, h_, i_ + p_.offset, j)))), at);
+      return f.weight_gate.factor(D(T(double(pair_number(op_.weight_gate.seed, b_, h_, i_ + p_.offset, j)))), at);
     else
       return f.weight_gate.factor(moved[pairs - 1], at);
   }

@@ -68,14 +68,13 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
   auto const f = op.bind(r);
   visible_keys<T> seen;
   reference_contraction<T, Op, View> const contract{op, in, p, numbers};
-  for_each_visible(contract, f, b, h, i, {0, p.keys},
-                   [&](index_t j, T const& s, T const& a) {
-                     seen.keys.push_back(j);
-                     seen.logits.push_back(a);
-                     to.visible(slot, j) = true;
-                     to.scores(slot, j) = s;
-                     to.logits(slot, j) = a + f.logit_shift;
-                   });
+  for_each_visible(contract, f, b, h, i, {0, p.keys}, [&](index_t j, T const& s, T const& a) {
+    seen.keys.push_back(j);
+    seen.logits.push_back(a);
+    to.visible(slot, j) = true;
+    to.scores(slot, j) = s;
+    to.logits(slot, j) = a + f.logit_shift;
+  });
   weighed_row<T> const done = weigh<normalizer>(f.normalizer, seen, r.visible);
   index_t const v_head = p.group(h, p.value_heads);
   for (std::size_t n = 0; n < seen.keys.size(); ++n) {

@@ -284,7 +284,8 @@ class row_gradients {
     using attune::detail::chained;
     if (Op::has_threshold && to.weight == T(0)) return;
     T const by_factor = to.weight * gain;
-    if constexpr (Op::logit_contractions < pairs) to.by_contraction[pairs - 1] = chained(by_factor, factor.tangent[pairs - 1]);
+    if constexpr (Op::logit_contractions < pairs)
+      to.by_contraction[pairs - 1] = chained(by_factor, factor.tangent[pairs - 1]);
     for (int s = 0; s < parameters; ++s)
       by_parameter[s] = by_parameter[s] + chained(by_factor, factor.tangent[first + s]);
     to.weight = to.weight * factor.value;

@@ -42,7 +42,9 @@ struct dropout {
     T threshold,  ///< keys with a smaller number are dropped
         scale;    ///< factor of the others
     /// 0 or 1 / (1 - rate).
-    ATTUNE_HD ATTUNE_INLINE T factor(T const& u, key<T> const&) const { return math::select(u < threshold, T(0), scale); }
+    ATTUNE_HD ATTUNE_INLINE T factor(T const& u, key<T> const&) const {
+      return math::select(u < threshold, T(0), scale);
+    }
   };
   template <class T>
   ATTUNE_HD bound<T> bind(row<T> const&) const {
@@ -50,8 +52,8 @@ struct dropout {
   }
 
  private:
-  /// The smallest multiple of 2^-24 that is not below the rate. Random numbers are such multiples, so the choice of keys
-  /// is the same in every scalar.
+  /// The smallest multiple of 2^-24 that is not below the rate. Random numbers are such multiples, so the choice of
+  /// keys is the same in every scalar.
   ATTUNE_HD constexpr double exact_threshold() const {
     double const steps = rate * 0x1p24;
     double const whole = double(std::int64_t(steps));

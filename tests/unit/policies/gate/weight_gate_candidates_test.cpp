@@ -9,7 +9,8 @@ namespace attune::test {
 namespace {
 
 TEST_CASE("a candidate set, a weight gate that reads a contraction, and an output gate") {
-  check_operator(attention(kernel::dot_product{}, weight_sigmoid{0.8}, normalizer::sparsemax{}, gate::sigmoid_output{}), 2);
+  check_operator(attention(kernel::dot_product{}, weight_sigmoid{0.8}, normalizer::sparsemax{}, gate::sigmoid_output{}),
+                 2);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace attune::test {
 namespace {
 
 TEST_CASE("the ground has no factor; a kernel without a contraction leaves the first buffer to the gate") {
-  check_operator(attention(kernel::alibi{0.5}, weight_sigmoid{0.8}, normalizer::grounded{-0.5}, gate::sigmoid_output{}), 1);
+  check_operator(attention(kernel::alibi{0.5}, weight_sigmoid{0.8}, normalizer::grounded{-0.5}, gate::sigmoid_output{}),
+                 1);
 }
 
 }  // namespace

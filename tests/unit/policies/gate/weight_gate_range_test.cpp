@@ -10,7 +10,8 @@ namespace {
 
 TEST_CASE("range-weighted rows, a score gate and a weight gate") {
   check_operator(attention(kernel::dot_product{}, gate::softplus{0.3}, weight_sigmoid{0.8},
-                           normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{}, mask::causal{}), 1);
+                           normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{}, mask::causal{}),
+                 1);
 }
 
 }  // namespace

@@ -9,8 +9,9 @@ namespace attune::test {
 namespace {
 
 TEST_CASE("a decay of the weights with a learned rate, and a uniform share") {
-  check_operator(
-      attention(kernel::dot_product{}, weight_decay{0.2}, normalizer::affine{.alpha = 0.7, .average = 0.4}, mask::causal{}), 1);
+  check_operator(attention(kernel::dot_product{}, weight_decay{0.2}, normalizer::affine{.alpha = 0.7, .average = 0.4},
+                           mask::causal{}),
+                 1);
 }
 
 }  // namespace

@@ -24,15 +24,16 @@ template <row_family Family, bool UniformShare>
 struct sums_like {
   static constexpr normalizer_traits traits{.family = Family, .uniform_share = UniformShare};
 };
-/// The same with a weight gate and a uniform share: sum v becomes sum f v, with the factors f in the last plane of pairs.
+/// The same with a weight gate and a uniform share: sum v becomes sum f v, with the factors f in the last plane of
+/// pairs.
 template <row_family Family>
 struct gated_sums_like : sums_like<Family, true> {
   static constexpr bool gated_share = true;
 };
 template <class Op>
-using sums_of = std::conditional_t<
-    Op::has_weight_gate && Op::normalizer_is.uniform_share, gated_sums_like<Op::normalizer_is.family>,
-    sums_like<Op::normalizer_is.family, Op::normalizer_is.uniform_share>>;
+using sums_of = std::conditional_t<Op::has_weight_gate && Op::normalizer_is.uniform_share,
+                                   gated_sums_like<Op::normalizer_is.family>,
+                                   sums_like<Op::normalizer_is.family, Op::normalizer_is.uniform_share>>;
 
 template <class T, class Arch>
 T sum_of_lanes(xsimd::batch<T, Arch> const& x) {

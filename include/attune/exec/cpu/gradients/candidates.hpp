@@ -183,8 +183,7 @@ class candidate_gradients {
         logit_dual const a = f.logit(moved, key<logit_dual>{logit_dual(batch(T(first + j)))});
         weight_dual const p = w.weight(level, weight_dual::variable(batch::load_aligned(logits + at), 0),
                                        key<weight_dual>{weight_dual(batch(T(first + j)))});
-        batch h = math::select(p.value == zero, zero, batch::load_aligned(gain + at)),
-              weight = p.value * factor_[v];
+        batch h = math::select(p.value == zero, zero, batch::load_aligned(gain + at)), weight = p.value * factor_[v];
         if constexpr (Op::has_weight_gate) gate_pair(gate, v, row * queries + at, first + j, lanes_seen, h, weight);
         batch const by_p = slopes_[v].by_weight(h);
         batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);

@@ -106,9 +106,9 @@ class directional_tile {
     T *const scratch = memory.pairs, *const tangents = memory.tangents;
     contract_all(tile_, call_->in, s, memory);
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
-      contraction_jvp<decltype(contraction), T, Arch>::run(tangents + types::plane_of(n) * types::pair_buffer, own, packed, *call_,
-                                                           owner, tile_.place(), key_block_place{s.first, s.n},
-                                                           memory.pushes);
+      contraction_jvp<decltype(contraction), T, Arch>::run(tangents + types::plane_of(n) * types::pair_buffer, own,
+                                                           packed, *call_, owner, tile_.place(),
+                                                           key_block_place{s.first, s.n}, memory.pushes);
     });
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];

@@ -230,8 +230,8 @@ class mass_gradients {
   template <chain_rule Rule, class Gate>
   ATTUNE_INLINE static auto factor_of(Gate const& gate, [[maybe_unused]] T const* x, [[maybe_unused]] index_t j) {
     if constexpr (Op::has_weight_gate)
-      return gate_type::template factor<Rule>(
-          gate, gate_number<Op, batch>(x + types::gate_plane * types::pair_buffer), j);
+      return gate_type::template factor<Rule>(gate, gate_number<Op, batch>(x + types::gate_plane * types::pair_buffer),
+                                              j);
     else
       return gate;
   }

@@ -104,7 +104,8 @@ struct gradient_tile {
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter[v].fill(batch(T(0)));
       by_normalizer[v].fill(batch(T(0)));
-      for (int s = 0; s < slots::logit; ++s) shift_by[v][std::size_t(s)] = moving.at[v].logit_shift.tangent[logit_pairs + s];
+      for (int s = 0; s < slots::logit; ++s)
+        shift_by[v][std::size_t(s)] = moving.at[v].logit_shift.tangent[logit_pairs + s];
     }
     read_cotangents(shared.factors);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {

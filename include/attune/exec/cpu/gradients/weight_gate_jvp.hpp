@@ -45,8 +45,8 @@ ATTUNE_NOINLINE void gate_moving_weights([[maybe_unused]] tile_rows<T, Arch, Op>
       D u(gate_number<Op, batch>(pairs + number + at)), w(batch::load_aligned(pairs + at));
       if constexpr (attune::detail::contracts_weights<Op>) u.tangent[0] = batch::load_aligned(tangents + number + at);
       w.tangent[0] = batch::load_aligned(tangents + at);
-      D const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(gate, u,
-                                                                                      key<D>{D(batch(T(s.first + j)))});
+      D const factor =
+          attune::detail::weight_factor<typename Op::weight_gate_policy>(gate, u, key<D>{D(batch(T(s.first + j)))});
       store(w * factor, at);
       if constexpr (types::traits.uniform_share) store(factor, number + at);
     }

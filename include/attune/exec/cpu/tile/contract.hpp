@@ -68,7 +68,8 @@ void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>
   T* pairs = memory.pairs;
   [[maybe_unused]] int n = 0;
   each_contraction(tile, [&](auto c, auto const& owner, T* own) {
-    if constexpr (attune::detail::contracts_weights<Op>) pairs = memory.pairs + types::plane_of(n++) * types::pair_buffer;
+    if constexpr (attune::detail::contracts_weights<Op>)
+      pairs = memory.pairs + types::plane_of(n++) * types::pair_buffer;
     contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, tile.place(), key_block_place{s.first, s.n},
                                           memory.rows);
     pairs += types::pair_buffer;

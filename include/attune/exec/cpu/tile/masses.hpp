@@ -38,7 +38,7 @@ class mass_tile {
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(packed_queries<T, Arch, Op>(p))), sum(from.take(queries * p.value_width)),
           second(from.take(adjusted ? queries * p.value_width : 0)),
-          plain(from.take(gated_share           ? queries * p.value_width
+          plain(from.take(gated_share            ? queries * p.value_width
                           : traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width)
                                                  : 0)) {}
   };

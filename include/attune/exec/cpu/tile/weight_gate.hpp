@@ -24,9 +24,8 @@ ATTUNE_NOINLINE void draw_numbers(T* to, std::uint64_t seed, tile_place const& a
   numbers const random(seed, at.b, at.h);
   index_t const last = block.first + block.n;
   for (int v = 0; v < tile::vectors; ++v) {
-    counters const positions = counters::of([&](index_t l) {
-      return (std::min)(at.first + v * tile::lanes + l, at.p->queries - 1) + at.p->offset;
-    });
+    counters const positions = counters::of(
+        [&](index_t l) { return (std::min)(at.first + v * tile::lanes + l, at.p->queries - 1) + at.p->offset; });
     for (index_t g = random_place::group(block.first); g * random_place::keys < last; ++g) {
       typename tile::batch u[random_place::keys];
       random.draw(counters(std::uint32_t(g)), positions, u);
@@ -43,7 +42,8 @@ void draw_numbers([[maybe_unused]] tile_rows<T, Arch, Op> const& tile, [[maybe_u
                   [[maybe_unused]] key_block_place const& block) {
   using types = tile_types<T, Arch, Op>;
   if constexpr (attune::detail::draws_numbers<Op>)
-    draw_numbers<T, Arch>(pairs + types::gate_plane * types::pair_buffer, tile.op->weight_gate.seed, tile.place(), block);
+    draw_numbers<T, Arch>(pairs + types::gate_plane * types::pair_buffer, tile.op->weight_gate.seed, tile.place(),
+                          block);
 }
 
 /// The number u at `at` of the gate's buffer, if the gate reads one.
@@ -79,7 +79,8 @@ ATTUNE_NOINLINE void gate_weights(tile_rows<T, Arch, Op> const& tile, T* pairs, 
         else
           return x;
       };
-      batch const factor = attune::detail::weight_factor<gate>(f.at[v].weight_gate, gate_number<Op, batch>(at + number), k);
+      batch const factor =
+          attune::detail::weight_factor<gate>(f.at[v].weight_gate, gate_number<Op, batch>(at + number), k);
       seen(batch::load_aligned(at) * factor).store_aligned(at);
       if constexpr (types::adjusted) seen(batch::load_aligned(at + plane) * factor).store_aligned(at + plane);
       if constexpr (types::traits.uniform_share) seen(factor).store_aligned(at + number);

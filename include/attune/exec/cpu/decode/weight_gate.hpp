@@ -3,7 +3,7 @@
 //
 //   to[row][key] = the random numbers of a block of keys      lanes: groups of four neighboring keys
 //
-// The counterpart of tile/weight_gate.hpp in the decode path, with the same numbers.
+// The counterpart of tile/gates/weight_gate.hpp in the decode path, with the same numbers.
 #pragma once
 
 #include <algorithm>

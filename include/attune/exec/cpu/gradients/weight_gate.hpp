@@ -10,7 +10,7 @@
 #include <array>
 
 #include <attune/exec/cpu/gradients/tile.hpp>
-#include <attune/exec/cpu/tile/weight_gate.hpp>
+#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
 
 namespace attune::exec_cpu {
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <attune/core/dual.hpp>
-#include <attune/exec/cpu/tile/weight_gate.hpp>
+#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
 
 namespace attune::exec_cpu {
 

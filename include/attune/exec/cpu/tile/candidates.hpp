@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
-#include <attune/exec/cpu/tile/weight_gate.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 #include <attune/policies/candidates.hpp>
 

@@ -8,9 +8,9 @@
 #pragma once
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
-#include <attune/exec/cpu/tile/weight_gate.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 
 namespace attune::exec_cpu {

@@ -4,8 +4,8 @@
 //   (c0, c1, c2, c3) -> 10 rounds of  c0' = hi(M1 c2) ^ c1 ^ k0,  c1' = lo(M1 c2),  c2' = hi(M0 c0) ^ c3 ^ k1,
 //                                     c3' = lo(M0 c0)
 //
-// The counter-based random numbers Philox4x32-10 (Salmon et al.: "Parallel random numbers: as easy as 1, 2, 3", 2011). There is no state: any executor computes the number of any pair, in any order, and gets the same
-// bits.
+// The counter-based random numbers Philox4x32-10 (Salmon et al.: "Parallel random numbers: as easy as 1, 2, 3", 2011).
+// There is no state: any executor computes the number of any pair, in any order, and gets the same bits.
 //
 // The random number of a pair:
 //   key      k0, k1: the low and the high half of the 64-bit seed

@@ -123,7 +123,7 @@ class directional_tile {
       draw_numbers(tile_, scratch, key_block_place{s.first, s.n});
       gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
     }
-    constexpr index_t factors = types::gate_plane * types::pair_buffer;
+    [[maybe_unused]] constexpr index_t factors = types::gate_plane * types::pair_buffer;
     row_block<T> const values = values_of(tile_, call_->in, s.first, s.n, memory, first);
     add_values(tile_, values, s, scratch, bits, sum_);
     add_values(tile_, values, s, tangents, bits, sum_along_);

@@ -10,6 +10,7 @@
 #include <attune/operators/mixture.hpp>
 #include <attune/operators/presets.hpp>
 #include <attune/policies/candidates.hpp>
+#include <attune/policies/gate/dropout.hpp>
 #include <attune/policies/gate/no_factor.hpp>
 #include <attune/policies/gate/none.hpp>
 #include <attune/policies/gate/sigmoid.hpp>

@@ -19,6 +19,7 @@
 
 #include <attune/certify/error_bound.hpp>
 #include <attune/exec/reference/backward.hpp>
+#include <attune/exec/weight_gate.hpp>
 
 namespace attune::certify::detail {
 
@@ -49,8 +50,9 @@ class gradient_underflow {
     read_outputs(f, plain, w);
     double const through_ends = slope_through_ends(f.normalizer, w);
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
+      if constexpr (Op::has_weight_gate) pull_factor(n, std::fabs(w.weights[n]));
       pull_logit(n, per_mass_ * (slope_of_mass(f.normalizer, w, n) + through_ends));
-      pull_values(f, n, std::fabs(w.weights[n]));
+      pull_values(f, n, std::fabs(w.weights[n]) * factor(n));
     }
   }
 
@@ -59,6 +61,7 @@ class gradient_underflow {
   void read_logits(Bound const& f) {
     seen_ = {};
     logits_.clear();
+    factors_.clear();
     lift<double> const numbers{};
     attune::detail::reference_contraction<double, Op, view> const contract{op_, in_, p_, numbers};
     mask_row const m = p_.row(b_, h_, i_);
@@ -69,6 +72,8 @@ class gradient_underflow {
         contract.all(x, b_, h_, i_, j);
         for (int c = 0; c < pairs; ++c) moving[c] = D::variable(x[c], c);
         logits_.push_back(f.logit(moving, key<D>{D(double(j))}));
+        if constexpr (Op::has_weight_gate)
+          factors_.push_back(attune::detail::factor_of_pair(op_, f, moving, p_, b_, h_, i_, j));
         seen_.keys.push_back(j);
         seen_.logits.push_back(logits_.back().value);
       }
@@ -135,12 +140,20 @@ class gradient_underflow {
   }
   template <class Bound>
   double gated(Bound const& plain, std::size_t n, index_t c) const {
-    return attune::detail::gated_value<double>(in_, plain, b_, v_head_, seen_.keys[n], c);
+    double const v = attune::detail::gated_value<double>(in_, plain, b_, v_head_, seen_.keys[n], c);
+    return Op::has_weight_gate ? weighed(factor(n), v) : v;
   }
-  /// The possible loss of a value in its gate.
+  /// The size of the weight gate's factor.
+  double factor([[maybe_unused]] std::size_t n) const {
+    if constexpr (Op::has_weight_gate)
+      return std::fabs(factors_[n].value);
+    else
+      return 1;
+  }
+  /// The possible loss of a value in its gates.
   double raw_lost([[maybe_unused]] std::size_t n, [[maybe_unused]] index_t c) const {
-    if constexpr (Op::has_value_gate)
-      return flushed_ * std::fabs(attune::detail::read<double>(in_.v, b_, v_head_, seen_.keys[n], c));
+    if constexpr (Op::has_value_gate || Op::has_weight_gate)
+      return (1 + factor(n)) * flushed_ * std::fabs(attune::detail::read<double>(in_.v, b_, v_head_, seen_.keys[n], c));
     else
       return 0;
   }
@@ -193,10 +206,22 @@ class gradient_underflow {
     attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
     contract.pull_all(by, to_, b_, h_, i_, seen_.keys[n]);
   }
+  /// df_j = w_j <do, v_j> goes to the contraction that the weight gate reads.
+  void pull_factor([[maybe_unused]] std::size_t n, [[maybe_unused]] double weight) {
+    if constexpr (Op::logit_contractions < pairs) {
+      rounded by[pairs];
+      for (rounded& x : by) x = rounded(0);
+      by[pairs - 1] = rounded(weighed(factors_[n].tangent[pairs - 1],
+                                      weighed(gain_, loss_.of_mass) + weighed(weight, gain_lost_) + flushed_));
+      lift<rounded> const numbers{};
+      attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
+      contract.pull_all(by, to_, b_, h_, i_, seen_.keys[n]);
+    }
+  }
   template <class Moving>
   void pull_values([[maybe_unused]] Moving const& f, std::size_t n, double weight) {
     index_t const j = seen_.keys[n];
-    double const lost = loss_.of_mass + weighed(weight, loss_.of_sum) + step_;
+    double const lost = weighed(factor(n), loss_.of_mass) + weighed(weight, loss_.of_sum) + step_;
     for (index_t c = 0; c < p_.value_width; ++c) {
       double const by_out = by_out_[std::size_t(c)],
                    move_lost = weighed(by_out, lost) + weighed(weight, by_out_lost_[std::size_t(c)]);
@@ -224,7 +249,7 @@ class gradient_underflow {
   dense_gradients<rounded>& to_;
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
   attune::detail::visible_keys<double> seen_;
-  std::vector<D> logits_;
+  std::vector<D> logits_, factors_;  ///< factors of the weight gate
   std::vector<double> by_out_, by_out_lost_;
   double per_mass_ = 1, gain_ = 1, gain_lost_ = 0;
   weight_loss loss_{0, 1, 0};

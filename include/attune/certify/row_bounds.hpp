@@ -81,20 +81,25 @@ class row_bounds {
                                        delta_.push_back(eps_ * a.total());
                                      });
   }
-  /// v after its gate, and the error of the gate. Values outside every support are not read.
+  /// v after both gates, and the error of the gates. Values outside every support are not read.
   template <class Bound>
   void read_values(Bound const& f) {
     [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;
     index_t const head = p_.group(h_, p_.value_heads);
     values_.clear();
     value_errors_.clear();
-    for (index_t j : seen_.keys)
+    lift<rounded> const numbers{};
+    attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
+    for (index_t j : seen_.keys) {
+      rounded const by = attune::detail::key_factor(contract, f, b_, h_, i_, j);  // of the weight gate
       for (index_t d = 0; d < p_.value_width; ++d) {
-        rounded const v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, d);
+        rounded v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, d);
+        if constexpr (Op::has_weight_gate) v = by * v;
         values_.push_back(v.value);
-        if constexpr (Op::has_value_gate)
-          value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)));
+        if constexpr (Op::has_value_gate || Op::has_weight_gate)
+          value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)) * magnitude(by.size));
       }
+    }
   }
   double value(std::size_t n, std::size_t d) const { return values_[n * std::size_t(p_.value_width) + d]; }
   double value_error(std::size_t n, std::size_t d) const {

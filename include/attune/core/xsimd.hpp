@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -55,6 +56,35 @@ ATTUNE_INLINE xsimd::batch<To, Arch> bits_as(xsimd::batch<From, Arch> const& x) 
 #else
   return xsimd::bitwise_cast<xsimd::batch<To, Arch>>(x);
 #endif
+}
+
+/// The products of the lower halves of the lanes, 64 bits each. The upper halves of the factors may hold anything.
+template <class Arch>
+ATTUNE_INLINE xsimd::batch<std::uint64_t, Arch> product_of_low_halves(xsimd::batch<std::uint64_t, Arch> const& a,
+                                                                      xsimd::batch<std::uint64_t, Arch> const& b) {
+#if XSIMD_WITH_NEON64 && !XSIMD_WITH_EMULATED
+  if constexpr (std::is_base_of_v<xsimd::neon64, Arch>) return vmull_u32(vmovn_u64(a.data), vmovn_u64(b.data));
+#elif XSIMD_WITH_SSE2 && !XSIMD_WITH_EMULATED
+#if XSIMD_WITH_AVX512F
+  if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) return _mm512_mul_epu32(a.data, b.data);
+#endif
+#if XSIMD_WITH_AVX2
+  if constexpr (std::is_base_of_v<xsimd::avx2, Arch>) return _mm256_mul_epu32(a.data, b.data);
+#endif
+  if constexpr (std::is_base_of_v<xsimd::sse2, Arch>) return _mm_mul_epu32(a.data, b.data);
+#if XSIMD_WITH_AVX
+  if constexpr (std::is_same_v<xsimd::avx, Arch>)
+    return _mm256_insertf128_si256(
+        _mm256_castsi128_si256(_mm_mul_epu32(_mm256_castsi256_si128(a.data), _mm256_castsi256_si128(b.data))),
+        _mm_mul_epu32(_mm256_extractf128_si256(a.data, 1), _mm256_extractf128_si256(b.data, 1)), 1);
+#endif
+#endif
+  constexpr std::size_t lanes = xsimd::batch<std::uint64_t, Arch>::size;
+  alignas(64) std::uint64_t x[lanes], y[lanes];
+  a.store_aligned(x);
+  b.store_aligned(y);
+  for (std::size_t l = 0; l < lanes; ++l) x[l] = std::uint64_t(std::uint32_t(x[l])) * std::uint32_t(y[l]);
+  return xsimd::batch<std::uint64_t, Arch>::load_aligned(x);
 }
 
 /// On x86 b > a ? b : a, in one instruction, NaN and signed zeros included.

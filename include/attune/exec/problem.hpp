@@ -293,6 +293,7 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
     (..., check_contraction(function, C{}, op.template owner<Index>(), tables, op.mask, p, where));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   check_masses(function, op, p, where);
+  if constexpr (checks_itself<typename Op::weight_gate_policy>) op.weight_gate.check(function);
   return p;
 }
 

@@ -3,8 +3,8 @@
 //
 //   op = attention(kernel, length_scale, gate, normalizer, mask)      in any order; roles tell them apart
 //
-// The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> value gate
-//                             -> value sum -> ground value -> output gate
+// The pipeline of every row:  contractions -> score -> length scale -> score gate -> normalizer -> weight gate
+//                             -> value gate -> value sum -> ground value -> output gate
 // Only the kernel is required. The defaults are no length scale, no gates, softmax and every key visible.
 #pragma once
 
@@ -26,7 +26,7 @@ namespace attune {
 /// math::lowest_logit. In family masses the reference is never lower than that, so they get no mass; in the other
 /// families they become -inf here.
 template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, row_family Family,
-          class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T>
+          class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T, class BoundWeightGate>
 struct bound_attention {
   [[no_unique_address]] BoundKernel kernel;             ///< bound kernel
   [[no_unique_address]] BoundLengthScale length_scale;  ///< bound length scale
@@ -35,6 +35,7 @@ struct bound_attention {
   [[no_unique_address]] BoundValueGate value_gate;      ///< bound value gate
   [[no_unique_address]] BoundOutputGate output_gate;    ///< bound output gate
   T logit_shift;                                        ///< row constant c: the true logit is logit() + c
+  [[no_unique_address]] BoundWeightGate weight_gate;    ///< bound weight gate
 
   /// The score from the values of the operator's contractions.
   ATTUNE_HD ATTUNE_INLINE T score(T const* x, key<T> const& k) const {
@@ -62,7 +63,8 @@ struct bound_attention {
 };
 
 /// An attention operator: policies and a mask, held by value.
-template <class Kernel, class LengthScale, class Gate, class Normalizer, class ValueGate, class OutputGate, class Mask>
+template <class Kernel, class LengthScale, class Gate, class Normalizer, class ValueGate, class OutputGate, class Mask,
+          class WeightGate = gate::no_weight_factor>
 struct attention_operator {
   using kernel_policy = Kernel;             ///< type of `kernel`
   using length_scale_policy = LengthScale;  ///< type of `length_scale`
@@ -71,6 +73,7 @@ struct attention_operator {
   using value_gate_policy = ValueGate;      ///< type of `value_gate`
   using output_gate_policy = OutputGate;    ///< type of `output_gate`
   using mask_policy = Mask;                 ///< type of `mask`
+  using weight_gate_policy = WeightGate;    ///< type of `weight_gate`
 
   [[no_unique_address]] Kernel kernel;             ///< contractions to a score
   [[no_unique_address]] LengthScale length_scale;  ///< scales scores, for example by log K
@@ -79,10 +82,16 @@ struct attention_operator {
   [[no_unique_address]] ValueGate value_gate;      ///< factor of each value
   [[no_unique_address]] OutputGate output_gate;    ///< factor of each output
   [[no_unique_address]] Mask mask;                 ///< which keys each query sees
+  [[no_unique_address]] WeightGate weight_gate;    ///< factor of what each key adds to the value sum
 
   /// The contractions that executors compute for every pair, in the order in which pointwise code receives the values.
-  using contractions = typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
-                                                  contraction::single<typename Gate::contraction>>::type;
+  using contractions =
+      typename contraction::join<typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
+                                                            contraction::single<typename Gate::contraction>>::type,
+                                 contraction::single<typename WeightGate::contraction>>::type;
+  /// The number of contractions that logits read. The weight gate's contraction, if it has one, has this number.
+  static constexpr int logit_contractions =
+      contractions::size - contraction::single<typename WeightGate::contraction>::size;
   /// The traits of the normalizer.
   static constexpr normalizer_traits normalizer_is = Normalizer::traits;
   /// Rows have a candidate set, and so an output `threshold`.
@@ -91,6 +100,8 @@ struct attention_operator {
   static constexpr bool has_value_gate = !std::is_same_v<ValueGate, gate::no_value_factor>;
   /// Reads the input output_gate.
   static constexpr bool has_output_gate = !std::is_same_v<OutputGate, gate::no_output_factor>;
+  /// Has a weight gate.
+  static constexpr bool has_weight_gate = !std::is_same_v<WeightGate, gate::no_weight_factor>;
   /// A row has a log-sum-exp and a ground weight only if its masses are summed.
   static constexpr bool has_lse = normalizer_is.divided_by == divisor::sum && !has_threshold;
   /// Rows have an output ground_weight: the normalizer has a ground or a sink.
@@ -105,8 +116,10 @@ struct attention_operator {
   ATTUNE_HD constexpr auto const& owner() const {
     if constexpr (Index < kernel::evaluation<Kernel>::contractions::size)
       return kernel::evaluation<Kernel>::template owner<Index>(kernel);
-    else
+    else if constexpr (Index < logit_contractions)
       return gate;
+    else
+      return weight_gate;
   }
 
   /// Binds every policy to a row. The other policies get the row constant of the length scale.
@@ -114,11 +127,12 @@ struct attention_operator {
   ATTUNE_HD auto bind(row<T> r) const {
     auto const scaled = length_scale.bind(r);
     if constexpr (LengthScale::traits.row_constant) r.logit_shift = scaled.row_constant();
-    using bound = bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate,
-                                  decltype(gate.bind(r)), normalizer_is.family, decltype(normalizer.bind(r)),
-                                  decltype(value_gate.bind(r)), decltype(output_gate.bind(r)), T>;
-    return bound{kernel.bind(r),      scaled,       gate.bind(r), normalizer.bind(r), value_gate.bind(r),
-                 output_gate.bind(r), r.logit_shift};
+    using bound =
+        bound_attention<Kernel, decltype(kernel.bind(r)), decltype(length_scale.bind(r)), Gate, decltype(gate.bind(r)),
+                        normalizer_is.family, decltype(normalizer.bind(r)), decltype(value_gate.bind(r)),
+                        decltype(output_gate.bind(r)), T, decltype(weight_gate.bind(r))>;
+    return bound{kernel.bind(r),      scaled,        gate.bind(r),       normalizer.bind(r), value_gate.bind(r),
+                 output_gate.bind(r), r.logit_shift, weight_gate.bind(r)};
   }
 };
 
@@ -156,6 +170,7 @@ constexpr auto attention(P... policies) {
                   masks = count_role<policy_role::mask, P...>;
     constexpr int value_gates = count_role<policy_role::value_gate, P...>;
     constexpr int output_gates = count_role<policy_role::output_gate, P...>;
+    constexpr int weight_gates = count_role<policy_role::weight_gate, P...>;
     static_assert(kernels != 0, "attune: attention() needs a KernelPolicy, e.g. attune::kernel::dot_product{}");
     static_assert(
         kernels <= 1,
@@ -166,10 +181,11 @@ constexpr auto attention(P... policies) {
     static_assert(gates <= 1, "attune: attention() takes one score gate, two were given");
     static_assert(value_gates <= 1, "attune: attention() takes one value gate, two were given");
     static_assert(output_gates <= 1, "attune: attention() takes one output gate, two were given");
+    static_assert(weight_gates <= 1, "attune: attention() takes one weight gate, two were given");
     static_assert(length_scales <= 1, "attune: attention() takes one LengthScalePolicy, two were given");
     static_assert(masks <= 1, "attune: attention() takes one mask, two were given: combine them with & or |");
     if constexpr (kernels == 1 && maps == 0 && normalizers <= 1 && gates <= 1 && value_gates <= 1 &&
-                  output_gates <= 1 && length_scales <= 1 && masks <= 1) {
+                  output_gates <= 1 && weight_gates <= 1 && length_scales <= 1 && masks <= 1) {
       auto const k = detail::pick<policy_role::kernel>(0, policies...);
       auto const l = detail::pick<policy_role::length_scale>(length_scale::none{}, policies...);
       auto const g = detail::pick<policy_role::gate>(gate::none{}, policies...);
@@ -177,19 +193,20 @@ constexpr auto attention(P... policies) {
       auto const v = detail::pick<policy_role::value_gate>(gate::no_value_factor{}, policies...);
       auto const o = detail::pick<policy_role::output_gate>(gate::no_output_factor{}, policies...);
       auto const m = detail::pick<policy_role::mask>(mask::none{}, policies...);
+      auto const w = detail::pick<policy_role::weight_gate>(gate::no_weight_factor{}, policies...);
       using op = attention_operator<std::remove_const_t<decltype(k)>, std::remove_const_t<decltype(l)>,
                                     std::remove_const_t<decltype(g)>, std::remove_const_t<decltype(n)>,
                                     std::remove_const_t<decltype(v)>, std::remove_const_t<decltype(o)>,
-                                    std::remove_const_t<decltype(m)>>;
-      return detail::numbered(op{k, l, g, n, v, o, m});
+                                    std::remove_const_t<decltype(m)>, std::remove_const_t<decltype(w)>>;
+      return detail::numbered(op{k, l, g, n, v, o, m, w});
     }
   }
 }
 
 /// Which factors and masses the lse of an operator contains.
-template <class K, class L, class G, class N, class V, class O, class M>
-  requires attention_operator<K, L, G, N, V, O, M>::has_lse
-constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, V, O, M> const&) {
+template <class K, class L, class G, class N, class V, class O, class M, class W>
+  requires attention_operator<K, L, G, N, V, O, M, W>::has_lse
+constexpr lse_convention lse_convention_of(attention_operator<K, L, G, N, V, O, M, W> const&) {
   return {.scale = true,
           .length_scale = !std::is_same_v<L, length_scale::none>,
           .gate = !std::is_same_v<G, gate::none>,

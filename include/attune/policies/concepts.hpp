@@ -10,6 +10,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <tuple>
 #include <type_traits>
 
@@ -128,7 +129,7 @@ inline constexpr bool is_composite = false;
 
 /// The contraction has a `term`.
 template <class C>
-concept OffersTerm = std::is_same_v<C, contraction::none> || requires(double x) {
+concept OffersTerm = std::is_base_of_v<contraction::none, C> || requires(double x) {
   { C::term(x, x, x, x) } -> std::convertible_to<double>;
 };
 /// The policy has the tables that its contraction reads.
@@ -138,7 +139,7 @@ template <class P, class Table, contraction::table_place Place>
 inline constexpr bool OffersTable<P, contraction::table_operand<Table, Place>> = requires(P const& p) { Table::of(p); };
 template <class P, class C>
 concept OffersTables =
-    std::is_same_v<C, contraction::none> ||
+    std::is_base_of_v<contraction::none, C> ||
     (OffersTable<P, typename C::x> && OffersTable<P, typename C::y> && OffersTable<P, typename C::z>);
 
 /// contraction::gathered needs index(distance) and values.rows() from the policy that names it. True for every other
@@ -241,6 +242,23 @@ concept MapsGate = requires(bound_t<P> const& b, double x) {
   { b.factor(x) } -> std::convertible_to<double>;
 };
 
+template <class P>
+concept FactorsWithContraction = requires(bound_t<P> const& b, double u, key<double> k) {
+  { b.factor(u, k) } -> std::convertible_to<double>;
+};
+template <class P>
+concept FactorsByPosition = requires(bound_t<P> const& b, key<double> k) {
+  { b.factor(k) } -> std::convertible_to<double>;
+};
+template <class P>
+concept FactorsWeight =
+    (std::is_same_v<typename P::contraction, contraction::none> ? FactorsByPosition<P> : FactorsWithContraction<P>);
+/// contraction::uniform needs a seed from the policy that names it. True for every other contraction.
+template <class P>
+concept OffersSeed = !std::is_same_v<typename P::contraction, contraction::uniform> || requires(P const& p) {
+  { p.seed } -> std::convertible_to<std::uint64_t>;
+};
+
 /// Whether the row needs a lowest reference, which the running maximum never goes below. True as soon as some mass does
 /// not come from the logit of a key.
 template <class P>
@@ -274,6 +292,11 @@ concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && Li
 template <class P>
 concept FactorPolicy = (HasRole<P, policy_role::value_gate> || HasRole<P, policy_role::output_gate>) &&
                        TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> && MapsGate<P>;
+
+/// Multiplies what a key adds to the value sum: after the masses were summed, by a contraction or a random number.
+template <class P>
+concept WeightGatePolicy = HasRole<P, policy_role::weight_gate> && TriviallyCopyable<P> && ListsParameters<P> &&
+                           BindsARow<P> && NamesContraction<P> && FactorsWeight<P> && OffersSeed<P>;
 
 /// Masses that are not divided by their sum must not be shifted, and there can be no constant mass with them.
 template <class P>

@@ -243,6 +243,9 @@ struct none {
   /// False: no input is read.
   ATTUNE_HD static constexpr bool uses(field) { return false; }
 };
+/// No tensor: a random number in [0, 1) for each pair, a multiple of 2^-24 (core/philox.hpp). For weight gates only.
+/// The policy has the 64-bit number `seed`.
+struct uniform : none {};
 /// <q_i, k_j>
 struct dot : product<plain_left, of_query<field::q>, of_key<field::k>> {};
 /// |q_i - k_j|^2, from differences
@@ -329,6 +332,8 @@ inline constexpr bool is_known = requires {
 };
 template <>
 inline constexpr bool is_known<none> = true;
+template <>
+inline constexpr bool is_known<uniform> = true;
 
 namespace detail {
 /// C inherits the term of Base unchanged.
@@ -392,9 +397,9 @@ template <class... A, class... B>
 struct join<list<A...>, list<B...>> {
   using type = list<A..., B...>;
 };
-/// A list of one contraction; empty for contraction::none.
+/// A list of one contraction; empty for contraction::none and contraction::uniform.
 template <class C>
-using single = std::conditional_t<std::is_same_v<C, none>, list<>, list<C>>;
+using single = std::conditional_t<std::is_base_of_v<none, C>, list<>, list<C>>;
 
 }  // namespace contraction
 }  // namespace attune

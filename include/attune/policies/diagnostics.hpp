@@ -87,6 +87,10 @@ constexpr bool complete() {
                 "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
                 "given_scores). See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
+              static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
+                            "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+                            "docs/reference/policies.md#gates");
+            if constexpr (NamesContraction<P>)
               static_assert(
                   OffersPair<typename P::contraction>,
                   "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
@@ -147,6 +151,10 @@ constexpr bool complete() {
               NamesContraction<P>,
               "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
               "given_gates). See docs/reference/policies.md#gates");
+          if constexpr (NamesContraction<P>)
+            static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
+                          "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+                          "docs/reference/policies.md#gates");
           if constexpr (NamesContraction<P>)
             static_assert(
                 std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
@@ -246,6 +254,25 @@ constexpr bool complete() {
               "attune: a value gate or output gate: bind(row) must return an object with T factor(T const& x) const. "
               "See docs/reference/policies.md#gates");
           return FactorPolicy<P>;
+        } else if constexpr (P::role == policy_role::weight_gate) {
+          static_assert(
+              NamesContraction<P>,
+              "attune: a weight gate: name what it needs: using contraction = attune::contraction::gate_dot; (or none, "
+              "uniform, any other). See docs/reference/policies.md#gates");
+          if constexpr (NamesContraction<P>) {
+            static_assert(OffersTables<P, typename P::contraction> && OffersTerm<typename P::contraction>,
+                          "attune: a weight gate: its contraction needs a term, and attune::table members with the "
+                          "names that docs/reference/policies.md#kernels lists");
+            static_assert(OffersSeed<P>,
+                          "attune: a weight gate with contraction::uniform: give it the member std::uint64_t seed. See "
+                          "docs/reference/policies.md#gates");
+            static_assert(
+                FactorsWeight<P>,
+                "attune: a weight gate: bind(row) must return an object with T factor(T const& contraction, "
+                "attune::key<T> const& key) const (for contraction::none: T factor(attune::key<T> const& key) const). "
+                "See docs/reference/policies.md#gates");
+          }
+          return WeightGatePolicy<P>;
         } else {
           static_assert(ScoreMap<P>,
                         "attune: a score map: bind(row) must return an object with T map(T const& score) const. See "

@@ -82,7 +82,7 @@ namespace detail {
 template <class C>
 void probe_term() {
   using T = probe_scalar;
-  if constexpr (!std::is_same_v<C, contraction::none>) (void)C::term(T{}, T{}, T{}, T{});
+  if constexpr (!std::is_base_of_v<contraction::none, C>) (void)C::term(T{}, T{}, T{}, T{});
 }
 
 template <class P>
@@ -103,6 +103,8 @@ void probe(P const& policy, row<probe_scalar> const& r) {
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
     if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);
     if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) (void)bound.factor(x);
+    if constexpr (P::role == policy_role::weight_gate && is_ungated<P>) (void)bound.factor(key<T>{x});
+    if constexpr (P::role == policy_role::weight_gate && !is_ungated<P>) (void)bound.factor(x, key<T>{x});
     if constexpr (P::role == policy_role::normalizer) {
       if constexpr (P::traits.family == row_family::masses) {
         (void)bound.earned(x, x);

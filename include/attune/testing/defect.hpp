@@ -249,10 +249,14 @@ class altered_rows {
     }
 
     to.out.assign(std::size_t(p_.value_width), T(0));
+    std::vector<T> weights = done.weights;
+    if constexpr (Op::has_weight_gate)
+      for (std::size_t n = 0; n < seen.keys.size(); ++n)
+        weights[n] = weights[n] * attune::detail::key_factor(contract, f, b, h, i, seen.keys[n]);
     for (std::size_t n = 0; n < seen.keys.size(); ++n) {
       if (Op::has_threshold && done.weights[n] == T(0)) continue;
       for (index_t c = 0; c < p_.value_width; ++c)
-        to.out[std::size_t(c)] = to.out[std::size_t(c)] + done.weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
+        to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
     }
     if constexpr (Op::uses(field::v0))
       if (d != defect::ground_value_ignored) {
@@ -319,7 +323,7 @@ class altered_rows {
     if (d != defect::length_scale_ignored) return f.logit_of_score(s, x);
     T const a = s - f.logit_shift;
     if constexpr (has_gate)
-      return f.gate.gate(a, x[Op::contractions::size - 1]);
+      return f.gate.gate(a, x[Op::logit_contractions - 1]);
     else
       return a;
   }

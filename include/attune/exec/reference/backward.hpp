@@ -47,6 +47,7 @@ class row_pullback {
     reference_contraction<T, Op, View> const contract{op_, in_, p_, numbers_};
     seen_ = {};
     logits_.clear();
+    factors_.clear();
     mask_row const m = p_.row(b, h, i);
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last))
       for (index_t j = k.first; j < k.last; ++j) {
@@ -55,6 +56,7 @@ class row_pullback {
         contract.all(x, b, h, i, j);
         for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
         logits_.push_back(f.logit(moved, key<D>{D(T(double(j)))}));
+        if constexpr (Op::has_weight_gate) factors_.push_back(moving_factor(f, moved, j));
         seen_.keys.push_back(j);
         seen_.logits.push_back(logits_.back().value);
       }
@@ -70,10 +72,11 @@ class row_pullback {
     else
       candidates(f, w);
 
+    if constexpr (Op::has_weight_gate) pull_factors(w);
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       contract.pull_all(by_pair_.data() + n * std::size_t(pairs), to_, b, h, i, seen_.keys[n]);
       if (outside_support(w, n)) continue;
-      pull_value(f, w.weights[n], seen_.keys[n]);
+      pull_value(f, gated_weight(w, n), seen_.keys[n]);
     }
     for (int s = 0; s < parameters; ++s) {
       T& to = to_.parameters[std::size_t(s)].values(b, h, i, 0);
@@ -96,6 +99,7 @@ class row_pullback {
     if constexpr (Op::has_ground_weight) by_ground_ = number(d_.ground_weight);
     by_out_.assign(std::size_t(p_.value_width), T(0));
     by_weight_.assign(seen_.keys.size(), T(0));
+    if constexpr (Op::has_weight_gate) ungated_.assign(seen_.keys.size(), T(0));
     ground_gain_ = by_ground_;
     if (d_.out.absent()) return;
     for (index_t c = 0; c < p_.value_width; ++c) {
@@ -103,7 +107,8 @@ class row_pullback {
       if constexpr (Op::has_output_gate) {
         T out(0);
         for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-          if (!outside_support(w, n)) out = out + w.weights[n] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+          if (!outside_support(w, n))
+            out = out + gated_weight(w, n) * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read_shared<T>(in_.output_gate, b_, h_, i_, at), 0));
@@ -118,6 +123,10 @@ class row_pullback {
       if (outside_support(w, n)) continue;
       for (index_t c = 0; c < p_.value_width; ++c)
         by_weight_[n] = by_weight_[n] + by_out_[std::size_t(c)] * gated_value<T>(in_, f, b_, v_head_, seen_.keys[n], c);
+      if constexpr (Op::has_weight_gate) {
+        ungated_[n] = by_weight_[n];
+        by_weight_[n] = by_weight_[n] * factors_[n].value;
+      }
     }
     if constexpr (Op::uses(field::v0))
       for (index_t c = 0; c < p_.value_width; ++c)
@@ -273,6 +282,32 @@ class row_pullback {
     }
   }
 
+  /// The factor of key j, with the contractions and the parameters as directions.
+  template <class Bound>
+  D moving_factor(Bound const& f, [[maybe_unused]] D const* moved, index_t j) const {
+    using source = typename Op::weight_gate_policy::contraction;
+    key<D> const at{D(T(double(j)))};
+    if constexpr (std::is_same_v<source, contraction::none>)
+      return f.weight_gate.factor(at);
+    else if constexpr (std::is_same_v<source, contraction::uniform>)
+      return f.weight_gate.factor(D(T(double(pair_number(op_.weight_gate.seed, b_, h_, i_ + p_.offset, j)))), at);
+    else
+      return f.weight_gate.factor(moved[pairs - 1], at);
+  }
+  /// out = sum_n f_n w_n v_n:  df_n = w_n <do, v_n>.
+  void pull_factors(weighed_row<T> const& w) {
+    for (std::size_t n = 0; n < seen_.keys.size(); ++n)
+      if (!outside_support(w, n))
+        add_along_directions(n, [&](int k) { return chained(T(w.weights[n] * ungated_[n]), factors_[n].tangent[k]); });
+  }
+  /// f_n w_n.
+  T gated_weight(weighed_row<T> const& w, std::size_t n) const {
+    if constexpr (Op::has_weight_gate)
+      return w.weights[n] * factors_[n].value;
+    else
+      return w.weights[n];
+  }
+
   /// Whether key n is outside the support: then its value is never read.
   static bool outside_support(weighed_row<T> const& w, std::size_t n) {
     return is.family == row_family::sparse_support && scalar<T>::all(w.weights[n] == T(0));
@@ -324,9 +359,9 @@ class row_pullback {
   dense_gradients<T>& to_;
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
   visible_keys<T> seen_;
-  std::vector<D> logits_;
+  std::vector<D> logits_, factors_;  ///< of the visible keys; factors of the weight gate
   T by_lse_, by_ground_, ground_gain_;
-  std::vector<T> by_out_, by_weight_, by_parameter_, by_pair_;
+  std::vector<T> by_out_, by_weight_, ungated_, by_parameter_, by_pair_;  ///< ungated_: <do, v_n>
 };
 
 struct every_head {

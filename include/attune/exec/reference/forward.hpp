@@ -26,7 +26,7 @@ struct dense_head {
   Eigen::Matrix<bool, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> visible;
   matrix scores;         ///< before length scale and gate; -inf where not visible
   matrix logits;         ///< the normalizer's input, row constant included; -inf where not visible
-  matrix weights;        ///< 0 where not visible
+  matrix weights;        ///< before the weight gate; 0 where not visible
   matrix out;            ///< (Lq, Dv)
   column lse;            ///< natural log; empty where the operator has none
   column ground_weight;  ///< w0; empty where the operator has none
@@ -67,21 +67,22 @@ void dense_row(Op const& op, inputs<Op, View> const& in, problem_shape const& p,
   row<T> const r = scalar_row<T>(p, op.mask, b, h, i, numbers);
   auto const f = op.bind(r);
   visible_keys<T> seen;
-  for_each_visible(reference_contraction<T, Op, View>{op, in, p, numbers}, f, b, h, i, {0, p.keys},
-                   [&](index_t j, T const& s, T const& a) {
-                     seen.keys.push_back(j);
-                     seen.logits.push_back(a);
-                     to.visible(slot, j) = true;
-                     to.scores(slot, j) = s;
-                     to.logits(slot, j) = a + f.logit_shift;
-                   });
+  reference_contraction<T, Op, View> const contract{op, in, p, numbers};
+  for_each_visible(contract, f, b, h, i, {0, p.keys}, [&](index_t j, T const& s, T const& a) {
+    seen.keys.push_back(j);
+    seen.logits.push_back(a);
+    to.visible(slot, j) = true;
+    to.scores(slot, j) = s;
+    to.logits(slot, j) = a + f.logit_shift;
+  });
   weighed_row<T> const done = weigh<normalizer>(f.normalizer, seen, r.visible);
   index_t const v_head = p.group(h, p.value_heads);
   for (std::size_t n = 0; n < seen.keys.size(); ++n) {
     index_t const j = seen.keys[n];
-    T const& w = done.weights[n];
+    T w = done.weights[n];
     to.weights(slot, j) = w;
     if (Op::has_threshold && scalar<T>::all(w == T(0))) continue;  // outside the support: never read
+    if constexpr (Op::has_weight_gate) w = w * key_factor(contract, f, b, h, i, j);
     if constexpr (!Op::has_value_gate && std::is_same_v<View, any_tensor>)
       in.v.row(b, v_head, j, [&](auto const* v, index_t step) {
         for (index_t d = 0; d < p.value_width; ++d) to.out(slot, d) = to.out(slot, d) + w * T(v[d * step]);

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include <attune/core/philox.hpp>
 #include <attune/exec/reference/compensated.hpp>
 #include <attune/exec/reference/contraction.hpp>
 #include <attune/operators/row_state.hpp>
@@ -137,6 +138,28 @@ T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index
     return v * f.value_gate.factor(read_shared<T>(in.value_gate, b, v_head, j, d));
   else
     return v;
+}
+
+/// The factor by which the weight gate multiplies what key j adds to the value sum. u: a contraction of the pair, its
+/// random number, or nothing.
+template <class T, class Op, class View, class Bound>
+T key_factor([[maybe_unused]] reference_contraction<T, Op, View> const& contract, [[maybe_unused]] Bound const& f,
+             [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
+             [[maybe_unused]] index_t j) {
+  using source = typename Op::weight_gate_policy::contraction;
+  if constexpr (!Op::has_weight_gate) {
+    return T(1);
+  } else if constexpr (std::is_same_v<source, contraction::none>) {
+    return f.weight_gate.factor(key<T>{T(double(j))});
+  } else if constexpr (std::is_same_v<source, contraction::uniform>) {
+    index_t const position = i + contract.p.offset;
+    return f.weight_gate.factor(T(double(pair_number(contract.op.weight_gate.seed, b, h, position, j))),
+                                key<T>{T(double(j))});
+  } else {
+    T x[Op::contractions::size];
+    contract.all(x, b, h, i, j);
+    return f.weight_gate.factor(x[Op::contractions::size - 1], key<T>{T(double(j))});
+  }
 }
 
 /// The factor of out_d.

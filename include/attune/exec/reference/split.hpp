@@ -25,7 +25,14 @@ states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> c
         auto const f = op.bind(detail::scalar_row<T>(p, op.mask, b, h, i, numbers));
         index_t const v_head = p.group(h, p.value_heads);
         auto const value_of = [&](index_t j) {
-          return [&, j](index_t d) { return detail::gated_value<T>(in, f, b, v_head, j, d); };
+          [[maybe_unused]] T const factor = detail::key_factor(contract, f, b, h, i, j);
+          return [&, j, factor](index_t d) {
+            T const v = detail::gated_value<T>(in, f, b, v_head, j, d);
+            if constexpr (Op::has_weight_gate)
+              return T(factor * v);
+            else
+              return v;
+          };
         };
         if constexpr (Op::has_threshold) {
           detail::for_each_visible(contract, f, b, h, i, keys, [&](index_t j, T const&, T const& a) {

@@ -52,13 +52,15 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       T const w = f.normalizer.weight(level, a, key<T>{T(double(j))});
       if (w == T(0)) return;  // outside the support: the value is never read
       sum = sum + w;
+      T gated = w;
+      if constexpr (Op::has_weight_gate) gated = w * pairs.factor(f, j);
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
       auto const value = pairs.values(f, j, from);
       ATTUNE_UNROLL
       for (int d = 0; d < stretch; ++d) {
         if (from + d >= pairs.at.p.value_width) break;
-        r.out.x[d] = r.out.x[d] + w * value(d);
+        r.out.x[d] = r.out.x[d] + gated * value(d);
       }
     });
     keep(n, first, level, T(sum + poison));
@@ -70,8 +72,13 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
     pairs.for_each_key([&](index_t j) {
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
-      state.template accumulate<normalizer>(f.normalizer, pairs.logit(f, j),
-                                            [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
+      if constexpr (Op::has_weight_gate)
+        state.template accumulate<normalizer>(
+            f.normalizer, pairs.logit(f, j),
+            [&, factor = pairs.factor(f, j)](index_t d) { return factor * value_or_zero(pairs, f, j, from + d); });
+      else
+        state.template accumulate<normalizer>(f.normalizer, pairs.logit(f, j),
+                                              [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
     });
     keep(n, first, state);
     auto const done = finish_state<normalizer>(state, f.normalizer, visible);

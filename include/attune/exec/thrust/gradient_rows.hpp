@@ -69,6 +69,17 @@ ATTUNE_HD ATTUNE_PROGRAM T gain_of_value(gradient_call<T, Op> const& call, row_p
   return sum;
 }
 
+/// h_j = f_j <do, v_j>, with the factor f_j of the weight gate.
+template <class T, class Op>
+ATTUNE_HD T gated_gain(gradient_call<T, Op> const& call, row_pairs<T, Op> const& pairs,
+                       typename row_pairs<T, Op>::bound const& f, index_t j) {
+  T const gain = gain_of_value(call, pairs, f, j);
+  if constexpr (Op::has_weight_gate)
+    return gain * pairs.factor(f, j);
+  else
+    return gain;
+}
+
 /// The record of a row, and the gradients of its parameters through the row as a whole.
 template <class T, class Op>
 struct record_program {
@@ -112,7 +123,7 @@ struct record_program {
       poison = poison + nan_carrier(a);
       D const p = moving.weight(at, sums_type::moving(a), key<D>{D(T(double(j)))});
       sums.weights = sums.weights + p.value;
-      sums.add(p, p.value == zero ? zero : gain_of_value(call, pairs, f, j));
+      sums.add(p, p.value == zero ? zero : gated_gain(call, pairs, f, j));
       if constexpr (sums_type::selects)
         if (to.reference_key < 0 && a == level.reference && !(p.value == zero)) to.reference_key = j;
     });
@@ -128,7 +139,7 @@ struct record_program {
     [[maybe_unused]] T low = math::infinity<T>(), high = initial_max<T>();
     [[maybe_unused]] index_t lowest_key = -1, highest_key = -1;
     pairs.for_each_key([&](index_t j) {
-      T const a = pairs.logit(f, j), h = gain_of_value(call, pairs, f, j);
+      T const a = pairs.logit(f, j), h = gated_gain(call, pairs, f, j);
       state.template accumulate<normalizer>(f.normalizer, a, [&](index_t) { return h; });
       if (a < low && a > -math::infinity<T>()) low = a, lowest_key = j;
       if (a > high) high = a, highest_key = j;
@@ -210,16 +221,29 @@ class row_gradients {
     D const logit = moving.logit(moved, at);
     pair_gradient<T, pairs> to;
     T by_logit;
+    [[maybe_unused]] T gain(0);  // <do, v>, before the weight gate
+    [[maybe_unused]] D factor;
+    if constexpr (Op::has_weight_gate)
+      factor = attune::detail::factor_of_pair(call_.at.op, moving, moved, call_.at.p, view.b, view.h, view.i, j);
+    auto const gated = [&] {
+      T const g = gain_of_value(call_, view, f, j);
+      if constexpr (Op::has_weight_gate) {
+        gain = g;
+        return g * factor.value;
+      } else {
+        return g;
+      }
+    };
     auto const& row = record_.is;
     if constexpr (is.family == row_family::masses) {
-      T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
+      T const a = f.logit(x, key<T>{T(double(j))}), h = gated();
       auto const pulled = row.pair.template pull<Op, D, first, parameters, chain_rule::guarded>(
           moving.normalizer, a, row.reference, h * row.pair.factor + row.pair.by_earned,
           [&](int s, T const& by) { by_parameter[s] = by_parameter[s] + by; });
       to.weight = pulled.weight;
       by_logit = pulled.by_logit;
     } else if constexpr (is.family == row_family::range_weighted) {
-      T const a = f.logit(x, key<T>{T(double(j))}), h = gain_of_value(call_, view, f, j);
+      T const a = f.logit(x, key<T>{T(double(j))}), h = gated();
       auto const pulled = row.pair.pull(a, row.reference, h);
       to.weight = pulled.weight;
       T through_ends(0);
@@ -230,7 +254,7 @@ class row_gradients {
       candidate_threshold<D> const level{D(row.level.reference), D(row.level.level), D(row.level.cut),
                                          D(row.level.last)};
       D const p = moving.normalizer.weight(level, D::variable(same_logit(view, f, j), 0), at);
-      T const h = p.value == T(0) ? T(0) : gain_of_value(call_, view, f, j);
+      T const h = p.value == T(0) ? T(0) : gated();
       T const by_p = row.slopes.by_weight(h);
       by_logit = chained(p.tangent[0], by_p) + row.poison;
       if (j == row.reference_key && !(row.slopes.through_reference == T(0)))
@@ -242,6 +266,7 @@ class row_gradients {
     for (int c = 0; c < pairs; ++c) to.by_contraction[c] = chained(by_logit, logit.tangent[c]);
     for (int s = 0; s < parameters; ++s)
       by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
+    if constexpr (Op::has_weight_gate) pull_factor(to, factor, gain, by_parameter);
     return to;
   }
 
@@ -252,6 +277,18 @@ class row_gradients {
     } else {
       return call.at.op.bind(lifted(facts, lift<D>{}));
     }
+  }
+
+  /// df_j = w_j <do, v_j>; the value then has the weight f_j w_j. Outside a support nothing is read.
+  ATTUNE_HD static void pull_factor(pair_gradient<T, pairs>& to, D const& factor, T const& gain, T* by_parameter) {
+    using attune::detail::chained;
+    if (Op::has_threshold && to.weight == T(0)) return;
+    T const by_factor = to.weight * gain;
+    if constexpr (Op::logit_contractions < pairs)
+      to.by_contraction[pairs - 1] = chained(by_factor, factor.tangent[pairs - 1]);
+    for (int s = 0; s < parameters; ++s)
+      by_parameter[s] = by_parameter[s] + chained(by_factor, factor.tangent[first + s]);
+    to.weight = to.weight * factor.value;
   }
 
   gradient_call<T, Op> const& call_;

@@ -13,6 +13,7 @@
 #include <attune/exec/terms.hpp>
 #include <attune/exec/thrust/device_ready.hpp>
 #include <attune/exec/thrust/launch.hpp>
+#include <attune/exec/weight_gate.hpp>
 #include <attune/operators/row_state.hpp>
 
 namespace attune::exec_thrust {
@@ -109,8 +110,24 @@ struct row_pairs {
   }
   ATTUNE_HD T logit(bound const& f, index_t j) const {
     T x[contractions::size + 1];
-    contract(x, j);
+    each_contraction([&](auto c, auto const& owner, auto n) {
+      if constexpr (decltype(n)::value < Op::logit_contractions)
+        x[decltype(n)::value] = contracted<decltype(c)>(owner, j);
+    });
     return f.logit(x, key<T>{T(double(j))});
+  }
+
+  /// The factor of the weight gate for key j; 1 without one. Computed once per pair, not per feature.
+  ATTUNE_HD T factor([[maybe_unused]] bound const& f, [[maybe_unused]] index_t j) const {
+    T x[contractions::size + 1];
+    each_contraction([&](auto c, auto const& owner, auto n) {
+      if constexpr (decltype(n)::value >= Op::logit_contractions)
+        x[decltype(n)::value] = contracted<decltype(c)>(owner, j);
+    });
+    if constexpr (Op::has_weight_gate)
+      return attune::detail::factor_of_pair(at.op, f, x, at.p, b, h, i, j);
+    else
+      return T(1);
   }
 
   /// v_j after the value gate, as a function of the feature, counted from `first`.

@@ -17,7 +17,17 @@
 namespace attune {
 
 /// The role of a policy in an operator.
-enum class policy_role { kernel, score_map, length_scale, gate, value_gate, output_gate, normalizer, mask };
+enum class policy_role {
+  kernel,
+  score_map,
+  length_scale,
+  gate,
+  value_gate,
+  output_gate,
+  normalizer,
+  mask,
+  weight_gate
+};
 
 /// Keys [first, last).
 struct key_interval {

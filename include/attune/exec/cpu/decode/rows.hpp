@@ -20,6 +20,7 @@
 #include <attune/exec/cpu/decode/key_sources.hpp>
 #include <attune/exec/cpu/decode/sums.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
+#include <attune/exec/cpu/decode/weight_gate.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/operators/row_state.hpp>
 
@@ -40,10 +41,10 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> row_in_every_lane(problem_shape const
 /// gate, and has a decode_contractor for each contraction. Source: see key_sources.hpp. Products: float_products or
 /// another type.
 template <class T, class Arch, class Op, class Source, class Products>
-class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>, Products> {
+class decode_rows : decode_sums<T, Arch, sums_of<Op>, Products> {
  public:
   using normalizer = typename Op::normalizer_policy;
-  using sums = sums_of<normalizer>;
+  using sums = sums_of<Op>;
   using base = decode_sums<T, Arch, sums, Products>;
   using base::adjusted;
   using base::block;
@@ -53,7 +54,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
   using contractions = typename Op::contractions;
   static constexpr normalizer_traits traits = normalizer::traits;
   /// Buffers of one block of pairs: one per contraction, and at least as many as the weights need.
-  static constexpr int buffers = (std::max)(1 + int(adjusted), contractions::size);
+  static constexpr int buffers = decode_planes<Op>::count;
 
   decode_rows(Op const& op, Source const& keys, problem_shape const& p, index_t most_rows)
       : base(p, most_rows, buffers, packed_elements(p, most_rows), copied_elements(p)), op_(&op), source_(keys),
@@ -145,11 +146,15 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
     auto const& in = source_.block(rows);
     at_.values = source_.template ahead<field::v>(at_.b, p_->group(at_.head, p_->value_heads), keys.first, end);
     T* pairs = pairs_.data();
+    [[maybe_unused]] int n = 0;
     each_contraction([&](auto c, auto const& owner, T* own) {
+      if constexpr (attune::detail::contracts_weights<Op>)
+        if (n++ == Op::logit_contractions) pairs = pairs_.data() + decode_planes<Op>::gate * plane_;
       contractor<decltype(c)>::run(pairs, own, in, owner, at_, keys, copy_.data());
       pairs += plane_;
     });
     weigh(keys);
+    if constexpr (Op::has_weight_gate) gate_weights(keys);
     prefetch_range next;
     if constexpr (Op::uses(field::k))
       next = source_.template ahead<field::k>(at_.b, p_->group(at_.head, p_->key_heads), end, end + more);
@@ -173,7 +178,7 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
       for (index_t j = 0; j < end; j += lanes) {
         T* const at = pairs + j;
         batch x[buffers];
-        for (int c = 0; c < contractions::size; ++c) x[c] = batch::load_aligned(at + c * plane_);
+        for (int c = 0; c < Op::logit_contractions; ++c) x[c] = batch::load_aligned(at + c * plane_);
         batch a = f.logit(x, key<batch>{batch(T(keys.first + j)) + lane});
         a = xsimd::select(lanes_of<T, Arch>(seen >> j), a, off);
         if constexpr (traits.reference == mass_reference::running_maximum) top = math::larger(top, a);
@@ -203,6 +208,33 @@ class decode_rows : decode_sums<T, Arch, sums_of<typename Op::normalizer_policy>
       }
       masses.earned = masses.earned + earned;  // a block sums from zero: error grows with the block, not with Lk
       if constexpr (traits.ground_mass) masses.ground = masses.ground + ground;
+    }
+  }
+
+  /// Multiplies the weights by the factors of the weight gate, in place. With a uniform share, the factors replace the
+  /// gate's numbers. Pairs that are not seen keep the weight 0.
+  ATTUNE_NOINLINE void gate_weights(key_block_place const& keys) {
+    alignas(64) T index[lanes];
+    for (int l = 0; l < lanes; ++l) index[l] = T(l);
+    batch const lane = batch::load_aligned(index), zero(T(0));
+    index_t const number = decode_planes<Op>::has_gate ? decode_planes<Op>::gate * plane_ : 0;
+    if constexpr (attune::detail::draws_numbers<Op>)
+      draw_decode_numbers<T, Arch>(pairs_.data() + number, op_->weight_gate.seed, at_, keys);
+    for (index_t r = 0; r < at_.rows; ++r) {
+      std::uint64_t const seen = seen_[std::size_t(r)];
+      auto const gate = bound_.data()[r].weight_gate;
+      for (index_t j = 0; seen != 0 && j < tile::whole(keys.n); j += lanes) {
+        T* const at = pairs_.data() + r * block + j;
+        auto const mine = lanes_of<T, Arch>(seen >> j);
+        batch u = zero;
+        if constexpr (attune::detail::reads_numbers<Op>) u = batch::load_aligned(at + number);
+        batch const factor = attune::detail::weight_factor<typename Op::weight_gate_policy>(
+            gate, u, key<batch>{batch(T(keys.first + j)) + lane});
+        xsimd::select(mine, batch(batch::load_aligned(at) * factor), zero).store_aligned(at);
+        if constexpr (adjusted)
+          xsimd::select(mine, batch(batch::load_aligned(at + plane_) * factor), zero).store_aligned(at + plane_);
+        if constexpr (traits.uniform_share) xsimd::select(mine, factor, zero).store_aligned(at + number);
+      }
     }
   }
 

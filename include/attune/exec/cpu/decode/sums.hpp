@@ -24,8 +24,16 @@ template <row_family Family, bool UniformShare>
 struct sums_like {
   static constexpr normalizer_traits traits{.family = Family, .uniform_share = UniformShare};
 };
-template <class Normalizer>
-using sums_of = sums_like<Normalizer::traits.family, Normalizer::traits.uniform_share>;
+/// The same with a weight gate and a uniform share: sum v becomes sum f v, with the factors f in the last plane of
+/// pairs.
+template <row_family Family>
+struct gated_sums_like : sums_like<Family, true> {
+  static constexpr bool gated_share = true;
+};
+template <class Op>
+using sums_of = std::conditional_t<Op::has_weight_gate && Op::normalizer_is.uniform_share,
+                                   gated_sums_like<Op::normalizer_is.family>,
+                                   sums_like<Op::normalizer_is.family, Op::normalizer_is.uniform_share>>;
 
 template <class T, class Arch>
 T sum_of_lanes(xsimd::batch<T, Arch> const& x) {
@@ -59,6 +67,7 @@ class decode_sums {
   using batch = typename tile::batch;
   static constexpr bool adjusted = Sums::traits.family == row_family::range_weighted;
   static constexpr bool uniform_share = Sums::traits.uniform_share;
+  static constexpr bool gated_share = requires { Sums::gated_share; };
   static constexpr bool has_second = row_state<T>::template has_second<Sums>;
   static constexpr int lanes = tile::lanes;
   static constexpr index_t block = tile::block;
@@ -73,6 +82,7 @@ class decode_sums {
         second_(has_second ? most_rows * width_ : 0), common_(uniform_share ? width_ : 0),
         ones_(uniform_share ? block : 0) {
     if constexpr (uniform_share) std::fill_n(ones_.data(), block, T(1));
+    if constexpr (gated_share) last_plane_ = buffers - 1;
   }
 
  protected:
@@ -98,7 +108,9 @@ class decode_sums {
         v, at_.b, head, keys.first, keys.n, copy_.data(), [&](auto const* values, index_t step) {
           add(values, step, keys.n, by_all, pairs_.data(), sum_.data(), next);
           if constexpr (adjusted) add(values, step, keys.n, by_all, pairs_.data() + plane_, second_.data(), {});
-          if constexpr (uniform_share) {
+          if constexpr (gated_share) {
+            add(values, step, keys.n, by_all, pairs_.data() + last_plane_ * plane_, second_.data(), {});
+          } else if constexpr (uniform_share) {
             if (by_all)
               products::template accumulate<T, Arch>(common_.data(), 1, p_->value_width, ones_.data(), values, step,
                                                      keys.n, {});
@@ -167,7 +179,9 @@ class decode_sums {
                                                     step, n, seen_[std::size_t(r)]);
   }
 
+  struct no_plane {};
   aligned_buffer<T> sum_, second_, common_, ones_;
+  [[no_unique_address]] std::conditional_t<gated_share, index_t, no_plane> last_plane_{};  ///< factors of the share
 };
 
 template <class T, class Sums>

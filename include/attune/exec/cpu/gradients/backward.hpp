@@ -81,7 +81,7 @@ class gradient_rows {
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
     using slots = slots_of<Op>;
     using D = dual<T, 1 + slots::value_gate>;
-    constexpr int first_slot = slots::logit + slots::normalizer;
+    constexpr int first_slot = slots::logit + slots::normalizer + slots::weight_gate;
     problem_shape const& p = c_.p;
     row<T> const r = attune::detail::any_query_row<T>(p, b, h);
     auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, slots::value_gate, 1));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/tile.hpp>
+#include <attune/exec/cpu/gradients/weight_gate.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/candidates.hpp>
 #include <attune/exec/row_slopes.hpp>
@@ -29,19 +30,22 @@ class candidate_gradients {
   static constexpr index_t block = types::block;
   using call = typename base::call_type;
   using block_memory = typename base::block_memory;
+  static constexpr int logit_pairs = types::logit_pairs;
+  /// Columns of numbers per pair: the contractions, and the random numbers of a weight gate.
+  static constexpr int columns = pairs + int(attune::detail::draws_numbers<Op>);
   static constexpr index_t tiles_of_task = 1;  // one tile, whose columns stay in cache
 
   struct tile_memory : base::tile_memory {
     T *logits, *gain, *pairs_at, *out;
     tile_memory(arena<T>& from, problem_shape const& p)
         : base::tile_memory(from, p), logits(from.take(column(p))), gain(from.take(column(p))),
-          pairs_at(from.take(pairs * column(p))), out(from.take(queries * p.value_width)) {}
+          pairs_at(from.take(columns * column(p))), out(from.take(queries * p.value_width)) {}
   };
 
   candidate_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
                       block_memory const& shared)
       : tile_(c, b, h, first_query, memory, shared), logits_(memory.logits), gain_(memory.gain),
-        pairs_(memory.pairs_at), out_(memory.out) {
+        pairs_(memory.pairs_at), out_(memory.out), gate_(tile_) {
     for (int v = 0; v < vectors; ++v) {
       auto const at = [&](std::vector<T> const& x) { return tile_.rows.saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
@@ -58,8 +62,9 @@ class candidate_gradients {
     auto s = tile_.rows.seen(first, last, bits);
     if (s.n == 0) return;
     contract_all(tile_.rows, tile_.call->in, s, memory);
-    for (int c = 0; c < pairs; ++c)
-      std::copy_n(memory.pairs + c * types::pair_buffer, s.n * queries,
+    if constexpr (Op::has_weight_gate) draw_numbers(tile_.rows, memory.pairs, key_block_place{s.first, s.n});
+    for (int c = 0; c < columns; ++c)
+      std::copy_n(memory.pairs + types::plane_of(c) * types::pair_buffer, s.n * queries,
                   pairs_ + c * column(*tile_.rows.p) + rows_ * queries);
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = e.lowest[v] = batch(T(0)), e.poison[v] = poison_[v];
@@ -74,7 +79,7 @@ class candidate_gradients {
     if (any) {
       row_block<T> const values = values_of(tile_.rows, tile_.call->in, s.first, s.n, memory, first);
       contract<T, Arch>(gain_ + rows_ * queries, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
-      add_slopes(logits, gain_ + rows_ * queries, s.first, s.n);
+      add_slopes(logits, gain_ + rows_ * queries, s.first, s.n, rows_);
     }
     rows_ += s.n;
   }
@@ -97,10 +102,12 @@ class candidate_gradients {
           memory.pulls, to);
     }
     tile_.flush(first_of_task, to);
+    if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
   }
 
  private:
   using slots = typename base::slots;
+  using gate_type = weight_gate_gradients<T, Arch, Op>;
   using logit_dual = typename base::template logit_dual<>;
   using row_sums = attune::detail::candidate_sums<batch, types::traits.threshold>;
   // Directions of a weight: the logit, the row constant, the normalizer's parameters.
@@ -128,7 +135,9 @@ class candidate_gradients {
     }
     return any;
   }
-  ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n) {
+  /// `row`: the block's first row of the columns.
+  ATTUNE_NOINLINE void add_slopes(T const* logits, T const* gain, index_t first, index_t n,
+                                  [[maybe_unused]] index_t row) {
     using D = typename row_sums::D;
     for (int v = 0; v < vectors; ++v) {
       auto const f =
@@ -137,8 +146,13 @@ class candidate_gradients {
       row_sums sums;
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
+        batch h = batch::load_aligned(gain + at);
+        if constexpr (Op::has_weight_gate)
+          h = attune::detail::weight_factor<typename Op::weight_gate_policy>(
+                  tile_.rows.bound.at[v].weight_gate, number_of(row * queries + at), key<batch>{batch(T(first + j))}) *
+              h;
         sums.add(f.weight(level, row_sums::moving(batch::load_aligned(logits + at)), key<D>{D(batch(T(first + j)))}),
-                 batch::load_aligned(gain + at));
+                 h);
       }
       sums_[v].add(sums);
     }
@@ -158,17 +172,19 @@ class candidate_gradients {
       batch through_reference = slopes_[v].through_reference;
       auto by_parameter = tile_.by_logit_parameter[v];
       auto by_normalizer = tile_.by_normalizer[v];
+      [[maybe_unused]] auto const gate = bound_gate(v);
       for (index_t j = 0; j < n; ++j) {
         index_t const at = j * queries + v * lanes;
         auto const lanes_seen = lanes_of<T, Arch>(seen_[std::size_t(row + j)] >> (v * lanes));
-        logit_dual moved[pairs + 1];
-        for (int c = 0; c < pairs; ++c)
+        logit_dual moved[logit_pairs + 1];
+        for (int c = 0; c < logit_pairs; ++c)
           moved[c] =
               logit_dual::variable(batch::load_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at), c);
         logit_dual const a = f.logit(moved, key<logit_dual>{logit_dual(batch(T(first + j)))});
         weight_dual const p = w.weight(level, weight_dual::variable(batch::load_aligned(logits + at), 0),
                                        key<weight_dual>{weight_dual(batch(T(first + j)))});
-        batch const h = math::select(p.value == zero, zero, batch::load_aligned(gain + at));
+        batch h = math::select(p.value == zero, zero, batch::load_aligned(gain + at)), weight = p.value * factor_[v];
+        if constexpr (Op::has_weight_gate) gate_pair(gate, v, row * queries + at, first + j, lanes_seen, h, weight);
         batch const by_p = slopes_[v].by_weight(h);
         batch by_logit = math::select(lanes_seen, batch(chained(p.tangent[0], by_p) + poison_[v]), zero);
         if constexpr (row_sums::selects) {  // the first of the highest logits gets the part through the reference
@@ -177,11 +193,11 @@ class candidate_gradients {
           through_reference = math::select(through == zero, through_reference, zero);
           by_logit = math::select(through == zero, by_logit, batch(by_logit + through));
         }
-        math::select(lanes_seen, batch(p.value * factor_[v]), zero).store_aligned(gain + at);
-        for (int c = 0; c < pairs; ++c)
+        math::select(lanes_seen, weight, zero).store_aligned(gain + at);
+        for (int c = 0; c < logit_pairs; ++c)
           chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at);
         for (int s = 0; s < slots::logit; ++s)
-          by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+          by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
         for (int s = 0; s < base::shifts + slots::normalizer; ++s)
           by_normalizer[std::size_t(s)] =
               by_normalizer[std::size_t(s)] +
@@ -191,6 +207,35 @@ class candidate_gradients {
       tile_.by_normalizer[v] = by_normalizer;
       slopes_[v].through_reference = through_reference;
     }
+  }
+
+  /// The number that the weight gate reads, at this place of the columns.
+  batch number_of([[maybe_unused]] index_t at) const {
+    if constexpr (attune::detail::reads_numbers<Op>)
+      return batch::load_aligned(pairs_ + logit_pairs * column(*tile_.rows.p) + at);
+    else
+      return batch(T(0));
+  }
+  auto bound_gate([[maybe_unused]] int v) const {
+    if constexpr (Op::has_weight_gate)
+      return gate_type::template bind<chain_rule::guarded>(tile_, v);
+    else
+      return gate_;
+  }
+  /// The weight gate of key j: turns h = <do, v> and the weight into their products with the factor, and adds the
+  /// gradients of the factor. Outside the support it changes nothing. at: the pair's place in the columns.
+  template <class Gate, class Lanes>
+  void gate_pair(Gate const& gate, int v, index_t at, index_t j, Lanes const& seen, batch& h, batch& weight) {
+    batch const zero(T(0));
+    auto const outside = weight == zero;
+    auto const factor = gate_type::template factor<chain_rule::guarded>(gate, number_of(at), j);
+    batch const by_factor = math::select(seen, math::select(outside, zero, batch(weight * h)), zero);
+    gate_type::template add<chain_rule::guarded>(gate_.by[v], factor, by_factor);
+    if constexpr (logit_pairs < pairs)
+      attune::detail::chained(by_factor, factor.tangent[0])
+          .store_aligned(pairs_ + logit_pairs * column(*tile_.rows.p) + at);
+    h = math::select(outside, h, batch(factor.value * h));
+    weight = math::select(outside, zero, batch(weight * factor.value));
   }
 
   /// Needs the finished rows, so computes their value sums again.
@@ -207,8 +252,16 @@ class candidate_gradients {
           batch const w = tile_.rows.bound.at[v].normalizer.weight(level_[v], batch::load_aligned(logits_ + at),
                                                                    key<batch>{batch(T(b.keys.first + j))}) *
                           factor_[v];
-          w.store_aligned(weights.data() + j * queries + v * lanes);
-          bits[j] |= bits_of<T, Arch>(w != batch(T(0))) << (v * lanes);
+          auto const supported = w != batch(T(0));
+          batch gated = w;
+          if constexpr (Op::has_weight_gate)
+            gated = math::select(supported,
+                                 batch(w * attune::detail::weight_factor<typename Op::weight_gate_policy>(
+                                               tile_.rows.bound.at[v].weight_gate, number_of(at),
+                                               key<batch>{batch(T(b.keys.first + j))})),
+                                 w);
+          gated.store_aligned(weights.data() + j * queries + v * lanes);
+          bits[j] |= bits_of<T, Arch>(supported) << (v * lanes);
         }
       }
       gate_values<T, Arch>(*tile_.rows.op, tile_.call->in, *tile_.rows.p, tile_.rows.b, tile_.rows.h, b.keys.first,
@@ -229,6 +282,7 @@ class candidate_gradients {
   row_sums sums_[std::size_t(vectors)];
   attune::detail::candidate_slopes<batch> slopes_[std::size_t(vectors)];
   batch poison_[std::size_t(vectors)], factor_[std::size_t(vectors)];
+  [[no_unique_address]] gate_type gate_;
 };
 
 }  // namespace attune::exec_cpu

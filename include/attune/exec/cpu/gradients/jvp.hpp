@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/weight_gate_jvp.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
@@ -53,6 +54,8 @@ class directional_tile {
   using D = dual<batch, 1>;
   using call = moving_call<T, Op>;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
+  static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
+  using share_sums = std::conditional_t<gated_share, factor_sums<T, Arch>, plain_sums<T, Arch>>;
   /// Memory that lives as long as the tile: value sums and their tangents; for a uniform share also the plain sums.
   struct tile_memory {
     T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
@@ -67,7 +70,7 @@ class directional_tile {
     T* gated_along;  ///< tangents of values after a gate that moves
     T* copy;         ///< of directions of values that are not contiguous
     block_memory(arena<T>& from, problem_shape const& p)
-        : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take((std::max)(1, pairs) * types::pair_buffer)),
+        : tile_block_memory<T, Arch, Op>(from, p), tangents(from.take(types::buffers * types::pair_buffer)),
           pushes(from.take(push_block(p))), gated_along(from.take(types::block * p.value_width)),
           copy(from.take(types::block * p.value_width)) {}
   };
@@ -103,9 +106,9 @@ class directional_tile {
     T *const scratch = memory.pairs, *const tangents = memory.tangents;
     contract_all(tile_, call_->in, s, memory);
     each_push([&](auto contraction, auto const& owner, T const* packed, T* own, int n) {
-      contraction_jvp<decltype(contraction), T, Arch>::run(tangents + n * types::pair_buffer, own, packed, *call_,
-                                                           owner, tile_.place(), key_block_place{s.first, s.n},
-                                                           memory.pushes);
+      contraction_jvp<decltype(contraction), T, Arch>::run(tangents + types::plane_of(n) * types::pair_buffer, own,
+                                                           packed, *call_, owner, tile_.place(),
+                                                           key_block_place{s.first, s.n}, memory.pushes);
     });
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
@@ -116,10 +119,20 @@ class directional_tile {
     masses<true>(scratch, tangents, 0, s.full_first, bits);
     masses<false>(scratch, tangents, s.full_first, s.full_last, bits);
     masses<true>(scratch, tangents, s.full_last, s.n, bits);
+    if constexpr (Op::has_weight_gate) {
+      draw_numbers(tile_, scratch, key_block_place{s.first, s.n});
+      gate_moving_weights(tile_, moving_, scratch, tangents, s, bits);
+    }
+    [[maybe_unused]] constexpr index_t factors = types::gate_plane * types::pair_buffer;
     row_block<T> const values = values_of(tile_, call_->in, s.first, s.n, memory, first);
     add_values(tile_, values, s, scratch, bits, sum_);
     add_values(tile_, values, s, tangents, bits, sum_along_);
-    if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
+    if constexpr (gated_share) {
+      add_values(tile_, values, s, scratch + factors, bits, plain_.own);
+      add_values(tile_, values, s, tangents + factors, bits, plain_along_.own);
+    } else if constexpr (traits.uniform_share) {
+      plain_.add(values, s.n, s.full_first, s.full_last, bits);
+    }
     if (!Op::has_value_gate && call_->along.v.absent()) return;
     row_block<T> const moved =
         Op::has_value_gate
@@ -127,7 +140,10 @@ class directional_tile {
             : row_block<T>(call_->along.v, tile_.b, tile_.p->group(tile_.h, tile_.p->value_heads), s.first, s.n,
                            memory.copy);
     add_values(tile_, moved, s, scratch, bits, sum_along_);
-    if constexpr (traits.uniform_share) plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
+    if constexpr (gated_share)
+      add_values(tile_, moved, s, scratch + factors, bits, plain_along_.own);
+    else if constexpr (traits.uniform_share)
+      plain_along_.add(moved, s.n, s.full_first, s.full_last, bits);
   }
 
   /// Divides the sums and writes the rows.
@@ -199,7 +215,7 @@ class directional_tile {
   }
 
   static index_t plain_size(problem_shape const& p) {
-    return traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0;
+    return traits.uniform_share ? share_sums::size(p.value_width) : 0;
   }
   static index_t pushed_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
@@ -244,8 +260,8 @@ class directional_tile {
       batch top = highest[v];
       for (index_t j = from; j < to; ++j) {
         index_t const at = j * queries + v * lanes;
-        D moved[pairs + 1];
-        for (int c = 0; c < pairs; ++c)
+        D moved[types::logit_pairs + 1];
+        for (int c = 0; c < types::logit_pairs; ++c)
           moved[c] = made<D>(batch::load_aligned(x + c * types::pair_buffer + at),
                              batch::load_aligned(tangents + c * types::pair_buffer + at));
         D a = f.logit(moved, key<D>{D(batch(T(first + j)))});
@@ -305,7 +321,7 @@ class directional_tile {
   tile_rows<T, Arch, Op> tile_;
   call const* call_;
   T *own_, *sum_, *sum_along_;
-  plain_sums<T, Arch> plain_, plain_along_;  ///< for a uniform share
+  share_sums plain_, plain_along_;  ///< for a uniform share
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
   D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <attune/exec/cpu/gradients/tile.hpp>
+#include <attune/exec/cpu/gradients/weight_gate.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/row_slopes.hpp>
 
@@ -24,6 +25,7 @@ class mass_gradients {
   using inputs_type = typename types::inputs_type;
   using normalizer = typename types::normalizer;
   static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries, pairs = types::pairs;
+  static constexpr int logit_pairs = types::logit_pairs;
   static constexpr index_t block = types::block;
   static constexpr normalizer_traits traits = types::traits;
   static constexpr bool adjusted = types::adjusted;
@@ -74,11 +76,12 @@ class mass_gradients {
     row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
-      if constexpr (pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
+      if constexpr (logit_pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;
       for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
       all_logits(tile_.rows, pairs_at, s, bits, unused);
     }
+    if constexpr (Op::has_weight_gate) draw_numbers(tile_.rows, pairs_at, key_block_place{s.first, s.n});
     tile_.drop_idle_lanes(s, bits);
     pair_rows const rows{pairs_at, gain, spare, s.first, bits};
     for (int v = 0; v < vectors; ++v) {
@@ -93,6 +96,7 @@ class mass_gradients {
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
     tile_.flush(first_of_task, to);
+    if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {
       factor_of_row(v).store_aligned(factor + v * lanes);
@@ -119,11 +123,12 @@ class mass_gradients {
 
  private:
   using slots = typename base::slots;
+  using gate_type = weight_gate_gradients<T, Arch, Op>;
   template <std::size_t... V>
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory, block_memory const& shared)
-      : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}} {
-  }
+      : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}},
+        gate_(tile_) {}
 
   // Directions of a mass: the logit, the row constant and the normalizer's parameters. Directions of a row: E and G (or
   // the extreme logits), the row constant and the normalizer's parameters.
@@ -132,9 +137,9 @@ class mass_gradients {
   using row_dual = dual<batch, 2 + base::shifts + slots::normalizer>;
 
   static T* contraction_at(T* x, [[maybe_unused]] T* spare, int n) {
-    if constexpr (adjusted)
+    if constexpr (adjusted && logit_pairs > 0)
       if (n == 0) return spare;
-    return x + n * types::pair_buffer;
+    return x + types::plane_of(n) * types::pair_buffer;
   }
 
   /// One number per row; 0 if the tensor is absent.
@@ -207,6 +212,30 @@ class mass_gradients {
       return tile_.moving.at[v];
   }
 
+  /// The weight gate of batch v of the queries, its sums, and the factors of key j; nothing without a weight gate.
+  /// x: the pairs of the key.
+  template <chain_rule Rule>
+  auto bound_gate([[maybe_unused]] int v) const {
+    if constexpr (Op::has_weight_gate)
+      return gate_type::template bind<Rule>(tile_, v);
+    else
+      return gate_;
+  }
+  auto gate_sums([[maybe_unused]] int v) const {
+    if constexpr (Op::has_weight_gate)
+      return gate_.by[v];
+    else
+      return gate_;
+  }
+  template <chain_rule Rule, class Gate>
+  ATTUNE_INLINE static auto factor_of(Gate const& gate, [[maybe_unused]] T const* x, [[maybe_unused]] index_t j) {
+    if constexpr (Op::has_weight_gate)
+      return gate_type::template factor<Rule>(gate, gate_number<Op, batch>(x + types::gate_plane * types::pair_buffer),
+                                              j);
+    else
+      return gate;
+  }
+
   /// Where the pairs of a block are, and which queries see them; without bits, all do.
   struct pair_rows {
     T *contractions, *gain, *spare;
@@ -229,6 +258,8 @@ class mass_gradients {
     auto const n = tile_.normalizer_of(tile_.template normalizer_row<mass_type>(v, 1));
     auto by_parameter = tile_.by_logit_parameter[v];
     auto by_normalizer = tile_.by_normalizer[v];
+    [[maybe_unused]] auto by_gate = gate_sums(v);
+    [[maybe_unused]] auto const gate = bound_gate<rule>(v);
     // Local copies, so the compiler knows that stores of weights do not change them.
     auto const pair = pair_[v];
     batch const reference = reference_[v];
@@ -244,11 +275,14 @@ class mass_gradients {
         else
           return y;
       };
-      logit_type moved[pairs + 1];
-      for (int c = 0; c < pairs; ++c)
+      logit_type moved[logit_pairs + 1];
+      for (int c = 0; c < logit_pairs; ++c)
         moved[c] = logit_type::variable(batch::load_aligned(contraction_at(x, spare, c) + at), c);
       logit_type const a = f.logit(moved, key<logit_type>{logit_type(batch(T(rows.first + j)))});
-      batch const h = batch::load_aligned(gain + at);
+      batch const g = batch::load_aligned(gain + at);  // <do, v>
+      batch h = g;
+      [[maybe_unused]] auto const factor = factor_of<rule>(gate, x + at, rows.first + j);
+      if constexpr (Op::has_weight_gate) h = factor.value * g;
       batch by_logit, weight;
       auto next_by_normalizer = by_normalizer;
       [[maybe_unused]] batch next_lowest, next_highest;
@@ -271,23 +305,34 @@ class mass_gradients {
         by_logit = pulled.by_logit;
       }
       by_logit = seen(by_logit);
-      weight = seen(weight);
       batch by_contraction[pairs + 1];
-      for (int c = 0; c < pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
+      for (int c = 0; c < logit_pairs; ++c) by_contraction[c] = chained(by_logit, a.tangent[c]);
       auto next_by_parameter = by_parameter;
       for (int s = 0; s < slots::logit; ++s)
-        next_by_parameter[std::size_t(s)] = by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[pairs + s]);
+        next_by_parameter[std::size_t(s)] =
+            by_parameter[std::size_t(s)] + chained(by_logit, a.tangent[logit_pairs + s]);
+      [[maybe_unused]] auto next_by_gate = by_gate;
+      if constexpr (Op::has_weight_gate) {
+        batch const by_factor = seen(batch(weight * g));
+        gate_type::template add<rule>(next_by_gate, factor, by_factor);
+        if constexpr (logit_pairs < pairs) by_contraction[logit_pairs] = chained(by_factor, factor.tangent[0]);
+        weight = weight * factor.value;
+      }
+      weight = seen(weight);
       if constexpr (!Guarded) {
         batch all = weight;
         for (int c = 0; c < pairs; ++c) all = all + by_contraction[c];
         for (int s = 0; s < slots::logit; ++s) all = all + next_by_parameter[std::size_t(s)];
         for (int s = 0; s < base::shifts + slots::normalizer; ++s) all = all + next_by_normalizer[std::size_t(s)];
+        if constexpr (Op::has_weight_gate)
+          for (int s = 0; s < slots::weight_gate; ++s) all = all + next_by_gate[std::size_t(s)];
         if (!xsimd::all(all == all)) break;  // NaN: on AVX, xsimd's != is false for it
       }
       weight.store_aligned(gain + at);
       for (int c = 0; c < pairs; ++c) by_contraction[c].store_aligned(contraction_at(x, spare, c) + at);
       by_parameter = next_by_parameter;
       by_normalizer = next_by_normalizer;
+      if constexpr (Op::has_weight_gate) by_gate = next_by_gate;
       if constexpr (adjusted) {
         through_lowest = next_lowest;
         through_highest = next_highest;
@@ -295,6 +340,7 @@ class mass_gradients {
     }
     tile_.by_logit_parameter[v] = by_parameter;
     tile_.by_normalizer[v] = by_normalizer;
+    if constexpr (Op::has_weight_gate) gate_.by[v] = by_gate;
     through_lowest_[v] = through_lowest;
     through_highest_[v] = through_highest;
     return j;
@@ -322,6 +368,7 @@ class mass_gradients {
   attune::detail::mass_pair<batch> pair_[std::size_t(vectors)];
   // Family range_weighted.
   attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
+  [[no_unique_address]] gate_type gate_;
   batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
 };
 

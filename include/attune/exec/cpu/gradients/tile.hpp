@@ -39,6 +39,7 @@ struct slots_of {
   static constexpr int logit =
       count<typename Op::kernel_policy> + count<typename Op::length_scale_policy> + count<typename Op::gate_policy>;
   static constexpr int normalizer = count<typename Op::normalizer_policy>;
+  static constexpr int weight_gate = count<typename Op::weight_gate_policy>;
   static constexpr int value_gate = count<typename Op::value_gate_policy>;
   static constexpr int output_gate = count<typename Op::output_gate_policy>;
 };
@@ -56,6 +57,7 @@ struct gradient_tile {
   using inputs_type = typename types::inputs_type;
   using normalizer = typename types::normalizer;
   static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries, pairs = types::pairs;
+  static constexpr int logit_pairs = types::logit_pairs;
   static constexpr index_t block = types::block;
   static constexpr normalizer_traits traits = types::traits;
 
@@ -79,7 +81,7 @@ struct gradient_tile {
   using slots = slots_of<Op>;
   /// Directions of a logit: its contractions, then its parameters.
   template <chain_rule Rule = chain_rule::guarded>
-  using logit_dual = dual<batch, (std::max)(1, pairs + slots::logit), Rule>;
+  using logit_dual = dual<batch, (std::max)(1, logit_pairs + slots::logit), Rule>;
   template <chain_rule Rule>
   using logit_bound = decltype(std::declval<Op const&>().bind(std::declval<row<logit_dual<Rule>> const&>()));
   using logit_sums = std::array<batch, std::size_t((std::max)(1, slots::logit))>;
@@ -102,7 +104,8 @@ struct gradient_tile {
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter[v].fill(batch(T(0)));
       by_normalizer[v].fill(batch(T(0)));
-      for (int s = 0; s < slots::logit; ++s) shift_by[v][std::size_t(s)] = moving.at[v].logit_shift.tangent[pairs + s];
+      for (int s = 0; s < slots::logit; ++s)
+        shift_by[v][std::size_t(s)] = moving.at[v].logit_shift.tangent[logit_pairs + s];
     }
     read_cotangents(shared.factors);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
@@ -112,7 +115,7 @@ struct gradient_tile {
 
   template <chain_rule Rule>
   logit_bound<Rule> bind_logit(int v) const {
-    return rows.op->bind(moving_row<logit_dual<Rule>>(facts[v], 0, slots::logit, pairs));
+    return rows.op->bind(moving_row<logit_dual<Rule>>(facts[v], 0, slots::logit, logit_pairs));
   }
   /// The row of the normalizer. From direction `first` on: the row constant, if there is one, then the normalizer's
   /// parameters.
@@ -161,12 +164,7 @@ struct gradient_tile {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
       contraction_vjp<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
     });
-    alignas(64) T lane[queries];
-    auto const add = [&](int slot, auto const& of_vector) {
-      for (int v = 0; v < vectors; ++v) of_vector(v).store_aligned(lane + v * lanes);
-      gradient_array<double>& sum = to.sums->parameters[std::size_t(slot)];
-      for (index_t l = 0; l < rows.count; ++l) sum(0, 0, rows.first_query + l - first_of_task, 0) += double(lane[l]);
-    };
+    auto const add = [&](int slot, auto const& of_vector) { add_parameter(slot, first_of_task, to, of_vector); };
     for (int s = 0; s < slots::logit; ++s)
       add(s, [&](int v) {  // the row constant of the length scale moves the normalizer's input
         auto const u = std::size_t(s);
@@ -179,12 +177,21 @@ struct gradient_tile {
       add(slots::logit + s, [&](int v) { return by_normalizer[v][std::size_t(shifts + s)]; });
   }
 
+  /// Adds of_vector(v), the gradients of batch v of the rows by parameter number `slot`, to the call.
+  template <class OfVector>
+  void add_parameter(int slot, index_t first_of_task, gradient_sinks<T>& to, OfVector const& of_vector) const {
+    alignas(64) T lane[queries];
+    for (int v = 0; v < vectors; ++v) of_vector(v).store_aligned(lane + v * lanes);
+    gradient_array<double>& sum = to.sums->parameters[std::size_t(slot)];
+    for (index_t l = 0; l < rows.count; ++l) sum(0, 0, rows.first_query + l - first_of_task, 0) += double(lane[l]);
+  }
+
   /// do' = do f(x) with f the gate:  dx = do o f', and the gate's parameters; out(lane, d) is o, the row before the
   ///                                 gate.
   template <class Out>
   void pull_output_gate(index_t first_of_task, gradient_sinks<T>& to, Out const& out) const {
     using D = dual<T, 1 + slots::output_gate>;
-    constexpr int first_slot = slots::logit + slots::normalizer + slots::value_gate;
+    constexpr int first_slot = slots::logit + slots::normalizer + slots::weight_gate + slots::value_gate;
     for (index_t l = 0; l < rows.count && !call->d.out.absent(); ++l) {
       index_t const i = rows.first_query + l;
       row<T> const r = attune::detail::scalar_row<T>(*rows.p, rows.op->mask, rows.b, rows.h, i);

@@ -59,15 +59,20 @@ void pack_contractions(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T c
   });
 }
 
-/// Stores contraction n of the block, [key][query], from memory.pairs + n * pair_buffer on.
+/// Stores contraction n of the block, [key][query], in buffer plane_of(n), which begins at memory.pairs + plane_of(n) *
+/// pair_buffer.
 template <class T, class Arch, class Op>
 void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> const& in, seen_block const& s,
                   tile_block_memory<T, Arch, Op> const& memory) {
+  using types = tile_types<T, Arch, Op>;
   T* pairs = memory.pairs;
+  [[maybe_unused]] int n = 0;
   each_contraction(tile, [&](auto c, auto const& owner, T* own) {
+    if constexpr (attune::detail::contracts_weights<Op>)
+      pairs = memory.pairs + types::plane_of(n++) * types::pair_buffer;
     contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, tile.place(), key_block_place{s.first, s.n},
                                           memory.rows);
-    pairs += tile_types<T, Arch, Op>::pair_buffer;
+    pairs += types::pair_buffer;
   });
 }
 

@@ -44,7 +44,7 @@ ATTUNE_NOINLINE void logits(tile_rows<T, Arch, Op> const& tile, T* pairs, index_
     for (int v = 0; v < vectors; ++v) {
       T* const at = pairs + j * types::queries + v * lanes;
       batch x[types::buffers];
-      for (int c = 0; c < types::pairs; ++c) x[c] = batch::load_aligned(at + c * types::pair_buffer);
+      for (int c = 0; c < types::logit_pairs; ++c) x[c] = batch::load_aligned(at + c * types::pair_buffer);
       batch a = f.at[v].logit(x, k);
       if constexpr (Masked) a = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), a, off);
       if constexpr (types::traits.reference == mass_reference::running_maximum) top[v] = math::larger(top[v], a);

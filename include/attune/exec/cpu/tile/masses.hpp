@@ -8,6 +8,7 @@
 #pragma once
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/tile/gates/weight_gate.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
@@ -26,6 +27,8 @@ class mass_tile {
   static constexpr index_t block = types::block;
   static constexpr normalizer_traits traits = types::traits;
   static constexpr bool adjusted = types::adjusted;
+  /// A uniform share whose keys have factors: its value sum is one per query.
+  static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
   using block_memory = tile_block_memory<T, Arch, Op>;
   static constexpr index_t tiles_of_task = 2 * types::shape_of::tiles;
 
@@ -35,7 +38,9 @@ class mass_tile {
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(packed_queries<T, Arch, Op>(p))), sum(from.take(queries * p.value_width)),
           second(from.take(adjusted ? queries * p.value_width : 0)),
-          plain(from.take(traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width) : 0)) {}
+          plain(from.take(gated_share            ? queries * p.value_width
+                          : traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width)
+                                                 : 0)) {}
   };
 
   mass_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
@@ -44,7 +49,10 @@ class mass_tile {
     pack_contractions(tile_, in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     if constexpr (adjusted) std::fill_n(second_, queries * p.value_width, T(0));
-    if constexpr (traits.uniform_share) plain_ = {memory.plain, p.value_width};
+    if constexpr (gated_share)
+      std::fill_n(second_ = memory.plain, queries * p.value_width, T(0));
+    else if constexpr (traits.uniform_share)
+      plain_ = {memory.plain, p.value_width};
     for (int v = 0; v < vectors; ++v) {
       if constexpr (adjusted)
         reference_[v] = initial_max<batch>();
@@ -76,10 +84,14 @@ class mass_tile {
     masses<true>(pairs, 0, s.full_first, bits);
     masses<false>(pairs, s.full_first, s.full_last, bits);
     masses<true>(pairs, s.full_last, s.n, bits);
+    if constexpr (Op::has_weight_gate) gate_all_weights(tile_, pairs, s, bits);
     row_block<T> const values = values_of(tile_, in, s.first, s.n, memory, first);
     add_values(tile_, values, s, pairs, bits, sum_);
     if constexpr (adjusted) add_values(tile_, values, s, pairs + types::pair_buffer, bits, second_);
-    if constexpr (traits.uniform_share) plain_.add(values, s.n, s.full_first, s.full_last, bits);
+    if constexpr (gated_share)
+      add_values(tile_, values, s, pairs + types::gate_plane * types::pair_buffer, bits, second_);
+    else if constexpr (traits.uniform_share)
+      plain_.add(values, s.n, s.full_first, s.full_last, bits);
   }
 
   /// Divides the sums and writes the rows.
@@ -107,7 +119,10 @@ class mass_tile {
     write_out(tile_, in, to, weight, memory, [&](index_t l, index_t d) {
       T x = sum_[d * queries + l] * factor[l];
       if constexpr (adjusted) x += second_[d * queries + l] * second[l];
-      if constexpr (traits.uniform_share) x += plain_(l, d) * second[l];
+      if constexpr (gated_share)
+        x += second_[d * queries + l] * second[l];
+      else if constexpr (traits.uniform_share)
+        x += plain_(l, d) * second[l];
       return x;
     });
     for (index_t l = 0; l < tile_.count; ++l) {
@@ -139,7 +154,10 @@ class mass_tile {
       for (index_t d = 0; d < width; ++d) {
         to.acc[std::size_t(n * width + d)] = sum_[d * queries + l];
         if constexpr (adjusted) to.second[std::size_t(n * width + d)] = second_[d * queries + l];
-        if constexpr (traits.uniform_share) to.second[std::size_t(n * width + d)] = plain_(l, d);
+        if constexpr (gated_share)
+          to.second[std::size_t(n * width + d)] = second_[d * queries + l];
+        else if constexpr (traits.uniform_share)
+          to.second[std::size_t(n * width + d)] = plain_(l, d);
       }
     }
   }

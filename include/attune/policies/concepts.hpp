@@ -16,6 +16,7 @@
 #include <attune/core/row.hpp>
 #include <attune/policies/contraction.hpp>
 #include <attune/policies/mask/concepts.hpp>
+#include <attune/policies/ordered_sum.hpp>
 
 namespace attune {
 
@@ -160,8 +161,25 @@ concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) {
   { b.score(k) } -> std::convertible_to<double>;
 };
 template <class P>
+concept ScoresWithSum = requires(bound_t<P> const& b, double x, key<double> k) {
+  { b.score(x, x, k) } -> std::convertible_to<double>;
+};
+template <class P>
 concept Scores =
-    (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P> : ScoresWithContraction<P>);
+    (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P>
+     : contraction::is_ordered<typename P::contraction>         ? ScoresWithSum<P>
+                                                                : ScoresWithContraction<P>);
+
+/// An ordered sum needs F::map(x) or F::map(bound, x). True for every other contraction.
+template <class P, class C>
+inline constexpr bool OffersMap = true;
+template <class P, class C>
+  requires contraction::is_ordered<C>
+inline constexpr bool OffersMap<P, C> = requires(bound_t<P> const& b, double x) {
+  { C::map_type::map(b, x) } -> std::convertible_to<double>;
+} || requires(double x) {
+  { C::map_type::map(x) } -> std::convertible_to<double>;
+};
 
 template <class P>
 concept Maps = requires(bound_t<P> const& b, double s) {

@@ -317,6 +317,10 @@ inline constexpr bool is_known = requires {
 template <>
 inline constexpr bool is_known<none> = true;
 
+/// A sum over the keys on one side of a key (policies/ordered_sum.hpp).
+template <class C>
+inline constexpr bool is_ordered = requires { typename C::ordered_type; };
+
 namespace detail {
 /// C inherits the term of Base unchanged.
 template <class C, class Base>
@@ -347,7 +351,7 @@ concept Plain = requires { typename C::plain_type; } && detail::keeps_term<C, ty
 /// A contraction with the same value for all pairs at one distance.
 template <class C>
 inline constexpr bool of_distance_alone =
-    detail::in_table<typename C::x> && detail::in_table<typename C::y> && detail::in_table<typename C::z>;
+    !is_ordered<C> && detail::in_table<typename C::x> && detail::in_table<typename C::y> && detail::in_table<typename C::z>;
 
 /// Operand number N.
 template <class C, int N>
@@ -370,9 +374,25 @@ template <class... A, class... B>
 struct join<list<A...>, list<B...>> {
   using type = list<A..., B...>;
 };
-/// A list of one contraction; empty for contraction::none.
+namespace detail {
 template <class C>
-using single = std::conditional_t<std::is_same_v<C, none>, list<>, list<C>>;
+struct inner_of {
+  using type = C;
+};
+template <class C>
+  requires is_ordered<C>
+struct inner_of<C> {
+  using type = typename C::inner;
+};
+}  // namespace detail
+/// The contraction that reads the tensors: C itself, or what an ordered sum C adds.
+template <class C>
+using inner_of = typename detail::inner_of<C>::type;
+
+/// A list of one contraction; empty for contraction::none. An ordered sum stands behind the contraction that it adds.
+template <class C>
+using single = std::conditional_t<std::is_same_v<C, none>, list<>,
+                                  std::conditional_t<is_ordered<C>, list<inner_of<C>, C>, list<C>>>;
 
 }  // namespace contraction
 }  // namespace attune

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/ordered.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
@@ -53,6 +54,7 @@ class directional_tile {
   using D = dual<batch, 1>;
   using call = moving_call<T, Op>;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
+  static constexpr bool last_keys_first = takes_later_keys_first<Op>;
   /// Memory that lives as long as the tile: value sums and their tangents; for a uniform share also the plain sums.
   struct tile_memory {
     T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
@@ -107,6 +109,7 @@ class directional_tile {
                                                            owner, tile_.place(), key_block_place{s.first, s.n},
                                                            memory.pushes);
     });
+    if constexpr (has_ordered_sums<Op>) ordered_.fill(moving_, scratch, tangents, s, bits);
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
     logits<true>(scratch, tangents, s.first, 0, s.full_first, bits, highest);
@@ -309,6 +312,7 @@ class directional_tile {
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
   D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];
+  [[no_unique_address]] moving_sums<T, Arch, Op> ordered_;
 };
 
 /// The values of keys [first, first + n) after a value gate, and their tangents.

@@ -10,6 +10,7 @@
 
 #include <attune/exec/cpu/tile/bind.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
+#include <attune/exec/cpu/tile/ordered.hpp>
 
 namespace attune::exec_cpu {
 

@@ -165,10 +165,9 @@ concept ScoresWithSum = requires(bound_t<P> const& b, double x, key<double> k) {
   { b.score(x, x, k) } -> std::convertible_to<double>;
 };
 template <class P>
-concept Scores =
-    (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P>
-     : contraction::is_ordered<typename P::contraction>         ? ScoresWithSum<P>
-                                                                : ScoresWithContraction<P>);
+concept Scores = (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P>
+                  : contraction::is_ordered<typename P::contraction>         ? ScoresWithSum<P>
+                                                                             : ScoresWithContraction<P>);
 
 /// An ordered sum needs F::map(x) or F::map(bound, x). True for every other contraction.
 template <class P, class C>

@@ -350,8 +350,8 @@ concept Plain = requires { typename C::plain_type; } && detail::keeps_term<C, ty
 
 /// A contraction with the same value for all pairs at one distance.
 template <class C>
-inline constexpr bool of_distance_alone =
-    !is_ordered<C> && detail::in_table<typename C::x> && detail::in_table<typename C::y> && detail::in_table<typename C::z>;
+inline constexpr bool of_distance_alone = !is_ordered<C> && detail::in_table<typename C::x> &&
+                                          detail::in_table<typename C::y> && detail::in_table<typename C::z>;
 
 /// Operand number N.
 template <class C, int N>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   y_ij = sum F::map(x_ij')      over the visible keys j' > j (later) or j' < j (earlier),      x = another contraction
+//   y_ij = sum F::map(x_ij')    over the visible keys j' > j (later) or j' < j (earlier),    x = another contraction
 //
 // Sums over the keys on one side of a key, in key order. A kernel that names one gets x_ij and y_ij:
 // score(x, y, key). Executors stream the keys of a row in the order of the sum and keep one running number. Keys that
@@ -22,6 +22,10 @@ enum class key_order {
   later,    ///< j' > j
   earlier,  ///< j' < j
 };
+/// The other order.
+ATTUNE_HD constexpr key_order opposite(key_order order) {
+  return order == key_order::later ? key_order::earlier : key_order::later;
+}
 /// Whether an ordered sum of the pair (i, j) also adds key j itself.
 enum class own_key { excluded, included };
 
@@ -35,17 +39,18 @@ struct ordered_sum {
   static_assert(is_known<C> && !std::is_same_v<C, none>,
                 "attune: an ordered sum such as contraction::later_sum<C, F> adds a map of another contraction C: name "
                 "one that reads tensors, such as contraction::dot");
-  static_assert(!is_ordered<C>, "attune: an ordered sum of an ordered sum does not exist: sum a contraction that reads "
-                                "tensors, such as contraction::dot");
-  using ordered_type = ordered_sum;            ///< marks an ordered sum for executors
-  using inner = C;                             ///< x
-  using map_type = F;                          ///< F
-  static constexpr key_order order = Order;    ///< which keys are added
-  static constexpr own_key own = Own;          ///< whether key j is added too
-  using x = no_operand;                        ///< reads no tensor itself
-  using y = no_operand;                        ///< reads no tensor itself
-  using z = no_operand;                        ///< reads no tensor itself
-  static constexpr int operands = 0;           ///< none: the value comes from other values
+  static_assert(!is_ordered<C>,
+                "attune: an ordered sum of an ordered sum does not exist: sum a contraction that reads "
+                "tensors, such as contraction::dot");
+  using ordered_type = ordered_sum;          ///< marks an ordered sum for executors
+  using inner = C;                           ///< x
+  using map_type = F;                        ///< F
+  static constexpr key_order order = Order;  ///< which keys are added
+  static constexpr own_key own = Own;        ///< whether key j is added too
+  using x = no_operand;                      ///< reads no tensor itself
+  using y = no_operand;                      ///< reads no tensor itself
+  using z = no_operand;                      ///< reads no tensor itself
+  static constexpr int operands = 0;         ///< none: the value comes from other values
   /// Whether C reads the input f.
   ATTUNE_HD static constexpr bool uses(field f) { return C::uses(f); }
 };
@@ -128,17 +133,23 @@ constexpr bool has_sources() {
   }(std::make_integer_sequence<int, List::size>{});
 }
 
+namespace detail {
+template <class List, int Index, class Visit>
+ATTUNE_HD constexpr void visit_if_ordered([[maybe_unused]] Visit const& visit) {
+  using C = typename element<List, Index>::type;
+  if constexpr (is_ordered<C>)
+    visit(C{}, std::integral_constant<int, Index>{}, std::integral_constant<int, source_of<List, Index>>{});
+}
+template <class List, class Visit, int... Index>
+ATTUNE_HD constexpr void visit_each_ordered(Visit const& visit, std::integer_sequence<int, Index...>) {
+  (..., detail::visit_if_ordered<List, Index>(visit));
+}
+}  // namespace detail
 /// Calls visit(the ordered sum, its number, the number of its source) for each ordered sum of a list. The numbers are
 /// integral constants.
 template <class List, class Visit>
-ATTUNE_HD constexpr void each_ordered([[maybe_unused]] Visit const& visit) {
-  [&]<int... Index>(std::integer_sequence<int, Index...>) {
-    [[maybe_unused]] auto const one = [&]<int N>(std::integral_constant<int, N> n) {
-      using C = typename element<List, N>::type;
-      if constexpr (is_ordered<C>) visit(C{}, n, std::integral_constant<int, source_of<List, N>>{});
-    };
-    (..., one(std::integral_constant<int, Index>{}));
-  }(std::make_integer_sequence<int, List::size>{});
+ATTUNE_HD constexpr void each_ordered(Visit const& visit) {
+  detail::visit_each_ordered<List>(visit, std::make_integer_sequence<int, List::size>{});
 }
 
 /// F::map(bound, x) or F::map(x) of an ordered sum. `bound`: the policy that named the sum, bound to the row.
@@ -157,8 +168,7 @@ template <class Op>
 inline constexpr bool has_ordered_sums = contraction::has_ordered<typename Op::contractions>;
 /// The operator must see the keys of a row from the last to the first.
 template <class Op>
-inline constexpr bool takes_later_keys_first = has_ordered_sums<Op> &&
-                                               contraction::order_of<typename Op::contractions> ==
-                                                   contraction::key_order::later;
+inline constexpr bool takes_later_keys_first =
+    has_ordered_sums<Op> && contraction::order_of<typename Op::contractions> == contraction::key_order::later;
 
 }  // namespace attune

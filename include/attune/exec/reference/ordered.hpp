@@ -31,9 +31,6 @@ template <class Visit>
 void in_order(contraction::key_order order, std::size_t keys, Visit const& visit) {
   for (std::size_t n = 0; n < keys; ++n) visit(order == contraction::key_order::later ? keys - 1 - n : n);
 }
-constexpr contraction::key_order opposite(contraction::key_order order) {
-  return order == contraction::key_order::later ? contraction::key_order::earlier : contraction::key_order::later;
-}
 
 /// Computes the ordered sums of a row from its other contractions. f: the operator, bound to the row.
 template <class Op, class T, class Bound>
@@ -43,13 +40,14 @@ void sum_in_order(Bound const& f, row_contractions<T>& x) {
     T sum(0);
     in_order(C::order, x.keys(), [&](std::size_t n) {
       T const before = sum;
-      sum = sum + contraction::mapped<C>(Op::template part<decltype(index)::value>(f), x.at(n, decltype(source)::value));
+      sum =
+          sum + contraction::mapped<C>(Op::template part<decltype(index)::value>(f), x.at(n, decltype(source)::value));
       x.at(n, decltype(index)::value) = C::own == contraction::own_key::included ? sum : before;
     });
   });
 }
 
-/// Adds the gradients of what the ordered sums add to `dx`, which has the gradients by all contractions. moving(n, c) is
+/// Adds the gradients of what the ordered sums add to `dx`, which has the gradients by all contractions. moving(n, c):
 /// contraction c of key n as a dual number whose direction c moves. by_parameter(direction of D, gradient) receives the
 /// gradients of parameters: directions from `first` on.
 template <class Op, class D, class T, class Bound, class Moving, class ByParameter>
@@ -59,7 +57,7 @@ void pull_in_order(Bound const& f, row_contractions<T>& dx, Moving const& moving
     using C = decltype(c);
     constexpr int at = decltype(index)::value, from = decltype(source)::value;
     T sum(0);
-    in_order(opposite(C::order), dx.keys(), [&](std::size_t n) {
+    in_order(contraction::opposite(C::order), dx.keys(), [&](std::size_t n) {
       T const before = sum;
       sum = sum + dx.at(n, at);
       T const by_map = C::own == contraction::own_key::included ? sum : before;

@@ -73,9 +73,7 @@ struct ordered_program {
   gradient_call<T, Op> call;
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
     using contractions = typename Op::contractions;
-    constexpr auto order = contraction::order_of<contractions> == contraction::key_order::later
-                               ? contraction::key_order::earlier
-                               : contraction::key_order::later;
+    constexpr auto order = contraction::opposite(contraction::order_of<contractions>);
     row_task const t(n, call.at.p, 1);
     if (!call.at.serves(t.h)) return;
     row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);

@@ -79,7 +79,7 @@ template <class T, class Op, bool = has_ordered_sums<Op>>
 struct ordered_pairs {};
 template <class T, class Op>
 struct ordered_pairs<T, Op, true> {
-  T *sums = nullptr,  ///< y, by contraction, row and key
+  T *sums = nullptr,     ///< y, by contraction, row and key
       *grown = nullptr;  ///< the sum of dy over the keys whose y contains the key; 0 at first
   /// The place of contraction number n for row number `row` and key j.
   ATTUNE_HD static index_t at(problem_shape const& p, int n, index_t row, index_t j) {

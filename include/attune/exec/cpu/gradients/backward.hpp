@@ -71,9 +71,11 @@ class gradient_rows {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
           });
       if constexpr (has_ordered_sums<Op>)
-        stream_blocks<block_grid::of_rows, opposite(order), tile::block>(hull, [&](index_t j, index_t end) {
-          for (tile& t : tiles) t.prepare(j, end, block);
-        });
+        stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(hull,
+                                                                                      [&](index_t j, index_t end) {
+                                                                                        for (tile& t : tiles)
+                                                                                          t.prepare(j, end, block);
+                                                                                      });
       stream_blocks<block_grid::of_rows, order, tile::block>(hull, [&](index_t j, index_t end) {
         gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
         for (tile& t : tiles) t.accumulate(j, end, block, sinks);

@@ -39,8 +39,9 @@ class mass_gradients {
     T* spare;  ///< copy of the first contraction, where logits overwrite it
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::slots::logit>(from, p), gain(from.take(types::pair_buffer)),
-          spare(from.take(adjusted ? types::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
+        : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::slots::logit>(from, p),
+          gain(from.take(types::pair_buffer)), spare(from.take(adjusted ? types::pair_buffer : 0)),
+          saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -86,9 +87,8 @@ class mass_gradients {
     contract_all(tile_.rows, in, s, memory);
     if constexpr (has_ordered_sums<Op>)
       ordered_.fill(
-          tile_.rows,
-          [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, slots::logit, 1); },
-          pairs_at, s, bits, memory.slopes);
+          tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, slots::logit, 1); }, pairs_at, s,
+          bits, memory.slopes);
     row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones

@@ -35,9 +35,6 @@ struct contraction_jvp<C, T, Arch> {
   static void run(T*, T const*, T const*, Call const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
 };
 
-constexpr contraction::key_order opposite(contraction::key_order order) {
-  return order == contraction::key_order::later ? contraction::key_order::earlier : contraction::key_order::later;
-}
 template <class List>
 constexpr int count_ordered() {
   int n = 0;
@@ -119,8 +116,8 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
     edge_ += edge_size;
   }
 
-  /// Second pass, in the opposite order: computes the ordered sums of a block, and the derivatives of the maps. They are
-  /// 0 where a row does not see a key. moving(v): the row of vector v, where direction 1 + s belongs to parameter s.
+  /// Second pass, in the opposite order: computes the ordered sums of a block, and the derivatives of the maps, 0 where
+  /// a row does not see a key. moving(v): the row of vector v, where direction 1 + s belongs to parameter s.
   template <class Moving>
   void fill(rows_type const& rows, Moving const& moving, T* pairs, seen_block const& s, std::uint64_t const* bits,
             T* slopes) {
@@ -152,18 +149,17 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
         batch sum(T(0));
         batch const start = grown_.at[at][v];
         auto parameters = by_parameter[v];
-        keys_in_order<opposite(C::order)>(0, n, [&](index_t j) {
+        keys_in_order<contraction::opposite(C::order)>(0, n, [&](index_t j) {
           T* const here = pairs + j * queries + v * lanes;
           T const* const slope = slopes + j * queries + v * lanes;
           batch const next = sum + batch::load_aligned(here + at * buffer);
           batch const by_map = start + (C::own == contraction::own_key::included ? next : sum);
-          batch const by_x = batch::load_aligned(here + from * buffer) +
-                             attune::detail::chained(by_map, batch::load_aligned(slope));
+          batch const by_x =
+              batch::load_aligned(here + from * buffer) + attune::detail::chained(by_map, batch::load_aligned(slope));
           by_x.store_aligned(here + from * buffer);
           for (int p = 0; p < Parameters; ++p)
-            parameters[std::size_t(p)] =
-                parameters[std::size_t(p)] +
-                attune::detail::chained(by_map, batch::load_aligned(slope + (1 + p) * buffer));
+            parameters[std::size_t(p)] = parameters[std::size_t(p)] +
+                                         attune::detail::chained(by_map, batch::load_aligned(slope + (1 + p) * buffer));
           sum = next;
         });
         grown_.at[at][v] = start + sum;
@@ -186,7 +182,7 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
   }
   template <class Moving, std::size_t... V>
   static moving_lanes bind(rows_type const& rows, Moving const& moving, std::index_sequence<V...>) {
-    return {{rows.op->bind(moving.template operator()<D>(int(V)))...}};
+    return { {rows.op->bind(moving.template operator()<D>(int(V)))...} };
   }
   template <bool Masked, class C, int Index, int Source>
   ATTUNE_NOINLINE static void add(moving_lanes const& f, T* pairs, T* slopes, index_t from, index_t to,

@@ -45,8 +45,7 @@ template <class Op, class View, class Tile, class In>
 void accumulate_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
                       index_t b, index_t h, index_t first, index_t last, index_t end,
                       typename Tile::block_memory const& memory) {
-  index_t const n = index_t(tiles.size()),
-                ahead = (std::min)(Tile::block, last_keys_first<Tile> ? first : end - last),
+  index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, last_keys_first<Tile> ? first : end - last),
                 next = last_keys_first<Tile> ? first - ahead : last;
   for (index_t t = 0; t < n; ++t) {
     for_each_field([&]<field F>() {

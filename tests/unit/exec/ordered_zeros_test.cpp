@@ -56,7 +56,8 @@ TEST_CASE("ordered sums: a sum of zeros changes nothing") {
 
 /// All inputs and parameters move, on the CPU and on the reference.
 template <class Op>
-void check_jvp(Op const& op, char const* parameter) {
+void check_jvp(Op const& op, char const* moving) {
+  policy_direction const direction{.parameters = {{moving, 0.3}}};
   constexpr index_t heads = 2, queries = 70, keys = 150, width = 4, value_width = 3;
   one_call const at{heads, queries, keys, width, value_width};
   one_call along = at;
@@ -64,12 +65,11 @@ void check_jvp(Op const& op, char const* parameter) {
   std::reverse(along.k.begin(), along.k.end());
   std::reverse(along.v.begin(), along.v.end());
   auto const both = [&]<class Moving, class View>() {
-    auto const value = at.of<View>(op), direction = along.of<View>(op);
-    return make_inputs<Op, Moving>([&]<field F>() { return Moving{member<F>(value), member<F>(direction)}; });
+    auto const value = at.of<View>(op), move = along.of<View>(op);
+    return make_inputs<Op, Moving>([&]<field F>() { return Moving{member<F>(value), member<F>(move)}; });
   };
-  auto const got = jvp(cpu<double>{2}, op, both.template operator()<moving_tensor<double>, view>(), {{parameter, 0.3}});
-  auto const right =
-      jvp(reference<double>{}, op, both.template operator()<tangent_tensor, any_tensor>(), {{parameter, 0.3}});
+  auto const got = jvp(cpu<double>{2}, op, both.template operator()<moving_tensor<double>, view>(), direction);
+  auto const right = jvp(reference<double>{}, op, both.template operator()<tangent_tensor, any_tensor>(), direction);
   for (index_t h = 0; h < heads; ++h)
     for (index_t i = 0; i < queries; ++i)
       for (index_t d = 0; d < value_width; ++d) {

@@ -67,31 +67,6 @@ struct output_gate_program {
   }
 };
 
-/// For each key of a row, the sum of dy over the keys whose ordered sum contains it. Before, these sums are 0.
-template <class T, class Op>
-struct ordered_program {
-  gradient_call<T, Op> call;
-  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
-    using contractions = typename Op::contractions;
-    constexpr auto order = contraction::opposite(contraction::order_of<contractions>);
-    row_task const t(n, call.at.p, 1);
-    if (!call.at.serves(t.h)) return;
-    row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
-    T sum[contractions::size + 1];
-    for (T& s : sum) s = T(0);
-    for_each_key_in<order>(row.view, [&](index_t j) {
-      auto const pair = row(j);
-      contraction::each_ordered<contractions>([&](auto c, auto index, auto) {
-        constexpr int at = decltype(index)::value;
-        T const before = sum[at];
-        sum[at] = before + pair.by_contraction[at];
-        call.ordered.grown[call.ordered.at(call.at.p, at, call.row_number(t.b, t.h, t.i), j)] =
-            decltype(c)::own == contraction::own_key::included ? sum[at] : before;
-      });
-    });
-  }
-};
-
 /// The gradients of parameters from a row's pairs, and the gradients of inputs with a slot per pair.
 template <class T, class Op>
 struct pairs_program {

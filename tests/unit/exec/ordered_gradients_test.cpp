@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A sum over later keys, by every call of every executor, against 50 digits and differences.
+// Gradients of sums over later keys, against differences.
 #include <sstream>
 #include <vector>
 
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
-#include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
 
 #include "../../support/stick_breaking.hpp"
@@ -25,11 +24,6 @@ void passes(Report const& r) {
 }
 
 std::vector<double> const scales{0.3, 1.2};
-
-TEST_CASE("ordered sums: stick-breaking agrees with 50 digits") {
-  auto const op = attention(stick_breaking{per_head(scales)}, normalizer::exponential{}, mask::causal{});
-  passes(testing::check_forward(op, {.heads = 2, .queries = 9, .keys = 75, .width = 4, .key_heads = 1}, 1));
-}
 
 TEST_CASE("ordered sums: gradients of stick-breaking agree with differences") {
   auto const op = attention(stick_breaking_by_parts{{per_head(scales)}}, normalizer::exponential{}, mask::causal{});

@@ -127,9 +127,9 @@ template <class K>
 inline constexpr bool is_composite = false;
 }  // namespace kernel
 
-/// The contraction has a `term`.
+/// The contraction has a `term`, or is an ordered sum of another.
 template <class C>
-concept OffersTerm = std::is_same_v<C, contraction::none> || requires(double x) {
+concept OffersTerm = std::is_same_v<C, contraction::none> || contraction::is_ordered<C> || requires(double x) {
   { C::term(x, x, x, x) } -> std::convertible_to<double>;
 };
 /// The policy has the tables that its contraction reads.

@@ -37,7 +37,7 @@ TEST_CASE("ordered sums: statistics need all keys") {
   auto const rows = forward_and_save(cpu<double>{1}, op, {.q = view, .k = view, .v = view},
                                      {.out = tensor<double>(out, {1, 2, 3, 1})});
   CHECK(error_of([&] { statistics(cpu<double>{1}, op, {.q = view, .k = view, .v = view}, rows, {}, {0, 2}); }) ==
-        "attune: statistics(): keys is the interval [0, 2); expected [0, 3): an ordered sum needs all keys");
+        "attune::statistics: keys has the interval [0, 2); expected [0, 3): an ordered sum needs all keys");
 }
 
 }  // namespace

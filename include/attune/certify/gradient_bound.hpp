@@ -145,6 +145,9 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
 template <class Op>
 gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,
                                      cotangents<Op, any_tensor> const& d, precision const& how = {}) {
+  static_assert(!has_ordered_sums<Op>,
+                "attune: gradient_error_bound(): there is no bound of the gradients of an ordered sum. Compare them "
+                "with testing::check_gradients()");
   gradient_bounds to;
   problem_shape const p = to.extents =
       attune::detail::checked_problem("gradient_error_bound", op, in, attune::detail::output_shape(in));

@@ -146,6 +146,16 @@ struct candidate_states {
   }
 };
 
+namespace detail {
+/// Fails to compile, with a readable message, if the states of parts of the keys do not merge.
+template <class Op>
+constexpr void require_mergeable() {
+  static_assert(!has_ordered_sums<Op>,
+                "attune: accumulate(): an ordered sum needs the sum over the keys of the other parts: use forward(). "
+                "See docs/reference/policies.md#ordered-sums");
+}
+}  // namespace detail
+
 /// The states of an operator's rows.
 template <class T, class Op>
 using states_of = std::conditional_t<Op::normalizer_is.family == row_family::sparse_support,

@@ -104,6 +104,10 @@ problem_shape checked_statistics(Op const& op, inputs<Op, tensor<T const>> const
   problem_shape const p = checked_problem("statistics", op, in, output_shape(in), where);
   require_interval("statistics", keys, p);
   check_request("statistics", request);
+  if constexpr (has_ordered_sums<Op>)
+    if (!(keys == key_interval{0, p.keys}))
+      throw error("statistics", "keys", attune::detail::text("the interval [", keys.first, ", ", keys.last, ")"),
+                  attune::detail::text("[0, ", p.keys, "): an ordered sum needs all keys"));
   shape const rows{p.batch, p.heads, p.queries, p.value_width};
   if (!(rows_of(saved) == rows))
     throw error("statistics", "saved", attune::detail::text("rows of shape ", to_string(rows_of(saved))),

@@ -35,7 +35,7 @@ ATTUNE_HD ATTUNE_INLINE T weight_factor(Bound const& gate, [[maybe_unused]] T co
 /// The random number of a pair that the operator's weight gate reads.
 template <class Op>
 ATTUNE_HD float drawn_number(Op const& op, problem_shape const& p, index_t b, index_t h, index_t i, index_t j) {
-  return detail::pair_number(op.weight_gate.seed, b, h, i + p.offset, j);
+  return detail::pair_number(op.weight_gate.seed, b, h, i + p.offset_of(b), j);
 }
 
 /// The same for one pair. x: the values of the operator's contractions. `bound`: the operator, bound to the row.

@@ -122,6 +122,12 @@ struct attention_operator {
       return weight_gate;
   }
 
+  /// The part of a bound operator that named contraction I of the kernel.
+  template <int Index, class Bound>
+  ATTUNE_HD static constexpr auto const& part(Bound const& bound) {
+    return kernel::evaluation<Kernel>::template part<Index>(bound.kernel);
+  }
+
   /// Binds every policy to a row. The other policies get the row constant of the length scale.
   template <class T>
   ATTUNE_HD auto bind(row<T> r) const {
@@ -198,6 +204,16 @@ constexpr auto attention(P... policies) {
                                     std::remove_const_t<decltype(g)>, std::remove_const_t<decltype(n)>,
                                     std::remove_const_t<decltype(v)>, std::remove_const_t<decltype(o)>,
                                     std::remove_const_t<decltype(m)>, std::remove_const_t<decltype(w)>>;
+      using contractions = typename op::contractions;
+      static_assert(contraction::has_sources<contractions>(),
+                    "attune: an ordered sum adds a contraction of the same kernel: list it before the sum, e.g. "
+                    "contraction::list<contraction::dot, contraction::later_sum<contraction::dot, F>>");
+      static_assert(contraction::one_order<contractions>,
+                    "attune: an operator streams the keys of a row in one order: it cannot have sums over later keys "
+                    "and sums over earlier keys");
+      static_assert(!has_ordered_sums<op> || op::normalizer_is.family == row_family::masses,
+                    "attune: an ordered sum needs a normalizer of family masses: extreme logits and candidate sets do "
+                    "not support it. See docs/reference/policies.md#ordered-sums");
       return detail::numbered(op{k, l, g, n, v, o, m, w});
     }
   }

@@ -17,6 +17,7 @@
 #include <attune/core/row.hpp>
 #include <attune/policies/contraction.hpp>
 #include <attune/policies/mask/concepts.hpp>
+#include <attune/policies/ordered_sum.hpp>
 
 namespace attune {
 
@@ -127,9 +128,9 @@ template <class K>
 inline constexpr bool is_composite = false;
 }  // namespace kernel
 
-/// The contraction has a `term`.
+/// The contraction has a `term`, or is an ordered sum of another.
 template <class C>
-concept OffersTerm = std::is_base_of_v<contraction::none, C> || requires(double x) {
+concept OffersTerm = std::is_base_of_v<contraction::none, C> || contraction::is_ordered<C> || requires(double x) {
   { C::term(x, x, x, x) } -> std::convertible_to<double>;
 };
 /// The policy has the tables that its contraction reads.
@@ -172,8 +173,24 @@ concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) {
   { b.score(k) } -> std::convertible_to<double>;
 };
 template <class P>
-concept Scores =
-    (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P> : ScoresWithContraction<P>);
+concept ScoresWithSum = requires(bound_t<P> const& b, double x, key<double> k) {
+  { b.score(x, x, k) } -> std::convertible_to<double>;
+};
+template <class P>
+concept Scores = (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P>
+                  : contraction::is_ordered<typename P::contraction>         ? ScoresWithSum<P>
+                                                                             : ScoresWithContraction<P>);
+
+/// An ordered sum needs F::map(x) or F::map(bound, x). True for every other contraction.
+template <class P, class C>
+inline constexpr bool OffersMap = true;
+template <class P, class C>
+  requires contraction::is_ordered<C>
+inline constexpr bool OffersMap<P, C> = requires(bound_t<P> const& b, double x) {
+  { C::map_type::map(b, x) } -> std::convertible_to<double>;
+} || requires(double x) {
+  { C::map_type::map(x) } -> std::convertible_to<double>;
+};
 
 template <class P>
 concept Maps = requires(bound_t<P> const& b, double s) {

@@ -335,6 +335,10 @@ inline constexpr bool is_known<none> = true;
 template <>
 inline constexpr bool is_known<uniform> = true;
 
+/// A sum over the keys on one side of a key (policies/ordered_sum.hpp).
+template <class C>
+inline constexpr bool is_ordered = requires { typename C::ordered_type; };
+
 namespace detail {
 /// C inherits the term of Base unchanged.
 template <class C, class Base>
@@ -373,8 +377,8 @@ concept PairLookup = Plain<C> && is_by_pair<typename C::x>;
 
 /// A contraction with the same value for all pairs at one distance.
 template <class C>
-inline constexpr bool of_distance_alone =
-    detail::in_table<typename C::x> && detail::in_table<typename C::y> && detail::in_table<typename C::z>;
+inline constexpr bool of_distance_alone = !is_ordered<C> && detail::in_table<typename C::x> &&
+                                          detail::in_table<typename C::y> && detail::in_table<typename C::z>;
 
 /// Operand number N.
 template <class C, int N>
@@ -397,9 +401,26 @@ template <class... A, class... B>
 struct join<list<A...>, list<B...>> {
   using type = list<A..., B...>;
 };
-/// A list of one contraction; empty for contraction::none and contraction::uniform.
+namespace detail {
 template <class C>
-using single = std::conditional_t<std::is_base_of_v<none, C>, list<>, list<C>>;
+struct inner_of {
+  using type = C;
+};
+template <class C>
+  requires is_ordered<C>
+struct inner_of<C> {
+  using type = typename C::inner;
+};
+}  // namespace detail
+/// The contraction that reads the tensors: C itself, or what an ordered sum C adds.
+template <class C>
+using inner_of = typename detail::inner_of<C>::type;
+
+/// A list of one contraction; empty for contraction::none and contraction::uniform. An ordered sum stands behind the
+/// contraction that it adds.
+template <class C>
+using single = std::conditional_t<std::is_base_of_v<none, C>, list<>,
+                                  std::conditional_t<is_ordered<C>, list<inner_of<C>, C>, list<C>>>;
 
 }  // namespace contraction
 }  // namespace attune

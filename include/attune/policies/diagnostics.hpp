@@ -92,36 +92,49 @@ constexpr bool complete() {
                             "docs/reference/policies.md#gates");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  OffersPair<typename P::contraction>,
+                  OffersPair<contraction::inner_of<typename P::contraction>>,
                   "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
                   "const& k), free of if and ?: on its arguments. See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
-              static_assert(OffersTerm<typename P::contraction>,
+              static_assert(OffersTerm<contraction::inner_of<typename P::contraction>>,
                             "attune: the contraction of this policy has no term: template <class S> static S term(S "
                             "const& x, S const& "
                             "y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction> ||
-                      !OffersPairRows<P, typename P::contraction>,
+                  OffersTables<P, contraction::inner_of<typename P::contraction>> ||
+                      !OffersRows<P, contraction::inner_of<typename P::contraction>> ||
+                      !OffersPairRows<P, contraction::inner_of<typename P::contraction>>,
                   "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
                   "names that docs/reference/policies.md#kernels lists");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  OffersRows<P, typename P::contraction>,
+                  OffersRows<P, contraction::inner_of<typename P::contraction>>,
                   "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
                   "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
                   "positions before "
                   "the query. See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  OffersPairRows<P, typename P::contraction>,
+                  OffersPairRows<P, contraction::inner_of<typename P::contraction>>,
                   "attune: contraction::gathered_by_pair: the policy needs attune::table values; and attune::index_t "
                   "index(attune::index_t i, attune::index_t j) const, the row of values for a query at position i and "
                   "key j. See docs/reference/policies.md#kernels");
             if constexpr (NamesContraction<P>)
               static_assert(
-                  Scores<P>,
+                  OffersMap<P, typename P::contraction>,
+                  "attune: contraction::later_sum<C, F>, earlier_sum<C, F>: write in F: template <class T> static T "
+                  "map(T const& x), or template <class Bound, class T> static T map(Bound const& bound, T const& x). "
+                  "See docs/reference/policies.md#ordered-sums");
+            if constexpr (NamesContraction<P>)
+              static_assert(
+                  Scores<P> || !contraction::is_ordered<typename P::contraction>,
+                  "attune: KernelPolicy of an ordered sum: bind(row) must return an object with T score(T const& x, T "
+                  "const& sum, attune::key<T> const& key) const: x is the contraction that the sum adds. See "
+                  "docs/reference/policies.md#ordered-sums");
+            if constexpr (NamesContraction<P>)
+              static_assert(
+                  Scores<P> || contraction::is_ordered<typename P::contraction>,
                   "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
                   "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
                   "const). See docs/reference/policies.md#kernels");
@@ -155,6 +168,10 @@ constexpr bool complete() {
             static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
                           "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
                           "docs/reference/policies.md#gates");
+          if constexpr (NamesContraction<P>)
+            static_assert(!contraction::is_ordered<typename P::contraction>,
+                          "attune: GatePolicy: an ordered sum belongs to the kernel: add a kernel that scores it. See "
+                          "docs/reference/policies.md#ordered-sums");
           if constexpr (NamesContraction<P>)
             static_assert(
                 std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
@@ -260,6 +277,9 @@ constexpr bool complete() {
               "attune: a weight gate: name what it needs: using contraction = attune::contraction::gate_dot; (or none, "
               "uniform, any other). See docs/reference/policies.md#gates");
           if constexpr (NamesContraction<P>) {
+            static_assert(!contraction::is_ordered<typename P::contraction>,
+                          "attune: a weight gate: an ordered sum belongs to the kernel. See "
+                          "docs/reference/policies.md#ordered-sums");
             static_assert(OffersTables<P, typename P::contraction> && OffersTerm<typename P::contraction>,
                           "attune: a weight gate: its contraction needs a term, and attune::table members with the "
                           "names that docs/reference/policies.md#kernels lists");

@@ -98,7 +98,11 @@ void probe(P const& policy, row<probe_scalar> const& r) {
   if constexpr (P::role != policy_role::mask) {
     [[maybe_unused]] auto const bound = policy.bind(r);
     [[maybe_unused]] T const x, values[8];
-    if constexpr (NamesContraction<P>) probe_term<typename P::contraction>();
+    if constexpr (NamesContraction<P>) {
+      probe_term<contraction::inner_of<typename P::contraction>>();
+      if constexpr (contraction::is_ordered<typename P::contraction>)
+        (void)contraction::mapped<typename P::contraction>(bound, x);
+    }
     if constexpr (P::role == policy_role::kernel) (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
     if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);

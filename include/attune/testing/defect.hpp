@@ -208,9 +208,16 @@ class altered_rows {
                                                                       swapped ? other_p_ : p_, numbers};
     T raw_largest = -math::infinity<T>();
     std::vector<T> raw;
+    [[maybe_unused]] attune::detail::row_contractions<T> ordered{Op::contractions::size, {}};
+    if constexpr (has_ordered_sums<Op>) {
+      for (index_t j : seen.keys) contract.all(ordered.add_key(), b, h, i, j);
+      attune::detail::sum_in_order<Op>(f, ordered);
+    }
     for (index_t j : seen.keys) {
       T x[Op::contractions::size + 1]{};
       contract.all(x, b, h, i, j);
+      if constexpr (has_ordered_sums<Op>)
+        for (int c = 0; c < Op::contractions::size; ++c) x[c] = ordered.at(seen.logits.size(), c);
       T const s = f.score(x, key<T>{T(double(j))});
       seen.logits.push_back(logit(d, f, s, x));
       if constexpr (std::is_same_v<T, double>)

@@ -161,7 +161,7 @@ template <class Exec, class Op>
 std::string why_not_decoded() {
   if constexpr (attune::detail::is_cpu<Exec>) {
     if constexpr (exec_cpu::decodable<Op>) return {};
-    return "decode() serves no candidate set and no value gate";
+    return "decode() serves no candidate set, no value gate and no ordered sum";
   }
   return "this executor has no decode()";
 }
@@ -195,7 +195,9 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
     if constexpr (exec_cpu::decodable<Op>)
       computed("decode", 2, [&](outputs<Op, T> const& out) { decode(exec, op, in, out); });
 
-  if constexpr (requires { accumulate(exec, op, in, key_interval{}); }) {
+  if constexpr (has_ordered_sums<Op>) {
+    line("split and merge").left_out = "the states of an operator with an ordered sum do not merge";
+  } else if constexpr (requires { accumulate(exec, op, in, key_interval{}); }) {
     computed("split and merge", 2, [&](outputs<Op, T> const& out) {
       index_t const first = extents.keys / 3, second = extents.keys - extents.keys / 4;
       auto states = accumulate(exec, op, in, {second, extents.keys});

@@ -49,17 +49,29 @@ class row_pullback {
     logits_.clear();
     factors_.clear();
     mask_row const m = p_.row(b, h, i);
+    [[maybe_unused]] row_contractions<T> all{pairs, {}};
+    auto const add_logit = [&](T const* x, index_t j) {
+      D moved[pairs + 1];
+      for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
+      logits_.push_back(f.logit(moved, key<D>{D(T(double(j)))}));
+      if constexpr (Op::has_weight_gate) factors_.push_back(moving_factor(f, moved, j));
+      seen_.logits.push_back(logits_.back().value);
+    };
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last))
       for (index_t j = k.first; j < k.last; ++j) {
-        T x[pairs + 1];
-        D moved[pairs + 1];
-        contract.all(x, b, h, i, j);
-        for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
-        logits_.push_back(f.logit(moved, key<D>{D(T(double(j)))}));
-        if constexpr (Op::has_weight_gate) factors_.push_back(moving_factor(f, moved, j));
         seen_.keys.push_back(j);
-        seen_.logits.push_back(logits_.back().value);
+        if constexpr (has_ordered_sums<Op>) {
+          contract.all(all.add_key(), b, h, i, j);
+        } else {
+          T x[pairs + 1];
+          contract.all(x, b, h, i, j);
+          add_logit(x, j);
+        }
       }
+    if constexpr (has_ordered_sums<Op>) {
+      sum_in_order<Op>(plain, all);
+      for (std::size_t n = 0; n < seen_.keys.size(); ++n) add_logit(&all.at(n, 0), seen_.keys[n]);
+    }
     weighed_row<T> const w = weigh<normalizer>(plain.normalizer, seen_, plain_row.visible);
 
     by_parameter_.assign(std::size_t(parameters), T(0));
@@ -73,6 +85,16 @@ class row_pullback {
       candidates(f, w);
 
     if constexpr (Op::has_weight_gate) pull_factors(w);
+    if constexpr (has_ordered_sums<Op>) {
+      row_contractions<T> by_pair{pairs, std::move(by_pair_)};
+      pull_in_order<Op, D>(
+          f, by_pair, [&](std::size_t n, int c) { return D::variable(all.at(n, c), c); }, first_parameter, directions,
+          [&](int k, T const& by) {
+            T& to = by_parameter_[std::size_t(k - first_parameter)];
+            to = to + by;
+          });
+      by_pair_ = std::move(by_pair.values);
+    }
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       contract.pull_all(by_pair_.data() + n * std::size_t(pairs), to_, b, h, i, seen_.keys[n]);
       if (outside_support(w, n)) continue;
@@ -290,7 +312,7 @@ class row_pullback {
     if constexpr (std::is_same_v<source, contraction::none>)
       return f.weight_gate.factor(at);
     else if constexpr (std::is_same_v<source, contraction::uniform>)
-      return f.weight_gate.factor(D(T(double(pair_number(op_.weight_gate.seed, b_, h_, i_ + p_.offset, j)))), at);
+      return f.weight_gate.factor(D(T(double(pair_number(op_.weight_gate.seed, b_, h_, i_ + p_.offset_of(b_), j)))), at);
     else
       return f.weight_gate.factor(moved[pairs - 1], at);
   }

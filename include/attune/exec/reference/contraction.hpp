@@ -159,6 +159,12 @@ struct reference_contraction {
   T value(contraction::given_gates, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
     return read_shared<T>(in.gates, b, h, i, j);
   }
+  /// Computed once all keys of the row are known: reference/ordered.hpp.
+  template <class C, class Owner>
+    requires contraction::is_ordered<C>
+  T value(C, Owner const&, index_t, index_t, index_t, index_t) const {
+    return T(0);
+  }
   /// Any other contraction.
   template <class C, class Owner>
   T value(C, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
@@ -296,6 +302,9 @@ struct reference_contraction {
             index_t i, index_t j) const {
     to.add(field::gates, b, h, i, j, dx);
   }
+  template <class C, class Owner>
+    requires contraction::is_ordered<C>
+  void pull(C, Owner const&, T const&, dense_gradients<T>&, index_t, index_t, index_t, index_t) const {}
   template <class C, class Owner>
   void pull(C, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,
             index_t j) const {

@@ -12,6 +12,7 @@
 #include <attune/core/philox.hpp>
 #include <attune/exec/reference/compensated.hpp>
 #include <attune/exec/reference/contraction.hpp>
+#include <attune/exec/reference/ordered.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/candidates.hpp>
 
@@ -39,14 +40,28 @@ template <class T, class Op, class View, class Bound, class Visit>
 void for_each_visible(reference_contraction<T, Op, View> const& contract, Bound const& f, index_t b, index_t h,
                       index_t i, key_interval range, Visit const& visit) {
   mask_row const r = contract.p.row(b, h, i);
+  [[maybe_unused]] row_contractions<T> all{Op::contractions::size, {}};
+  [[maybe_unused]] std::vector<index_t> keys;
   for (key_interval k = mask::next(contract.op.mask, r, range.first); !k.empty() && k.first < range.last;
        k = mask::next(contract.op.mask, r, k.last))
     for (index_t j = k.first; j < k.last && j < range.last; ++j) {
-      T x[Op::contractions::size + 1];
-      contract.all(x, b, h, i, j);
-      T const s = f.score(x, key<T>{T(double(j))});
-      visit(j, s, f.logit_of_score(s, x));
+      if constexpr (has_ordered_sums<Op>) {
+        contract.all(all.add_key(), b, h, i, j);
+        keys.push_back(j);
+      } else {
+        T x[Op::contractions::size + 1];
+        contract.all(x, b, h, i, j);
+        T const s = f.score(x, key<T>{T(double(j))});
+        visit(j, s, f.logit_of_score(s, x));
+      }
     }
+  if constexpr (has_ordered_sums<Op>) {
+    sum_in_order<Op>(f, all);
+    for (std::size_t n = 0; n < keys.size(); ++n) {
+      T const s = f.score(&all.at(n, 0), key<T>{T(double(keys[n]))});
+      visit(keys[n], s, f.logit_of_score(s, &all.at(n, 0)));
+    }
+  }
 }
 
 /// Family masses.
@@ -152,7 +167,7 @@ T key_factor([[maybe_unused]] reference_contraction<T, Op, View> const& contract
   } else if constexpr (std::is_same_v<source, contraction::none>) {
     return f.weight_gate.factor(key<T>{T(double(j))});
   } else if constexpr (std::is_same_v<source, contraction::uniform>) {
-    index_t const position = i + contract.p.offset;
+    index_t const position = i + contract.p.offset_of(b);
     return f.weight_gate.factor(T(double(pair_number(contract.op.weight_gate.seed, b, h, position, j))),
                                 key<T>{T(double(j))});
   } else {

@@ -14,6 +14,7 @@ namespace attune {
 template <class T, class Op>
 states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> const& in, key_interval keys) {
   using normalizer = typename Op::normalizer_policy;
+  detail::require_mergeable<Op>();
   problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));
   detail::require_interval("accumulate", keys, p);
   states_of<T, Op> all(op, p);

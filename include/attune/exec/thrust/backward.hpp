@@ -41,8 +41,12 @@ class gradient_run {
         for_each_task(exec_, rows, open_gate_program<T, Op>{call_.at, d_.out, behind});
         call_.d_out = behind;
       }
+    index_t const numbers_per_pair = ordered_size();
+    memory sums(exec_, numbers_per_pair), grown(exec_, numbers_per_pair);
+    if constexpr (has_ordered_sums<Op>) call_.ordered = {sums.data(), grown.data()};
     record_program<T, Op> const record{call_};
     for_each_task(exec_, record.tasks(), record);
+    if constexpr (has_ordered_sums<Op>) for_each_task(exec_, rows, ordered_program<T, Op>{call_});
     pairs(to);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
@@ -83,6 +87,12 @@ class gradient_run {
   /// more.
   static constexpr index_t pair_parts = index_t(1) << 24;
 
+  index_t ordered_size() const {
+    if constexpr (has_ordered_sums<Op>)
+      return ordered_pairs<T, Op>::size(p_);
+    else
+      return 0;
+  }
   bool given() const { return !d_.out.absent(); }
   shape rows_of(index_t width) const { return {p_.batch, p_.heads, p_.queries, width}; }
   template <class Program>
@@ -220,6 +230,8 @@ dense_gradients<T> vjp_rows(thrust_executor<T, Policy> const& exec, Op const& op
 ///              flops per visible pair and 32 features of each. Memory: a few numbers per row, and for a table at most
 ///              B H (Lq + Lk) of its rows. With a row for each pair: 2^24 numbers, or the table B H times if that is
 ///              more; then fewer tasks run.
+///              B H (Lq + Lk) of its rows. An ordered sum needs two numbers per pair of a query and a key and
+///              contraction.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 dense_gradients<T> vjp(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,

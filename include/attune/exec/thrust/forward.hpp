@@ -7,6 +7,7 @@
 #include <attune/exec/states.hpp>
 #include <attune/exec/thrust/candidates.hpp>
 #include <attune/exec/thrust/memory.hpp>
+#include <attune/exec/thrust/ordered.hpp>
 
 namespace attune {
 
@@ -69,17 +70,21 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
     r.threshold = done.threshold;
   } else {
     auto state = row_state<T, accumulators<T>>::template empty<normalizer>(f.normalizer, stretch);
-    pairs.for_each_key([&](index_t j) {
+    auto const add = [&](index_t j, auto const& logit) {
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
       if constexpr (Op::has_weight_gate)
         state.template accumulate<normalizer>(
-            f.normalizer, pairs.logit(f, j),
+            f.normalizer, logit(),
             [&, factor = pairs.factor(f, j)](index_t d) { return factor * value_or_zero(pairs, f, j, from + d); });
       else
-        state.template accumulate<normalizer>(f.normalizer, pairs.logit(f, j),
+        state.template accumulate<normalizer>(f.normalizer, logit(),
                                               [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });
-    });
+    };
+    if constexpr (has_ordered_sums<Op>)
+      for_each_logit(pairs, f, [&](index_t j, T const& a) { add(j, [&] { return a; }); });
+    else
+      pairs.for_each_key([&](index_t j) { add(j, [&] { return pairs.logit(f, j); }); });
     keep(n, first, state);
     auto const done = finish_state<normalizer>(state, f.normalizer, visible);
     r.out = state.acc;

@@ -49,6 +49,7 @@ struct gradient_call {
   tensor<T const> d_out, d_lse, d_ground_weight;  ///< cotangents, d_out before the output gate; absent: 0
   row_record<T, Op>* records;                     ///< B H Lq
   T* row_parameters;                              ///< B H Lq x parameters
+  [[no_unique_address]] ordered_pairs<T, Op> ordered = {};
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return at.row_number(b, h, i); }
   ATTUNE_HD static T number(tensor<T const> const& x, index_t b, index_t h, index_t i) {
@@ -138,12 +139,24 @@ struct record_program {
     auto state = row_state<T, accumulators<T, 1>>::template empty<normalizer>(f.normalizer, 1);
     [[maybe_unused]] T low = math::infinity<T>(), high = initial_max<T>();
     [[maybe_unused]] index_t lowest_key = -1, highest_key = -1;
-    pairs.for_each_key([&](index_t j) {
-      T const a = pairs.logit(f, j), h = gated_gain(call, pairs, f, j);
+    auto const add = [&](index_t j, T const& a) {
+      T const h = gated_gain(call, pairs, f, j);
       state.template accumulate<normalizer>(f.normalizer, a, [&](index_t) { return h; });
       if (a < low && a > -math::infinity<T>()) low = a, lowest_key = j;
       if (a > high) high = a, highest_key = j;
-    });
+    };
+    if constexpr (has_ordered_sums<Op>)
+      for_each_in_order(pairs, f, [&](index_t j, T const* x) {
+        index_t const number = call.row_number(pairs.b, pairs.h, pairs.i);
+        contraction::each_ordered<typename Op::contractions>([&](auto, auto index, auto) {
+          constexpr int n = decltype(index)::value;
+          call.ordered.sums[call.ordered.at(call.at.p, n, number, j)] = x[n];
+        });
+        add(j, f.logit(x, key<T>{T(double(j))}));
+        return true;
+      });
+    else
+      pairs.for_each_key([&](index_t j) { add(j, pairs.logit(f, j)); });
     T const d_lse = call.number(call.d_lse, pairs.b, pairs.h, pairs.i);
     if constexpr (normalizer::traits.family == row_family::range_weighted) {
       using D = dual<T, 3 + parameters>;  // lowest and highest logit, row constant, parameters
@@ -215,6 +228,9 @@ class row_gradients {
     constexpr normalizer_traits is = Op::normalizer_is;
     T x[pairs + 1];
     view.contract(x, j);
+    if constexpr (has_ordered_sums<Op>)
+      contraction::each_ordered<typename Op::contractions>(
+          [&](auto, auto index, auto) { x[decltype(index)::value] = call_.ordered.sums[ordered_at(index, j)]; });
     D moved[pairs + 1];
     for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
     key<D> const at{D(T(double(j)))};
@@ -267,10 +283,23 @@ class row_gradients {
     for (int s = 0; s < parameters; ++s)
       by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
     if constexpr (Op::has_weight_gate) pull_factor(to, factor, gain, by_parameter);
+    if constexpr (has_ordered_sums<Op>)
+      contraction::each_ordered<typename Op::contractions>([&](auto c, auto index, auto source) {
+        constexpr int at_sum = decltype(index)::value, from = decltype(source)::value;
+        T const by_map = call_.ordered.grown[ordered_at(index, j)];
+        D const map = contraction::mapped<decltype(c)>(Op::template part<at_sum>(moving), moved[from]);
+        to.by_contraction[from] = to.by_contraction[from] + chained(by_map, map.tangent[from]);
+        for (int s = 0; s < parameters; ++s)
+          by_parameter[s] = by_parameter[s] + chained(by_map, map.tangent[first + s]);
+      });
     return to;
   }
 
  private:
+  template <class Index>
+  ATTUNE_HD index_t ordered_at(Index, index_t j) const {
+    return call_.ordered.at(call_.at.p, Index::value, call_.row_number(view.b, view.h, view.i), j);
+  }
   ATTUNE_HD static moving_bound bind(gradient_call<T, Op> const& call, row<T> const& facts) {
     if constexpr (Parameters) {
       return call.at.op.bind(lifted(facts, lift<D>{{}, {0, parameters, first}}));
@@ -303,6 +332,31 @@ class row_gradients {
  public:
   bound f;
   moving_bound moving;
+};
+
+/// For each key of a row, the sum of dy over the keys whose ordered sum contains it. Before, these sums are 0.
+template <class T, class Op>
+struct ordered_program {
+  gradient_call<T, Op> call;
+  ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
+    using contractions = typename Op::contractions;
+    constexpr auto order = contraction::opposite(contraction::order_of<contractions>);
+    row_task const t(n, call.at.p, 1);
+    if (!call.at.serves(t.h)) return;
+    row_gradients<T, Op, false> const row(call, t.b, t.h, t.i);
+    T sum[contractions::size + 1];
+    for (T& s : sum) s = T(0);
+    for_each_key_in<order>(row.view, [&](index_t j) {
+      auto const pair = row(j);
+      contraction::each_ordered<contractions>([&](auto c, auto index, auto) {
+        constexpr int at = decltype(index)::value;
+        T const before = sum[at];
+        sum[at] = before + pair.by_contraction[at];
+        call.ordered.grown[call.ordered.at(call.at.p, at, call.row_number(t.b, t.h, t.i), j)] =
+            decltype(c)::own == contraction::own_key::included ? sum[at] : before;
+      });
+    });
+  }
 };
 
 }  // namespace attune::exec_thrust

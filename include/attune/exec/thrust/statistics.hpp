@@ -61,9 +61,8 @@ struct row_statistics_program {
     statistics_sums<T> all, some;
     index_t count = 0, larger = 0;
     int pending = 0;
-    pairs.for_each_key([&](index_t j) {
-      if (j < call.keys.first || j >= call.keys.last) return;
-      T const a = logit(pairs, f, j), x = attune::detail::weight_of<Op>(f.normalizer, w, a, key<T>{T(double(j))});
+    auto const add = [&](index_t j, T const& a) {
+      T const x = attune::detail::weight_of<Op>(f.normalizer, w, a, key<T>{T(double(j))});
       high = math::larger(high, a);
       most = math::larger(most, x);
       if (!(a == off)) {
@@ -78,7 +77,13 @@ struct row_statistics_program {
       all.add(some);
       some = {};
       pending = 0;
-    });
+    };
+    if constexpr (has_ordered_sums<Op>)
+      for_each_logit(pairs, f, add);
+    else
+      pairs.for_each_key([&](index_t j) {
+        if (j >= call.keys.first && j < call.keys.last) add(j, logit(pairs, f, j));
+      });
     all.add(some);
     T const mean = count > 0 ? T(all.logits / T(double(count)) + f.logit_shift) : off;
     highest_logit[row] = attune::detail::or_nan(count > 0 ? T(high + f.logit_shift) : off, mean);
@@ -96,6 +101,8 @@ struct row_statistics_program {
   ATTUNE_HD static T logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f, index_t j) {
     if constexpr (Op::has_threshold)
       return same_logit(pairs, f, j);
+    else if constexpr (has_ordered_sums<Op>)
+      return logit_in_order(pairs, f, j);
     else
       return pairs.logit(f, j);
   }
@@ -131,7 +138,7 @@ struct column_program {
 /// last), with the weights that they have among all keys. `merge` combines such parts.
 /// Errors:      attune::error names the argument, the value and the expectation.
 /// Complexity:  2 D flops per visible pair, once for the rows and once for the columns. The program for columns binds
-///              each row again for every key.
+///              each row again for every key; with an ordered sum it walks the row again too.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,

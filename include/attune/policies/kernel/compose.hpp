@@ -23,10 +23,17 @@ struct evaluation {
   ATTUNE_HD static constexpr K const& owner(K const& kernel) {
     return kernel;
   }
+  /// The bound policy that named a contraction: the bound kernel itself.
+  template <int, class B>
+  ATTUNE_HD static constexpr B const& part(B const& bound) {
+    return bound;
+  }
   template <class B, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(B const& bound, [[maybe_unused]] T const* x, key<T> const& k) {
     if constexpr (contractions::size == 0)
       return bound.score(k);
+    else if constexpr (contraction::is_ordered<typename K::contraction>)
+      return bound.score(x[0], x[1], k);
     else
       return bound.score(x[0], k);
   }
@@ -69,6 +76,14 @@ struct evaluation<sum<A, B>> {
     else
       return evaluation<B>::template owner<Index - before>(kernel.second);
   }
+  template <int Index, class Bound>
+  ATTUNE_HD static constexpr auto const& part(Bound const& bound) {
+    constexpr int before = evaluation<A>::contractions::size;
+    if constexpr (Index < before)
+      return evaluation<A>::template part<Index>(bound.first);
+    else
+      return evaluation<B>::template part<Index - before>(bound.second);
+  }
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {
     return evaluation<A>::score(bound.first, x, k) +
@@ -106,6 +121,10 @@ struct evaluation<mapped<K, M>> {
   template <int Index>
   ATTUNE_HD static constexpr auto const& owner(mapped<K, M> const& kernel) {
     return evaluation<K>::template owner<Index>(kernel.inner);
+  }
+  template <int Index, class Bound>
+  ATTUNE_HD static constexpr auto const& part(Bound const& bound) {
+    return evaluation<K>::template part<Index>(bound.inner);
   }
   template <class Bound, class T>
   ATTUNE_HD static ATTUNE_INLINE T score(Bound const& bound, T const* x, key<T> const& k) {

@@ -20,14 +20,17 @@
 
 namespace attune::exec_cpu {
 
-/// True for operators that decode() supports: an O(1) state and no value gate.
+/// True for operators that decode() supports: an O(1) state, no value gate and no ordered sum.
 template <class Op>
-inline constexpr bool decodable = Op::normalizer_is.family != row_family::sparse_support && !Op::has_value_gate;
+inline constexpr bool decodable =
+    Op::normalizer_is.family != row_family::sparse_support && !Op::has_value_gate && !has_ordered_sums<Op>;
 
 /// Fails to compile, with a readable message, unless the operator is decodable.
 template <class Op>
 constexpr void require_decodable() {
-  static_assert(decodable<Op>,
+  static_assert(!has_ordered_sums<Op>,
+                "attune: decode() splits the keys of a row, and an ordered sum needs them in one piece: use forward()");
+  static_assert(decodable<Op> || has_ordered_sums<Op>,
                 "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
 }
 
@@ -120,7 +123,7 @@ namespace attune {
 /// it, and the keys are split over threads. Up to exec_cpu::most_decode_queries queries, decode() is faster than
 /// forward(). Arguments, outputs, contracts and errors are the same as for forward(). The results agree within the
 /// error bound, not bitwise.
-/// Operators:   with an O(1) state (no candidate set) and no value gate.
+/// Operators:   with an O(1) state (no candidate set), no value gate and no ordered sum.
 /// Memory:      the states of all rows, once per chunk of keys (at most 64 chunks, of 1024 keys or more).
 /// Determinism: bitwise the same for any number of threads and any strides.
 template <class T, class Arch, class Op>

@@ -53,6 +53,10 @@ class gradient_rows {
  public:
   using tile = std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op>>;
   explicit gradient_rows(gradient_call<T, Op> const& c) : c_(c) {}
+  /// Sums over earlier keys: the gradients take the last keys first.
+  static constexpr contraction::key_order order = has_ordered_sums<Op> && !takes_later_keys_first<Op>
+                                                      ? contraction::key_order::later
+                                                      : contraction::key_order::earlier;
 
   void operator()(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
                   gradient_sinks<T>& sinks) const {
@@ -61,15 +65,21 @@ class gradient_rows {
     auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
     index_t const each = arena<T>::template size_of<typename tile::tile_memory>(p);
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
-      stream_task<block_grid::of_rows>(
+      key_interval const hull = make_tiles(
           tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), {0, p.keys},
           [&](index_t i, index_t t) {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
-          },
-          [&](index_t j, index_t end) {
-            gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
-            for (tile& t : tiles) t.accumulate(j, end, block, sinks);
           });
+      if constexpr (has_ordered_sums<Op>)
+        stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(hull,
+                                                                                      [&](index_t j, index_t end) {
+                                                                                        for (tile& t : tiles)
+                                                                                          t.prepare(j, end, block);
+                                                                                      });
+      stream_blocks<block_grid::of_rows, order, tile::block>(hull, [&](index_t j, index_t end) {
+        gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
+        for (tile& t : tiles) t.accumulate(j, end, block, sinks);
+      });
       for (tile& t : tiles) t.finish(first, block, sinks);
     }
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);

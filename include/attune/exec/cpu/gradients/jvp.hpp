@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/ordered.hpp>
 #include <attune/exec/cpu/gradients/weight_gate_jvp.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
@@ -56,6 +57,7 @@ class directional_tile {
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
   static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
   using share_sums = std::conditional_t<gated_share, factor_sums<T, Arch>, plain_sums<T, Arch>>;
+  static constexpr bool last_keys_first = takes_later_keys_first<Op>;
   /// Memory that lives as long as the tile: value sums and their tangents; for a uniform share also the plain sums.
   struct tile_memory {
     T *packed, *pushed, *sum, *sum_along, *plain, *plain_along;
@@ -110,6 +112,7 @@ class directional_tile {
                                                            packed, *call_, owner, tile_.place(),
                                                            key_block_place{s.first, s.n}, memory.pushes);
     });
+    if constexpr (has_ordered_sums<Op>) ordered_.fill(moving_, scratch, tangents, s, bits);
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
     logits<true>(scratch, tangents, s.first, 0, s.full_first, bits, highest);
@@ -325,6 +328,7 @@ class directional_tile {
   moving_lanes moving_;
   batch reference_[std::size_t(vectors)];
   D earned_[std::size_t(vectors)], ground_[std::size_t(vectors)];
+  [[no_unique_address]] moving_sums<T, Arch, Op> ordered_;
 };
 
 /// The values of keys [first, first + n) after a value gate, and their tangents.

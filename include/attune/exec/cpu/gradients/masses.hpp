@@ -30,16 +30,20 @@ class mass_gradients {
   static constexpr normalizer_traits traits = types::traits;
   static constexpr bool adjusted = types::adjusted;
   using call = typename base::call_type;
-  using tile_memory = typename base::tile_memory;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
 
-  struct block_memory : base::block_memory {
+  struct tile_memory : base::tile_memory, ordered_tile_memory<T, Arch, Op> {
+    tile_memory(arena<T>& from, problem_shape const& p)
+        : base::tile_memory(from, p), ordered_tile_memory<T, Arch, Op>(from, p) {}
+  };
+  struct block_memory : base::block_memory, ordered_block_memory<T, Arch, Op, base::slots::logit> {
     T* gain;   ///< h, then weights
     T* spare;  ///< copy of the first contraction, where logits overwrite it
     T* saved;  ///< rows of the saved state
     block_memory(arena<T>& from, problem_shape const& p)
-        : base::block_memory(from, p), gain(from.take(types::pair_buffer)),
-          spare(from.take(adjusted ? types::pair_buffer : 0)), saved(from.take(queries * p.value_width)) {}
+        : base::block_memory(from, p), ordered_block_memory<T, Arch, Op, base::slots::logit>(from, p),
+          gain(from.take(types::pair_buffer)), spare(from.take(adjusted ? types::pair_buffer : 0)),
+          saved(from.take(queries * p.value_width)) {}
   };
 
   ATTUNE_NOINLINE mass_gradients(call const& c, index_t b, index_t h, index_t first_query, tile_memory const& memory,
@@ -65,6 +69,16 @@ class mass_gradients {
 
   key_interval hull() const { return tile_.rows.sees.hull; }
 
+  /// For an ordered sum: streams the keys [first, last) of one block in the order of the sum, before `accumulate` takes
+  /// the blocks in the opposite order.
+  ATTUNE_NOINLINE void prepare(index_t first, index_t last, block_memory const& memory)
+    requires has_ordered_sums<Op>
+  {
+    std::uint64_t bits[types::block];
+    auto const s = tile_.rows.seen(first, last, bits);
+    if (s.n != 0) ordered_.prepare(tile_.rows, tile_.call->in, s, bits, memory);
+  }
+
   /// Streams the keys [first, last) of one block through the rows.
   ATTUNE_NOINLINE void accumulate(index_t first, index_t last, block_memory const& memory, gradient_sinks<T>& to) {
     std::uint64_t bits[types::block];
@@ -73,6 +87,10 @@ class mass_gradients {
     inputs_type const& in = tile_.call->in;
     T *const pairs_at = memory.pairs, *const gain = memory.gain, *const spare = memory.spare;
     contract_all(tile_.rows, in, s, memory);
+    if constexpr (has_ordered_sums<Op>)
+      ordered_.fill(
+          tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, slots::logit, 1); }, pairs_at, s,
+          bits, memory.slopes);
     row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
@@ -90,6 +108,7 @@ class mass_gradients {
       pull_pairs<true>({pairs_at, gain, spare, s.first, nullptr}, v, plain, s.full_last);
       pull_pairs<true>(rows, v, s.full_last, s.n);
     }
+    if constexpr (has_ordered_sums<Op>) ordered_.pull(pairs_at, s.n, memory.slopes, tile_.by_logit_parameter);
     tile_.pull_block(
         {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory.pulls, to);
   }
@@ -128,7 +147,7 @@ class mass_gradients {
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory, block_memory const& shared)
       : tile_(c, b, h, first_query, memory, shared), plain_{{tile_.template bind_logit<chain_rule::plain>(int(V))...}},
-        gate_(tile_) {}
+        gate_(tile_), ordered_(memory) {}
 
   // Directions of a mass: the logit, the row constant and the normalizer's parameters. Directions of a row: E and G (or
   // the extreme logits), the row constant and the normalizer's parameters.
@@ -370,6 +389,7 @@ class mass_gradients {
   attune::detail::adjusted_pair<batch> slopes_[std::size_t(vectors)];
   [[no_unique_address]] gate_type gate_;
   batch lowest_[std::size_t(vectors)], through_lowest_[std::size_t(vectors)], through_highest_[std::size_t(vectors)];
+  [[no_unique_address]] ordered_gradients<T, Arch, Op, slots::logit> ordered_;
 };
 
 }  // namespace attune::exec_cpu

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_vjp.hpp>
+#include <attune/exec/cpu/gradients/ordered.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>

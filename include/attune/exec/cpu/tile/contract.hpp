@@ -3,15 +3,30 @@
 //
 //   queries of a tile, a block of keys -> one number per contraction and pair
 //
-// The third step of a row: the products of tile/contractions.hpp, one contraction after the other.
+// The third step of a row: the products of tile/contractions.hpp, one contraction after the other. Then the ordered sums
+// (policies/ordered_sum.hpp), for which blocks come in the order of the sum: a row carries one number from block to
+// block.
 #pragma once
 
 #include <algorithm>
 
+#include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/bind.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
 
 namespace attune::exec_cpu {
+
+/// An ordered sum reads no tensor: the tile computes it from another contraction.
+template <class C, class T, class Arch>
+  requires contraction::is_ordered<C>
+struct contractor<C, T, Arch> {
+  static index_t resident(problem_shape const&) { return 0; }
+  static index_t rows(problem_shape const&) { return 0; }
+  template <class In, class Owner>
+  static void pack(T*, In const&, Owner const&, tile_place const&) {}
+  template <class In, class Owner>
+  static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
+};
 
 /// Memory shared by all tiles of a thread.
 template <class T, class Arch, class Op>
@@ -75,5 +90,89 @@ void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>
     pairs += types::pair_buffer;
   });
 }
+
+/// Calls visit(j) for the keys [from, to) of a block in the order of an ordered sum.
+template <contraction::key_order Order, class Visit>
+ATTUNE_INLINE void keys_in_order(index_t from, index_t to, Visit const& visit) {
+  if constexpr (Order == contraction::key_order::later)
+    for (index_t j = to; j-- > from;) visit(j);
+  else
+    for (index_t j = from; j < to; ++j) visit(j);
+}
+/// Calls stretch.operator()<Masked>(from, to) for the stretches of a block in that order. Masked: not all rows see all
+/// keys.
+template <contraction::key_order Order, class Stretch>
+void stretches_in_order(seen_block const& s, Stretch const& stretch) {
+  if constexpr (Order == contraction::key_order::later) {
+    stretch.template operator()<true>(s.full_last, s.n);
+    stretch.template operator()<false>(s.full_first, s.full_last);
+    stretch.template operator()<true>(0, s.full_first);
+  } else {
+    stretch.template operator()<true>(0, s.full_first);
+    stretch.template operator()<false>(s.full_first, s.full_last);
+    stretch.template operator()<true>(s.full_last, s.n);
+  }
+}
+
+/// The running numbers of a tile: one per row and ordered sum. Empty if the operator has none.
+template <class T, class Arch, class Op, bool = has_ordered_sums<Op>>
+class ordered_sums {};
+
+template <class T, class Arch, class Op>
+class ordered_sums<T, Arch, Op, true> {
+  using types = tile_types<T, Arch, Op>;
+  using batch = typename types::batch;
+  using contractions = typename types::contractions;
+  static constexpr int vectors = types::vectors, lanes = types::lanes, queries = types::queries;
+
+ public:
+  ordered_sums() {
+    for (auto& of_sum : at)
+      for (batch& x : of_sum) x = batch(T(0));
+  }
+
+  /// Computes the ordered sums of a block from the other contractions, and adds the block to the running numbers. A
+  /// block sums from zero: the error grows with the block, not with Lk.
+  void fill(tile_rows<T, Arch, Op> const& tile, T* pairs, seen_block const& s, std::uint64_t const* bits) {
+    contraction::each_ordered<contractions>([&](auto c, auto index, auto source) {
+      using C = decltype(c);
+      batch local[vectors];
+      for (batch& x : local) x = batch(T(0));
+      batch* const before = at[decltype(index)::value];
+      stretches_in_order<C::order>(s, [&]<bool Masked>(index_t from, index_t to) {
+        if (from < to)
+          add<Masked, C, decltype(index)::value, decltype(source)::value>(tile, pairs, from, to, bits, before, local);
+      });
+      for (int v = 0; v < vectors; ++v) before[v] = before[v] + local[v];
+    });
+  }
+
+  /// By contraction number; only the numbers of ordered sums are used.
+  batch at[std::size_t(contractions::size)][std::size_t(vectors)];
+
+ private:
+  template <bool Masked, class C, int Index, int Source>
+  ATTUNE_NOINLINE static void add(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t from, index_t to,
+                                  [[maybe_unused]] std::uint64_t const* bits, batch const* before, batch* local) {
+    // Local copies, so the compiler knows that stores of sums do not change them.
+    typename tile_rows<T, Arch, Op>::bound_lanes const f = tile.bound;
+    batch sum[vectors], start[vectors];
+    for (int v = 0; v < vectors; ++v) sum[v] = local[v], start[v] = before[v];
+    keys_in_order<C::order>(from, to, [&](index_t j) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) {
+        T* const here = pairs + j * queries + v * lanes;
+        batch map = contraction::mapped<C>(Op::template part<Index>(f.at[v]),
+                                           batch::load_aligned(here + Source * types::pair_buffer));
+        if constexpr (Masked) map = xsimd::select(lanes_of<T, Arch>(bits[j] >> (v * lanes)), map, batch(T(0)));
+        batch const next = sum[v] + map;
+        batch const y = start[v] + (C::own == contraction::own_key::included ? next : sum[v]);
+        y.store_aligned(here + Index * types::pair_buffer);
+        sum[v] = next;
+      }
+    });
+    for (int v = 0; v < vectors; ++v) local[v] = sum[v];
+  }
+};
 
 }  // namespace attune::exec_cpu

@@ -31,6 +31,7 @@ class mass_tile {
   static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
   using block_memory = tile_block_memory<T, Arch, Op>;
   static constexpr index_t tiles_of_task = 2 * types::shape_of::tiles;
+  static constexpr bool last_keys_first = takes_later_keys_first<Op>;
 
   /// Memory that lives as long as the tile.
   struct tile_memory {
@@ -77,6 +78,7 @@ class mass_tile {
     logit_extremes<T, Arch> e;
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
     contract_all(tile_, in, s, memory);
+    if constexpr (has_ordered_sums<Op>) ordered_.fill(tile_, memory.pairs, s, bits);
     all_logits(tile_, memory.pairs, s, bits, e);
     for (int v = 0; v < vectors; ++v) lowest_[v] = e.lowest[v];
     if constexpr (traits.reference == mass_reference::running_maximum) raise(e.highest);
@@ -233,6 +235,7 @@ class mass_tile {
       lowest_[std::size_t(vectors)];
   T *sum_, *second_;
   plain_sums<T, Arch> plain_;  ///< for a uniform share
+  [[no_unique_address]] ordered_sums<T, Arch, Op> ordered_;
 };
 
 }  // namespace attune::exec_cpu

@@ -13,6 +13,7 @@ namespace attune {
 /// that K counts all visible keys. Merge the parts in any order, then call `finish`.
 template <class T, class Arch, class Op>
 states_of<T, Op> accumulate(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, key_interval keys) {
+  detail::require_mergeable<Op>();
   problem_shape const p = detail::checked_problem("accumulate", op, in, detail::output_shape(in));
   detail::require_interval("accumulate", keys, p);
   states_of<T, Op> all(op, p);

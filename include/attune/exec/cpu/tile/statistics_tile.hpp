@@ -39,6 +39,7 @@ class statistics_tile {
   using block_memory = tile_block_memory<T, Arch, Op>;
   using call = statistics_call<T, Op>;
   static constexpr index_t tiles_of_task = types::shape_of::tiles;
+  static constexpr bool last_keys_first = takes_later_keys_first<Op>;
 
   struct tile_memory {
     T* packed;
@@ -65,6 +66,7 @@ class statistics_tile {
     logit_extremes<T, Arch> unused;
     for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
     contract_all(tile_, call_->in, s, memory);
+    if constexpr (has_ordered_sums<Op>) ordered_.fill(tile_, memory.pairs, s, bits);
     all_logits(tile_, memory.pairs, s, bits, unused);
     T* const pairs = memory.pairs;
     add<true>(pairs, s.first, 0, s.full_first, bits);
@@ -163,6 +165,7 @@ class statistics_tile {
   row_weights weights_[std::size_t(vectors)];
   sums sums_[std::size_t(vectors)];
   batch first_key_[std::size_t(vectors)];
+  [[no_unique_address]] ordered_sums<T, Arch, Op> ordered_;
 };
 
 }  // namespace attune::exec_cpu

@@ -34,6 +34,10 @@ index_t tiles_of_task(problem_shape const& p) {
   return tasks < enough ? (most + 1) / 2 : most;
 }
 
+/// The tile takes the blocks of keys from the last to the first: its operator has sums over later keys.
+template <class Tile>
+inline constexpr bool last_keys_first = requires { requires Tile::last_keys_first; };
+
 /// Streams the block of keys [first, last) through the tiles of a task. `in`: the inputs in the form that tiles read.
 /// Meanwhile it prefetches the next block, up to key `end`: before each tile, a slice of every per-key tensor in
 /// `stored`.
@@ -41,12 +45,13 @@ template <class Op, class View, class Tile, class In>
 void accumulate_block(std::vector<Tile>& tiles, inputs<Op, View> const& stored, In const& in, problem_shape const& p,
                       index_t b, index_t h, index_t first, index_t last, index_t end,
                       typename Tile::block_memory const& memory) {
-  index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, end - last);
+  index_t const n = index_t(tiles.size()), ahead = (std::min)(Tile::block, last_keys_first<Tile> ? first : end - last),
+                next = last_keys_first<Tile> ? first - ahead : last;
   for (index_t t = 0; t < n; ++t) {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F) && side_of(F) == input_side::key)
-        prefetch_rows(member<F>(stored), b, p.group(h, p.heads_of(F)), last + ahead * t / n,
-                      last + ahead * (t + 1) / n);
+        prefetch_rows(member<F>(stored), b, p.group(h, p.heads_of(F)), next + ahead * t / n,
+                      next + ahead * (t + 1) / n);
     });
     tiles[std::size_t(t)].accumulate(in, first, last, memory);
   }
@@ -74,11 +79,10 @@ class tile_buffers {
 /// Where blocks of keys begin: at multiples of the block size, or at the first key that any row of a task sees.
 enum class block_grid { of_keys, of_rows };
 
-/// Streams the rows of one task. make(first query, number of the tile) makes each tile of the queries [begin, end).
-/// Then accumulate(first, last) is called for every block of the keys in `range` that any tile sees.
-template <block_grid Grid, class Tile, class Make, class Accumulate>
-void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
-                 Accumulate const& accumulate) {
+/// Makes the tiles of a task. make(first query, number of the tile) makes each tile of the queries [begin, end).
+/// Returns the keys in `range` that any tile sees.
+template <class Tile, class Make>
+key_interval make_tiles(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make) {
   tiles.clear();
   tiles.reserve(std::size_t((end - begin + Tile::queries - 1) / Tile::queries));
   key_interval hull{range.last, range.first};
@@ -86,10 +90,29 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
     auto const& made = tiles.emplace_back(make(i, t));
     hull = {(std::min)(hull.first, made.hull().first), (std::max)(hull.last, made.hull().last)};
   }
-  hull = {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
-  for (index_t j = Grid == block_grid::of_keys ? hull.first / Tile::block * Tile::block : hull.first; j < hull.last;
-       j += Tile::block)
-    accumulate((std::max)(j, hull.first), (std::min)(j + Tile::block, hull.last));
+  return {(std::max)(hull.first, range.first), (std::min)(hull.last, range.last)};
+}
+
+/// Calls accumulate(first, last) for every block of the keys in `hull`, from the first to the last or the other way.
+template <block_grid Grid, contraction::key_order Order, index_t Block, class Accumulate>
+void stream_blocks(key_interval hull, Accumulate const& accumulate) {
+  index_t const start = Grid == block_grid::of_keys ? hull.first / Block * Block : hull.first;
+  auto const block = [&](index_t j) { accumulate((std::max)(j, hull.first), (std::min)(j + Block, hull.last)); };
+  if constexpr (Order == contraction::key_order::later) {
+    if (hull.empty()) return;
+    for (index_t j = start + (hull.last - 1 - start) / Block * Block; j >= start; j -= Block) block(j);
+  } else {
+    for (index_t j = start; j < hull.last; j += Block) block(j);
+  }
+}
+
+/// Streams the rows of one task: makes its tiles, then calls accumulate(first, last) for every block of the keys in
+/// `range` that any tile sees.
+template <block_grid Grid, class Tile, class Make, class Accumulate>
+void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_interval range, Make const& make,
+                 Accumulate const& accumulate) {
+  constexpr auto order = last_keys_first<Tile> ? contraction::key_order::later : contraction::key_order::earlier;
+  stream_blocks<Grid, order, Tile::block>(make_tiles(tiles, begin, end, range, make), accumulate);
 }
 
 /// Runs tasks of up to Tile::tiles_of_task tiles each. make(b, h, first query, its memory) makes a tile.

@@ -47,7 +47,7 @@ struct tile_types {
   static constexpr index_t pair_buffer = padded<T>(block * queries);
 };
 
-/// The keys that a tile of `Lanes` consecutive queries sees. Blocks must come in ascending order.
+/// The keys that a tile of `Lanes` consecutive queries sees. Blocks must come in ascending order, or `seek` each one.
 template <class Mask, int Lanes>
 class tile_visibility {
  public:
@@ -80,6 +80,11 @@ class tile_visibility {
 
   enum class seen { none, some, all };
 
+  /// Before `block`: any block may come next. A predicate mask reads the keys from `first` to the end of an interval.
+  void seek(index_t first, index_t last) {
+    if (first >= common.first && last <= common.last) return;
+    for (int l = 0; l < Lanes; ++l) cursor_[l] = mask::next(*mask_, row_[l], first);
+  }
   /// Whether the lanes see none, some or all of their pairs with keys [first, last). Fills bits[0, last - first) if the
   /// result is `some`.
   seen block(index_t first, index_t last, std::uint64_t* bits) {
@@ -151,6 +156,7 @@ struct tile_view {
     first = (std::max)(first, sees.hull.first);
     last = (std::min)(last, sees.hull.last);
     if (first >= last) return {first, 0, 0, 0};
+    if constexpr (has_ordered_sums<Op>) sees.seek(first, last);
     who const some = sees.block(first, last, bits);
     if (some == who::none) return {first, 0, 0, 0};
     seen_block s{first, last - first, 0, some == who::all ? last - first : 0};

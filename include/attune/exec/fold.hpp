@@ -21,15 +21,15 @@
 
 namespace attune {
 
-/// What forward_and_save() of a fold keeps: the saved rows of its operators and the outputs of all terms, B H Lq Dv
+/// The result of forward_and_save() of a fold: the saved rows of its operators, and the outputs of all terms, B H Lq Dv
 /// numbers per term.
 template <class T, class Op>
 struct saved_fold;
 template <class T, std::size_t N, class... Ops>
 struct saved_fold<T, fold_operator<N, Ops...>> {
-  shape extents{0, 0, 0, 0};                 ///< (B, H, Lq, Dv) of `out`
-  std::tuple<saved_rows<T, Ops>...> rows;    ///< of each operator
-  std::vector<T> terms;                      ///< the outputs of the terms, in the order of detail::fold_layout
+  shape extents{0, 0, 0, 0};               ///< (B, H, Lq, Dv) of `out`
+  std::tuple<saved_rows<T, Ops>...> rows;  ///< of each operator
+  std::vector<T> terms;                    ///< the outputs of the terms, in the order of detail::fold_layout
 };
 
 namespace detail {
@@ -77,15 +77,16 @@ fold_layout<Op> checked_fold(char const* function, Op const& folded, inputs<Op, 
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == input_side::query && F != field::output_gate)
       require_extent(function, name_of(F), "head", member<F>(in).extents().head, Op::heads_each * out.head,
-                     Op::heads_each == 1 ? std::string("the heads of out")
-                                         : text("the fold's ", Op::heads_each, " terms of ", out.head, " heads of out"));
+                     Op::heads_each == 1
+                         ? std::string("the heads of out")
+                         : text("the fold's ", Op::heads_each, " terms of ", out.head, " heads of out"));
   });
   for (index_t c = 0; c < Op::terms; ++c) {
     parameter const& x = folded.coefficients[std::size_t(c)];
     std::string const name = "fold." + names_of_coefficients<Op>()[std::size_t(c)];
     if (!x.is_set()) throw error(function, text("parameter ", name), "no value", "a number, or a view of numbers");
-    check_parameter<typename element_of<View>::type>(function, name, x, domain::real, out.batch, out.head,
-                                                     out.position, where);
+    check_parameter<typename element_of<View>::type>(function, name, x, domain::real, out.batch, out.head, out.position,
+                                                     where);
   }
   return {out};
 }
@@ -109,7 +110,7 @@ void check_folded_cotangent(cotangents<Op, View> const& d, shape const& out) {
 /// The gradient of a coefficient from by_row(b, h, i) = <d out, O_c> of every row of `out`, summed in S.
 template <class S, class T, class ByRow>
 parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std::string const& name, shape const& out,
-                                              ByRow const& by_row) {
+                                              ByRow const& by_row, memory_kind where) {
   gradient_array<S> sums(coefficient.extents());
   for (index_t b = 0; b < out.batch; ++b)
     for (index_t h = 0; h < out.head; ++h)
@@ -118,7 +119,7 @@ parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std:
   to.path = "fold." + name;
   to.values = gradient_array<T>(sums.extents);
   for (std::size_t n = 0; n < sums.values.size(); ++n) to.values.values[n] = T(sums.values[n]);
-  pull_projection(coefficient, to);
+  if (where == memory_kind::host) pull_projection(coefficient, to);  // else the sources cannot be read here
   return to;
 }
 
@@ -126,15 +127,15 @@ parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std:
 /// of one operator for its part of the cotangents.
 template <class S, class T, Fold Op, class View, class ByRows, class OfOperator>
 dense_gradients<T> gradients_of_fold(Op const& folded, inputs<Op, View> const& in, shape const& out,
-                                     ByRows const& by_rows, OfOperator const& of_operator) {
+                                     ByRows const& by_rows, OfOperator const& of_operator,
+                                     memory_kind where = memory_kind::host) {
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
   });
   for (index_t c = 0; c < Op::terms; ++c)
-    to.parameters.push_back(gradient_of_coefficient<S, T>(folded.coefficients[std::size_t(c)],
-                                                          names_of_coefficients<Op>()[std::size_t(c)], out,
-                                                          by_rows(c)));
+    to.parameters.push_back(gradient_of_coefficient<S, T>(
+        folded.coefficients[std::size_t(c)], names_of_coefficients<Op>()[std::size_t(c)], out, by_rows(c), where));
   for_each_operator(folded, [&](auto const& op, auto number, std::string const& prefix) {
     add_gradients(to, of_operator(op, number), prefix);
   });
@@ -222,7 +223,7 @@ void finish(Exec const&, Op const& folded, inputs<Op, typename Exec::view> const
         }
 }
 
-/// Does not compile: a fold has no statistics of its own.
+/// Does not compile: a fold has no statistics.
 template <class Exec, Fold Op>
 void statistics(Exec const&, Op const&, inputs<Op, typename Exec::view> const&,
                 saved_fold<typename Exec::value_type, Op> const&, statistics_request const& = {}, key_interval = {}) {

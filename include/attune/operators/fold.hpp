@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   op = fold(inner, {c0, c1, ...})          out_h = sum_c c_c out_{n h + c}      n heads of one operator for each head
-//   op = fold({c0, c1, ...}, first, second)  out_h = sum_c c_c out_h of operator number c
+//   op = fold(inner, {c0, c1, ...})          out_h = sum_c c_c out_{N h + c}       N heads of one operator
+//   op = fold({c0, c1, ...}, first, second)  out_h = sum_c c_c out_h               operator number c
 //
 // Sums of heads with coefficients. Example: Differential Transformer (Ye 2024), softmax(q1 k1) v - lambda softmax(q2
 // k2) v, is fold(softmax_attention(), {1.0, minus_lambda}). Coefficients are parameters and have gradients.
@@ -29,8 +29,8 @@ inline constexpr bool is_attention<attention_operator<P...>> = true;
 
 /// The sum of N terms with coefficients. A term is a head of the only operator, or one of N operators. H is the number
 /// of heads of `out`.
-///   one operator of N heads:  query inputs have N H heads; out_h = sum_c c_c out_{N h + c}. Per-head parameters, shared
-///                             inputs and masks of the operator see these N H heads.
+///   one operator:             query inputs have N H heads; out_h = sum_c c_c out_{N h + c}. Per-head parameters,
+///                             shared inputs and masks of the operator see these N H heads.
 ///   N operators:              all run H heads; inputs are the union of their inputs.
 /// Coefficients are finite, and have the extents (1 or B, 1 or H, 1 or Lq, 1) of a parameter of H heads. A term whose
 /// coefficient is 0 is still computed: 0 times NaN is NaN.
@@ -76,7 +76,7 @@ template <class Op>
 concept Fold = detail::is_fold<Op>;
 
 /// One operator: out_h = sum_c c_c out_{N h + c}. A coefficient is a number, per_head, per_query, a view or a
-/// projection; its heads are those of `out`. What coefficients point to must outlive the operator.
+/// projection, with one value for each head of `out`. The arrays behind it must outlive the operator.
 template <class Op, std::size_t N>
 constexpr fold_operator<N, Op> fold(Op op, std::array<parameter, N> const& coefficients) {
   static_assert(detail::check_fold<N, Op>());
@@ -112,15 +112,15 @@ constexpr fold_operator<N, Ops...> fold(parameter const (&coefficients)[N], Ops.
 namespace detail {
 
 // The member types of outputs that a fold does not have: giving a value is an error with a readable message.
-#define ATTUNE_ROW(name)                                                                                              \
-  struct no_folded_##name {                                                                                           \
-    constexpr no_folded_##name() = default;                                                                           \
-    template <class T>                                                                                                \
-    constexpr no_folded_##name(T const&) {                                                                            \
-      static_assert(never<T>, "attune: output ." #name                                                                \
-                              " does not exist: a fold adds rows of several normalizers. Call forward() of an "       \
-                              "operator of the fold for its own");                                                    \
-    }                                                                                                                 \
+#define ATTUNE_ROW(name)                                                                                        \
+  struct no_folded_##name {                                                                                     \
+    constexpr no_folded_##name() = default;                                                                     \
+    template <class T>                                                                                          \
+    constexpr no_folded_##name(T const&) {                                                                      \
+      static_assert(never<T>, "attune: output ." #name                                                          \
+                              " does not exist: a fold adds rows of several normalizers. Call forward() of an " \
+                              "operator of the fold for its own");                                              \
+    }                                                                                                           \
   }
 ATTUNE_ROW(lse);
 ATTUNE_ROW(ground_weight);
@@ -132,18 +132,18 @@ ATTUNE_ROW(threshold);
 /// The outputs of a fold: out (B, H, Lq, Dv) alone.
 template <Fold Op, class T>
 struct outputs<Op, T> {
-  using number = arithmetic_t<T>;                                      ///< type that attune computes in
-  tensor<T> out = detail::missing_out<Op, tensor<T>>();                ///< (B, H, Lq, Dv)
-  [[no_unique_address]] detail::no_folded_lse lse = {};                ///< does not exist
+  using number = arithmetic_t<T>;                                            ///< type that attune computes in
+  tensor<T> out = detail::missing_out<Op, tensor<T>>();                      ///< (B, H, Lq, Dv)
+  [[no_unique_address]] detail::no_folded_lse lse = {};                      ///< does not exist
   [[no_unique_address]] detail::no_folded_ground_weight ground_weight = {};  ///< does not exist
-  [[no_unique_address]] detail::no_folded_threshold threshold = {};    ///< does not exist
+  [[no_unique_address]] detail::no_folded_threshold threshold = {};          ///< does not exist
 };
 
 /// The cotangent of a fold: by out alone.
 template <Fold Op, class View>
 struct cotangents<Op, View> {
-  View out = {};                                                       ///< by out, (B, H, Lq, Dv)
-  [[no_unique_address]] detail::no_folded_lse lse = {};                ///< does not exist
+  View out = {};                                                             ///< by out, (B, H, Lq, Dv)
+  [[no_unique_address]] detail::no_folded_lse lse = {};                      ///< does not exist
   [[no_unique_address]] detail::no_folded_ground_weight ground_weight = {};  ///< does not exist
 };
 

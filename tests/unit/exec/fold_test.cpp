@@ -51,77 +51,15 @@ TEST_CASE("fold: differential attention is one line, on both executors") {
         for (index_t x = 0; x < d.value_width; ++x) {
           double const expected = row[std::size_t(x)];
           CHECK(to(b, h, i, x) == doctest::Approx(expected).epsilon(1e-13).scale(1));
-          CHECK(tensor<double>(decoded, d.out_shape())(b, h, i, x) == doctest::Approx(expected).epsilon(1e-13).scale(1));
+          CHECK(tensor<double>(decoded, d.out_shape())(b, h, i, x) ==
+                doctest::Approx(expected).epsilon(1e-13).scale(1));
           CHECK(dense.at(b, h).out(i, x) == doctest::Approx(expected).epsilon(1e-13).scale(1));
         }
       }
 }
 
-TEST_CASE("fold: gradients of terms, and of the coefficient at its granularity") {
-  fold_call const d;
-  auto const inner = softmax_attention(mask::causal{});
-  std::vector<double> const shared{-0.5}, by_head{-0.8, -0.5, 0.25};
-  std::vector<double> const by_batch{0.5, 2};
-  std::vector<double> by_row;
-  for (index_t n = 0; n < d.batch * d.heads * d.queries; ++n) by_row.push_back(std::cos(double(n)));
-  struct granularity {
-    std::vector<double> const* values;
-    shape extents;
-  };
-  // The operator alone, with the cotangents of the terms: c_c d out.
-  std::vector<double> terms(std::size_t(d.out_shape().size() * 2));
-  shape const wide{d.batch, 2 * d.heads, d.queries, d.value_width};
-  forward(cpu<double>{1}, inner, d.of<view>(inner), {.out = tensor<double>(terms, wide)});
-  for (auto const& [values, e] : {granularity{&shared, {1, 1, 1, 1}},
-                                  {&by_batch, {d.batch, 1, 1, 1}},
-                                  {&by_head, {1, d.heads, 1, 1}},
-                                  {&by_row, {d.batch, d.heads, d.queries, 1}}}) {
-    CAPTURE(to_string(e));
-    parameter const second = tensor<double const>(*values, e);
-    auto const op = fold(inner, {0.75, second});
-    std::vector<double> spread(terms.size());
-    gradient_array<double> by_second(e), by_first(shape{1, 1, 1, 1});
-    for (index_t b = 0; b < d.batch; ++b)
-      for (index_t h = 0; h < d.heads; ++h)
-        for (index_t i = 0; i < d.queries; ++i)
-          for (index_t x = 0; x < d.value_width; ++x) {
-            double const by = d.cotangent()(b, h, i, x);
-            auto const at = [&](std::vector<double>& of, index_t c) -> double& {
-              return tensor<double>(of, wide)(b, 2 * h + c, i, x);
-            };
-            at(spread, 0) = 0.75 * by;
-            at(spread, 1) = second.at(b, h, i) * by;
-            by_first(b, h, i, 0) += by * at(terms, 0);
-            by_second(b, h, i, 0) += by * at(terms, 1);
-          }
-    auto const expected =
-        vjp(reference<double>{}, inner, d.of<any_tensor>(inner), {.out = tensor<double const>(spread, wide)});
-    std::vector<double> out(std::size_t(d.out_shape().size()));
-    auto const saved =
-        forward_and_save(cpu<double>{2}, op, d.of<view>(op), {.out = tensor<double>(out, d.out_shape())});
-    dense_gradients<double> const got[]{vjp(cpu<double>{2}, op, d.of<view>(op), {.out = d.cotangent()}),
-                                        vjp(cpu<double>{3}, op, d.of<view>(op), saved, {.out = d.cotangent()}),
-                                        vjp(reference<double>{}, op, d.of<any_tensor>(op), {.out = d.cotangent()})};
-    for (auto const& g : got) {
-      for (field f : {field::q, field::k, field::v}) {
-        REQUIRE(g.of(f).values.size() == expected.of(f).values.size());
-        for (std::size_t n = 0; n < g.of(f).values.size(); ++n)
-          CHECK(g.of(f).values[n] == doctest::Approx(expected.of(f).values[n]).epsilon(1e-12).scale(1));
-      }
-      REQUIRE(g.parameter("fold.1").extents == e);
-      CHECK(g.parameter("fold.0").values[0] == doctest::Approx(by_first.values[0]).epsilon(1e-12).scale(1));
-      for (std::size_t n = 0; n < by_second.values.size(); ++n)
-        CHECK(g.parameter("fold.1").values[n] == doctest::Approx(by_second.values[n]).epsilon(1e-12).scale(1));
-      CHECK(g.parameter("kernel.scale").values[0] ==
-            doctest::Approx(expected.parameter("scale").values[0]).epsilon(1e-12).scale(1));
-    }
-    CHECK(got[0].parameter("fold.1").values == got[1].parameter("fold.1").values);
-    CHECK(got[0].of(field::k).values == got[1].of(field::k).values);
-  }
-}
-
 TEST_CASE("fold: one term with coefficient 1, and coefficients {1, 0}, have the bits of the operator") {
-  fold_call d;
+  fold_call const d;
   auto const inner = softmax_attention();
   shape const wide{d.batch, 2 * d.heads, d.queries, d.value_width};
   std::vector<double> alone(std::size_t(wide.size())), once(alone), even(std::size_t(d.out_shape().size()));
@@ -136,6 +74,72 @@ TEST_CASE("fold: one term with coefficient 1, and coefficients {1, 0}, have the 
       for (index_t i = 0; i < d.queries; ++i)
         for (index_t x = 0; x < d.value_width; ++x)
           CHECK(tensor<double>(even, d.out_shape())(b, h, i, x) == tensor<double>(alone, wide)(b, 2 * h, i, x));
+}
+
+TEST_CASE("fold: bits of out depend on neither threads nor strides") {
+  fold_call const d;
+  std::vector<double> const minus_lambda{-0.8, -0.5, 0.25};
+  auto const op = fold(softmax_attention(), {0.3, per_head(minus_lambda)});
+  std::vector<double> dense(std::size_t(d.out_shape().size())), spread(3 * dense.size());
+  tensor<double> const to(dense, d.out_shape());
+  strides s = strides::dense(d.out_shape());
+  s = {3 * s.batch, 3 * s.head, 3 * s.position, 3 * s.feature};
+  tensor<double> const strided(spread.data(), d.out_shape(), s);
+  forward(cpu<double>{1}, op, d.of<view>(op), {.out = to});
+  forward(cpu<double>{3}, op, d.of<view>(op), {.out = strided});
+  for (index_t b = 0; b < d.batch; ++b)
+    for (index_t h = 0; h < d.heads; ++h)
+      for (index_t i = 0; i < d.queries; ++i)
+        for (index_t x = 0; x < d.value_width; ++x) CHECK(to(b, h, i, x) == strided(b, h, i, x));
+}
+
+TEST_CASE("fold: a NaN reaches its own row and head, also through a coefficient of 0") {
+  fold_call d;
+  auto const op = fold(softmax_attention(mask::causal{}), {1.0, 0.0});
+  index_t const row = 2;
+  d.q[std::size_t((1 * d.queries + row) * d.width)] = nan;  // batch 0, term 1 of head 0
+  std::vector<double> out(std::size_t(d.out_shape().size()));
+  tensor<double> const to(out, d.out_shape());
+  forward(cpu<double>{1}, op, d.of<view>(op), {.out = to});
+  auto const dense = forward(reference<double>{}, op, d.of<any_tensor>(op));
+  for (index_t b = 0; b < d.batch; ++b)
+    for (index_t h = 0; h < d.heads; ++h)
+      for (index_t i = 0; i < d.queries; ++i)
+        for (index_t x = 0; x < d.value_width; ++x) {
+          bool const reached = b == 0 && h == 0 && i == row;
+          CHECK(std::isnan(to(b, h, i, x)) == reached);
+          CHECK(std::isnan(dense.at(b, h).out(i, x)) == reached);
+        }
+}
+
+TEST_CASE("fold: what is wrong is named") {
+  fold_call const d;
+  std::vector<double> out(std::size_t(d.out_shape().size()));
+  auto const inner = softmax_attention();
+  auto const failure = [&](parameter const& second, shape const& e) {
+    auto const op = fold(inner, {1.0, second});
+    return error_of([&] { forward(cpu<double>{1}, op, d.of<view>(op), {.out = tensor<double>(out.data(), e)}); });
+  };
+  std::vector<double> const two{1, 2};
+  CHECK(failure(nan, d.out_shape()) ==
+        "attune::forward: parameter fold.1 has the value nan at (batch, head, query) = (0, 0, 0); expected a finite "
+        "number");
+  CHECK(failure(-inf, d.out_shape()) ==
+        "attune::forward: parameter fold.1 has the value -inf at (batch, head, query) = (0, 0, 0); expected a finite "
+        "number");
+  CHECK(failure(parameter(), d.out_shape()) ==
+        "attune::forward: parameter fold.1 has no value; expected a number, or a view of numbers");
+  CHECK(failure(per_head(two), d.out_shape()) ==
+        "attune::forward: parameter fold.1 has shape (1, 2, 1, 1); expected (1 or 2, 1 or 3, 1 or 5, 1)");
+  CHECK(failure(0.5, {d.batch, 2, d.queries, d.value_width}) ==
+        "attune::forward: q has head extent 6; expected 4, the fold's 2 terms of 2 heads of out");
+  auto const three = fold(inner, {1.0, 0.5, 0.25});
+  fold_call const five{.heads = 5, .terms = 1};
+  CHECK(error_of([&] { vjp(reference<double>{}, three, five.of<any_tensor>(three), {.out = five.cotangent()}); }) ==
+        "attune::vjp: the query inputs has head extent 5; expected a multiple of 3, the terms of the fold");
+  auto const op = fold(inner, {1.0, 0.5});
+  CHECK(error_of([&] { vjp(reference<double>{}, op, d.of<any_tensor>(op), {.out = five.cotangent()}); }) ==
+        "attune::vjp: the gradient of out has shape (2, 5, 5, 3); expected (2, 3, 5, 3), the shape of the output");
 }
 
 }  // namespace

@@ -110,13 +110,12 @@ dense_gradients<T> dense_vjp_of_fold(char const* function, Op const& folded, inp
                                      WithNumbers const& with_numbers) {
   shape const out = folded_shape(function, in);
   check_folded_cotangent(d, out);
-  auto const all =
-      dense_terms<T>(function, folded, in, out,
-                     [&](auto const& op, auto const& own, problem_shape const& p, index_t number) {
-                       return with_numbers(op, number, [&](auto const& moved, lift<T> const& numbers) {
-                         return dense_forward<T>(moved, own, p, numbers);
-                       });
-                     });
+  auto const all = dense_terms<T>(function, folded, in, out,
+                                  [&](auto const& op, auto const& own, problem_shape const& p, index_t number) {
+                                    return with_numbers(op, number, [&](auto const& moved, lift<T> const& numbers) {
+                                      return dense_forward<T>(moved, own, p, numbers);
+                                    });
+                                  });
   return gradients_of_fold<T, T>(
       folded, in, out,
       [&](index_t c) {
@@ -162,9 +161,10 @@ struct moving_folds {
 /// members are empty.
 template <class T, Fold Op>
 dense_result<T> forward(reference<T>, Op const& folded, inputs<Op, any_tensor> const& in, shape const& extents) {
-  auto const all = detail::dense_terms<T>(
-      "forward", folded, in, extents,
-      [](auto const& op, auto const& own, problem_shape const& p, index_t) { return detail::dense_forward<T>(op, own, p); });
+  auto const all = detail::dense_terms<T>("forward", folded, in, extents,
+                                          [](auto const& op, auto const& own, problem_shape const& p, index_t) {
+                                            return detail::dense_forward<T>(op, own, p);
+                                          });
   return detail::dense_fold<T, Op>(all, {folded}, extents);
 }
 /// The same; the inputs determine the extents.
@@ -192,7 +192,7 @@ dense_gradients<T> vjp(reference<T>, Op const& folded, inputs<Op, any_tensor> co
                                       detail::still_numbers{});
 }
 
-/// Values and directional derivatives of `out`. Names of the direction are those of vjp().
+/// Values and directional derivatives of `out`. Names are the same as for vjp().
 template <class T, Fold Op>
 dense_result<dual<T, 1>> jvp(reference<T>, Op const& folded, inputs<Op, tangent_tensor> const& in,
                              policy_direction const& direction = {}) {
@@ -223,7 +223,7 @@ dense_gradients<dual<T, 1>> jvp_of_vjp(reference<T>, Op const& folded, inputs<Op
                                       detail::moving_folds<T, Op>{moves});
 }
 
-/// The states of a fold of one operator: those of its operator, with all heads.
+/// The states of a fold of one operator are the states of its operator, with all heads.
 template <class T, Fold Op>
 states_of<T, detail::only_operator<Op>> accumulate(reference<T> exec, Op const& folded,
                                                    inputs<Op, any_tensor> const& in, key_interval keys) {

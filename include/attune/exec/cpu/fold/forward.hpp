@@ -114,15 +114,15 @@ void forward(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> co
 template <storage_only S, class Arch, Fold Op>
 void forward(cpu<S, Arch> exec, Op const& folded, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out) {
   std::vector<float> memory;
-  exec_cpu::fold_forward(
-      "forward", exec, folded, in, out.out, memory,
-      [&]<class Part>(Part const& op, auto const& own, outputs<Part, float> const& to, index_t) {
-        problem_shape const p = detail::checked_problem("forward", op, own, to.out.extents());
-        exec_cpu::stored_run<tensor<S const>, float, Arch, Part>(exec_cpu::of_floats(exec), op, own, p, to)();
-      });
+  exec_cpu::fold_forward("forward", exec, folded, in, out.out, memory,
+                         [&]<class Part>(Part const& op, auto const& own, outputs<Part, float> const& to, index_t) {
+                           problem_shape const p = detail::checked_problem("forward", op, own, to.out.extents());
+                           exec_cpu::stored_run<tensor<S const>, float, Arch, Part>(exec_cpu::of_floats(exec), op, own,
+                                                                                    p, to)();
+                         });
 }
 
-/// The states of a fold of one operator: those of its operator, with all heads. merge() them and call finish().
+/// The states of a fold of one operator are the states of its operator, with all heads. merge() them and call finish().
 template <class T, class Arch, Fold Op>
 states_of<T, detail::only_operator<Op>> accumulate(cpu<T, Arch> exec, Op const& folded,
                                                    inputs<Op, tensor<T const>> const& in, key_interval keys) {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/fold/forward.hpp>
 #include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/cpu/gradients/jvp.hpp>
-#include <attune/exec/cpu/tile/fold.hpp>
 
 namespace attune {
 
@@ -90,9 +90,9 @@ saved_fold<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& folded, inputs<O
 }
 
 /// Gradients of sum <d.out, out> by every input, coefficient, parameter and table. Coefficients are called "fold.0",
-/// "fold.1", ... Parameters of a fold of one operator keep their paths; those of several operators begin with the
-/// number of their operator: "0.kernel.scale".
-/// Memory: that of the operators, and the cotangents of all terms: B H Lq Dv numbers of T per coefficient.
+/// "fold.1", ... Parameters of a fold of one operator keep their paths. With several operators, a path begins with the
+/// number of the operator: "0.kernel.scale".
+/// Memory: as for the operators, and the cotangents of all terms: B H Lq Dv numbers of T per coefficient.
 template <class T, class Arch, Fold Op>
 dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
                        saved_fold<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
@@ -130,7 +130,7 @@ dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T 
   return vjp(exec, folded, in, exec_cpu::save_fold("vjp", exec, folded, in, detail::folded_shape("vjp", in)), d);
 }
 
-/// Values and directional derivatives of `out`: sum_c c_c dO_c + dc_c O_c. Names of the direction are those of vjp().
+/// Values and directional derivatives of `out`: sum_c c_c dO_c + dc_c O_c. Names are the same as for vjp().
 /// Requires: normalizers made of masses, as jvp() of an operator.
 template <class T, class Arch, Fold Op>
 directional_result<T> jvp(cpu<T, Arch> exec, Op const& folded, inputs<Op, moving_tensor<T>> const& in,

@@ -73,7 +73,7 @@ struct no_coefficients {};
 
 /// An operator made by fold().
 template <class Op>
-concept Fold = detail::is_fold<Op>;
+concept Fold = detail::is_fold<std::remove_const_t<Op>>;
 
 /// One operator: out_h = sum_c c_c out_{N h + c}. A coefficient is a number, per_head, per_query, a view or a
 /// projection, with one value for each head of `out`. The arrays behind it must outlive the operator.

@@ -114,5 +114,39 @@ TEST_CASE("fold: jvp agrees with vjp, on both executors") {
         }) == "attune::jvp: direction.parameters has the name fold.2; expected a parameter of the operator");
 }
 
+TEST_CASE("fold: jvp_of_vjp is the derivative of vjp along a direction") {
+  fold_call const d{.batch = 1, .heads = 2, .queries = 3, .keys = 4, .width = 2, .value_width = 2};
+  std::vector<double> by_head{-0.8, 0.25};
+  auto const op = fold(softmax_attention(), {0.75, per_head(by_head)});
+  using op_type = std::remove_const_t<decltype(op)>;
+  std::vector<double> const dq = d.numbers(d.heads * d.terms * d.queries * d.width, 9);
+  any_tensor const along = view(dq, d.dq().extents());
+  inputs<op_type, tangent_tensor> const in{.q = {d.dq(), along}, .k = d.dk(), .v = d.dv()};
+  cotangents<op_type, tangent_tensor> by;
+  by.out = d.cotangent();
+  auto const exact = jvp_of_vjp(reference<double>{}, op, in, by, {.parameters = {{"fold.1", 0.5}}});
+  double const h = 1e-5;
+  auto const moved = [&](double step) {
+    fold_call x = d;
+    for (std::size_t n = 0; n < dq.size(); ++n) x.q[n] += step * dq[n];
+    std::vector<double> coefficients = by_head;
+    for (double& c : coefficients) c += 0.5 * step;
+    auto const other = fold(softmax_attention(), {0.75, per_head(coefficients)});
+    return vjp(reference<double>{}, other, x.of<any_tensor>(other), {.out = d.cotangent()});
+  };
+  auto const high = moved(h), low = moved(-h);
+  for (field f : {field::q, field::k, field::v})
+    for (std::size_t n = 0; n < exact.of(f).values.size(); ++n)
+      CHECK(exact.of(f).values[n].tangent[0] ==
+            doctest::Approx((high.of(f).values[n] - low.of(f).values[n]) / (2 * h)).epsilon(1e-7).scale(1));
+  for (char const* name : {"fold.0", "fold.1", "scale"}) {
+    auto const e = exact.parameter(name);
+    auto const up = high.parameter(name), down = low.parameter(name);
+    for (std::size_t n = 0; n < e.values.size(); ++n)
+      CHECK(e.values[n].tangent[0] ==
+            doctest::Approx((up.values[n] - down.values[n]) / (2 * h)).epsilon(1e-7).scale(1));
+  }
+}
+
 }  // namespace
 }  // namespace attune::test

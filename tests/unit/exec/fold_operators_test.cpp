@@ -105,5 +105,30 @@ TEST_CASE("fold: terms of 16-bit tensors are floats, and out is rounded once") {
   check();
 }
 
+TEST_CASE("fold: decode from pages has the rows of decode from one piece") {
+  fold_call const d{.batch = 1, .keys = 8};
+  auto const op = fold(softmax_attention(mask::causal{}), {1.0, -0.75});
+  std::vector<double> whole(std::size_t(d.out_shape().size())), paged(whole);
+  decode(cpu<double>{1}, op, d.of<view>(op), {.out = tensor<double>(whole, d.out_shape())});
+  // Two pages of 4 keys, stored in the order 1, 0.
+  auto const in_pages = [&](view const& x) {
+    shape const e = x.extents();
+    std::vector<double> to;
+    for (index_t page : {1, 0})
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t j = 0; j < 4; ++j)
+          for (index_t f = 0; f < e.feature; ++f) to.push_back(x(0, h, 4 * page + j, f));
+    return to;
+  };
+  std::vector<double> const k = in_pages(d.dk()), v = in_pages(d.dv());
+  std::vector<std::int32_t> const order{1, 0};
+  decode(cpu<double>{1}, op,
+         {.q = d.dq(),
+          .k = view(k, shape{2, d.heads * d.terms, 4, d.width}),
+          .v = view(v, shape{2, d.heads, 4, d.value_width})},
+         page_table(order, 1), {.out = tensor<double>(paged, d.out_shape())});
+  for (std::size_t n = 0; n < whole.size(); ++n) CHECK(paged[n] == doctest::Approx(whole[n]).epsilon(1e-13).scale(1));
+}
+
 }  // namespace
 }  // namespace attune::test

@@ -7,5 +7,6 @@
 #pragma once
 
 #include <attune/certify/error_bound.hpp>
+#include <attune/certify/fold_bound.hpp>
 #include <attune/certify/gradient_bound.hpp>
 #include <attune/certify/number_format.hpp>

@@ -6,6 +6,7 @@
 
 #include <attune/core/moving_average.hpp>
 #include <attune/operators/attention.hpp>
+#include <attune/operators/fold.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/mixture.hpp>
 #include <attune/operators/presets.hpp>

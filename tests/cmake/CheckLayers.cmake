@@ -15,6 +15,7 @@ set(layers
   "^exec/cpu/tile/"
   "^exec/cpu/gradients/"
   "^exec/cpu/decode/"
+  "^exec/cpu/fold/"
   "^exec/cpu/[^/]+\\.hpp$"
   "^float8_cache\\.hpp$"
   "^(analysis/|line(/|\\.hpp$))"

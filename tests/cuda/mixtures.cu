@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// No presets: heads that run different operators, parameters that are computed.
+// No presets: heads that run different operators, sums of operators, parameters that are computed.
 #include "parity.hpp"
 
 namespace attune::cuda_test {
@@ -12,6 +12,12 @@ TEST_CASE("cuda: a mixture") {
     auto const sparse = sparsemax_attention(visible());
     using mixed = mixture_operator<std::remove_const_t<decltype(sink)>, std::remove_const_t<decltype(sparse)>>;
     return mixed{{sink, sparse}, learned.choice({1, 0, 1, 0}), 4};
+  });
+}
+TEST_CASE("cuda: a fold of two operators") {
+  check_parity_of<float, true>([](auto& learned) {
+    parameter const by_query = learned.numbers(4, 37, 1);
+    return fold({0.75, by_query}, softmax_attention(visible()), sink_attention(0.5, visible()));
   });
 }
 TEST_CASE("cuda: a projection and its moving average") {

@@ -21,6 +21,8 @@ family family_of(golden_case const& c) {
   if (is_cache_rule(c) && c.operation == "sliced_relu")
     return {run_eviction};  // kernels.json has an operator of this name
   static std::map<std::string, family> const named{{"merge_states", {run_merge_states, true}},
+                                                   {"differential", {run_fold_case}},
+                                                   {"fold_two", {run_fold_case}},
                                                    {"ema", {run_moving_average}},
                                                    {"l_align", {run_regularizer}},
                                                    {"l_spread", {run_regularizer}},

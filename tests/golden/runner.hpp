@@ -101,6 +101,9 @@ outcome run_eviction(golden_case const& c, registry const& operators, instances:
 /// executors the rules as cases/README.md states them.
 outcome run_cache_rule(golden_case const& c, registry const& operators, instances::backend executor);
 
+/// The operators of fold.json.
+outcome run_fold_case(golden_case const& c, registry const& operators, instances::backend executor);
+
 outcome skip(std::string const& why);
 
 }  // namespace attune::golden

@@ -27,6 +27,17 @@ problem_shape checked_problem(char const* function, mixture_operator<Ops...> con
   return p;
 }
 
+/// Adds the gradients of one operator to the gradients of a call of several. `prefix` goes before the paths of its
+/// parameters and tables.
+template <class T>
+void add_gradients(dense_gradients<T>& to, dense_gradients<T> const& g, std::string const& prefix) {
+  for (std::size_t f = 0; f < g.fields.size(); ++f)
+    for (std::size_t n = 0; n < g.fields[f].values.size(); ++n)
+      to.fields[f].values[n] = to.fields[f].values[n] + g.fields[f].values[n];
+  for (auto x : g.parameters) to.parameters.push_back((x.path = prefix + x.path, std::move(x)));
+  for (auto x : g.tables) to.tables.push_back((x.path = prefix + x.path, std::move(x)));
+}
+
 /// The gradients of all operators. of_operator(op, its inputs, its extents, its cotangents, its number) computes the
 /// gradients of one operator, for its own heads. Paths of parameters and tables begin with the number of their
 /// operator: "0.kernel.scale".
@@ -45,12 +56,7 @@ dense_gradients<T> gradients_of_mixture(mixture_operator<Ops...> const& mixed,
     using part = std::remove_cvref_t<decltype(op)>;
     auto const own = narrowed<part>(in);
     auto const g = of_operator(op, own, checked_problem("vjp", op, own, extents, where), narrowed<part>(d), number);
-    for (std::size_t f = 0; f < g.fields.size(); ++f)
-      for (std::size_t n = 0; n < g.fields[f].values.size(); ++n)
-        to.fields[f].values[n] = to.fields[f].values[n] + g.fields[f].values[n];
-    std::string const prefix = std::to_string(number) + ".";
-    for (auto x : g.parameters) to.parameters.push_back((x.path = prefix + x.path, std::move(x)));
-    for (auto x : g.tables) to.tables.push_back((x.path = prefix + x.path, std::move(x)));
+    add_gradients(to, g, std::to_string(number) + ".");
   });
   return to;
 }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/operators/fold.hpp>
 #include <attune/operators/inputs.hpp>
 
 namespace attune::testing {
@@ -26,7 +27,7 @@ namespace attune::testing {
 /// Extents of a random problem. A width of 0 means the width of the queries.
 struct problem_extents {
   index_t batch = 1,        ///< B
-      heads = 2,            ///< H
+      heads = 2,            ///< H: heads of out. The query inputs of a fold have as many for each of its terms
       queries = 5,          ///< Lq
       keys = 7,             ///< Lk
       width = 4;            ///< D: features of q and k
@@ -34,8 +35,8 @@ struct problem_extents {
       gate_width = 0,       ///< features of gate_q and gate_k
       position_width = 0,   ///< features of position_q and position_k
       axes = 2;             ///< features of center, spread and place
-  index_t key_heads = 1,    ///< heads of inputs with a row per key, but for v and value_gate; divides `heads`
-      value_heads = 1;      ///< heads of v and value_gate; divides `heads`
+  index_t key_heads = 1,    ///< heads of inputs with a row per key, but for v and value_gate; divides the query heads
+      value_heads = 1;      ///< heads of v and value_gate; divides the query heads
   std::optional<index_t> offset = std::nullopt;                    ///< as in inputs
   std::optional<std::span<index_t const>> offsets = std::nullopt;  ///< as in inputs; must outlive the problem
 };
@@ -133,9 +134,11 @@ class drawn_problem {
                 char const* caller = "drawn_problem")
       : offset_(e.offset), offsets_(e.offsets) {
     detail::check_extents(caller, e);
+    problem_extents of_inputs = e;
+    of_inputs.heads *= attune::detail::heads_of_inputs<Op>;
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F))
-        draw(fields_[std::size_t(F)], extents_of(F, e),
+        draw(fields_[std::size_t(F)], extents_of(F, of_inputs),
              [&] { return rule ? rule(F, random()) : detail::drawn_by_default(F, random()); });
     });
     shape const rows{e.batch, e.heads, e.queries, 1};

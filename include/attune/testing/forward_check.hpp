@@ -18,9 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include <attune/certify/fold_bound.hpp>
 #include <attune/exec/cpu/decode.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
+#include <attune/exec/reference/fold.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/exec/reference/statistics.hpp>
@@ -90,8 +92,9 @@ class forward_truth {
   forward_truth(Op const& op, drawn_problem<Op> const& p)
       : exact_(forward(reference<digits50>{}, op, p.template inputs<any_tensor>())),
         floats_(error_bound(op, p.template inputs<any_tensor>(), storage::fp32)),
-        doubles_(error_bound(op, p.template inputs<any_tensor>(), storage::fp64)),
-        statistics_(statistics(exact_, {.entropy = true, .columns = true})) {}
+        doubles_(error_bound(op, p.template inputs<any_tensor>(), storage::fp64)) {
+    if constexpr (!Fold<Op>) statistics_ = statistics(exact_, {.entropy = true, .columns = true});
+  }
 
   problem_shape const& extents() const { return exact_.extents; }
 
@@ -166,6 +169,12 @@ std::string why_not_decoded() {
   return "this executor has no decode()";
 }
 
+/// Whether the states of an operator's rows can be merged.
+template <class Op>
+inline constexpr bool has_states = true;
+template <std::size_t N, class... Ops>
+inline constexpr bool has_states<fold_operator<N, Ops...>> = sizeof...(Ops) == 1;
+
 /// Checks every call of this executor.
 template <class Op, class Exec>
 void check_executor(forward_report& to, std::string const& name, Exec const& exec, Op const& op,
@@ -197,6 +206,8 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
 
   if constexpr (has_ordered_sums<Op>) {
     line("split and merge").left_out = "the states of an operator with an ordered sum do not merge";
+  } else if constexpr (!has_states<Op>) {
+    line("split and merge").left_out = "a fold of several operators has no states";
   } else if constexpr (requires { accumulate(exec, op, in, key_interval{}); }) {
     computed("split and merge", 2, [&](outputs<Op, T> const& out) {
       index_t const first = extents.keys / 3, second = extents.keys - extents.keys / 4;
@@ -209,7 +220,13 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
     line("split and merge").left_out = "this executor has no accumulate()";
   }
 
-  if constexpr (requires(saved_rows<T, Op> const& rows) { statistics(exec, op, in, rows, statistics_request{}); }) {
+  if constexpr (Fold<Op>) {
+    if constexpr (attune::detail::is_cpu<Exec>)
+      computed("forward_and_save", 1, [&](outputs<Op, T> const& out) { forward_and_save(exec, op, in, out); });
+    line("statistics").left_out = "a fold has none";
+  } else if constexpr (requires(saved_rows<T, Op> const& rows) {
+                         statistics(exec, op, in, rows, statistics_request{});
+                       }) {
     owned_outputs<T, Op> memory(extents);
     auto const rows = forward_and_save(exec, op, in, memory.views());
     truth.compare(line("forward_and_save"), memory, 1);

@@ -21,6 +21,7 @@
 
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/exec/reference/backward.hpp>
+#include <attune/exec/reference/fold.hpp>
 #include <attune/exec/reference/forward.hpp>
 #include <attune/exec/reference/multiprecision.hpp>
 #include <attune/testing/drawn_problem.hpp>
@@ -45,6 +46,12 @@ struct checked_numbers {
   std::string still;  ///< the reason why they cannot change; empty if they can
 };
 
+/// Whether a normalizer of the operator stops gradients on purpose.
+template <class Op>
+inline constexpr bool has_detached_ends = Op::normalizer_is.detached_ends;
+template <std::size_t N, class... Ops>
+inline constexpr bool has_detached_ends<fold_operator<N, Ops...>> = (has_detached_ends<Ops> || ...);
+
 /// A copy of an operator whose parameters and tables are in writable memory, and the list of all numbers that can
 /// change: inputs first, in the order of for_each_gradient.
 template <class Op>
@@ -61,7 +68,7 @@ class movable_operator {
       table& x = const_cast<table&>(*t.at);
       x = stored(x, domain::real);
     }
-    if constexpr (Op::normalizer_is.detached_ends)
+    if constexpr (has_detached_ends<Op>)
       for (auto& n : numbers_) n.still = "the ends of the normalizer are detached";
   }
   movable_operator(movable_operator const&) = delete;  // the operator points into this object

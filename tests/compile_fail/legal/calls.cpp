@@ -12,6 +12,13 @@ int main() {
   forward(cpu{}, scored, {.v = x, .scores = x}, {.out = y});
   forward(cpu{}, undivided, {.q = x, .k = x, .v = x}, {.out = y});
   forward(cpu<double>{}, plain, {.q = wide, .k = wide, .v = wide}, {.out = wide});
+  auto const folded = fold(plain, {1.0, -0.5});
+  forward(cpu{}, folded, {.q = x, .k = x, .v = x}, {.out = y});
+  finish(cpu{}, folded, {.q = x, .k = x, .v = x}, accumulate(cpu{}, folded, {.q = x, .k = x, .v = x}, {0, 1}),
+         {.out = y});
+  auto const saved = forward_and_save(cpu{}, plain, {.q = x, .k = x, .v = x}, {.out = y});
+  statistics(cpu{}, plain, {.q = x, .k = x, .v = x}, saved);
+  (void)fold({1.0, -0.5}, plain, gated);
   (void)attention(kernel::dot_product{} + kernel::alibi{1});
   (void)attention(kernel::dot_product{} | kernel::softcap{30});
   (void)attention(kernel::dot_product{}, mask::causal{} & mask::window{3});

@@ -4,6 +4,7 @@
 // The CPU executor, forward: forward(), accumulate() and finish(), statistics(); also for 16-bit tensors.
 #pragma once
 
+#include <attune/exec/cpu/fold/forward.hpp>
 #include <attune/exec/cpu/tile/forward.hpp>
 #include <attune/exec/cpu/tile/split.hpp>
 #include <attune/exec/cpu/tile/statistics.hpp>

@@ -5,5 +5,6 @@
 #pragma once
 
 #include <attune/exec/cpu/gradients/backward.hpp>
+#include <attune/exec/cpu/fold/gradients.hpp>
 #include <attune/exec/cpu/gradients/jvp.hpp>
 #include <attune/exec/cpu/gradients/mixture.hpp>

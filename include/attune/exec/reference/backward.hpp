@@ -21,7 +21,7 @@ namespace attune {
 namespace detail {
 
 /// One row of a VJP.
-template <class T, class Op, class View>
+template <class T, class Op, class View, class Cotangents = cotangents<Op, View>>
 class row_pullback {
   using normalizer = typename Op::normalizer_policy;
   static constexpr normalizer_traits is = normalizer::traits;
@@ -32,7 +32,7 @@ class row_pullback {
   using D = dual<T, directions>;
 
  public:
-  row_pullback(Op const& op, inputs<Op, View> const& in, problem_shape const& p, cotangents<Op, View> const& d,
+  row_pullback(Op const& op, inputs<Op, View> const& in, problem_shape const& p, Cotangents const& d,
                lift<T> const& numbers, dense_gradients<T>& to)
       : op_(op), in_(in), p_(p), d_(d), numbers_(numbers), to_(to) {}
 
@@ -376,7 +376,7 @@ class row_pullback {
   Op const& op_;
   inputs<Op, View> const& in_;
   problem_shape const& p_;
-  cotangents<Op, View> const& d_;
+  Cotangents const& d_;
   lift<T> const& numbers_;
   dense_gradients<T>& to_;
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
@@ -390,13 +390,15 @@ struct every_head {
   bool operator()(index_t) const { return true; }
 };
 
-template <class T, class Op, class View, class Runs = every_head>
+/// The gradients of the heads for which `runs` is true. Cotangents are views like the inputs, or a fold's.
+template <class T, class Op, class View, class CotangentView, class Runs = every_head>
 dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, problem_shape const& p,
-                             cotangents<Op, View> const& d, lift<T> const& numbers = {}, Runs const& runs = {}) {
+                             cotangents<Op, CotangentView> const& d, lift<T> const& numbers = {},
+                             Runs const& runs = {}) {
   check_cotangents("vjp", d, p);
   Op const op = numbered(original);
   dense_gradients<T> to = blank_gradients<T>(op, in);
-  row_pullback<T, Op, View> pull(op, in, p, d, numbers, to);
+  row_pullback<T, Op, View, cotangents<Op, CotangentView>> pull(op, in, p, d, numbers, to);
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
       for (index_t i = 0; i < p.queries && runs(h); ++i) pull(b, h, i);

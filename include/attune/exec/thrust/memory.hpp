@@ -138,13 +138,30 @@ struct parameter_program {
   }
 };
 
+/// The values of moving averages.
+template <class T, class Policy>
+class settled_averages {
+ public:
+  /// Replaces a moving average by a view of its values.
+  void settle(thrust_executor<T, Policy> const& exec, parameter& p) {
+    if (!p.is_average()) return;
+    shape const e = p.extents();
+    double* const to = values_.emplace_back(exec, e.size()).data();
+    for_each_task(exec, e.size(), parameter_program<T>{p, to});
+    p = parameter(tensor<double const>(to, e));
+  }
+
+ private:
+  std::vector<numbers<double, Policy>> values_;
+};
+
 /// Not copyable: the operator points into the values.
 template <class T, class Policy, class Op>
 class settled {
  public:
   settled(thrust_executor<T, Policy> const& exec, Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op))
-      settle(exec, const_cast<parameter&>(*p.at));  // points into our own copy
+      averages_.settle(exec, const_cast<parameter&>(*p.at));  // points into our own copy
     attune::detail::number(op);
     if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
       zero_.emplace_back(exec, std::vector<T>{T(0)});
@@ -163,14 +180,7 @@ class settled {
   }
 
  private:
-  void settle(thrust_executor<T, Policy> const& exec, parameter& p) {
-    if (!p.is_average()) return;
-    shape const e = p.extents();
-    double* const to = values_.emplace_back(exec, e.size()).data();
-    for_each_task(exec, e.size(), parameter_program<T>{p, to});
-    p = parameter(tensor<double const>(to, e));
-  }
-  std::vector<numbers<double, Policy>> values_;
+  settled_averages<T, Policy> averages_;
   mutable std::vector<numbers<T, Policy>> zero_;  // none, or one
 };
 

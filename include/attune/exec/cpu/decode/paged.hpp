@@ -61,9 +61,9 @@ ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_tab
 }
 
 /// Checks a call and passes its keys and extents to `run`.
-template <class Op, class E, class Run>
+template <class Op, class E, class Out, class Run>
 void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_table const& pages,
-                  outputs<Op, E> const& out, Run const& run) {
+                  outputs<Op, Out> const& out, Run const& run) {
   auto const one_piece = in_one_piece<Op, E>(in, pages);
   attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch,
                                  "the batch of out");

@@ -76,14 +76,20 @@ constexpr void require_no_pairs() {
                 "attune: scores, gates and biases given for each pair are not read from 16 or 8 bits: use cpu<float>");
 }
 
+/// Decodes 16-bit tensors into float outputs.
 template <class Products = float_products, class S, class Arch, class Op, class Source>
-void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
-                   outputs<Op, S> const& out) {
+void decode_widened(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
+                    outputs<Op, float> const& out) {
   exec_cpu::require_no_pairs<Op>();
   widened_resident<Op, tensor<S const>> const resident(keys.resident());
   stored_keys<Op, S, Source> const stored(keys, resident(), p, decode_tiling<float, Arch>::block);
-  exec_cpu::narrowed(out,
-                     [&](outputs<Op, float> const& wide) { decode<Products>(of_floats(exec), op, stored, p, wide); });
+  decode<Products>(of_floats(exec), op, stored, p, out);
+}
+template <class Products = float_products, class S, class Arch, class Op, class Source>
+void decode_stored(cpu<S, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
+                   outputs<Op, S> const& out) {
+  exec_cpu::narrowed(
+      out, [&](outputs<Op, float> const& wide) { exec_cpu::decode_widened<Products>(exec, op, keys, p, wide); });
 }
 
 }  // namespace exec_cpu

@@ -36,7 +36,7 @@ ATTUNE_NOINLINE void draw_decode_numbers(T* to, std::uint64_t seed, decode_place
   index_t const end = keys.first + keys.n;
   for (index_t r = 0; r < at.rows; ++r, to += tile::block) {
     numbers const random(seed, at.b, at.head_of(r));
-    counters const position(std::uint32_t(at.query_of(r) + at.p->offset));
+    counters const position(std::uint32_t(at.query_of(r) + at.p->offset_of(at.b)));
     std::fill(to + keys.n, to + tile::whole(keys.n), T(0));
     for (index_t g = random_place::group(keys.first); g * random_place::keys < end; g += tile::lanes) {
       typename tile::batch u[random_place::keys];

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   rows = forward_and_save(cpu{}, folded, in, {.out = O});   g = vjp(cpu{}, folded, in, rows, {.out = dO})
+//   g.parameter("fold.1")                                     r = jvp(cpu{}, folded, moving inputs, direction)
+#pragma once
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/cpu/fold/forward.hpp>
+#include <attune/exec/cpu/gradients/backward.hpp>
+#include <attune/exec/cpu/gradients/jvp.hpp>
+
+namespace attune {
+
+namespace exec_cpu {
+
+/// The cotangents of all terms: c_c d out.
+template <class T, class Arch, Fold Op>
+std::vector<T> spread_cotangent(cpu<T, Arch> const& exec, Op const& folded,
+                                attune::detail::fold_layout<Op> const& layout, tensor<T const> const& by_out) {
+  std::vector<T> memory(std::size_t(layout.size()));
+  fixed_coefficients<Op> const coefficients(folded);
+  auto const terms = layout.all_terms(memory.data());
+  index_t const step = by_out.steps().feature;
+  for_each_row<T>(exec, layout.out, 0, [&](index_t b, index_t h, index_t i, T*) {
+    T const* const from = by_out.row(b, h, i);
+    for (index_t c = 0; c < Op::terms; ++c) {
+      T const x = coefficients.template value<T>(c, b, h, i);
+      T* const to = terms[std::size_t(c)].row(b, h, i);
+      for (index_t d = 0; d < layout.out.feature; ++d) to[d] = x * from[d * step];
+    }
+  });
+  return memory;
+}
+
+/// <d out, O_c> of every row of every term, in double: rows of term 0, rows of term 1, ...
+template <class T, class Arch, Fold Op>
+std::vector<double> products_of_terms(cpu<T, Arch> const& exec, attune::detail::fold_layout<Op> const& layout,
+                                      std::vector<T> const& saved, tensor<T const> const& by_out) {
+  shape const e{layout.out.batch, layout.out.head, layout.out.position, 1};
+  std::vector<double> products(std::size_t(Op::terms * e.size()));
+  auto const terms = layout.all_terms(saved.data());
+  for_each_row<T>(exec, e, 0, [&](index_t b, index_t h, index_t i, T*) {
+    for (index_t c = 0; c < Op::terms; ++c) {
+      double sum = 0;
+      for (index_t d = 0; d < layout.out.feature; ++d)
+        sum += double(by_out(b, h, i, d)) * double(terms[std::size_t(c)](b, h, i, d));
+      tensor<double>(products.data() + c * e.size(), e)(b, h, i, 0) = sum;
+    }
+  });
+  return products;
+}
+
+/// The fold's forward pass, which also saves what vjp() needs.
+template <class T, class Arch, Fold Op>
+saved_fold<T, Op> save_fold(char const* function, cpu<T, Arch> const& exec, Op const& folded,
+                            inputs<Op, tensor<T const>> const& in, shape const& out) {
+  auto const layout = attune::detail::checked_fold(function, folded, in, out);
+  saved_fold<T, Op> all{.extents = out, .rows = {}, .terms = std::vector<T>(std::size_t(layout.size()))};
+  attune::detail::for_each_operator(folded, [&](auto const& op, auto number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    auto const own = attune::detail::narrowed<part>(in);
+    outputs<part, T> const to{.out = layout.operator_at(all.terms.data(), number)};
+    problem_shape const p = attune::detail::checked_problem(function, op, own, to.out.extents());
+    saved_rows<T, part> rows(op, p);
+    stream(
+        exec, op, own, p, {0, p.keys}, [](index_t) { return true; },
+        [&](auto& tile, auto const& memory) {
+          tile.finish(own, to, memory);
+          save_rows<part>(tile, rows, true);
+        });
+    std::get<number()>(all.rows) = std::move(rows);
+  });
+  return all;
+}
+
+}  // namespace exec_cpu
+
+/// forward(), which also returns what vjp() needs: the saved rows of the operators, and the outputs of all terms.
+template <class T, class Arch, Fold Op>
+saved_fold<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                                   outputs<Op, T> const& out) {
+  detail::require_distinct("forward_and_save", "out", out.out);
+  auto all = exec_cpu::save_fold("forward_and_save", exec, folded, in, out.out.extents());
+  exec_cpu::fold_terms<T>(exec, folded, detail::fold_layout<Op>{all.extents}.all_terms(all.terms.data()), out.out);
+  return all;
+}
+
+/// Gradients of sum <d.out, out> by every input, coefficient, parameter and table. Coefficients are called "fold.0",
+/// "fold.1", ... Parameters of a fold of one operator keep their paths. With several operators, a path begins with the
+/// number of the operator: "0.kernel.scale".
+/// Memory: as for the operators, and the cotangents of all terms: B H Lq Dv numbers of T per coefficient.
+template <class T, class Arch, Fold Op>
+dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                       saved_fold<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
+  auto const layout = detail::checked_fold("vjp", folded, in, detail::folded_shape("vjp", in));
+  detail::require_shape("vjp", "saved", saved.extents, layout.out, ", the shape of out");
+  detail::check_folded_cotangent(d, layout.out);
+  bool const given = !d.out.absent();
+  std::vector<T> spread;
+  std::vector<double> products;
+  if (given) {
+    spread = exec_cpu::spread_cotangent(exec, folded, layout, d.out);
+    products = exec_cpu::products_of_terms(exec, layout, saved.terms, d.out);
+  }
+  shape const rows{layout.out.batch, layout.out.head, layout.out.position, 1};
+  return detail::gradients_of_fold<double, T>(
+      folded, in, layout.out,
+      [&](index_t c) {
+        return [&, c](index_t b, index_t h, index_t i) {
+          return given ? products[std::size_t(((c * rows.batch + b) * rows.head + h) * rows.position + i)] : 0.0;
+        };
+      },
+      [&](auto const& op, auto number) {
+        using part = std::remove_cvref_t<decltype(op)>;
+        cotangents<part, tensor<T const>> by;
+        if (given) by.out = layout.template operator_at<T const>(spread.data(), number);
+        auto const own = detail::narrowed<part>(in);
+        return exec_cpu::fused_vjp(exec, op, own, detail::checked_problem("vjp", op, own, layout.of_operator()),
+                                   std::get<number()>(saved.rows), by, [](index_t) { return true; });
+      });
+}
+/// Overload that runs the forward pass itself.
+template <class T, class Arch, Fold Op>
+dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                       cotangents<Op, tensor<T const>> const& d) {
+  return vjp(exec, folded, in, exec_cpu::save_fold("vjp", exec, folded, in, detail::folded_shape("vjp", in)), d);
+}
+
+/// Values and directional derivatives of `out`: sum_c c_c dO_c + dc_c O_c. Names are the same as for vjp().
+/// Requires: normalizers made of masses, as jvp() of an operator.
+template <class T, class Arch, Fold Op>
+directional_result<T> jvp(cpu<T, Arch> exec, Op const& folded, inputs<Op, moving_tensor<T>> const& in,
+                          policy_direction const& direction = {}) {
+  auto const values = make_inputs<Op, tensor<T const>>([&]<field F>() { return member<F>(in).value; }, in.offset);
+  auto const layout = detail::checked_fold("jvp", folded, values, detail::folded_shape("jvp", values));
+  detail::folded_direction<Op> const moves(folded, direction);
+  std::vector<T> terms, along;
+  detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    auto const r = jvp(exec, op, detail::narrowed<part>(in), moves.operators[std::size_t(number)]);
+    terms.insert(terms.end(), r.out.values.begin(), r.out.values.end());
+    along.insert(along.end(), r.out_along.values.begin(), r.out_along.values.end());
+  });
+  directional_result<T> to{gradient_array<T>(layout.out), gradient_array<T>(layout.out), {}, {}, {}, {}};
+  auto const of_values = layout.template all_terms<T const>(terms.data());
+  exec_cpu::fold_terms<T>(exec, folded, of_values, tensor<T>(to.out.values, layout.out));
+  exec_cpu::fold_terms<T>(exec, folded, layout.template all_terms<T const>(along.data()),
+                          tensor<T>(to.out_along.values, layout.out));
+  for (index_t c = 0; c < Op::terms; ++c)
+    if (parameter const& by = moves.coefficients[std::size_t(c)]; by.is_set())
+      exec_cpu::for_each_row<T>(exec, layout.out, 0, [&](index_t b, index_t h, index_t i, T*) {
+        for (index_t d = 0; d < layout.out.feature; ++d)
+          to.out_along(b, h, i, d) += T(by.at(b, h, i)) * of_values[std::size_t(c)](b, h, i, d);
+      });
+  return to;
+}
+
+}  // namespace attune

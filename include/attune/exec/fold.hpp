@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   out_h = sum_c c_c O_c,h      d O_c,h = c_c d out_h      d c_c = <d out_h, O_c,h>
+//
+// The parts of a fold that executors share: checks, the memory of the terms O_c, gradients of the coefficients.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/direction.hpp>
+#include <attune/exec/mixture.hpp>
+#include <attune/exec/saved.hpp>
+#include <attune/exec/statistics.hpp>
+#include <attune/operators/fold.hpp>
+
+namespace attune {
+
+/// The result of forward_and_save() of a fold: the saved rows of its operators, and the outputs of all terms, B H Lq Dv
+/// numbers per term.
+template <class T, class Op>
+struct saved_fold;
+template <class T, std::size_t N, class... Ops>
+struct saved_fold<T, fold_operator<N, Ops...>> {
+  shape extents{0, 0, 0, 0};               ///< (B, H, Lq, Dv) of `out`
+  std::tuple<saved_rows<T, Ops>...> rows;  ///< of each operator
+  std::vector<T> terms;                    ///< the outputs of the terms, in the order of detail::fold_layout
+};
+
+namespace detail {
+
+/// Where the outputs of a fold's operators lie in one array: dense, one operator after the other.
+template <Fold Op>
+struct fold_layout {
+  shape out;  ///< (B, H, Lq, Dv)
+
+  index_t size() const { return Op::terms * out.size(); }
+  /// The extents of the output of one operator.
+  shape of_operator() const { return {out.batch, Op::heads_each * out.head, out.position, out.feature}; }
+  /// The output of operator number n.
+  template <class E>
+  tensor<E> operator_at(E* values, index_t n) const {
+    return {values + n * of_operator().size(), of_operator()};
+  }
+  /// Term c, (B, H, Lq, Dv), in the output of its operator.
+  template <class E>
+  tensor<E> term_of(E* output, index_t c) const {
+    strides s = strides::dense(of_operator());
+    E* const first = output + c % Op::heads_each * s.head;
+    s.head *= Op::heads_each;
+    return {first, out, s};
+  }
+  /// Term c in the array.
+  template <class E>
+  tensor<E> term(E* values, index_t c) const {
+    return term_of(values + c / Op::heads_each * of_operator().size(), c);
+  }
+  /// All terms in the array.
+  template <class E>
+  auto all_terms(E* values) const {
+    std::array<tensor<E>, std::size_t(Op::terms)> terms;
+    for (index_t c = 0; c < Op::terms; ++c) terms[std::size_t(c)] = term(values, c);
+    return terms;
+  }
+};
+
+/// Checks the coefficients of a fold and the heads of its query inputs. The checks of its operators check everything
+/// else.
+template <Fold Op, class View>
+fold_layout<Op> checked_fold(char const* function, Op const& folded, inputs<Op, View> const& in, shape const& out,
+                             memory_kind where = memory_kind::host) {
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F) && side_of(F) == input_side::query && F != field::output_gate)
+      require_extent(function, name_of(F), "head", member<F>(in).extents().head, Op::heads_each * out.head,
+                     Op::heads_each == 1
+                         ? std::string("the heads of out")
+                         : text("the fold's ", Op::heads_each, " terms of ", out.head, " heads of out"));
+  });
+  for (index_t c = 0; c < Op::terms; ++c) {
+    parameter const& x = folded.coefficients[std::size_t(c)];
+    std::string const name = "fold." + names_of_coefficients<Op>()[std::size_t(c)];
+    if (!x.is_set()) throw error(function, text("parameter ", name), "no value", "a number, or a view of numbers");
+    check_parameter<typename element_of<View>::type>(function, name, x, domain::real, out.batch, out.head, out.position,
+                                                     where);
+  }
+  return {out};
+}
+
+/// The extents (B, H, Lq, Dv) of `out`, from the inputs.
+template <Fold Op, class View>
+shape folded_shape(char const* function, inputs<Op, View> const& in) {
+  shape s = output_shape(in);
+  if (s.head % Op::heads_each != 0)
+    throw error(function, "the query inputs", text("head extent ", s.head),
+                text("a multiple of ", Op::heads_each, ", the terms of the fold"));
+  s.head /= Op::heads_each;
+  return s;
+}
+
+template <Fold Op, class View>
+void check_folded_cotangent(cotangents<Op, View> const& d, shape const& out) {
+  if (!d.out.absent()) require_shape("vjp", "the gradient of out", d.out.extents(), out, ", the shape of the output");
+}
+
+/// The gradient of a coefficient from by_row(b, h, i) = <d out, O_c> of every row of `out`, summed in S.
+template <class S, class T, class ByRow>
+parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std::string const& name, shape const& out,
+                                              ByRow const& by_row, memory_kind where) {
+  gradient_array<S> sums(coefficient.extents());
+  for (index_t b = 0; b < out.batch; ++b)
+    for (index_t h = 0; h < out.head; ++h)
+      for (index_t i = 0; i < out.position; ++i) sums(b, h, i, 0) = sums(b, h, i, 0) + by_row(b, h, i);
+  parameter_gradient<T> to;
+  to.path = "fold." + name;
+  to.values = gradient_array<T>(sums.extents);
+  for (std::size_t n = 0; n < sums.values.size(); ++n) to.values.values[n] = T(sums.values[n]);
+  if (where == memory_kind::host) pull_projection(coefficient, to);  // else the sources cannot be read here
+  return to;
+}
+
+/// All gradients of a fold. `by_rows(c)(b, h, i)` is <d out, O_c>; of_operator(operator, number) returns the gradients
+/// of one operator for its part of the cotangents.
+template <class S, class T, Fold Op, class View, class ByRows, class OfOperator>
+dense_gradients<T> gradients_of_fold(Op const& folded, inputs<Op, View> const& in, shape const& out,
+                                     ByRows const& by_rows, OfOperator const& of_operator,
+                                     memory_kind where = memory_kind::host) {
+  dense_gradients<T> to;
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
+  });
+  for (index_t c = 0; c < Op::terms; ++c)
+    to.parameters.push_back(gradient_of_coefficient<S, T>(
+        folded.coefficients[std::size_t(c)], names_of_coefficients<Op>()[std::size_t(c)], out, by_rows(c), where));
+  for_each_operator(folded, [&](auto const& op, auto number, std::string const& prefix) {
+    add_gradients(to, of_operator(op, number), prefix);
+  });
+  return to;
+}
+
+/// The direction of a fold's parameters and tables: of its coefficients, and of each operator.
+template <Fold Op>
+struct folded_direction {
+  std::array<parameter, std::size_t(Op::terms)> coefficients;  ///< unset for those that do not move
+  std::vector<policy_direction> operators;
+
+  folded_direction(Op const& folded, policy_direction const& direction) {
+    std::vector<bool> used_parameters(direction.parameters.size()), used_tables(direction.tables.size());
+    for (std::size_t c = 0; c < coefficients.size(); ++c)
+      for (std::size_t n = 0; n < direction.parameters.size(); ++n) {
+        auto const& [name, along] = direction.parameters[n];
+        std::string const path = "fold." + names_of_coefficients<Op>()[c];
+        if (!is_called(path, name)) continue;
+        shape const needed = folded.coefficients[c].extents(), got = along.extents();
+        if (!(got == needed) && got.size() != 1)
+          throw error("jvp", text("the direction of parameter ", path), text("shape ", to_string(got)),
+                      text(to_string(needed), ", the shape of the parameter, or one number"));
+        coefficients[c] = along;
+        used_parameters[n] = true;
+      }
+    for_each_operator(folded, [&](auto const& op, index_t, std::string const& prefix) {
+      policy_direction own;
+      auto const take = [&](auto const& listed, auto const& from, auto& to, std::vector<bool>& used) {
+        for (auto const& x : listed)
+          for (std::size_t n = 0; n < from.size(); ++n)
+            if (is_called(prefix + x.path(), from[n].name)) to.push_back({x.path(), from[n].along}), used[n] = true;
+      };
+      take(listed_parameters(op), direction.parameters, own.parameters, used_parameters);
+      take(listed_tables(op), direction.tables, own.tables, used_tables);
+      operators.push_back(std::move(own));
+    });
+    for (std::size_t n = 0; n < used_parameters.size(); ++n)
+      if (!used_parameters[n])
+        throw error("jvp", "direction.parameters", text("the name ", direction.parameters[n].name),
+                    "a parameter of the operator");
+    for (std::size_t n = 0; n < used_tables.size(); ++n)
+      if (!used_tables[n])
+        throw error("jvp", "direction.tables", text("the name ", direction.tables[n].name), "a table of the operator");
+  }
+};
+
+/// Rejects calls that only the fold of one operator has.
+template <Fold Op>
+constexpr void require_one_operator() {
+  static_assert(std::tuple_size_v<decltype(Op::operators)> == 1,
+                "attune: states of a fold of several operators do not exist: accumulate() the states of each operator, "
+                "finish() each, and add the outputs");
+}
+template <Fold Op>
+using only_operator = std::tuple_element_t<0, decltype(Op::operators)>;
+
+}  // namespace detail
+
+/// Divides the merged states of a fold of one operator and adds the terms. The states have N H heads.
+/// Memory: the outputs of all terms.
+template <class Exec, Fold Op>
+void finish(Exec const&, Op const& folded, inputs<Op, typename Exec::view> const& in,
+            states_of<typename Exec::value_type, detail::only_operator<Op>> const& states,
+            outputs<Op, typename Exec::value_type> const& to) {
+  detail::require_one_operator<Op>();
+  using T = typename Exec::value_type;
+  using part = detail::only_operator<Op>;
+  auto const layout = detail::checked_fold("finish", folded, in, to.out.extents());
+  detail::require_distinct("finish", "out", to.out);
+  std::vector<T> memory(std::size_t(layout.size()));
+  outputs<part, T> const own{.out = layout.operator_at(memory.data(), 0)};
+  finish<T>(std::get<0>(folded.operators), detail::narrowed<part>(in), states, own);
+  for (index_t b = 0; b < layout.out.batch; ++b)
+    for (index_t h = 0; h < layout.out.head; ++h)
+      for (index_t i = 0; i < layout.out.position; ++i)
+        for (index_t d = 0; d < layout.out.feature; ++d) {
+          T sum(0);
+          for (index_t c = 0; c < Op::terms; ++c) {
+            T const x = folded.coefficients[std::size_t(c)].template value<T>(b, h, i) *
+                        layout.term(memory.data(), c)(b, h, i, d);
+            sum = c == 0 ? x : T(sum + x);
+          }
+          to.out(b, h, i, d) = sum;
+        }
+}
+
+/// Does not compile: a fold has no statistics.
+template <class Exec, Fold Op>
+void statistics(Exec const&, Op const&, inputs<Op, typename Exec::view> const&,
+                saved_fold<typename Exec::value_type, Op> const&, statistics_request const& = {}, key_interval = {}) {
+  static_assert(detail::never<Op>,
+                "attune: statistics() of a fold do not exist: its rows are sums over several normalizers. Call "
+                "statistics() of an operator of the fold");
+}
+
+}  // namespace attune

@@ -129,9 +129,11 @@ concept checks_itself = requires(Owner const& owner, char const* function) {
 /// the contraction has terms, and a row for every distance.
 template <class Contraction, class Owner>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
-                       problem_shape const& p) {
+                       problem_shape const& p, [[maybe_unused]] memory_kind where = memory_kind::host) {
   index_t const nearest = p.offset - (p.keys - 1), farthest = p.queries - 1 + p.offset;  // values of i + offset - j
   if (p.queries == 0 || p.keys == 0) return;
+  if constexpr (contraction::Rotary<Contraction>)
+    check_angles(function, owner, p.batch, p.queries, p.keys, p.width, p.offset, where);
   for_each_operand<Contraction>([&]<int, class Operand>() {
     if constexpr (has_features<Operand>) {
       require_extent(function, name_of(Operand::of), "feature", p.width_of(Operand::of), term_count<Contraction>(p),
@@ -256,7 +258,7 @@ problem_shape checked_problem(char const* function, Op const& op, inputs<Op, Vie
   auto const tables = listed_tables(op);
   check_listed<typename element_of<View>::type>(function, listed_parameters(op), tables, p, where);
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
-    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, p));
+    (..., check_contraction(function, C{}, op.template owner<Index>(), tables, p, where));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
   mask::check(op.mask, mask_shape{p.batch, p.heads, p.queries, p.keys, where});
   check_masses(function, op, p, where);

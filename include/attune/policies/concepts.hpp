@@ -128,7 +128,7 @@ inline constexpr bool is_composite = false;
 
 /// The contraction has a `term`.
 template <class C>
-concept OffersTerm = std::is_same_v<C, contraction::none> || requires(double x) {
+concept OffersTerm = std::is_same_v<C, contraction::none> || contraction::Rotary<C> || requires(double x) {
   { C::term(x, x, x, x) } -> std::convertible_to<double>;
 };
 /// The policy has the tables that its contraction reads.
@@ -149,6 +149,16 @@ template <class P>
 inline constexpr bool OffersRows<P, contraction::gathered> = requires(P const& p, index_t distance) {
   { p.index(distance) } -> std::convertible_to<index_t>;
   p.values.rows();
+};
+
+/// contraction::rotary_dot needs angles, a layout and how keys are stored. True for every other contraction.
+template <class P, class C>
+inline constexpr bool OffersAngles = true;
+template <class P>
+inline constexpr bool OffersAngles<P, contraction::rotary_dot> = requires(P const& p) {
+  p.angles.row_of_query(0, 0);
+  p.layout;
+  p.keys;
 };
 
 template <class P>
@@ -235,6 +245,14 @@ concept MapsGate = requires(bound_t<P> const& b, double x) {
 template <class P>
 inline constexpr bool needs_lowest_reference =
     P::traits.reference == mass_reference::running_maximum && (P::traits.ground_mass || P::traits.constant_mass);
+
+/// Bytes of a policy that hold no parameter and no table: views, enumerations. A policy with many declares them, so that
+/// a forgotten parameter still shows.
+template <class P>
+inline constexpr std::size_t constants_of = 0;
+template <class P>
+  requires requires { P::constants; }
+inline constexpr std::size_t constants_of<P> = P::constants;
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 

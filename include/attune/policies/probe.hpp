@@ -82,7 +82,7 @@ namespace detail {
 template <class C>
 void probe_term() {
   using T = probe_scalar;
-  if constexpr (!std::is_same_v<C, contraction::none>) (void)C::term(T{}, T{}, T{}, T{});
+  if constexpr (!std::is_same_v<C, contraction::none> && !contraction::Rotary<C>) (void)C::term(T{}, T{}, T{}, T{});
 }
 
 template <class P>

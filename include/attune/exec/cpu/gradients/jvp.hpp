@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>

@@ -44,6 +44,7 @@ struct gradient_sinks {
   shared_sums* sums;
   std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that need them
   index_t first = 0;              ///< the first query of the task
+  T* turned = nullptr;            ///< gradients by turned keys, of each rotary contraction
   /// By field: whether the keys of the current block contain neither NaN nor infinity. Tiles share a block.
   struct {
     index_t first = -1, n = 0;

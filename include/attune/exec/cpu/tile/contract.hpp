@@ -10,6 +10,7 @@
 
 #include <attune/exec/cpu/tile/bind.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
+#include <attune/exec/cpu/tile/rotary.hpp>
 
 namespace attune::exec_cpu {
 

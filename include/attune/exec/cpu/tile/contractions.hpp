@@ -53,7 +53,7 @@ using contraction::KeyProduct;
 /// Whether keys are read as rows of features, in place. Otherwise they are read number by number.
 template <class C>
 inline constexpr bool reads_key_rows =
-    KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance>;
+    KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance> || contraction::Rotary<C>;
 
 /// Any contraction that reads tensors, computed by its term. `resident` and `rows`: elements of scratch. `pack` runs
 /// once per tile, `run` once per block.

@@ -4,6 +4,7 @@
 // Rotary embeddings by every forward call of the CPU executor: within the operator's own bound of 50 digits.
 #include <sstream>
 
+#include <attune/policies.hpp>
 #include <attune/testing/forward_check.hpp>
 
 #include "../../check.hpp"

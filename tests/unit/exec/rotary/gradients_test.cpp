@@ -4,6 +4,7 @@
 // The gradients of rotary embeddings, next to a dot product that reads the same keys, and of two of them.
 #include <sstream>
 
+#include <attune/policies.hpp>
 #include <attune/testing/gradient_check.hpp>
 
 #include "../../check.hpp"

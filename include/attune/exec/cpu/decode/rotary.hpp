@@ -47,8 +47,8 @@ struct decode_contractor<contraction::rotary_dot, T, Arch> : detail::decode_feat
       T* const row = copy + j * whole;
       for (index_t d = 0; d < width; ++d) row[d] = T(from[d * step]);
       std::fill(row + width, row + whole, T(0));
-      turns.template run<turn::forth>(row, row, at.b, block.first + j);
     }
+    turns.template run<turn::forth>({copy, whole}, {copy, whole}, block.n, at.b, block.first);
     contract_features<T, Arch>(to, q, at.rows, whole, copy, whole, block.n, at.values);
   }
 };

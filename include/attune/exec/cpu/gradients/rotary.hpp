@@ -20,26 +20,24 @@ template <class T, class Arch>
 struct contraction_vjp<contraction::rotary_dot, T, Arch> : detail::feature_vjp<contraction::rotary_dot, T, Arch> {
   using base = detail::feature_vjp<contraction::rotary_dot, T, Arch>;
   using turner = detail::row_turner<T, Arch>;
-  static index_t block(problem_shape const& p) { return detail::turned_keys_room<T, Arch>(p.width); }
-  /// Elements of a task: the gradients by all turned keys, a row, and scratch.
-  static index_t turned(problem_shape const& p) {
-    return padded<T>(p.keys * step(p)) + padded<T>(p.width) + turner::room(p.width);
-  }
+  static index_t block(problem_shape const&) { return 0; }
+  /// Elements of a task: the gradients by all turned keys, and scratch.
+  static index_t turned(problem_shape const& p) { return padded<T>(p.keys * step(p)) + turner::room(p.width); }
   static index_t step(problem_shape const& p) { return panels<T, Arch>::padded_width(p.width); }
 
-  /// `sums`: the rows of this contraction, of `turned` elements.
+  /// `kept`: the turned keys that the contractor keeps. `sums`: the rows of this contraction, of `turned` elements.
   template <class In, class Owner>
   static void pull(T const* ds, vjp_tile<T> const& t, In const& in, Owner const& owner, key_block_place const& b,
-                   T* scratch, gradient_sinks<T>& to, T* sums) {
+                   T* kept, gradient_sinks<T>& to, T* sums) {
     index_t const width = t.place.p->width;
-    row_block<T> const keys = detail::turned_keys<T, Arch>(in.k, owner, t.place, b, scratch);
+    row_block<T> const keys = detail::turned_keys<T, Arch>(kept)(in.k, owner, t.place, b);
     accumulate_some<T, Arch>(t.own, keys, ds, t.packed, b.n, width, finite_rows<T, Arch>(keys, width, 0, b.n));
     key_rows<T> const rows =
         owner.keys == rotary_keys::turned ? to.rows(field::k) : key_rows<T>{sums, step(*t.place.p)};
     outer<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, b.n, width,
                    base::finite_queries(t) != T(0));
   }
-  /// Turns the gradients of the tile's queries back. Each row is copied over numbers of the tile that are read already.
+  /// Turns the gradients of the tile's queries back, row by row, in the memory of the panels.
   template <class In, class Owner>
   static void end(vjp_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
     tile_place const& at = t.place;
@@ -57,10 +55,10 @@ struct contraction_vjp<contraction::rotary_dot, T, Arch> : detail::feature_vjp<c
   template <class Owner>
   static void finish(T* sums, problem_shape const& p, Owner const& owner, index_t b, gradient_sinks<T>& to) {
     if (owner.keys == rotary_keys::turned) return;
-    T* const row = sums + padded<T>(p.keys * step(p));
-    turner const turns(owner.angles.keys(), owner.layout, p.width, row + padded<T>(p.width));
+    turner const turns(owner.angles.keys(), owner.layout, p.width, sums + padded<T>(p.keys * step(p)));
+    turns.template run<turn::back>({sums, step(p)}, {sums, step(p)}, p.keys, b, 0);
     for (index_t j = 0; j < p.keys; ++j) {
-      turns.template run<turn::back>(row, sums + j * step(p), b, j);
+      T const* const row = sums + j * step(p);
       T* const sum = to.rows(field::k).at(j);
       for (index_t d = 0; d < p.width; ++d) sum[d] += row[d];
     }
@@ -74,7 +72,7 @@ struct contraction_jvp<contraction::rotary_dot, T, Arch> {
   static index_t resident(problem_shape const& p) {
     return contractor<contraction::rotary_dot, T, Arch>::resident(p);
   }
-  static index_t block(problem_shape const& p) { return pairs + detail::turned_keys_room<T, Arch>(p.width); }
+  static index_t block(problem_shape const& p) { return pairs + detail::turned_keys<T, Arch>::room(p.width); }
   template <class Call, class Owner>
   static void pack(T* own, T const*, Call const& c, Owner const& owner, tile_place const& at) {
     if (c.along.q.absent())
@@ -85,10 +83,13 @@ struct contraction_jvp<contraction::rotary_dot, T, Arch> {
   template <class Call, class Owner>
   static void run(T* to, T const* own, T const* packed, Call const& c, Owner const& owner, tile_place const& at,
                   key_block_place const& b, T* scratch) {
-    using product = contractor<contraction::rotary_dot, T, Arch>;
-    product::run(to, own, c.in, owner, at, b, scratch + pairs);
+    auto const multiply_by = [&](T* result, T const* left, auto const& in) {
+      detail::turned_keys<T, Arch>(scratch + pairs).forget();
+      contractor<contraction::rotary_dot, T, Arch>::run(result, left, in, owner, at, b, scratch + pairs);
+    };
+    multiply_by(to, own, c.in);
     if (c.along.k.absent()) return;
-    product::run(scratch, packed, c.along, owner, at, b, scratch + pairs);
+    multiply_by(scratch, packed, c.along);
     for (index_t n = 0; n < b.n * tile::queries; ++n) to[n] += scratch[n];
   }
 };

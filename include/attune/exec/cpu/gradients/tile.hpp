@@ -173,13 +173,14 @@ struct gradient_tile {
     key_rows<T> const& by_values = to.rows(field::v);
     outer<T, Arch>(by_values.at(keys.first), by_values.step, weights, out_panels, rows.count, keys.n,
                    rows.p->value_width, finite_cotangents);
-    [[maybe_unused]] T* turned = to.turned;
+    [[maybe_unused]] auto turned = to.turned;
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
       using vjp_of = contraction_vjp<decltype(c), T, Arch>;
       if constexpr (contraction::of_distance_alone<decltype(c)>)
         vjp_of::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
       else if constexpr (contraction::Rotary<decltype(c)>)
-        vjp_of::pull(pairs_of(n), t, call->in, owner, keys, pulls, to, turned), turned += vjp_of::turned(call->p);
+        vjp_of::pull(pairs_of(n), t, call->in, owner, keys, turned.keys, to, turned.sums),
+            turned.keys += contractor<decltype(c), T, Arch>::kept(call->p), turned.sums += vjp_of::turned(call->p);
       else
         vjp_of::pull(pairs_of(n), t, call->in, owner, keys, pulls, to);
     });

@@ -137,15 +137,15 @@ ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, 
         return detail::turned_across(turns, first + d, x, query, key);
     };
   } else {
-  return
-      [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
-       y = detail::operand_at<typename C::y, S>(in, p, owner, at),
-       z = detail::operand_at<typename C::z, S>(in, p, owner, at), n = S(double(at.i + p.offset - at.j))](index_t d) {
-        using D = dual<S, 1>;
-        D of[3] = {x(d), y(d), z(d)};
-        of[N].tangent[0] = S(1);
-        return C::term(of[0], of[1], of[2], D(n)).tangent[0];
-      };
+    return
+        [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
+         y = detail::operand_at<typename C::y, S>(in, p, owner, at),
+         z = detail::operand_at<typename C::z, S>(in, p, owner, at), n = S(double(at.i + p.offset - at.j))](index_t d) {
+          using D = dual<S, 1>;
+          D of[3] = {x(d), y(d), z(d)};
+          of[N].tangent[0] = S(1);
+          return C::term(of[0], of[1], of[2], D(n)).tangent[0];
+        };
   }
 }
 

@@ -70,7 +70,33 @@ class rotary_angles {
     return to;
   }
 
-  index_t rows() const { return extents_.position; }     ///< positions of a batch element
+  /// Turns keys in place, before they go to a cache of turned keys. Row n of x, of every head, is at position first + n.
+  /// E is float, double or a 16-bit type. Errors: attune::error if a row or a pair of features is missing.
+  template <class E>
+  void turn(rotary_layout layout, tensor<E> const& x, index_t first = 0) const {
+    using number = std::conditional_t<std::is_same_v<E, double>, double, float>;
+    shape const e = x.extents();
+    if (first < 0 || first + e.position > rows())
+      throw error("rotary_angles::turn", "first", detail::text("the value ", first, " for ", e.position, " rows"),
+                  detail::text("rows within the ", rows(), " of the angles"));
+    if (2 * pairs() > e.feature || (extents_.batch != 1 && extents_.batch != e.batch))
+      throw error("rotary_angles::turn", "x", detail::text("shape ", to_string(e)),
+                  detail::text("at least ", 2 * pairs(), " features, and the batch of the angles"));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t n = 0; n < e.position; ++n) {
+          T const* const by = values_.data() + ((extents_.batch == 1 ? 0 : b) * rows() + first + n) * extents_.feature;
+          for (index_t r = 0; r < pairs(); ++r) {
+            bool const half = layout == rotary_layout::half;
+            E &p = x(b, h, n, half ? r : 2 * r), &q = x(b, h, n, half ? r + pairs() : 2 * r + 1);
+            number const c = number(by[r]), s = number(by[pairs() + r]), a = number(p), o = number(q);
+            p = E(c * a - s * o);
+            q = E(c * o + s * a);
+          }
+        }
+  }
+
+  index_t rows() const { return extents_.position; }      ///< positions of a batch element
   index_t pairs() const { return extents_.feature / 2; }  ///< R
   /// (1|B, 1, rows, 2 R): R cosines, then R sines. For a device, copy them and give kernel::rotary a view of the copy.
   tensor<T const> values() const { return {values_.data(), extents_}; }
@@ -174,7 +200,8 @@ struct rotary_pair {
   index_t first,  ///< becomes cos first - sin second
       second;     ///< becomes cos second + sin first
   ATTUNE_HD constexpr rotary_pair(rotary_layout layout, index_t pairs, index_t r)
-      : first(layout == rotary_layout::half ? r : 2 * r), second(layout == rotary_layout::half ? r + pairs : 2 * r + 1) {}
+      : first(layout == rotary_layout::half ? r : 2 * r),
+        second(layout == rotary_layout::half ? r + pairs : 2 * r + 1) {}
 };
 
 }  // namespace attune

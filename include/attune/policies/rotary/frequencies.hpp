@@ -19,8 +19,8 @@ namespace attune {
 /// The angular frequencies of the pairs of a rotary embedding. Fill it yourself, or call one of the functions below.
 /// Frequencies are computed in double.
 struct rotary_frequencies {
-  std::vector<double> values;  ///< radians per position, one for each pair
-  std::vector<index_t> axes;   ///< the axis of positions that turns each pair; empty: axis 0 turns all
+  std::vector<double> values;   ///< radians per position, one for each pair
+  std::vector<index_t> axes;    ///< the axis of positions that turns each pair; empty: axis 0 turns all
   double attention_factor = 1;  ///< multiplies cosines and sines, of queries and of keys; 1 except for yarn
 
   /// theta^(-2 r / features) for r = 0 .. features/2 - 1 (RoFormer, Su et al. 2021). `features` is the even number of

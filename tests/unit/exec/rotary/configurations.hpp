@@ -15,7 +15,8 @@ namespace attune::test {
 class rotary_configurations {
  public:
   rotary_configurations(index_t queries, index_t keys, index_t width)
-      : whole_(rotary_frequencies::plain(width / 2 * 2), keys), exact_(rotary_frequencies::plain(width / 2 * 2), keys + 9),
+      : whole_(rotary_frequencies::plain(width / 2 * 2), keys),
+        exact_(rotary_frequencies::plain(width / 2 * 2), keys + 9),
         part_(rotary_frequencies::yarn(width / 4 * 2, 4, 16), keys), of_queries_(given(queries, 0.3, width)),
         of_keys_(given(keys, -0.7, width)) {}
 

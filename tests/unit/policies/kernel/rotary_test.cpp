@@ -94,6 +94,21 @@ TEST_CASE("rotary_angles: counted, given and copied rows") {
   CHECK(rotary_angles<double>(stretched, 1).values()(0, 0, 0, 0) == 1.5);
 }
 
+TEST_CASE("rotary_angles: keys are turned in place") {
+  rotary_angles<double> const angles(rotary_frequencies::plain(4, 100), 4);
+  std::vector<double> x{1, 0, 0, 0, 7}, y = x;
+  angles.turn(rotary_layout::half, tensor<double>(x, shape{1, 1, 1, 5}), 3);
+  CHECK(x == std::vector<double>{std::cos(3.), 0, std::sin(3.), 0, 7});
+  angles.turn(rotary_layout::interleaved, tensor<double>(y, shape{1, 1, 1, 5}), 3);
+  CHECK(y == std::vector<double>{std::cos(3.), std::sin(3.), 0, 0, 7});
+  CHECK(error_of([&] { angles.turn(rotary_layout::half, tensor<double>(x, shape{1, 1, 1, 5}), 4); }) ==
+        "attune::rotary_angles::turn: first has the value 4 for 1 rows; expected rows within the 4 of the angles");
+  CHECK(error_of([&] { angles.turn(rotary_layout::half, tensor<double>(x, shape{1, 1, 1, 5}), -1); }) != "");
+  CHECK(error_of([&] {
+          angles.turn(rotary_layout::half, tensor<double>(x.data(), {1, 1, 1, 3}));
+        }).find("at least 4 features") != std::string::npos);
+}
+
 TEST_CASE("kernel::rotary: the scale, and the features of a pair") {
   rotary_angles<double> const angles(rotary_frequencies::plain(4), 3);
   kernel::rotary const k{angles}, scaled{.angles = angles, .scale = 3.0};
@@ -118,8 +133,9 @@ TEST_CASE("kernel::rotary: too few rows, a negative offset, too many pairs") {
   CHECK(refusal(k, 1, 3, 4, -1) ==
         "attune::forward: offset has the value -1; expected at least 0: query i reads row i + offset of the angles of "
         "kernel::rotary");
-  CHECK(refusal(k, 2, 3, 4, 2) ==
-        "attune::forward: the angles of kernel::rotary has 3 rows; expected at least 4: the last query is at position 3");
+  CHECK(
+      refusal(k, 2, 3, 4, 2) ==
+      "attune::forward: the angles of kernel::rotary has 3 rows; expected at least 4: the last query is at position 3");
   CHECK(refusal(k, 1, 4, 4, 0) ==
         "attune::forward: the angles of kernel::rotary has 3 rows; expected at least 4, one for each key");
   CHECK(refusal(turned, 1, 4, 4, 0) == "");  // keys read no row
@@ -144,9 +160,7 @@ TEST_CASE("kernel::rotary: too few rows, a negative offset, too many pairs") {
 
 TEST_CASE("rotary_frequencies, rotary_angles, rotary_rows: what they refuse") {
   using f = rotary_frequencies;
-  auto const says = [](auto const& call, char const* text) {
-    CHECK(error_of(call).find(text) != std::string::npos);
-  };
+  auto const says = [](auto const& call, char const* text) { CHECK(error_of(call).find(text) != std::string::npos); };
   says([] { f::plain(3); }, "rotary_frequencies::plain: features has the value 3; expected an even number, at least 2");
   says([] { f::plain(4, 1); }, "theta has the value 1");
   says([] { f::linear(4, 0); }, "scale has the value 0");
@@ -162,7 +176,8 @@ TEST_CASE("rotary_frequencies, rotary_angles, rotary_rows: what they refuse") {
   says([&] { rotary_angles<float>(f::plain(4).on_axes(3), tensor<double const>(places, shape{1, 1, 1, 2})); },
        "frequencies.axes has the value 2; expected an axis of the positions, which have 2");
   says([&] { rotary_angles<float>(f::plain(4), tensor<double const>(places, shape{1, 2, 1, 1})); }, "positions has");
-  says([&] { rotary_rows(stored_view(tensor<double const>(numbers.data(), {1, 1, 2, 3}))); }, "R cosines, then R sines");
+  says([&] { rotary_rows(stored_view(tensor<double const>(numbers.data(), {1, 1, 2, 3}))); },
+       "R cosines, then R sines");
 }
 
 }  // namespace

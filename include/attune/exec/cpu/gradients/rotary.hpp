@@ -69,9 +69,7 @@ template <class T, class Arch>
 struct contraction_jvp<contraction::rotary_dot, T, Arch> {
   using tile = tiling<T, Arch>;
   static constexpr index_t pairs = padded<T>(tile::key_block * tile::queries);
-  static index_t resident(problem_shape const& p) {
-    return contractor<contraction::rotary_dot, T, Arch>::resident(p);
-  }
+  static index_t resident(problem_shape const& p) { return contractor<contraction::rotary_dot, T, Arch>::resident(p); }
   static index_t block(problem_shape const& p) { return pairs + detail::turned_keys<T, Arch>::room(p.width); }
   template <class Call, class Owner>
   static void pack(T* own, T const*, Call const& c, Owner const& owner, tile_place const& at) {

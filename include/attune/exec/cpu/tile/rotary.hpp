@@ -51,8 +51,7 @@ ATTUNE_INLINE void turn_pairs(T* to, T const* x, T const* angles, index_t pairs)
     } else {
       split_pairs(batch::load_unaligned(x + 2 * r), batch::load_unaligned(x + 2 * r + lanes), a, b, all);
     }
-    batch const first = simd::multiply_add(batch(-s), b, batch(c * a)),
-                second = simd::multiply_add(s, a, batch(c * b));
+    batch const first = simd::multiply_add(batch(-s), b, batch(c * a)), second = simd::multiply_add(s, a, batch(c * b));
     if constexpr (Layout == rotary_layout::half) {
       first.store_unaligned(to + r);
       second.store_unaligned(to + pairs + r);
@@ -165,9 +164,7 @@ class turned_keys {
 
  public:
   /// Elements of memory.
-  static index_t room(index_t width) {
-    return header + padded<T>(most * width) + row_turner<T, Arch>::room(width);
-  }
+  static index_t room(index_t width) { return header + padded<T>(most * width) + row_turner<T, Arch>::room(width); }
   explicit turned_keys(T* memory) : memory_(memory) {}
   /// Must be called before the first use of the memory, and when the tensor of keys is another one.
   void forget() const { std::construct_at(reinterpret_cast<content*>(memory_), content{-1, -1, 0, 0}); }

@@ -22,6 +22,7 @@ family family_of(golden_case const& c) {
     return {run_eviction};  // kernels.json has an operator of this name
   static std::map<std::string, family> const named{{"merge_states", {run_merge_states, true}},
                                                    {"ema", {run_moving_average}},
+                                                   {"rotary", {run_rotary}},
                                                    {"l_align", {run_regularizer}},
                                                    {"l_spread", {run_regularizer}},
                                                    {"l_tau", {run_regularizer}},

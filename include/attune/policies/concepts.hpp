@@ -246,8 +246,8 @@ template <class P>
 inline constexpr bool needs_lowest_reference =
     P::traits.reference == mass_reference::running_maximum && (P::traits.ground_mass || P::traits.constant_mass);
 
-/// Bytes of a policy that hold no parameter and no table: views, enumerations. A policy with many declares them, so that
-/// a forgotten parameter still shows.
+/// Bytes of a policy that hold no parameter and no table: views, enumerations. A policy with many declares them. So a
+/// forgotten parameter still shows.
 template <class P>
 inline constexpr std::size_t constants_of = 0;
 template <class P>

@@ -111,8 +111,8 @@ struct reference_contraction {
                       numbers.entry(owner.relative, b, h, n, d);
     return sum;
   }
-  /// Re(z_q conj(z_k) e^(i (angle_q - angle_k))) for each pair of features, z = first + i second. The factor is computed
-  /// from the stored cosines and sines. The other features are a plain product.
+  /// Re(z_q conj(z_k) e^(i (angle_q - angle_k))) for each pair of features, z = first + i second. The factor comes from
+  /// the stored cosines and sines. The other features are a plain product.
   template <class Owner>
   T value(contraction::rotary_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
     index_t const key_head = p.group(h, p.key_heads);

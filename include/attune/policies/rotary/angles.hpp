@@ -70,7 +70,7 @@ class rotary_angles {
     return to;
   }
 
-  /// Turns keys in place, before they go to a cache of turned keys. Row n of x, of every head, is at position first + n.
+  /// Turns keys in place, before they go to a cache of turned keys. Row n of x, of every head, has position first + n.
   /// E is float, double or a 16-bit type. Errors: attune::error if a row or a pair of features is missing.
   template <class E>
   void turn(rotary_layout layout, tensor<E> const& x, index_t first = 0) const {

@@ -46,9 +46,9 @@ struct rotary_frequencies {
       throw error("rotary_frequencies::ntk", "features", detail::text("the value ", features), "at least 4");
     return plain(features, theta * std::pow(scale, double(features) / double(features - 2)));
   }
-  /// YaRN (Peng et al. 2024): pairs that turn more than `fast` times within the training length keep their frequency,
-  /// pairs that turn less than `slow` times get the frequency of `linear`, and in between the share changes linearly
-  /// with the number of the pair, as in the authors' code.
+  /// YaRN (Peng et al. 2024), as in the authors' code. Pairs that turn more than `fast` times within the training
+  /// length keep their frequency. Pairs that turn less than `slow` times get the frequency of `linear`. In between the
+  /// share of both changes linearly with the number of the pair.
   /// The attention factor is 0.1 log(scale) + 1 for scale > 1. It multiplies the turned features of queries and of
   /// keys, so it multiplies the score of turned features by its square. length_scale::yarn{scale} multiplies the whole
   /// score by the same square: use one of the two. Set attention_factor = 1 to leave it to the length scale.

@@ -77,8 +77,8 @@ struct row_places {
   T* data;
   index_t step;
 };
-/// to_j = R x_j for n rows, each with its own row of angles of E. Angles of another type than T are converted first, row
-/// by row. Every executor of the CPU calls this function, so a row has the same bits everywhere.
+/// to_j = R x_j for n rows, each with its own row of angles of E. Angles of another type than T are converted first.
+/// Every executor of the CPU calls this function, so a row has the same bits everywhere.
 template <turn Way, rotary_layout Layout, class T, class Arch, class E>
 ATTUNE_NOINLINE void turn_rows(row_places<T> to, row_places<T const> x, row_places<E const> angles, index_t n,
                                index_t pairs, index_t width, [[maybe_unused]] T* scratch) {

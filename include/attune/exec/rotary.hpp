@@ -6,8 +6,7 @@
 // contraction::rotary_dot one pair of query and key at a time, in scalar S. The Thrust executor computes it this way.
 #pragma once
 
-#include <attune/core/tensor.hpp>
-#include <attune/policies/rotary/angles.hpp>
+#include <attune/core/rotary_angles.hpp>
 
 namespace attune::detail {
 

@@ -268,7 +268,7 @@ struct biased_dot : product<shifted_left, of_query<field::q>, of_key<field::k>, 
 struct relative_dot
     : product<shifted_left, of_query<field::q>, by_distance<tables::relative>, by_feature<tables::bias>> {};
 /// <R(p_i) q_i, R(p_j) k_j>: rotary embeddings. The policy has the members `angles` (rotary_rows), `layout` and `keys`
-/// (policies/rotary/angles.hpp). A turned feature reads two features. So there is no term: executors turn rows.
+/// (core/rotary_angles.hpp). A turned feature reads two features. So there is no term: executors turn rows.
 struct rotary_dot : sum_of<of_query<field::q>, of_key<field::k>> {};
 /// <gate_q_i, gate_k_j>
 struct gate_dot : product<plain_left, of_query<field::gate_q>, of_key<field::gate_k>> {};

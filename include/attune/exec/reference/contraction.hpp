@@ -12,6 +12,7 @@
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/exec/reference/any_tensor.hpp>
+#include <attune/exec/reference/rotary.hpp>
 
 namespace attune::detail {
 
@@ -111,22 +112,11 @@ struct reference_contraction {
                       numbers.entry(owner.relative, b, h, n, d);
     return sum;
   }
-  /// Re(z_q conj(z_k) e^(i (angle_q - angle_k))) for each pair of features, z = first + i second. The factor comes from
-  /// the stored cosines and sines. The other features are a plain product.
   template <class Owner>
   T value(contraction::rotary_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
-    index_t const key_head = p.group(h, p.key_heads);
-    auto const q = [&](index_t d) { return read<T>(in.q, b, h, i, d); };
-    auto const k = [&](index_t d) { return read<T>(in.k, b, key_head, j, d); };
-    T sum(0);
-    for (index_t r = 0; r < owner.angles.pairs(); ++r) {
-      auto const [first, second] = features_of_pair(owner, r);
-      auto const [even, odd] = relative_angle(owner, b, i, j, r);
-      sum = sum + (q(first) * k(first) + q(second) * k(second)) * even;
-      sum = sum - (q(second) * k(first) - q(first) * k(second)) * odd;
-    }
-    for (index_t d = 2 * owner.angles.pairs(); d < p.width; ++d) sum = sum + q(d) * k(d);
-    return sum;
+    index_t const g = p.group(h, p.key_heads);
+    return reference_rotary<T, Owner>{owner, numbers, p, b, i, j}.value(
+        [&](index_t d) { return read<T>(in.q, b, h, i, d); }, [&](index_t d) { return read<T>(in.k, b, g, j, d); });
   }
   template <class Owner>
   T value(contraction::scalar_difference, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
@@ -253,21 +243,11 @@ struct reference_contraction {
   template <class Owner>
   void pull(contraction::rotary_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
             index_t i, index_t j) const {
-    index_t const key_head = p.group(h, p.key_heads);
-    auto const q = [&](index_t d) { return read<T>(in.q, b, h, i, d); };
-    auto const k = [&](index_t d) { return read<T>(in.k, b, key_head, j, d); };
-    for (index_t r = 0; r < owner.angles.pairs(); ++r) {
-      auto const [first, second] = features_of_pair(owner, r);
-      auto const [even, odd] = relative_angle(owner, b, i, j, r);
-      to.add(field::q, b, h, i, first, T(dx * (k(first) * even + k(second) * odd)));
-      to.add(field::q, b, h, i, second, T(dx * (k(second) * even - k(first) * odd)));
-      to.add(field::k, b, key_head, j, first, T(dx * (q(first) * even - q(second) * odd)));
-      to.add(field::k, b, key_head, j, second, T(dx * (q(second) * even + q(first) * odd)));
-    }
-    for (index_t d = 2 * owner.angles.pairs(); d < p.width; ++d) {
-      to.add(field::q, b, h, i, d, T(dx * k(d)));
-      to.add(field::k, b, key_head, j, d, T(dx * q(d)));
-    }
+    index_t const g = p.group(h, p.key_heads);
+    reference_rotary<T, Owner>{owner, numbers, p, b, i, j}.pull(
+        [&](index_t d) { return read<T>(in.q, b, h, i, d); }, [&](index_t d) { return read<T>(in.k, b, g, j, d); },
+        [&](index_t d, T const& x) { to.add(field::q, b, h, i, d, T(dx * x)); },
+        [&](index_t d, T const& x) { to.add(field::k, b, g, j, d, T(dx * x)); });
   }
   template <class Owner>
   void pull(contraction::scalar_difference, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
@@ -367,28 +347,6 @@ struct reference_contraction {
   T distance_on_axis(index_t b, index_t h, index_t i, index_t j, index_t x) const {
     return (read<T>(in.place, b, p.group(h, p.place_heads), j, x) - read<T>(in.center, b, h, i, x)) /
            read<T>(in.spread, b, h, i, x);
-  }
-
-  struct feature_pair {
-    index_t first, second;
-  };
-  template <class Owner>
-  static feature_pair features_of_pair(Owner const& owner, index_t r) {
-    if (owner.layout == rotary_layout::interleaved) return {2 * r, 2 * r + 1};
-    return {r, owner.angles.pairs() + r};
-  }
-  struct turned_unit {
-    T even, odd;
-  };
-  /// Cosine and sine of the angle from key j to query i, of pair r. Each angle is a row of a table of constants.
-  template <class Owner>
-  turned_unit relative_angle(Owner const& owner, index_t b, index_t i, index_t j, index_t r) const {
-    index_t const pairs = owner.angles.pairs(), n = owner.angles.counted() ? i + p.offset : i;
-    table const queries(owner.angles.queries()), keys(owner.angles.keys());
-    T const c = numbers.entry(queries, b, 0, n, r), s = numbers.entry(queries, b, 0, n, pairs + r);
-    if (owner.keys == rotary_keys::turned) return {c, s};
-    T const ck = numbers.entry(keys, b, 0, j, r), sk = numbers.entry(keys, b, 0, j, pairs + r);
-    return {T(c * ck + s * sk), T(s * ck - c * sk)};
   }
 
   template <class Term>

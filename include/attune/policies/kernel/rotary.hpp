@@ -7,8 +7,8 @@
 #include <array>
 #include <cstddef>
 
+#include <attune/core/rotary_angles.hpp>
 #include <attune/policies/kernel/bound.hpp>
-#include <attune/policies/rotary/angles.hpp>
 
 namespace attune::kernel {
 

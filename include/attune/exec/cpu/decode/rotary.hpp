@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include <attune/exec/cpu/decode/contractions.hpp>
-#include <attune/exec/cpu/tile/rotary.hpp>
 
 namespace attune::exec_cpu {
 

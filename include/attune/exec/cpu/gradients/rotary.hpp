@@ -12,7 +12,6 @@
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
 #include <attune/exec/cpu/gradients/contractions_vjp.hpp>
-#include <attune/exec/cpu/tile/rotary.hpp>
 
 namespace attune::exec_cpu {
 

@@ -10,7 +10,6 @@
 
 #include <attune/exec/cpu/tile/bind.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
-#include <attune/exec/cpu/tile/rotary.hpp>
 
 namespace attune::exec_cpu {
 

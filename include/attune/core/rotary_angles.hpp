@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <attune/core/rotary_frequencies.hpp>
 #include <attune/core/stored_view.hpp>
-#include <attune/policies/rotary/frequencies.hpp>
 
 namespace attune {
 

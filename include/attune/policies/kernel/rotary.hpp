@@ -16,7 +16,8 @@ namespace attune::kernel {
 /// Recovers: dot_product at w = 0.
 /// Requires: inputs .q and .k; at most D/2 pairs; a row of angles for every query and every key.
 /// Axioms:   depends on positions through p_i - p_j alone, if the attention factor is 1.
-/// Numerics: cosines and sines are read, rounded once. Error of s at most (D + 7) u c sum|q||k| over turned features.
+/// Numerics: cosines and sines are read, rounded once. Error of s at most (D + 8) u c times the sum over the pairs
+///           (a, b) of (|q_a| + |q_b|)(|k_a| + |k_b|), for an attention factor of 1.
 /// Cost:     2 D flops per pair, and 6 R for every query and for every key of a block.
 /// Backends: all.
 /// Source:   RoFormer (Su et al. 2021).

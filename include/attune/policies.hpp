@@ -28,6 +28,7 @@
 #include <attune/policies/kernel/inverse_distance.hpp>
 #include <attune/policies/kernel/rbf.hpp>
 #include <attune/policies/kernel/relative_bias.hpp>
+#include <attune/policies/kernel/rotary.hpp>
 #include <attune/policies/kernel/scalar.hpp>
 #include <attune/policies/kernel/scaled_rbf.hpp>
 #include <attune/policies/kernel/softcap.hpp>

@@ -24,6 +24,7 @@ family family_of(golden_case const& c) {
                                                    {"differential", {run_fold_case}},
                                                    {"fold_two", {run_fold_case}},
                                                    {"ema", {run_moving_average}},
+                                                   {"rotary", {run_rotary}},
                                                    {"l_align", {run_regularizer}},
                                                    {"l_spread", {run_regularizer}},
                                                    {"l_tau", {run_regularizer}},

@@ -91,6 +91,9 @@ outcome run_moving_average(golden_case const& c, registry const& operators, inst
 /// The operators of diagnostics.json, by attune/analysis.
 outcome run_diagnostics(golden_case const& c, registry const& operators, instances::backend executor);
 
+/// The operator rotary of rotary.json, with its gradients.
+outcome run_rotary(golden_case const& c, registry const& operators, instances::backend executor);
+
 /// The operators l_align, l_spread and l_tau of regularizers.json.
 outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
 

@@ -32,6 +32,7 @@ static policy_text const all[] = {
     {"kernel", "t5_bias", "values[bucket(−n)]", "table `values`; `max_distance`, `bidirectional`", "", "no bias at 0", "none", "Raffel 2020"},
     {"kernel", "tupe()", "(⟨q, k⟩ + ⟨p^q, p^k⟩)/√(2D)", "", "`.q .k .position_q .position_k`", "dot product of scale 1/√(2D) at p = 0", "none", "Ke 2021"},
     {"kernel", "transformer_xl(u, w, r)", "c(⟨q + u, k⟩ + ⟨q + w, r_n⟩)", "`scale`; tables u, w, r", "`.q .k`", "`dot_product` at u = r = 0", "none", "Dai 2019"},
+    {"kernel", "rotary", "c⟨R(p_i) q, R(p_j) k⟩", "`scale`; `angles`, `layout`, `keys`", "`.q .k`", "`dot_product` at frequencies 0", "none", "Su 2021, RoFormer"},
     {"kernel", "elementwise<F>", "c Σ_d F::pair(q_d, k_d)", "`scale` c = 1", "`.q .k`", "whatever F says", "none", "yours"},
     {"kernel", "given_scores", "s_ij", "", "`.scores`", "", "none", "tests, analysis"},
     {"kernel", "softcap (map)", "c tanh(s/c)", "`cap` > 0", "", "no cap as c → ∞", "none", "Gemma 2"},

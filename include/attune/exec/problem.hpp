@@ -138,6 +138,9 @@ template <class Contraction, class Owner, class Mask>
 void check_contraction(char const* function, Contraction, Owner const& owner, std::span<operator_table const> tables,
                        [[maybe_unused]] Mask const& mask, problem_shape const& p, [[maybe_unused]] memory_kind where) {
   if (p.queries == 0 || p.keys == 0) return;
+  if constexpr (contraction::Rotary<Contraction>)
+    for (index_t b = 0; b < (p.offsets == nullptr || where == memory_kind::device ? 1 : p.batch); ++b)
+      check_angles(function, owner, p, where == memory_kind::device ? p.offset : p.offset_of(b), where);
   for_each_operand<Contraction>([&]<int, class Operand>() {
     if constexpr (has_features<Operand>) {
       require_extent(function, name_of(Operand::of), "feature", p.width_of(Operand::of), term_count<Contraction>(p),

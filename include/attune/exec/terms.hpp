@@ -12,6 +12,7 @@
 #include <attune/core/dual.hpp>
 #include <attune/exec/pair_rows.hpp>
 #include <attune/exec/problem_shape.hpp>
+#include <attune/exec/rotary.hpp>
 
 namespace attune::detail {
 
@@ -113,26 +114,44 @@ ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] proble
 template <class C, class S, class In, class Owner>
 ATTUNE_HD S contracted(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
   index_t const width = detail::term_count<C>(p, owner);
-  S const n = S(double(at.i + p.offset_of(at.b) - at.j));
   auto const x = detail::operand_at<typename C::x, S>(in, p, owner, at);
   auto const y = detail::operand_at<typename C::y, S>(in, p, owner, at);
-  auto const z = detail::operand_at<typename C::z, S>(in, p, owner, at);
-  S sum(0);
-  for (index_t d = 0; d < width; ++d) sum = sum + C::term(x(d), y(d), z(d), n);
-  return sum;
+  if constexpr (contraction::Rotary<C>) {
+    return detail::rotary_product(detail::turns_of<S>(owner, at.b, at.i, p.offset_of(at.b), at.j), width, x, y);
+  } else {
+    S const n = S(double(at.i + p.offset_of(at.b) - at.j));
+    auto const z = detail::operand_at<typename C::z, S>(in, p, owner, at);
+    S sum(0);
+    for (index_t d = 0; d < width; ++d) sum = sum + C::term(x(d), y(d), z(d), n);
+    return sum;
+  }
 }
 /// d term / d operand N as a function of the feature, counted from `first`.
 template <class C, int N, class S, class In, class Owner>
 ATTUNE_HD auto slopes(In const& in, problem_shape const& p, Owner const& owner, pair_place const& at) {
-  return [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
-          y = detail::operand_at<typename C::y, S>(in, p, owner, at),
-          z = detail::operand_at<typename C::z, S>(in, p, owner, at),
-          n = S(double(at.i + p.offset_of(at.b) - at.j))](index_t d) {
-    using D = dual<S, 1>;
-    D of[3] = {x(d), y(d), z(d)};
-    of[N].tangent[0] = S(1);
-    return C::term(of[0], of[1], of[2], D(n)).tangent[0];
-  };
+  if constexpr (contraction::Rotary<C>) {
+    using other = std::conditional_t<N == 0, typename C::y, typename C::x>;
+    pair_place const whole{at.b, at.h, at.i, at.j};
+    return [x = detail::operand_at<other, S>(in, p, owner, whole), first = at.first,
+            turns = detail::turns_of<S>(owner, at.b, at.i, p.offset_of(at.b), at.j)](index_t d) {
+      auto const query = [&](index_t r) { return turns.of_query(r); };
+      auto const key = [&](index_t r) { return turns.of_key(r); };
+      if constexpr (N == 0)
+        return detail::turned_across(turns, first + d, x, key, query);
+      else
+        return detail::turned_across(turns, first + d, x, query, key);
+    };
+  } else {
+    return [x = detail::operand_at<typename C::x, S>(in, p, owner, at),
+            y = detail::operand_at<typename C::y, S>(in, p, owner, at),
+            z = detail::operand_at<typename C::z, S>(in, p, owner, at),
+            n = S(double(at.i + p.offset_of(at.b) - at.j))](index_t d) {
+      using D = dual<S, 1>;
+      D of[3] = {x(d), y(d), z(d)};
+      of[N].tangent[0] = S(1);
+      return C::term(of[0], of[1], of[2], D(n)).tangent[0];
+    };
+  }
 }
 
 /// Empty inputs, for contractions of a distance alone.

@@ -128,9 +128,10 @@ template <class K>
 inline constexpr bool is_composite = false;
 }  // namespace kernel
 
-/// The contraction has a `term`, or is an ordered sum of another.
+/// The contraction has a `term`, turns its operands, or is an ordered sum of another.
 template <class C>
-concept OffersTerm = std::is_base_of_v<contraction::none, C> || contraction::is_ordered<C> || requires(double x) {
+concept OffersTerm =
+    std::is_base_of_v<contraction::none, C> || contraction::is_ordered<C> || contraction::Rotary<C> || requires(double x) {
   { C::term(x, x, x, x) } -> std::convertible_to<double>;
 };
 /// The policy has the tables that its contraction reads.
@@ -163,6 +164,15 @@ inline constexpr bool OffersPairRows<P, contraction::gathered_by_pair> =
       { p.index(position, key) } -> std::integral;
       p.values.rows();
     };
+/// contraction::rotary_dot needs angles, a layout and how keys are stored. True for every other contraction.
+template <class P, class C>
+inline constexpr bool OffersAngles = true;
+template <class P>
+inline constexpr bool OffersAngles<P, contraction::rotary_dot> = requires(P const& p) {
+  p.angles.row_of_query(0, 0);
+  p.layout;
+  p.keys;
+};
 
 template <class P>
 concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) {
@@ -281,6 +291,14 @@ concept OffersSeed = !std::is_same_v<typename P::contraction, contraction::unifo
 template <class P>
 inline constexpr bool needs_lowest_reference =
     P::traits.reference == mass_reference::running_maximum && (P::traits.ground_mass || P::traits.constant_mass);
+
+/// Bytes of a policy that hold no parameter and no table: views, enumerations. A policy with many declares them. So a
+/// forgotten parameter still shows.
+template <class P>
+inline constexpr std::size_t constants_of = 0;
+template <class P>
+  requires requires { P::constants; }
+inline constexpr std::size_t constants_of<P> = P::constants;
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 

@@ -281,6 +281,9 @@ struct biased_dot : product<shifted_left, of_query<field::q>, of_key<field::k>, 
 /// <q_i + b, r_n>, n = i + offset - j + floor(R / 2),   tables `bias` (1|B, 1|H, 1, D) and `relative` (1|B, 1|H, R, D)
 struct relative_dot
     : product<shifted_left, of_query<field::q>, by_distance<tables::relative>, by_feature<tables::bias>> {};
+/// <R(p_i) q_i, R(p_j) k_j>: rotary embeddings. The policy has the members `angles` (rotary_rows), `layout` and `keys`
+/// (core/rotary_angles.hpp). A turned feature reads two features. So there is no term: executors turn rows.
+struct rotary_dot : sum_of<of_query<field::q>, of_key<field::k>> {};
 /// <gate_q_i, gate_k_j>
 struct gate_dot : product<plain_left, of_query<field::gate_q>, of_key<field::gate_k>> {};
 /// <position_q_i, position_k_j>
@@ -362,6 +365,9 @@ concept DistanceProduct = Product<C> && requires { requires C::y::place == table
 /// A product of the unchanged query with features of the keys.
 template <class C>
 concept PlainProduct = KeyProduct<C> && std::is_same_v<typename C::left_type, plain_left>;
+/// A product of queries and keys that are turned by angles.
+template <class C>
+concept Rotary = std::is_same_v<C, rotary_dot>;
 /// A number that is read without change.
 template <class C>
 concept Plain = requires { typename C::plain_type; } && detail::keeps_term<C, typename C::plain_type>;

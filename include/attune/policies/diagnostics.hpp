@@ -70,7 +70,8 @@ constexpr bool complete() {
       if constexpr (ListsParameters<P> && (P::role != policy_role::kernel || !kernel::is_composite<P>))
         static_assert(
             std::is_empty_v<P> || sizeof(P) < std::tuple_size_v<decltype(parameters_of<P>())> * sizeof(parameter) +
-                                                  (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table),
+                                                  (std::tuple_size_v<decltype(tables_of<P>())> + 1) * sizeof(table) +
+                                                  constants_of<P>,
             "attune: a policy has room for a parameter that parameters() does not list: list every parameter member, "
             "or "
             "nothing checks its shape and values (large constants belong behind a pointer). See "
@@ -114,6 +115,11 @@ constexpr bool complete() {
                   "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
                   "positions before "
                   "the query. See docs/reference/policies.md#kernels");
+            if constexpr (NamesContraction<P>)
+              static_assert(
+                  OffersAngles<P, contraction::inner_of<typename P::contraction>>,
+                  "attune: contraction::rotary_dot: the policy needs attune::rotary_rows angles; attune::rotary_layout "
+                  "layout; and attune::rotary_keys keys; See docs/reference/policies.md#rotary-embeddings");
             if constexpr (NamesContraction<P>)
               static_assert(
                   OffersPairRows<P, contraction::inner_of<typename P::contraction>>,

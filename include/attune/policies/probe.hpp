@@ -82,7 +82,8 @@ namespace detail {
 template <class C>
 void probe_term() {
   using T = probe_scalar;
-  if constexpr (!std::is_base_of_v<contraction::none, C>) (void)C::term(T{}, T{}, T{}, T{});
+  if constexpr (!std::is_base_of_v<contraction::none, C> && !contraction::Rotary<C>)
+    (void)C::term(T{}, T{}, T{}, T{});
 }
 
 template <class P>

@@ -12,6 +12,7 @@
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/problem.hpp>
 #include <attune/exec/reference/any_tensor.hpp>
+#include <attune/exec/reference/rotary.hpp>
 
 namespace attune::detail {
 
@@ -110,6 +111,12 @@ struct reference_contraction {
       sum = sum + (read<T>(in.q, b, h, i, d) + numbers.entry(owner.bias, b, h, 0, d)) *
                       numbers.entry(owner.relative, b, h, n, d);
     return sum;
+  }
+  template <class Owner>
+  T value(contraction::rotary_dot, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
+    index_t const g = p.group(h, p.key_heads);
+    return reference_rotary<T, Owner>{owner, numbers, p, b, i, j}.value(
+        [&](index_t d) { return read<T>(in.q, b, h, i, d); }, [&](index_t d) { return read<T>(in.k, b, g, j, d); });
   }
   template <class Owner>
   T value(contraction::scalar_difference, Owner const&, index_t b, index_t h, index_t i, index_t j) const {
@@ -242,6 +249,15 @@ struct reference_contraction {
       to.add(owner.bias, b, h, 0, d, T(dx * r));
       to.add(owner.relative, b, h, n, d, T(dx * q));
     }
+  }
+  template <class Owner>
+  void pull(contraction::rotary_dot, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t i, index_t j) const {
+    index_t const g = p.group(h, p.key_heads);
+    reference_rotary<T, Owner>{owner, numbers, p, b, i, j}.pull(
+        [&](index_t d) { return read<T>(in.q, b, h, i, d); }, [&](index_t d) { return read<T>(in.k, b, g, j, d); },
+        [&](index_t d, T const& x) { to.add(field::q, b, h, i, d, T(dx * x)); },
+        [&](index_t d, T const& x) { to.add(field::k, b, g, j, d, T(dx * x)); });
   }
   template <class Owner>
   void pull(contraction::scalar_difference, Owner const&, T const& dx, dense_gradients<T>& to, index_t b, index_t h,

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/decode/key_sources.hpp>
+#include <attune/exec/cpu/decode/rotary.hpp>
 #include <attune/exec/cpu/decode/sums.hpp>
 #include <attune/exec/cpu/decode/visibility.hpp>
 #include <attune/exec/cpu/decode/weight_gate.hpp>

@@ -64,6 +64,11 @@ class gradient_rows {
     std::vector<tile> tiles;
     auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
     index_t const each = arena<T>::template size_of<typename tile::tile_memory>(p);
+    if constexpr (has_rotary) {
+      sinks.turned = {block.kept(p), gradient_tile<T, Arch, Op>::turned_of(block, p)};
+      block.forget(p);
+      std::fill_n(sinks.turned.sums, gradient_tile<T, Arch, Op>::turned_size(p), T(0));
+    }
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
       key_interval const hull = make_tiles(
           tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), {0, p.keys},
@@ -84,9 +89,15 @@ class gradient_rows {
     }
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);
+    if constexpr (has_rotary)
+      gradient_tile<T, Arch, Op>::each_turned(c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
+        contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks);
+      });
   }
 
  private:
+  static constexpr bool has_rotary = tile_block_memory<T, Arch, Op>::keeps;
+
   /// Turns the gradient of gated values, which is in the rows of the values, into the gradients of values and gates.
   void value_gate(index_t b, index_t h, gradient_sinks<T>& to) const {
     using slots = slots_of<Op>;

@@ -12,6 +12,7 @@
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
 #include <attune/exec/cpu/gradients/ordered.hpp>
+#include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/gradients/weight_gate_jvp.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>

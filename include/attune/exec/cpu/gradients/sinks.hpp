@@ -44,6 +44,10 @@ struct gradient_sinks {
   shared_sums* sums;
   std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that need them
   index_t first = 0;              ///< the first query of the task
+  /// Of each rotary contraction: the turned keys of the current block, and the gradients by all turned keys.
+  struct {
+    T *keys = nullptr, *sums = nullptr;
+  } turned = {};
   /// By field: whether the keys of the current block contain neither NaN nor infinity. Tiles share a block.
   struct {
     index_t first = -1, n = 0;

@@ -15,6 +15,7 @@
 
 #include <attune/exec/cpu/gradients/contractions_vjp.hpp>
 #include <attune/exec/cpu/gradients/ordered.hpp>
+#include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
@@ -76,8 +77,33 @@ struct gradient_tile {
   struct block_memory : tile_block_memory<T, Arch, Op> {
     T* pulls;
     block_memory(arena<T>& from, problem_shape const& p)
-        : tile_block_memory<T, Arch, Op>(from, p), pulls(from.take(pull_scratch(p))) {}
+        : tile_block_memory<T, Arch, Op>(from, p), pulls(from.take(padded<T>(pull_scratch(p)) + turned_size(p))) {}
   };
+  /// The gradients by turned keys, which live as long as the task: behind the scratch of pulls.
+  static T* turned_of(block_memory const& memory, problem_shape const& p) {
+    return memory.pulls + padded<T>(pull_scratch(p));
+  }
+  /// Visits each rotary contraction with its policy and its part of these gradients.
+  template <class Visit>
+  static void each_turned([[maybe_unused]] Op const& op, problem_shape const& p, T* turned, Visit const& visit) {
+    [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
+      auto const one = [&](auto c, auto const& owner) {
+        if constexpr (contraction::Rotary<decltype(c)>)
+          visit(c, owner, turned), turned += contraction_vjp<decltype(c), T, Arch>::turned(p);
+      };
+      (..., one(C{}, op.template owner<Index>()));
+    }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
+  }
+  static index_t turned_size(problem_shape const& p) {
+    return [&]<class... C>(contraction::list<C...>) {
+      return (index_t(0) + ... + [&](auto c) {
+        if constexpr (contraction::Rotary<decltype(c)>)
+          return contraction_vjp<decltype(c), T, Arch>::turned(p);
+        else
+          return index_t(0);
+      }(C{}));
+    }(typename Op::contractions{});
+  }
 
   using slots = slots_of<Op>;
   /// Directions of a logit: its contractions, then its parameters.
@@ -151,10 +177,14 @@ struct gradient_tile {
     key_rows<T> const& by_values = to.rows(field::v);
     outer<T, Arch>(by_values.at(keys.first), by_values.step, weights, out_panels, rows.count, keys.n,
                    rows.p->value_width, finite_cotangents);
+    [[maybe_unused]] auto turned = to.turned;
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
       using vjp_of = contraction_vjp<decltype(c), T, Arch>;
       if constexpr (contraction::of_distance_alone<decltype(c)>)
         vjp_of::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
+      else if constexpr (contraction::Rotary<decltype(c)>)
+        vjp_of::pull(pairs_of(n), t, call->in, owner, keys, turned.keys, to, turned.sums),
+            turned.keys += contractor<decltype(c), T, Arch>::kept(call->p), turned.sums += vjp_of::turned(call->p);
       else
         vjp_of::pull(pairs_of(n), t, call->in, owner, keys, pulls, to);
     });

@@ -42,8 +42,40 @@ struct tile_block_memory {
         values(from.take(types::block * p.value_width)), gated(from.take(types::block * p.value_width)),
         factors(from.take(types::queries * p.output_gate_width)) {}
 
+  /// Whether a contraction keeps numbers of a block that tiles share.
+  static constexpr bool keeps = []<class... C>(contraction::list<C...>) {
+    return (false || ... || contraction::Rotary<C>);
+  }(typename types::contractions{});
+  /// These numbers, of one contraction after the other.
+  T* kept(problem_shape const& p) const { return rows + padded<T>(scratch_rows(p)); }
+  /// Must be called before the first block.
+  void forget(problem_shape const& p) const {
+    T* next = kept(p);
+    [&]<class... C>(contraction::list<C...>) {
+      auto const one = [&](auto c) {
+        if constexpr (contraction::Rotary<decltype(c)>)
+          detail::turned_keys<T, Arch>(next).forget(), next += contractor<decltype(c), T, Arch>::kept(p);
+      };
+      (..., one(C{}));
+    }(typename types::contractions{});
+  }
+
  private:
   static index_t copied_rows(problem_shape const& p) {
+    if constexpr (keeps)
+      return padded<T>(scratch_rows(p)) + [&]<class... C>(contraction::list<C...>) {
+        auto const of = [&](auto c) {
+          if constexpr (contraction::Rotary<decltype(c)>)
+            return contractor<decltype(c), T, Arch>::kept(p);
+          else
+            return index_t(0);
+        };
+        return (index_t(0) + ... + of(C{}));
+      }(typename types::contractions{});
+    else
+      return scratch_rows(p);
+  }
+  static index_t scratch_rows(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
       return (std::max)({index_t(0), contractor<C, T, Arch>::rows(p)...});
     }(typename types::contractions{});
@@ -82,11 +114,17 @@ void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>
   using types = tile_types<T, Arch, Op>;
   T* pairs = memory.pairs;
   [[maybe_unused]] int n = 0;
+  [[maybe_unused]] T* kept = nullptr;
+  if constexpr (tile_block_memory<T, Arch, Op>::keeps) kept = memory.kept(*tile.p);
   each_contraction(tile, [&](auto c, auto const& owner, T* own) {
+    using contractor_of = contractor<decltype(c), T, Arch>;
     if constexpr (attune::detail::contracts_weights<Op>)
       pairs = memory.pairs + types::plane_of(n++) * types::pair_buffer;
-    contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, tile.place(), key_block_place{s.first, s.n},
-                                          memory.rows);
+    key_block_place const block{s.first, s.n};
+    if constexpr (contraction::Rotary<decltype(c)>)
+      contractor_of::run(pairs, own, in, owner, tile.place(), block, kept), kept += contractor_of::kept(*tile.p);
+    else
+      contractor_of::run(pairs, own, in, owner, tile.place(), block, memory.rows);
     pairs += types::pair_buffer;
   });
 }

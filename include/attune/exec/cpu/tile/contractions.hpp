@@ -10,8 +10,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <new>
 
 #include <attune/exec/cpu/products/buffer.hpp>
+#include <attune/exec/cpu/products/turn.hpp>
 #include <attune/exec/cpu/tile/operands.hpp>
 
 namespace attune::exec_cpu {
@@ -53,7 +56,7 @@ using contraction::KeyProduct;
 /// Whether keys are read as rows of features, in place. Otherwise they are read number by number.
 template <class C>
 inline constexpr bool reads_key_rows =
-    KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance>;
+    KeyProduct<C> || FeatureSum<C> || std::is_same_v<C, contraction::metric_distance> || contraction::Rotary<C>;
 
 /// Any contraction that reads tensors, computed by its term. `resident` and `rows`: elements of scratch. `pack` runs
 /// once per tile, `run` once per block.
@@ -263,6 +266,93 @@ struct contractor<contraction::fourier, T, Arch> {
     }
     for (index_t n = 0; n < count; ++n) rows[n] = T(sums[n]);
     detail::spread_distances<T, Arch>(to, rows, block.n);
+  }
+};
+
+namespace detail {
+
+/// packed[d][query] = feature d of R x_query: pack_queries() with turned rows. `scratch`: row_turner::room and a row.
+template <class T, class Arch, class Owner>
+ATTUNE_NOINLINE void pack_turned(T* packed, tensor<T const> const& x, Owner const& owner, tile_place const& at,
+                                 T* scratch) {
+  constexpr index_t queries = tiling<T, Arch>::queries;
+  index_t const width = x.extents().feature, step = x.steps().feature;
+  row_turner<T, Arch> const turner(owner.angles.queries(), owner.layout, width, scratch);
+  T* const row = scratch + row_turner<T, Arch>::room(width);
+  for (index_t l = 0; l < queries; ++l) {
+    index_t const i = (std::min)(at.first + l, at.p->queries - 1);
+    T const* const from = x.row(at.b, at.h, i);
+    if (step != 1)
+      for (index_t d = 0; d < width; ++d) row[d] = from[d * step];
+    turner.template run<turn::forth>(row, step == 1 ? from : row, at.b, owner.angles.row_of_query(i, at.p->offset));
+    for (index_t d = 0; d < width; ++d) packed[d * queries + l] = row[d];
+  }
+}
+
+/// The turned keys of a block, which the tiles of a task share: a row is turned when the first tile needs it.
+template <class T, class Arch>
+class turned_keys {
+  static constexpr index_t most = tiling<T, Arch>::key_block, header = padded<T>(1);
+  /// Rows of the keys [first, last) of a batch element and a head of k.
+  struct content {
+    index_t b, head, first, last;
+  };
+  static_assert(sizeof(content) <= std::size_t(header) * sizeof(T));
+
+ public:
+  /// Elements of memory.
+  static index_t room(index_t width) { return header + padded<T>(most * width) + row_turner<T, Arch>::room(width); }
+  explicit turned_keys(T* memory) : memory_(memory) {}
+  /// Must be called before the first use of the memory, and when the tensor of keys is another one.
+  void forget() const { std::construct_at(reinterpret_cast<content*>(memory_), content{-1, -1, 0, 0}); }
+
+  /// The keys of a block. Keys that are stored turned are read like the keys of a dot product.
+  template <class Owner>
+  row_block<T> operator()(tensor<T const> const& x, Owner const& owner, tile_place const& at,
+                          key_block_place const& block) const {
+    index_t const head = at.p->group(at.h, at.p->key_heads), width = x.extents().feature;
+    T* const rows = memory_ + header;
+    if (owner.keys == rotary_keys::turned) return {x, at.b, head, block.first, block.n, rows};
+    content& has = *std::launder(reinterpret_cast<content*>(memory_));
+    index_t const end = block.first + block.n;
+    if (has.b != at.b || has.head != head || block.first < has.first || block.first > has.last ||
+        end > has.first + most)
+      has = {at.b, head, block.first, block.first};
+    if (end > has.last) {
+      T* const to = rows + (has.last - has.first) * width;
+      row_block<T> const keys(x, at.b, head, has.last, end - has.last, to);
+      row_turner<T, Arch>(owner.angles.keys(), owner.layout, width, rows + padded<T>(most * width))
+          .template run<turn::forth>({to, width}, {keys.data, keys.step}, end - has.last, at.b, has.last);
+      has.last = end;
+    }
+    return {rows + (block.first - has.first) * width, width};
+  }
+
+ private:
+  T* memory_;
+};
+
+}  // namespace detail
+
+/// Queries are turned when they are packed. The keys of a block are turned once for all tiles of a task. `kept`:
+/// elements of the block's memory for these keys (tile/contract.hpp).
+template <class T, class Arch>
+struct contractor<contraction::rotary_dot, T, Arch> {
+  static constexpr int queries = tiling<T, Arch>::queries;
+  static index_t resident(problem_shape const& p) {
+    return padded<T>(queries * p.width) + detail::row_turner<T, Arch>::room(p.width) + padded<T>(p.width);
+  }
+  static index_t rows(problem_shape const&) { return 0; }
+  static index_t kept(problem_shape const& p) { return detail::turned_keys<T, Arch>::room(p.width); }
+  template <class In, class Owner>
+  static void pack(T* to, In const& in, Owner const& owner, tile_place const& at) {
+    detail::pack_turned<T, Arch>(to, in.q, owner, at, to + padded<T>(queries * at.p->width));
+  }
+  template <class In, class Owner>
+  static void run(T* to, T const* q, In const& in, Owner const& owner, tile_place const& at,
+                  key_block_place const& block, T* kept) {
+    row_block<T> const keys = detail::turned_keys<T, Arch>(kept)(in.k, owner, at, block);
+    contract<T, Arch>(to, keys.data, keys.step, q, at.p->width, block.n);
   }
 };
 

@@ -66,7 +66,9 @@ class tile_buffers {
  public:
   tile_buffers(problem_shape const& p, index_t together)
       : p_(p), each_(arena<T>::template size_of<tile_memory>(p)), tiles_(together * each_),
-        block_(arena<T>::template size_of<block_memory>(p)) {}
+        block_(arena<T>::template size_of<block_memory>(p)) {
+    if constexpr (block_memory::keeps) of_block().forget(p);
+  }
   tile_memory of_tile(index_t n) const { return arena<T>::template in<tile_memory>(tiles_.data() + n * each_, p_); }
   block_memory of_block() const { return arena<T>::template in<block_memory>(block_.data(), p_); }
 

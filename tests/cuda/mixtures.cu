@@ -17,7 +17,7 @@ TEST_CASE("cuda: a mixture") {
 TEST_CASE("cuda: a fold of two operators") {
   check_parity_of<float, true>([](auto& learned) {
     parameter const by_query = learned.numbers(4, 37, 1);
-    return fold({0.75, by_query}, softmax_attention(visible()), sink_attention(0.5, visible()));
+    return fold({0.75, by_query}, attention(kernel::dot_product{}, visible()), sink_attention(0.5, visible()));
   });
 }
 TEST_CASE("cuda: a projection and its moving average") {

@@ -56,7 +56,8 @@ int main() {
   };
   std::vector<float> const q = make(), k = make(), v = make(), d_out = make();
   std::vector<float> out(q.size());
-  tensor const Q(q, rows), K(k, rows), V(v, rows), dO(d_out, rows), O(out, rows);
+  tensor const Q(q, rows), K(k, rows), V(v, rows), dO(d_out, rows);
+  tensor const O(out, rows);
 
   // [snippet: call]
   auto const op = attention(mine::stick_breaking{}, normalizer::exponential{}, mask::causal{});

@@ -55,7 +55,7 @@ constexpr void for_each_policy(Op& op, Path const& path, Visit const& visit) {
   detail::for_each_part(op.length_scale, path + "length_scale.", visit);
   detail::for_each_part(op.gate, path + "gate.", visit);
   detail::for_each_part(op.normalizer, path + "normalizer.", visit);
-  detail::for_each_part(op.weight_gate, path + "weight_gate.", visit);
+  if constexpr (Op::has_weight_gate) detail::for_each_part(op.weight_gate, path + "weight_gate.", visit);
   detail::for_each_part(op.value_gate, path + "value_gate.", visit);
   detail::for_each_part(op.output_gate, path + "output_gate.", visit);
 }

@@ -54,7 +54,7 @@ class row_pullback {
       D moved[pairs + 1];
       for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
       logits_.push_back(f.logit(moved, key<D>{D(T(double(j)))}));
-      if constexpr (Op::has_weight_gate) factors_.push_back(moving_factor(f, moved, j));
+      if constexpr (Op::has_weight_gate) factors_.push_back(key_factor(op_, p_, f, moved, b, h, i, j));
       seen_.logits.push_back(logits_.back().value);
     };
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last))
@@ -304,18 +304,6 @@ class row_pullback {
     }
   }
 
-  /// The factor of key j, with the contractions and the parameters as directions.
-  template <class Bound>
-  D moving_factor(Bound const& f, [[maybe_unused]] D const* moved, index_t j) const {
-    using source = typename Op::weight_gate_policy::contraction;
-    key<D> const at{D(T(double(j)))};
-    if constexpr (std::is_same_v<source, contraction::none>)
-      return f.weight_gate.factor(at);
-    else if constexpr (std::is_same_v<source, contraction::uniform>)
-      return f.weight_gate.factor(D(T(double(pair_number(op_.weight_gate.seed, b_, h_, i_ + p_.offset_of(b_), j)))), at);
-    else
-      return f.weight_gate.factor(moved[pairs - 1], at);
-  }
   /// out = sum_n f_n w_n v_n:  df_n = w_n <do, v_n>.
   void pull_factors(weighed_row<T> const& w) {
     for (std::size_t n = 0; n < seen_.keys.size(); ++n)

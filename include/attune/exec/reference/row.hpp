@@ -155,25 +155,32 @@ T gated_value(inputs<Op, View> const& in, [[maybe_unused]] Bound const& f, index
     return v;
 }
 
-/// The factor by which the weight gate multiplies what key j adds to the value sum. u: a contraction of the pair, its
-/// random number, or nothing.
+/// The factor by which the weight gate multiplies what key j adds to the value sum, in scalar S. It reads the last
+/// contraction of the pair, its random number, or nothing. x: the contractions of the pair.
+template <class S, class Op, class Bound>
+S key_factor([[maybe_unused]] Op const& op, [[maybe_unused]] problem_shape const& p, Bound const& f,
+             [[maybe_unused]] S const* x, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+             [[maybe_unused]] index_t i, index_t j) {
+  using source = typename Op::weight_gate_policy::contraction;
+  key<S> const at{S(double(j))};
+  if constexpr (std::is_same_v<source, contraction::none>)
+    return f.weight_gate.factor(at);
+  else if constexpr (std::is_same_v<source, contraction::uniform>)
+    return f.weight_gate.factor(S(double(pair_number(op.weight_gate.seed, b, h, i + p.offset_of(b), j))), at);
+  else
+    return f.weight_gate.factor(x[Op::contractions::size - 1], at);
+}
+/// The same, from the tensors; 1 without a weight gate.
 template <class T, class Op, class View, class Bound>
 T key_factor([[maybe_unused]] reference_contraction<T, Op, View> const& contract, [[maybe_unused]] Bound const& f,
              [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
              [[maybe_unused]] index_t j) {
-  using source = typename Op::weight_gate_policy::contraction;
-  if constexpr (!Op::has_weight_gate) {
-    return T(1);
-  } else if constexpr (std::is_same_v<source, contraction::none>) {
-    return f.weight_gate.factor(key<T>{T(double(j))});
-  } else if constexpr (std::is_same_v<source, contraction::uniform>) {
-    index_t const position = i + contract.p.offset_of(b);
-    return f.weight_gate.factor(T(double(pair_number(contract.op.weight_gate.seed, b, h, position, j))),
-                                key<T>{T(double(j))});
-  } else {
-    T x[Op::contractions::size];
+  T x[Op::contractions::size + 1];
+  if constexpr (Op::has_weight_gate) {
     contract.all(x, b, h, i, j);
-    return f.weight_gate.factor(x[Op::contractions::size - 1], key<T>{T(double(j))});
+    return key_factor(contract.op, contract.p, f, x, b, h, i, j);
+  } else {
+    return T(1);
   }
 }
 

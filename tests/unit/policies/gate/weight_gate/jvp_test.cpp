@@ -10,8 +10,8 @@
 #include <attune/reference.hpp>
 #include <attune/testing/drawn_problem.hpp>
 
-#include "../../../support/weight_gates.hpp"
-#include "../../check.hpp"
+#include "../../../../support/weight_gates.hpp"
+#include "../../../check.hpp"
 
 namespace attune::test {
 namespace {

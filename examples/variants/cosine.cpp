@@ -35,7 +35,7 @@ int main() {
                            for (index_t d = 0; d < x.width; ++d)
                              qk += q[d] * k[d], qq += q[d] * q[d], kk += k[d] * k[d];
                            w[std::size_t(j)] =
-                               qk / std::sqrt(qq * kk) / tau[std::size_t(h)] + x.of(field::bias, b, h, i * x.keys + j);
+                               qk / std::sqrt(qq * kk) / tau[std::size_t(h)] + x.of(field::bias, b, h, i, j);
                          }
                          variants::softmax(w);
                        },

@@ -35,15 +35,15 @@ struct lorentz_distance {
 
 /// Puts queries and keys on the hyperboloid by their feature 0, and values into the ball.
 void place(variants::loop_inputs const& x) {
-  auto const time = [&](field f, index_t h, index_t i) {
+  auto const feature_0 = [&](field f, index_t h, index_t i) {
     double square = 1;
     for (index_t d = 1; d < x.width; ++d) square += x.of(f, 0, h, i, d) * x.of(f, 0, h, i, d);
     return std::sqrt(square);
   };
   for (index_t h = 0; h < x.heads; ++h)
-    for (index_t i = 0; i < x.queries; ++i) x.of(field::q, 0, h, i) = -time(field::q, h, i);
+    for (index_t i = 0; i < x.queries; ++i) x.of(field::q, 0, h, i) = -feature_0(field::q, h, i);
   for (index_t j = 0; j < x.keys; ++j) {
-    x.of(field::k, 0, 0, j) = time(field::k, 0, j);
+    x.of(field::k, 0, 0, j) = feature_0(field::k, 0, j);
     double square = 0;
     for (index_t d = 0; d < x.value_width; ++d) square += x.v(0, 0, j, d) * x.v(0, 0, j, d);
     for (index_t d = 0; d < x.value_width; ++d) x.of(field::v, 0, 0, j, d) /= std::sqrt(1 + square);

@@ -4,8 +4,9 @@
 //   int main() { return variants::run(op, loop, options); }
 //
 // What the programs of this folder share. A program is one published variant: an operator, and an independent loop that
-// computes one row as the paper writes it. The program compares the operator with the loop and runs attune's checks of
-// the forward pass and of the gradients. Two macros compile less of it:
+// computes one row as the paper writes it. The loop writes the weights of the keys, or the output itself. The program
+// compares the operator with the loop and runs attune's checks of the forward pass and of the gradients. Two macros
+// compile less of it:
 //   ATTUNE_VARIANT_LOOP   the comparison alone
 //   ATTUNE_VARIANT_TIMES  no checks: the program prints its times relative to softmax
 // ATTUNE_VARIANT_THRUST adds Thrust's host executor to the checks.
@@ -16,7 +17,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <iostream>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,12 +42,12 @@ using namespace attune;
 /// The numbers of one problem, for a loop in double.
 struct loop_inputs {
   index_t heads, queries, keys, width, value_width;
-  index_t offset;                                                         ///< position of query 0 among the keys
-  std::array<testing::detail::drawn_tensor const*, field_count> tensors;  ///< by field
+  index_t offset;                                                   ///< position of query 0 among the keys
+  std::array<testing::detail::drawn_tensor*, field_count> tensors;  ///< by field
 
   /// Feature d of query or key `at` for query head h. Heads of keys and values serve groups of query heads.
-  double of(field f, index_t b, index_t h, index_t at, index_t d = 0) const {
-    auto const& x = *tensors[std::size_t(f)];
+  double& of(field f, index_t b, index_t h, index_t at, index_t d = 0) const {
+    auto& x = *tensors[std::size_t(f)];
     shape const& e = x.extents;
     index_t const group = h * e.head / heads, batch = e.batch == 1 ? 0 : b, position = e.position == 1 ? 0 : at;
     return x.doubles[std::size_t(((batch * e.head + group) * e.position + position) * e.feature + d)];
@@ -70,6 +73,11 @@ struct loop_row {
 /// A number per key, 0 where nothing was written.
 using weights = std::vector<double>;
 
+/// A number per feature of the output, 0 where nothing was written: for a loop that is no sum of weights times values.
+struct output_row {
+  std::vector<double> values;
+};
+
 /// Turns logits into weights that sum to 1. Keys without a logit hold -inf.
 inline void softmax(weights& w) {
   double highest = -INFINITY, sum = 0;
@@ -85,12 +93,24 @@ struct options {
   testing::problem_extents timed{.heads = 2, .queries = 1024, .keys = 1024, .width = 64};
   testing::draw_rule draw = {};  ///< for inputs of a restricted domain
   double error = 1e-10;          ///< the largest difference from the loop, relative to the largest output
+  /// Computes inputs from other inputs, as the paper's model does. For the comparison: it changes drawn numbers.
+  std::function<void(loop_inputs const&)> model = {};
+  double (*after)(double) = nullptr;  ///< your code's function of each output, in the comparison
 };
 
 namespace detail {
 
+/// The operator for these extents. `op` is an operator, or a function that makes one for given extents.
 template <class Op>
-loop_inputs read(testing::drawn_problem<Op> const& p, testing::problem_extents const& e) {
+decltype(auto) operator_for(Op const& op, testing::problem_extents const& e) {
+  if constexpr (std::is_invocable_v<Op const&, testing::problem_extents const&>)
+    return op(e);
+  else
+    return (op);
+}
+
+template <class Op>
+loop_inputs read(testing::drawn_problem<Op>& p, testing::problem_extents const& e) {
   loop_inputs x{e.heads,
                 e.queries,
                 e.keys,
@@ -102,13 +122,31 @@ loop_inputs read(testing::drawn_problem<Op> const& p, testing::problem_extents c
   return x;
 }
 
+/// The output row of a loop that writes weights, or the output itself.
+template <class Loop>
+std::vector<double> row_of(Loop const& loop, loop_inputs const& x, loop_row const& row) {
+  output_row out{std::vector<double>(std::size_t(x.value_width), 0.0)};
+  if constexpr (std::is_invocable_v<Loop const&, loop_inputs const&, loop_row const&, output_row&>) {
+    loop(x, row, out);
+  } else {
+    weights w(std::size_t(x.keys), 0.0);
+    loop(x, row, w);
+    for (index_t j = 0; j < x.keys; ++j)
+      if (w[std::size_t(j)] != 0)
+        for (index_t d = 0; d < x.value_width; ++d)
+          out.values[std::size_t(d)] += w[std::size_t(j)] * x.v(row.b, row.h, j, d);
+  }
+  return out.values;
+}
+
 /// The largest difference between the operator and the loop, relative to the largest output.
 template <class Op, class Loop>
 double distance(Op const& op, Loop const& loop, options const& o) {
   testing::problem_extents const& e = o.compared;
   testing::detail::normal_numbers random(1);
-  testing::drawn_problem<Op> const p(e, random, o.draw);
+  testing::drawn_problem<Op> p(e, random, o.draw);
   loop_inputs const x = read(p, e);
+  if (o.model) o.model(x);
   std::vector<double> out(std::size_t(e.batch * x.heads * x.queries * x.value_width));
   shape const rows{e.batch, x.heads, x.queries, x.value_width};
   forward(cpu<double>{}, op, p.template inputs<tensor<double const>>(), {.out = tensor<double>(out, rows)});
@@ -116,17 +154,13 @@ double distance(Op const& op, Loop const& loop, options const& o) {
   std::size_t n = 0;
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < x.heads; ++h)
-      for (index_t i = 0; i < x.queries; ++i) {
-        weights w(std::size_t(x.keys), 0.0);
-        loop(x, loop_row{b, h, i, i + x.offset}, w);
-        for (index_t d = 0; d < x.value_width; ++d, ++n) {
-          double sum = 0;
-          for (index_t j = 0; j < x.keys; ++j)
-            if (w[std::size_t(j)] != 0) sum += w[std::size_t(j)] * x.v(b, h, j, d);
-          largest = std::max(largest, std::fabs(sum));
-          if (double const error = std::fabs(sum - out[n]); !(error <= worst)) worst = error;
+      for (index_t i = 0; i < x.queries; ++i)
+        for (double const expected : row_of(loop, x, loop_row{b, h, i, i + x.offset})) {
+          double const computed = o.after == nullptr ? out[n] : o.after(out[n]);
+          ++n;
+          largest = std::max(largest, std::fabs(expected));
+          if (double const error = std::fabs(expected - computed); !(error <= worst)) worst = error;
         }
-      }
   return worst / largest;
 }
 
@@ -198,17 +232,18 @@ int times(Op const& op, options const& o) {
 
 }  // namespace detail
 
-/// loop(x, row, w) writes the weight of each key of the row to w. Returns the program's exit status.
+/// loop(x, row, w) writes the weight of each key of the row to w, or the output if w is an output_row. `op` is an
+/// operator, or a function of testing::problem_extents that returns one. Returns the program's exit status.
 template <class Op, class Loop>
 int run(Op const& op, [[maybe_unused]] Loop const& loop, options const& o = {}) {
 #ifdef ATTUNE_VARIANT_TIMES
-  return detail::times(op, o);
+  return detail::times(detail::operator_for(op, o.timed), o);
 #else
-  double const error = detail::distance(op, loop, o);
+  double const error = detail::distance(detail::operator_for(op, o.compared), loop, o);
   bool passed = error <= o.error;
   std::printf("%-6s the loop: relative difference %.1e\n", passed ? "ok" : "WRONG", error);
 #ifndef ATTUNE_VARIANT_LOOP
-  passed = detail::passes_checks(op, o) && passed;
+  passed = detail::passes_checks(detail::operator_for(op, o.extents), o) && passed;
 #endif
   return passed ? 0 : 1;
 #endif

@@ -16,6 +16,7 @@
 #include <attune/core/row.hpp>
 #include <attune/policies/contraction.hpp>
 #include <attune/policies/mask/concepts.hpp>
+#include <attune/policies/named_contractions.hpp>
 
 namespace attune {
 
@@ -109,8 +110,10 @@ concept BindsARow = requires(P const& p, row<double> const& r) { p.bind(r); };
 template <class P>
 using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> const&>()));
 
+/// The policy names one contraction, or a list of several: see policies/named_contractions.hpp.
 template <class P>
-concept NamesContraction = requires { typename P::contraction; } && contraction::is_known<typename P::contraction>;
+concept NamesContraction = NamesOneContraction<P> != NamesSeveralContractions<P> &&
+                           contraction::has_known_entries<contraction::named_by<P>>;
 
 /// An elementwise contraction needs F::pair(q, k). True for every other contraction.
 template <class C>
@@ -151,17 +154,35 @@ inline constexpr bool OffersRows<P, contraction::gathered> = requires(P const& p
   p.values.rows();
 };
 
-template <class P>
-concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) {
-  { b.score(x, k) } -> std::convertible_to<double>;
+namespace detail {
+/// A double for each contraction of a list.
+template <class>
+using number_for = double;
+/// What the contractions in the list of policy P require of it and of themselves.
+template <class P, class List>
+struct named_in;
+template <class P, class... C>
+struct named_in<P, contraction::list<C...>> {
+  static constexpr bool offer_pairs = (true && ... && OffersPair<C>), offer_terms = (true && ... && OffersTerm<C>),
+                        find_tables = (true && ... && OffersTables<P, C>),
+                        find_rows = (true && ... && OffersRows<P, C>);
+  /// score(x, y, ..., key), with one argument for each contraction.
+  static constexpr bool score = requires(bound_t<P> const& b, number_for<C>... x, key<double> k) {
+    { b.score(x..., k) } -> std::convertible_to<double>;
+  };
+  /// gate(s, x, y, ...), with one argument for each contraction.
+  static constexpr bool gate = requires(bound_t<P> const& b, double s, number_for<C>... x) {
+    { b.gate(s, x...) } -> std::convertible_to<double>;
+  };
 };
+/// The same for the list that the policy names.
 template <class P>
-concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) {
-  { b.score(k) } -> std::convertible_to<double>;
-};
+using named_in_list = named_in<P, contraction::named_by<P>>;
+}  // namespace detail
+
+/// The bound kernel has score(x, y, ..., key), with one argument for each contraction that the kernel names.
 template <class P>
-concept Scores =
-    (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P> : ScoresWithContraction<P>);
+concept Scores = detail::named_in_list<P>::score;
 
 template <class P>
 concept Maps = requires(bound_t<P> const& b, double s) {
@@ -181,10 +202,12 @@ concept OffersRowConstant = requires(bound_t<P> const& b) {
   { b.row_constant() } -> std::convertible_to<double>;
 };
 
+/// The bound gate has gate(s, x, y, ...), with one argument for each contraction that the gate names; a gate without
+/// contractions has no such function.
 template <class P>
-concept Gates = requires(bound_t<P> const& b, double a, double g) {
-  { b.gate(a, g) } -> std::convertible_to<double>;
-};
+concept Gates = contraction::named_by<P>::size != 0
+                    ? detail::named_in_list<P>::gate
+                    : !detail::named_in_list<P>::gate && !detail::named_in<P, contraction::list<contraction::dot>>::gate;
 
 template <class P>
 concept DeclaresNormalizerTraits = requires {
@@ -238,7 +261,7 @@ inline constexpr bool needs_lowest_reference =
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 
-/// Computes a score from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy this too.
+/// Computes a score from the contractions that it names and from positions. Composite kernels (sums, caps) satisfy this too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
                        (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
@@ -254,10 +277,10 @@ concept LengthScalePolicy =
     HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
     DeclaresLengthScaleTraits<P> && Scales<P> && (P::traits.row_constant == OffersRowConstant<P>);
 
-/// Suppresses a score: subtracts in log space, from a second contraction.
+/// Turns a scaled score into the logit, with the contractions that it names.
 template <class P>
 concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-                     NamesContraction<P> && (std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
+                     NamesContraction<P> && Gates<P>;
 
 /// Multiplies the values before the value sum, or the output after it: a pointwise map of an input.
 template <class P>

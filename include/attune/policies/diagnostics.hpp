@@ -11,6 +11,49 @@
 
 namespace attune::detail {
 
+/// Reports what the contractions of a kernel or a gate lack.
+template <class P>
+constexpr void require_contractions() {
+  constexpr bool gate = P::role == policy_role::gate, one = NamesOneContraction<P>,
+                 several = NamesSeveralContractions<P>;
+  static_assert(!(one && several),
+                "attune: a policy names either contraction or contractions, not both: using contractions = "
+                "attune::contraction::list<...>; alone. See docs/reference/policies.md#several-contractions");
+  static_assert(several || gate || NamesContraction<P>,
+                "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
+                "given_scores). See docs/reference/policies.md#kernels");
+  static_assert(several || !gate || NamesContraction<P>,
+                "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
+                "given_gates). See docs/reference/policies.md#gates");
+  if constexpr (several && !one) {
+    constexpr bool list = contraction::is_list<contraction::named_by<P>>;
+    static_assert(list,
+                  "attune: contractions of a policy is no list: using contractions = "
+                  "attune::contraction::list<attune::contraction::dot, attune::contraction::scalar_difference>; See "
+                  "docs/reference/policies.md#several-contractions");
+    static_assert(!list || NamesContraction<P>,
+                  "attune: the list of contractions of a policy has an entry that is no contraction: each is a struct "
+                  "with operands and a term; contraction::none has no place in a list. See "
+                  "docs/reference/policies.md#several-contractions");
+  }
+  if constexpr (NamesContraction<P>) {
+    using named = named_in_list<P>;
+    static_assert(named::offer_pairs,
+                  "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
+                  "const& k), free of if and ?: on its arguments. See docs/reference/policies.md#kernels");
+    static_assert(named::offer_terms,
+                  "attune: the contraction of this policy has no term: template <class S> static S term(S const& x, S "
+                  "const& y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
+    static_assert(named::find_tables || !named::find_rows,
+                  "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
+                  "names that docs/reference/policies.md#kernels lists");
+    static_assert(named::find_rows,
+                  "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
+                  "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
+                  "positions before the query. See docs/reference/policies.md#kernels");
+  }
+}
+
 /// Reports what a policy lacks with a readable message. True if the policy is complete. Basic messages come first.
 template <class P>
 constexpr bool complete() {
@@ -71,38 +114,19 @@ constexpr bool complete() {
       if constexpr (ListsParameters<P> && BindsARow<P>) {
         if constexpr (P::role == policy_role::kernel) {
           if constexpr (!kernel::is_composite<P>) {
-            static_assert(
-                NamesContraction<P>,
-                "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
-                "given_scores). See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
+            require_contractions<P>();
+            if constexpr (NamesContraction<P>) {
               static_assert(
-                  OffersPair<typename P::contraction>,
-                  "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
-                  "const& k), free of if and ?: on its arguments. See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(OffersTerm<typename P::contraction>,
-                            "attune: the contraction of this policy has no term: template <class S> static S term(S "
-                            "const& x, S const& "
-                            "y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersTables<P, typename P::contraction> || !OffersRows<P, typename P::contraction>,
-                  "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
-                  "names that docs/reference/policies.md#kernels lists");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersRows<P, typename P::contraction>,
-                  "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
-                  "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
-                  "positions before "
-                  "the query. See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  Scores<P>,
+                  named_in_list<P>::score || contraction::named_by<P>::size > 1,
                   "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
                   "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
                   "const). See docs/reference/policies.md#kernels");
+              static_assert(named_in_list<P>::score || contraction::named_by<P>::size < 2,
+                            "attune: KernelPolicy with a list of contractions: bind(row) must return an object with T "
+                            "score(T const& x, T const& y, attune::key<T> const& key) const: one argument for each "
+                            "contraction of the list, in its order, then the key. See "
+                            "docs/reference/policies.md#several-contractions");
+            }
           }
           return KernelPolicy<P>;
         } else if constexpr (P::role == policy_role::length_scale) {
@@ -125,15 +149,22 @@ constexpr bool complete() {
           }
           return LengthScalePolicy<P>;
         } else if constexpr (P::role == policy_role::gate) {
-          static_assert(
-              NamesContraction<P>,
-              "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
-              "given_gates). See docs/reference/policies.md#gates");
-          if constexpr (NamesContraction<P>)
-            static_assert(
-                std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
-                "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& "
-                "contraction) const. See docs/reference/policies.md#gates");
+          require_contractions<P>();
+          if constexpr (NamesContraction<P>) {
+            constexpr int arguments = contraction::named_by<P>::size;
+            static_assert(arguments != 1 || Gates<P>,
+                          "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T "
+                          "const& contraction) const. See docs/reference/policies.md#gates");
+            static_assert(arguments < 2 || Gates<P>,
+                          "attune: GatePolicy with a list of contractions: bind(row) must return an object with T "
+                          "gate(T const& scaled_score, T const& x, T const& y) const: the score, then one argument for "
+                          "each contraction of the list, in its order. See "
+                          "docs/reference/policies.md#several-contractions");
+            static_assert(arguments != 0 || Gates<P>,
+                          "attune: GatePolicy: a gate of contraction::none changes nothing, but the bound object has a "
+                          "function gate(): name a contraction, or write a score map or a length scale. See "
+                          "docs/reference/policies.md#gates");
+          }
           return GatePolicy<P>;
         } else if constexpr (P::role == policy_role::normalizer) {
           static_assert(DeclaresNormalizerTraits<P>,

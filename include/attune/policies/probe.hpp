@@ -10,6 +10,7 @@
 #pragma once
 
 #include <attune/policies/concepts.hpp>
+#include <attune/policies/gate/evaluation.hpp>
 #include <attune/policies/kernel/compose.hpp>
 
 namespace attune {
@@ -79,17 +80,11 @@ struct scalar<detail::probe_scalar> {
 
 namespace detail {
 
-template <class C>
-void probe_term() {
+template <class... C>
+void probe_terms(contraction::list<C...>) {
   using T = probe_scalar;
-  if constexpr (!std::is_same_v<C, contraction::none>) (void)C::term(T{}, T{}, T{}, T{});
+  (..., (void)C::term(T{}, T{}, T{}, T{}));
 }
-
-template <class P>
-inline constexpr bool is_ungated = false;
-template <class P>
-  requires NamesContraction<P>
-inline constexpr bool is_ungated<P> = std::is_same_v<typename P::contraction, contraction::none>;
 
 /// Calls every hook of a policy. It is instantiated, never run.
 template <class P>
@@ -97,11 +92,17 @@ void probe(P const& policy, row<probe_scalar> const& r) {
   using T = probe_scalar;
   if constexpr (P::role != policy_role::mask) {
     [[maybe_unused]] auto const bound = policy.bind(r);
-    [[maybe_unused]] T const x, values[8];
-    if constexpr (NamesContraction<P>) probe_term<typename P::contraction>();
-    if constexpr (P::role == policy_role::kernel) (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
+    [[maybe_unused]] T const x;
+    if constexpr (P::role == policy_role::kernel || P::role == policy_role::gate) {
+      using named = contraction::named_by<P>;
+      [[maybe_unused]] T const values[named::size + 1];
+      probe_terms(named{});
+      if constexpr (P::role == policy_role::kernel)
+        (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
+      else
+        (void)gate::evaluation<P>::gate(bound, x, values);
+    }
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
-    if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);
     if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) (void)bound.factor(x);
     if constexpr (P::role == policy_role::normalizer) {
       if constexpr (P::traits.family == row_family::masses) {

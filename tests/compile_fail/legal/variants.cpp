@@ -57,6 +57,31 @@ struct ranged {
   }
 };
 
+struct two_contractions {
+  static constexpr auto role = policy_role::kernel;
+  using contractions = contraction::list<contraction::dot, contraction::scalar_difference>;
+  template <class T>
+  struct bound {
+    T score(T const& x, T const& y, key<T> const&) const { return math::larger(x, y); }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+struct gate_of_two {
+  static constexpr auto role = policy_role::gate;
+  using contractions = contraction::list<contraction::dot, contraction::scalar_difference>;
+  template <class T>
+  struct bound {
+    T gate(T const& s, T const& x, T const& y) const { return s + x + y; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
 template <class Op>
 void legal(Op const&, in<Op> const&, to<Op> const&) {}
 
@@ -71,5 +96,6 @@ int main() {
   legal(sparsemax_attention(), {.q = x, .k = x, .v = x}, {.out = y, .threshold = y});
   (void)attention(kernel::elementwise<city_block>{}, gate::sigmoid_value{}, gate::sigmoid_output{}, shared{});
   (void)attention(kernel::dot_product{}, first_key{});
+  (void)attention(kernel::dot_product{} + two_contractions{}, gate_of_two{});
   (void)attention(kernel::dot_product{}, ranged{});
 }

@@ -59,7 +59,8 @@ struct normalizer_traits {
   bool ground_mass = false;    ///< offers ground(a, m): the mass that each key gives to the ground
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
   bool ground_value = false;   ///< the ground or constant mass weights the value v0 (an input); else it weights nothing
-  bool weight_factor = false;  ///< offers weight_factor(): multiplies the weight of every key of the row
+  /// Offers weight_factor() or weight_factor(earned, visible): multiplies the mass of every key of the row in its weight.
+  bool weight_factor = false;
   bool uniform_share = false;  ///< offers uniform_share(earned, visible): added to the weight of every visible key
   bool detached_ends = false;  ///< family range_weighted: no gradient through the extreme logits
   threshold_rule threshold = threshold_rule::undeclared;  ///< family sparse_support: must be declared
@@ -205,9 +206,10 @@ concept OffersRowConstant = requires(bound_t<P> const& b) {
 /// The bound gate has gate(s, x, y, ...), with one argument for each contraction that the gate names; a gate without
 /// contractions has no such function.
 template <class P>
-concept Gates = contraction::named_by<P>::size != 0
-                    ? detail::named_in_list<P>::gate
-                    : !detail::named_in_list<P>::gate && !detail::named_in<P, contraction::list<contraction::dot>>::gate;
+concept Gates =
+    (contraction::named_by<P>::size != 0 && detail::named_in_list<P>::gate) ||
+    (contraction::named_by<P>::size == 0 && !detail::named_in<P, contraction::list<>>::gate &&
+     !detail::named_in<P, contraction::list<contraction::dot>>::gate);
 
 template <class P>
 concept DeclaresNormalizerTraits = requires {
@@ -233,6 +235,11 @@ concept OffersLowestReference = requires(bound_t<P> const& b) {
 template <class P>
 concept OffersWeightFactor = requires(bound_t<P> const& b) {
   { b.weight_factor() } -> std::convertible_to<double>;
+};
+/// The factor depends on the sum of the earned masses and on K.
+template <class P>
+concept OffersWeightFactorOfSums = requires(bound_t<P> const& b, double earned, double visible) {
+  { b.weight_factor(earned, visible) } -> std::convertible_to<double>;
 };
 template <class P>
 concept OffersUniformShare = requires(bound_t<P> const& b, double earned, double visible) {
@@ -291,6 +298,12 @@ concept FactorPolicy = (HasRole<P, policy_role::value_gate> || HasRole<P, policy
 template <class P>
 inline constexpr bool consistent_masses =
     P::traits.divided_by == divisor::sum || (P::traits.reference == mass_reference::none && !P::traits.constant_mass);
+/// weight_factor has one of its two forms, and only if it is declared. The sum of masses that are relative to a running
+/// maximum says nothing: the form with arguments needs masses as they are.
+template <class P>
+inline constexpr bool consistent_weight_factor =
+    int(P::traits.weight_factor) == int(OffersWeightFactor<P>) + int(OffersWeightFactorOfSums<P>) &&
+    (!OffersWeightFactorOfSums<P> || P::traits.reference == mass_reference::none);
 /// The other families declare no mass traits.
 template <class P>
 inline constexpr bool consistent_family =
@@ -303,7 +316,7 @@ inline constexpr bool consistent_family =
 template <class P>
 concept CompleteMasses =
     Earns<P> && consistent_masses<P> && (P::traits.ground_mass == OffersGround<P>) &&
-    (P::traits.constant_mass == OffersConstant<P>) && (P::traits.weight_factor == OffersWeightFactor<P>) &&
+    (P::traits.constant_mass == OffersConstant<P>) && consistent_weight_factor<P> &&
     (P::traits.uniform_share == OffersUniformShare<P>) && (needs_lowest_reference<P> == OffersLowestReference<P>);
 
 /// Turns the logits of a row into weights.

@@ -216,11 +216,21 @@ constexpr bool complete() {
                               "it. See docs/reference/policies.md#normalizers");
               }
               if constexpr (DeclaresNormalizerTraits<P>) {
+                constexpr int factors = int(OffersWeightFactor<P>) + int(OffersWeightFactorOfSums<P>);
                 static_assert(
-                    P::traits.weight_factor == OffersWeightFactor<P>,
+                    P::traits.weight_factor == (factors != 0),
                     "attune: NormalizerPolicy: traits{.weight_factor = true} and T weight_factor() const of the bound "
-                    "object belong together: one is there without the other. See "
+                    "object belong together: one is there without the other. The other form of the function is T "
+                    "weight_factor(T const& earned, T const& visible) const. See "
                     "docs/reference/policies.md#normalizers");
+                static_assert(factors != 2,
+                              "attune: NormalizerPolicy: the bound object has weight_factor() and weight_factor(earned, "
+                              "visible): write one of them. See docs/reference/policies.md#normalizers");
+                static_assert(!OffersWeightFactorOfSums<P> || P::traits.reference == mass_reference::none,
+                              "attune: NormalizerPolicy: weight_factor(earned, visible) needs the sum of the masses as "
+                              "they are, and these are relative to a running maximum: declare .reference = "
+                              "attune::mass_reference::none, or write weight_factor() without arguments. See "
+                              "docs/reference/policies.md#normalizers");
                 static_assert(
                     P::traits.uniform_share == OffersUniformShare<P>,
                     "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "

@@ -109,6 +109,7 @@ void probe(P const& policy, row<probe_scalar> const& r) {
         (void)bound.earned(x, x);
         if constexpr (P::traits.ground_mass) (void)bound.ground(x, x);
         if constexpr (P::traits.constant_mass) (void)bound.constant(x);
+        if constexpr (P::traits.weight_factor && OffersWeightFactorOfSums<P>) (void)bound.weight_factor(x, x);
         if constexpr (P::traits.uniform_share) (void)bound.uniform_share(x, x);
       } else if constexpr (P::traits.family == row_family::range_weighted) {
         (void)bound.ends(x, x);

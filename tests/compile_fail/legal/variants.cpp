@@ -24,6 +24,19 @@ struct shared {
     return {};
   }
 };
+struct factor_of_sums {
+  static constexpr auto role = policy_role::normalizer;
+  static constexpr normalizer_traits traits{.reference = mass_reference::none, .weight_factor = true};
+  template <class T>
+  struct bound {
+    T earned(T const& a, T const&) const { return a; }
+    T weight_factor(T const& earned, T const& visible) const { return earned / visible; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
 struct first_key {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support,
@@ -95,6 +108,7 @@ int main() {
   legal(gated_attention(), {.q = x, .k = x, .v = x, .output_gate = x}, {.out = y});
   legal(sparsemax_attention(), {.q = x, .k = x, .v = x}, {.out = y, .threshold = y});
   (void)attention(kernel::elementwise<city_block>{}, gate::sigmoid_value{}, gate::sigmoid_output{}, shared{});
+  (void)attention(kernel::dot_product{}, factor_of_sums{});
   (void)attention(kernel::dot_product{}, first_key{});
   (void)attention(kernel::dot_product{} + two_contractions{}, gate_of_two{});
   (void)attention(kernel::dot_product{}, ranged{});

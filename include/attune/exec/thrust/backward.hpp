@@ -165,6 +165,13 @@ class gradient_run {
           launch(distance_program<T, Op, wanted, Index>{call_, of_distances, {}});
           for_each_task(exec_, total.extents().size(),
                         gather_program<T, Op, typename x::table_of, Index>{call_.at, of_distances, total});
+        } else if constexpr (x::place == table_place::of_key) {
+          shape const e{p_.batch, p_.heads, p_.keys, width};
+          if (p_.queries == 0 || p_.keys == 0) return;
+          memory parts(exec_, e.size());
+          tensor<T> const of_keys(parts.data(), e);
+          launch(key_program<T, Op, wanted, Index>{call_, of_keys, {}});
+          sum(of_keys, total);
         } else {
           memory parts(exec_, rows_of(width).size());
           tensor<T> const of_rows(parts.data(), rows_of(width));

@@ -103,6 +103,10 @@ struct term_vjp {
             to.rows(Operand::of).at(b.first + j)[d] += sum_of_lanes(move, t.count);
           } else {
             gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
+            if constexpr (Operand::place == table_place::of_key) {
+              table(0, 0, b.first + j, d) += double(sum_of_lanes(move, t.count));
+              return;
+            }
             index_t const distance = t.place.first + t.place.p->offset - (b.first + j);
             for (index_t l = 0; l < t.count; ++l)
               table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);

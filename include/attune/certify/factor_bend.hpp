@@ -28,8 +28,8 @@ double terms_of_sum([[maybe_unused]] Bound const& normalizer, [[maybe_unused]] s
 }
 
 /// The largest distance at the ends and in the middle of either side, for masses as they are (reference 0). `slope` is
-/// A'(E). Right for factors that are linear, or of one curvature, on either side of a kink. 0 if the factor does not
-/// depend on the sum in a way of its own.
+/// A'(E). Right for factors that are linear, or of one curvature, on either side of a kink. 0 if the
+/// normalizer has no such factor.
 template <class Normalizer, class Bound>
 double bend_of_factor([[maybe_unused]] Bound const& normalizer, [[maybe_unused]] double earned,
                       [[maybe_unused]] double ground, [[maybe_unused]] double slope, [[maybe_unused]] double visible,

@@ -140,8 +140,8 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
 }  // namespace detail
 
 /// Bounds of the gradients by every input, and their values in double.
-/// Errors:     attune::error as vjp; operators with a candidate set are not supported, because their supports jump, nor is
-///             weight_factor(earned, visible), whose kinks belong to a whole row.
+/// Errors:     attune::error as vjp; operators with a candidate set are not supported, because their supports jump, nor
+///             is weight_factor(earned, visible), whose kinks belong to a whole row.
 /// Complexity: about 50 times vjp(reference<double>).
 template <class Op>
 gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,

@@ -134,7 +134,6 @@ class row_bounds {
     auto const by_sums = [&](double by_e, double by_g) {
       return (E == 0 && !(times > 0) ? 0 : times * std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
     };
-
     struct change {
       double up_e, up_g, down_e, down_g, own_e, own_g;
     };

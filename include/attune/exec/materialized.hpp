@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include <attune/operators/listing.hpp>
+#include <attune/operators/entries.hpp>
 
 namespace attune::detail {
 
@@ -32,13 +32,38 @@ class computed_values {
   std::vector<std::vector<double>> values_;  // the numbers keep their address when the outer vector grows
 };
 
-/// Not copyable: the operator points into the values.
-template <class Op>
+/// The tables that `bind` reads, as numbers of the executor, one next to the other.
+template <class T>
+class packed_tables {
+ public:
+  ATTUNE_NOINLINE void pack(table& x) {
+    shape const e = x.extents();
+    std::vector<T>& numbers = values_.emplace_back();
+    numbers.reserve(std::size_t(e.size()));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) numbers.push_back(T(x(b, h, i, d)));
+    x = table(tensor<T const>(numbers, e));
+  }
+
+ private:
+  std::vector<std::vector<T>> values_;
+};
+
+/// Not copyable: the operator points into the values. T: the numbers of the executor.
+template <class Op, class T>
 class materialized {
  public:
   ATTUNE_NOINLINE explicit materialized(Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op))
       values_.freeze(const_cast<parameter&>(*p.at));  // points into our own copy
+    if constexpr (has_entries<Op>) {
+      auto const tables = listed_tables(op);
+      for (operator_table const& x : tables)
+        if (x.use == table_use::bind) tables_.pack(const_cast<table&>(*x.at));
+      number_entries(tables);
+    }
     number(op);
   }
   materialized(materialized const&) = delete;
@@ -47,7 +72,9 @@ class materialized {
   Op op;
 
  private:
+  struct nothing {};
   computed_values values_;
+  [[no_unique_address]] std::conditional_t<has_entries<Op>, packed_tables<T>, nothing> tables_;
 };
 
 }  // namespace attune::detail

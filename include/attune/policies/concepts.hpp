@@ -59,7 +59,7 @@ struct normalizer_traits {
   bool ground_mass = false;    ///< offers ground(a, m): the mass that each key gives to the ground
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
   bool ground_value = false;   ///< the ground or constant mass weights the value v0 (an input); else it weights nothing
-  /// Offers weight_factor() or weight_factor(earned, visible): multiplies the mass of every key of the row in its weight.
+  /// Offers weight_factor() or weight_factor(earned, visible): multiplies the weight of every key of the row.
   bool weight_factor = false;
   bool uniform_share = false;  ///< offers uniform_share(earned, visible): added to the weight of every visible key
   bool detached_ends = false;  ///< family range_weighted: no gradient through the extreme logits
@@ -113,8 +113,8 @@ using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> 
 
 /// The policy names one contraction, or a list of several: see policies/named_contractions.hpp.
 template <class P>
-concept NamesContraction = NamesOneContraction<P> != NamesSeveralContractions<P> &&
-                           contraction::has_known_entries<contraction::named_by<P>>;
+concept NamesContraction =
+    NamesOneContraction<P> != NamesSeveralContractions<P> && contraction::has_known_entries<contraction::named_by<P>>;
 
 /// An elementwise contraction needs F::pair(q, k). True for every other contraction.
 template <class C>
@@ -159,7 +159,7 @@ namespace detail {
 /// A double for each contraction of a list.
 template <class>
 using number_for = double;
-/// What the contractions in the list of policy P require of it and of themselves.
+/// The requirements of the contractions in a list: of themselves, and of the policy P that names them.
 template <class P, class List>
 struct named_in;
 template <class P, class... C>
@@ -206,10 +206,9 @@ concept OffersRowConstant = requires(bound_t<P> const& b) {
 /// The bound gate has gate(s, x, y, ...), with one argument for each contraction that the gate names; a gate without
 /// contractions has no such function.
 template <class P>
-concept Gates =
-    (contraction::named_by<P>::size != 0 && detail::named_in_list<P>::gate) ||
-    (contraction::named_by<P>::size == 0 && !detail::named_in<P, contraction::list<>>::gate &&
-     !detail::named_in<P, contraction::list<contraction::dot>>::gate);
+concept Gates = (contraction::named_by<P>::size != 0 && detail::named_in_list<P>::gate) ||
+                (contraction::named_by<P>::size == 0 && !detail::named_in<P, contraction::list<>>::gate &&
+                 !detail::named_in<P, contraction::list<contraction::dot>>::gate);
 
 template <class P>
 concept DeclaresNormalizerTraits = requires {
@@ -268,7 +267,8 @@ inline constexpr bool needs_lowest_reference =
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 
-/// Computes a score from the contractions that it names and from positions. Composite kernels (sums, caps) satisfy this too.
+/// Computes a score from the contractions that it names and from positions. Composite kernels (sums, caps) satisfy this
+/// too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
                        (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
@@ -347,5 +347,10 @@ constexpr auto tables_of() {
   else
     return std::tuple<>{};
 }
+
+/// The policy reads a table in `bind`.
+template <class P>
+inline constexpr bool ReadsEntries =
+    std::apply([](auto const&... x) { return (false || ... || (x.use == table_use::bind)); }, tables_of<P>());
 
 }  // namespace attune

@@ -112,6 +112,11 @@ constexpr bool complete() {
           "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
           "See docs/reference/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
+        static_assert(!ReadsEntries<P> || (P::role != policy_role::normalizer && P::role != policy_role::value_gate &&
+                                           P::role != policy_role::output_gate),
+                      "attune: this policy lists a table with table_use::bind: only kernels, score maps, length scales "
+                      "and score gates may read tables in bind. See "
+                      "docs/reference/policies.md#tables-in-pointwise-code");
         if constexpr (P::role == policy_role::kernel) {
           if constexpr (!kernel::is_composite<P>) {
             require_contractions<P>();
@@ -138,6 +143,9 @@ constexpr bool complete() {
               "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See "
               "docs/reference/policies.md#length-scales");
           if constexpr (DeclaresLengthScaleTraits<P>) {
+            static_assert(!P::traits.row_constant || !ReadsEntries<P>,
+                          "attune: LengthScalePolicy: a length scale with a row_constant reads no table in bind. See "
+                          "docs/reference/policies.md#tables-in-pointwise-code");
             static_assert(
                 !P::traits.row_constant || OffersRowConstant<P>,
                 "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() "
@@ -223,9 +231,10 @@ constexpr bool complete() {
                     "object belong together: one is there without the other. The other form of the function is T "
                     "weight_factor(T const& earned, T const& visible) const. See "
                     "docs/reference/policies.md#normalizers");
-                static_assert(factors != 2,
-                              "attune: NormalizerPolicy: the bound object has weight_factor() and weight_factor(earned, "
-                              "visible): write one of them. See docs/reference/policies.md#normalizers");
+                static_assert(
+                    factors != 2,
+                    "attune: NormalizerPolicy: the bound object has weight_factor() and weight_factor(earned, "
+                    "visible): write one of them. See docs/reference/policies.md#normalizers");
                 static_assert(!OffersWeightFactorOfSums<P> || P::traits.reference == mass_reference::none,
                               "attune: NormalizerPolicy: weight_factor(earned, visible) needs the sum of the masses as "
                               "they are, and these are relative to a running maximum: declare .reference = "

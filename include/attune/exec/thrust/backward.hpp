@@ -5,6 +5,7 @@
 #pragma once
 
 #include <attune/exec/gradients.hpp>
+#include <attune/exec/thrust/entry_program.hpp>
 #include <attune/exec/thrust/gradient_programs.hpp>
 
 namespace attune {
@@ -147,6 +148,20 @@ class gradient_run {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       (..., (operand<C, Index, 0>(to), operand<C, Index, 1>(to), operand<C, Index, 2>(to)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
+    if constexpr (attune::detail::has_entries<Op>) entries(to);
+  }
+  /// The tables that `bind` reads.
+  void entries(dense_gradients<T>& to) const {
+    for (operator_table const& x : listed_tables(op_.op)) {
+      index_t const count = attune::detail::entries_of(x);
+      if (count == 0) continue;
+      with(to.tables[std::size_t(x.at->number())].values, [&](tensor<T> const& total) {
+        memory parts(exec_, rows_of(count).size());
+        tensor<T> const of_rows(parts.data(), rows_of(count));
+        launch(entry_program<T, Op>{call_, of_rows, x.at->first_entry()});
+        sum(of_rows, tensor<T>(total.data(), {total.extents().batch, total.extents().head, 1, count}));
+      });
+    }
   }
   template <class C, int Index, int N>
   void operand(dense_gradients<T>& to) {

@@ -12,8 +12,8 @@
 
 namespace attune::gate {
 
-/// `contractions` lists what to compute. `gate` turns a scaled score and the values (x[0], x[1], ... in that order) into
-/// the logit. A gate without contractions changes nothing.
+/// `contractions` lists what to compute. `gate` turns a scaled score and the values (x[0], x[1], ... in that order)
+/// into the logit. A gate without contractions changes nothing.
 template <class G>
 struct evaluation {
   /// The contractions of the gate, as a contraction::list.

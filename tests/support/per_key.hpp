@@ -64,7 +64,7 @@ struct gatv2 {
     template <class S>
     ATTUNE_HD static S term(S const& q, S const& k, S const& a, S const&) {
       S const x = q + k;
-      return a * math::larger(x, S(S(0.2) * x));
+      return a * math::larger(x, S(lift<S>::constant(0.2) * x));
     }
   };
   static constexpr auto role = policy_role::kernel;

@@ -277,7 +277,7 @@ class table_entries<dual<T, N, Rule>> {
     if (moves_) r.tangent[0] = lift<T>::constant(along_[n]);
     index_t const direction = first_ + n;
     if (direction >= lowest_ && direction < highest_)
-      for (int k = 0; k < N; ++k) r.tangent[k] = T(k == direction ? 1 : 0);
+      for (int k = 0; k < N; ++k) r.tangent[k] = k == direction ? T(1) : T(0);
     return r;
   }
 

@@ -7,6 +7,7 @@
 // that it averages. Fused executors bind a row more than once, so they compute such values once per call.
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include <attune/operators/entries.hpp>
@@ -76,5 +77,15 @@ class materialized {
   computed_values values_;
   [[no_unique_address]] std::conditional_t<has_entries<Op>, packed_tables<T>, nothing> tables_;
 };
+
+/// The operator itself, for calls that bind a row once and need no values computed ahead.
+template <class Op>
+struct given_operator {
+  Op const& op;
+  explicit given_operator(Op const& original) : op(original) {}
+};
+/// Materialized if `bind` reads tables, else as given.
+template <class Op, class T>
+using with_packed_tables = std::conditional_t<has_entries<Op>, materialized<Op, T>, given_operator<Op>>;
 
 }  // namespace attune::detail

@@ -82,6 +82,24 @@ struct two_contractions {
     return {};
   }
 };
+struct entries_in_length_scale {
+  static constexpr auto role = policy_role::length_scale;
+  static constexpr length_scale_traits traits{};
+  table w;
+  static constexpr auto parameters() { return std::tuple<>{}; }
+  static constexpr auto tables() {
+    return std::array{listed("w", &entries_in_length_scale::w, table_width::one, table_use::bind)};
+  }
+  template <class T>
+  struct bound {
+    table_entries<T> w;
+    T scale(T const& s) const { return s * w[0]; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const& r) const {
+    return {r.entries(w)};
+  }
+};
 struct gate_of_two {
   static constexpr auto role = policy_role::gate;
   using contractions = contraction::list<contraction::dot, contraction::scalar_difference>;
@@ -110,6 +128,6 @@ int main() {
   (void)attention(kernel::elementwise<city_block>{}, gate::sigmoid_value{}, gate::sigmoid_output{}, shared{});
   (void)attention(kernel::dot_product{}, factor_of_sums{});
   (void)attention(kernel::dot_product{}, first_key{});
-  (void)attention(kernel::dot_product{} + two_contractions{}, gate_of_two{});
+  (void)attention(kernel::dot_product{} + two_contractions{}, gate_of_two{}, entries_in_length_scale{});
   (void)attention(kernel::dot_product{}, ranged{});
 }

@@ -105,11 +105,11 @@ struct term_vjp {
             gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
             if constexpr (Operand::place == table_place::of_key) {
               table(0, 0, b.first + j, d) += double(sum_of_lanes(move, t.count));
-              return;
+            } else {
+              index_t const distance = t.place.first + t.place.p->offset - (b.first + j);
+              for (index_t l = 0; l < t.count; ++l)
+                table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);
             }
-            index_t const distance = t.place.first + t.place.p->offset - (b.first + j);
-            for (index_t l = 0; l < t.count; ++l)
-              table(0, 0, Operand::table_of::row(owner, distance + l), d) += double(move[l]);
           }
         });
       }

@@ -3,6 +3,7 @@
 //
 // RetNet's divisor, max(|sum|, 1): gradients on both sides of the kink, and error bounds where a sum cancels.
 #include <attune/attune.hpp>
+#include <attune/certify/gradient_bound.hpp>
 
 #include "../../../support/every_call.hpp"
 #include "../../../support/factor_of_sums.hpp"

@@ -140,7 +140,8 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
 }  // namespace detail
 
 /// Bounds of the gradients by every input, and their values in double.
-/// Errors:     attune::error as vjp; operators with a candidate set are not supported, because their supports jump.
+/// Errors:     attune::error as vjp; operators with a candidate set are not supported, because their supports jump, nor
+///             is weight_factor(earned, visible), whose kinks belong to a whole row.
 /// Complexity: about 50 times vjp(reference<double>).
 template <class Op>
 gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const& in,
@@ -154,6 +155,9 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
   if constexpr (Op::normalizer_policy::traits.family == row_family::sparse_support) {
     throw error("gradient_error_bound", "the operator", "a candidate set",
                 "weights that are continuous in the logits, with slopes");
+  } else if constexpr (OffersWeightFactorOfSums<typename Op::normalizer_policy>) {
+    throw error("gradient_error_bound", "the normalizer", "a weight_factor of the sum of the masses",
+                "weight_factor() without arguments: the bound knows no kinks of a whole row");
   } else {
     number_format const out = format_of(how.out), weights = format_of(how.weights), number = format_of(how.arithmetic);
     double const eps = 2 * number.unit, own = how.arithmetic == storage::fp64 ? 2 : 1;

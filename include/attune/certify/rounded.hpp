@@ -165,6 +165,17 @@ struct scalar<certify::rounded> {
   }
 };
 
+/// An entry of a table is rounded as a parameter is.
+template <>
+class table_entries<certify::rounded> {
+ public:
+  table_entries(table const& x, row_place const& at, index_t i) : values_(x, at, i) {}
+  certify::rounded operator[](index_t n) const;
+
+ private:
+  table_entries<double> values_;
+};
+
 /// A parameter is read once, and is rounded unless it is a float.
 template <>
 struct lift<certify::rounded> {
@@ -173,13 +184,16 @@ struct lift<certify::rounded> {
     return read(lift<double>{}.entry(x, b, h, i, d));
   }
   static certify::rounded constant(double x) { return certify::rounded(x); }
-
- private:
+  table_entries<certify::rounded> entries(table const& x, row_place const& at, index_t i) const { return {x, at, i}; }
   static certify::rounded read(double x) {
     certify::rounded r(x);
     if (std::isfinite(x) && double(float(x)) != x) r.rounds = 0.5;
     return r;
   }
 };
+
+inline certify::rounded table_entries<certify::rounded>::operator[](index_t n) const {
+  return lift<certify::rounded>::read(values_[n]);
+}
 
 }  // namespace attune

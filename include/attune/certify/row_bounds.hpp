@@ -19,6 +19,7 @@
 #include <cmath>
 #include <vector>
 
+#include <attune/certify/factor_bend.hpp>
 #include <attune/certify/number_format.hpp>
 #include <attune/certify/rounded.hpp>
 #include <attune/certify/row_error.hpp>
@@ -133,11 +134,11 @@ class row_bounds {
     auto const by = finish_masses<normalizer>(op_.bind(moving).normalizer, D(m), earned, ground, D(visible));
     auto const done = finish_masses<normalizer>(loose.normalizer, rounded(m), rounded(E), rounded(G), rounded(visible));
     double const A = done.value_factor.value;
+    double const times = terms_of_sum<normalizer>(f.normalizer, seen_.logits, m, E) / std::fabs(earned_unit);
     // The effect of the sums of masses. An empty sum has no error.
     auto const by_sums = [&](double by_e, double by_g) {
-      return (E == 0 ? 0 : std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
+      return (E == 0 && !(times > 0) ? 0 : times * std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
     };
-
     struct change {
       double up_e, up_g, down_e, down_g, own_e, own_g;
     };
@@ -164,6 +165,10 @@ class row_bounds {
       changes.push_back(c);
     }
     double const beyond = grown(relative);
+    double off = eps_ * double(n_keys) * times * std::fabs(earned_unit);
+    for (change const& c : changes) off += std::fmax(std::fabs(c.up_e), std::fabs(c.down_e)) + c.own_e;
+    double const bent =
+        bend_of_factor<normalizer>(f.normalizer, E, G, by.value_factor.tangent[0] / earned_unit, visible, off);
 
     /// The effect of the keys' errors on a function of the row, whose derivative by e_n is x(n) and by g_n is y.
     auto const add_keys = [&](row_error& to, auto const& x, double y) {
@@ -203,6 +208,7 @@ class row_bounds {
       add_sum(to, size + by_sums(by_e, by_g) + (is.uniform_share ? weighed(done.share.value, plain) : 0));
       to.add(gates + eps_ * (weighed(S, A == 0 ? 0 : done.value_factor.total() / std::fabs(A)) + 2 * size +
                              weighed(P, done.share.total()) + weighed(plain, 2 * done.share.value)));
+      if (bent != 0) to.add(weighed(bent, A == 0 ? 0 : S / A));
       if constexpr (Op::uses(field::v0))
         to.add(eps_ * (weighed(v0, done.ground_weight.total()) + 2 * weighed(v0, done.ground_weight.value)));
     }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <attune/exec/reference/row.hpp>
@@ -29,7 +30,14 @@ double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<dou
     if (std::isfinite(x)) most = std::fmax(most, std::fabs(x));
   };
   if constexpr (Normalizer::traits.family == row_family::masses) {
-    meet(finish_masses<Normalizer>(normalizer, w.reference, w.earned, w.ground, visible).value_factor);
+    auto const factor = [&](double earned) {
+      return finish_masses<Normalizer>(normalizer, w.reference, earned, w.ground, visible).value_factor;
+    };
+    meet(factor(w.earned));
+    if constexpr (OffersWeightFactorOfSums<Normalizer>) {  // the relative slope of the factor, on either side
+      double const step = 0x1p-20 * std::fmax(std::fabs(w.earned), std::numeric_limits<double>::min());
+      for (double side : {-step, step}) meet((factor(w.earned + side) / factor(w.earned) - 1) / step);
+    }
   } else if constexpr (Normalizer::traits.family == row_family::range_weighted) {
     auto const ends = normalizer.ends(w.lowest, w.highest);
     double const range = std::fabs(ends.high - ends.low);

@@ -254,6 +254,41 @@ struct parameter_seeds {
       first = 0;                        ///< direction of the first one, without `along`
   parameter const* along = nullptr;     ///< `count` directions; an unset one means a constant parameter
   table const* tables_along = nullptr;  ///< one for each table
+  int first_entry = 0,                  ///< number of the first table entry that gets tangents (table::first_entry)
+      entries = 0,                      ///< how many entries get tangents
+      entry_direction = 0;              ///< direction of the first one
+};
+
+/// A row of a table in a row of dual numbers: an entry has the tangent of its direction, or moves along a table.
+template <class T, int N, chain_rule Rule>
+class table_entries<dual<T, N, Rule>> {
+ public:
+  ATTUNE_HD table_entries(table_entries<T> const& values, table const& x, row_place const& at, index_t i,
+                          parameter_seeds const& seeds)
+      : values_(values), along_(moves_along(x, seeds) ? seeds.tables_along[x.number()] : x, at, i),
+        moves_(moves_along(x, seeds)) {
+    if (seeds.entries == 0 || x.first_entry() < 0) return;
+    first_ = seeds.entry_direction + x.first_entry() + i * x.columns() - seeds.first_entry;
+    lowest_ = seeds.entry_direction;
+    highest_ = seeds.entry_direction + seeds.entries;
+  }
+  ATTUNE_HD ATTUNE_INLINE dual<T, N, Rule> operator[](index_t n) const {
+    dual<T, N, Rule> r(values_[n]);
+    if (moves_) r.tangent[0] = lift<T>::constant(along_[n]);
+    index_t const direction = first_ + n;
+    if (direction >= lowest_ && direction < highest_)
+      for (int k = 0; k < N; ++k) r.tangent[k] = k == direction ? T(1) : T(0);
+    return r;
+  }
+
+ private:
+  ATTUNE_HD static bool moves_along(table const& x, parameter_seeds const& seeds) {
+    return seeds.tables_along != nullptr && x.number() >= 0 && seeds.tables_along[x.number()].is_set();
+  }
+  table_entries<T> values_;
+  table_entries<double> along_;
+  bool moves_;
+  index_t first_ = 0, lowest_ = 0, highest_ = 0;
 };
 
 /// A parameter in a row of dual numbers. Its number identifies it (operators/numbering.hpp); copies have the same
@@ -273,6 +308,9 @@ struct lift<dual<T, N, Rule>> {
     else if (seeds.along[n].is_set())
       r.tangent[0] = lift<T>{}.value(seeds.along[n], at);
     return r;
+  }
+  ATTUNE_HD table_entries<dual<T, N, Rule>> entries(table const& x, row_place const& at, index_t i) const {
+    return {numbers.entries(x, at, i), x, at, i, seeds};
   }
   ATTUNE_HD dual<T, N, Rule> entry(table const& x, index_t b, index_t h, index_t i, index_t d) const {
     dual<T, N, Rule> r(numbers.entry(x, b, h, i, d));

@@ -22,6 +22,31 @@ struct row_place {
       queries = 1;    ///< Lq
 };
 
+/// One row of a table, for a row's batch element and head: w[n] is the number in column n. Specialized for SIMD batches
+/// and dual numbers.
+template <class T>
+class table_entries {
+ public:
+  ATTUNE_HD table_entries(table const& x, row_place const& at, index_t i)
+      : doubles_(x.view().doubles()), floats_(x.view().floats()), step_(x.view().steps().feature) {
+    strides const s = x.view().steps();
+    index_t const first = at.batch * s.batch + at.head * s.head + i * s.position;
+    if (doubles_ != nullptr)
+      doubles_ += first;
+    else
+      floats_ += first;
+  }
+  /// The number in column n, not checked.
+  ATTUNE_HD T operator[](index_t n) const {
+    return doubles_ != nullptr ? T(doubles_[n * step_]) : T(double(floats_[n * step_]));
+  }
+
+ private:
+  double const* doubles_;
+  float const* floats_;
+  index_t step_;
+};
+
 /// Reads the numbers of a policy for all lanes of a row. Specialized for each kind of scalar with several lanes, and
 /// for dual numbers, where it also knows which numbers have tangents.
 template <class T>
@@ -32,6 +57,8 @@ struct lift {
   }
   /// The entry (b, h, i, d) of a table.
   ATTUNE_HD T entry(table const& x, index_t b, index_t h, index_t i, index_t d) const { return T(x(b, h, i, d)); }
+  /// Row i of a table.
+  ATTUNE_HD table_entries<T> entries(table const& x, row_place const& at, index_t i) const { return {x, at, i}; }
   /// The number x, rounded to T. Its derivatives are 0.
   ATTUNE_HD static T constant(double x) { return T(x); }
 };
@@ -52,6 +79,9 @@ struct row {
   ATTUNE_HD T operator()(parameter const& p) const { return numbers.value(p, place); }
   /// The value of a parameter in this row, or `fallback` if the parameter was never set.
   ATTUNE_HD T operator()(parameter const& p, T const& fallback) const { return p.is_set() ? (*this)(p) : fallback; }
+  /// Row i of a table that the policy lists with table_use::bind: w[n] is the number in column n. Keep it in the bound
+  /// object and read it in pointwise code. Indices are not checked; check() of the policy may check the extents.
+  ATTUNE_HD table_entries<T> entries(table const& x, index_t i = 0) const { return numbers.entries(x, place, i); }
   /// A parameter that is a logit (a sink, a ground level), relative to the row constant like this row's logits: p - c.
   ATTUNE_HD T logit(parameter const& p) const { return (*this)(p)-logit_shift; }
   /// The same, for a constant.

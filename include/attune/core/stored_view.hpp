@@ -35,9 +35,9 @@ class stored_view {
   ATTUNE_HD constexpr strides const& steps() const { return steps_; }
 
   /// The address of double numbers; null if the view has floats or is absent.
-  constexpr double const* doubles() const { return doubles_; }
+  ATTUNE_HD constexpr double const* doubles() const { return doubles_; }
   /// The address of float numbers; null if the view has doubles or is absent.
-  constexpr float const* floats() const { return floats_; }
+  ATTUNE_HD constexpr float const* floats() const { return floats_; }
 
   /// One number as a double. The index of a broadcast axis has no effect; other indices are not checked.
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const {

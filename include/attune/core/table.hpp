@@ -43,10 +43,16 @@ struct table {
   ATTUNE_HD constexpr int number() const { return number_; }
   /// Sets that number.
   constexpr void number(int n) { number_ = n; }
+  /// The numbers, without their place in an operator.
+  ATTUNE_HD constexpr stored_view const& view() const { return view_; }
+  /// The number of entry (0, 0) among all entries that `bind` of an operator's policies reads; -1: not one of them.
+  ATTUNE_HD constexpr int first_entry() const { return first_entry_; }
+  /// Sets that number.
+  constexpr void first_entry(int n) { first_entry_ = n; }
 
  private:
   stored_view view_;
-  int number_ = -1;
+  int number_ = -1, first_entry_ = -1;
 };
 
 /// The columns that a policy expects in one of its tables.
@@ -57,6 +63,12 @@ enum class table_width {
   query_row,  ///< D, in a single row
 };
 
+/// Who reads a table of a policy.
+enum class table_use {
+  contraction,  ///< a contraction that the policy names
+  bind,         ///< the policy itself: row.entries(table) in `bind`
+};
+
 /// How a policy lists one of its tables: `static constexpr auto tables() { return std::array{listed("metric",
 /// &P::metric)}; }`
 template <class Policy>
@@ -64,11 +76,13 @@ struct listed_table {
   char const* name;        ///< the name in error messages and directions
   table Policy::* member;  ///< the member of the policy
   table_width width;       ///< the columns that it must have
+  table_use use;           ///< who reads it
 };
 /// One entry of the list that a policy returns from tables().
 template <class Policy>
-constexpr listed_table<Policy> listed(char const* name, table Policy::* member, table_width width) {
-  return {name, member, width};
+constexpr listed_table<Policy> listed(char const* name, table Policy::* member, table_width width,
+                                      table_use use = table_use::contraction) {
+  return {name, member, width, use};
 }
 
 namespace detail {

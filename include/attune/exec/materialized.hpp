@@ -7,9 +7,10 @@
 // that it averages. Fused executors bind a row more than once, so they compute such values once per call.
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
-#include <attune/operators/listing.hpp>
+#include <attune/operators/entries.hpp>
 
 namespace attune::detail {
 
@@ -32,13 +33,38 @@ class computed_values {
   std::vector<std::vector<double>> values_;  // the numbers keep their address when the outer vector grows
 };
 
-/// Not copyable: the operator points into the values.
-template <class Op>
+/// The tables that `bind` reads, as numbers of the executor, one next to the other.
+template <class T>
+class packed_tables {
+ public:
+  ATTUNE_NOINLINE void pack(table& x) {
+    shape const e = x.extents();
+    std::vector<T>& numbers = values_.emplace_back();
+    numbers.reserve(std::size_t(e.size()));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) numbers.push_back(T(x(b, h, i, d)));
+    x = table(tensor<T const>(numbers, e));
+  }
+
+ private:
+  std::vector<std::vector<T>> values_;
+};
+
+/// Not copyable: the operator points into the values. T: the numbers of the executor.
+template <class Op, class T>
 class materialized {
  public:
   ATTUNE_NOINLINE explicit materialized(Op const& original) : op(original) {
     for (operator_parameter const& p : listed_parameters(op))
       values_.freeze(const_cast<parameter&>(*p.at));  // points into our own copy
+    if constexpr (has_entries<Op>) {
+      auto const tables = listed_tables(op);
+      for (operator_table const& x : tables)
+        if (x.use == table_use::bind) tables_.pack(const_cast<table&>(*x.at));
+      number_entries(tables);
+    }
     number(op);
   }
   materialized(materialized const&) = delete;
@@ -47,7 +73,19 @@ class materialized {
   Op op;
 
  private:
+  struct nothing {};
   computed_values values_;
+  [[no_unique_address]] std::conditional_t<has_entries<Op>, packed_tables<T>, nothing> tables_;
 };
+
+/// The operator itself, for calls that bind a row once and need no values computed ahead.
+template <class Op>
+struct given_operator {
+  Op const& op;
+  explicit given_operator(Op const& original) : op(original) {}
+};
+/// Materialized if `bind` reads tables, else as given.
+template <class Op, class T>
+using with_packed_tables = std::conditional_t<has_entries<Op>, materialized<Op, T>, given_operator<Op>>;
 
 }  // namespace attune::detail

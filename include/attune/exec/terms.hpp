@@ -69,12 +69,14 @@ struct pair_place {
   index_t b, h, i, j, first = 0;
 };
 
-/// The row and the column of a table that feature d of a pair at this distance reads.
+/// The row and the column of a table that feature d of a pair at this distance, with key j, reads.
 template <class Operand, class Owner>
 ATTUNE_HD index_t table_row([[maybe_unused]] Owner const& owner, [[maybe_unused]] index_t distance,
-                            [[maybe_unused]] index_t d) {
+                            [[maybe_unused]] index_t d, [[maybe_unused]] index_t j = 0) {
   if constexpr (Operand::place == table_place::of_distance)
     return Operand::table_of::row(owner, distance);
+  else if constexpr (Operand::place == table_place::of_key)
+    return j;
   else
     return Operand::place == table_place::row ? d : 0;
 }
@@ -102,7 +104,7 @@ ATTUNE_HD auto operand_at([[maybe_unused]] In const& in, [[maybe_unused]] proble
   } else if constexpr (Operand::side == operand_side::table) {
     return [&owner, at, distance = at.i + p.offset_of(at.b) - at.j](index_t d) {
       return lift<S>{}.entry(Operand::table_of::of(owner), at.b, at.h,
-                             detail::table_row<Operand>(owner, distance, at.first + d),
+                             detail::table_row<Operand>(owner, distance, at.first + d, at.j),
                              detail::table_column<Operand>(at.first + d));
     };
   } else {

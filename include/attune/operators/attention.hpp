@@ -12,6 +12,7 @@
 #include <attune/operators/numbering.hpp>
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/diagnostics.hpp>
+#include <attune/policies/gate/evaluation.hpp>
 #include <attune/policies/gate/no_factor.hpp>
 #include <attune/policies/gate/none.hpp>
 #include <attune/policies/kernel/compose.hpp>
@@ -45,10 +46,7 @@ struct bound_attention {
   /// The logit a' = a - c from the score and the values of the contractions.
   ATTUNE_HD ATTUNE_INLINE T logit_of_score(T const& s, [[maybe_unused]] T const* x) const {
     T const a = length_scale.scale(s);
-    if constexpr (std::is_same_v<typename Gate::contraction, contraction::none>)
-      return counted(a);
-    else
-      return counted(gate.gate(a, x[kernel::evaluation<Kernel>::contractions::size]));
+    return counted(gate::evaluation<Gate>::gate(gate, a, x + kernel::evaluation<Kernel>::contractions::size));
   }
   /// The logit a' from the values of the contractions.
   ATTUNE_HD ATTUNE_INLINE T logit(T const* x, key<T> const& k) const { return logit_of_score(score(x, k), x); }
@@ -87,7 +85,7 @@ struct attention_operator {
   /// The contractions that executors compute for every pair, in the order in which pointwise code receives the values.
   using contractions =
       typename contraction::join<typename contraction::join<typename kernel::evaluation<Kernel>::contractions,
-                                                            contraction::single<typename Gate::contraction>>::type,
+                                                            typename gate::evaluation<Gate>::contractions>::type,
                                  contraction::single<typename WeightGate::contraction>>::type;
   /// The number of contractions that logits read. The weight gate's contraction, if it has one, has this number.
   static constexpr int logit_contractions =

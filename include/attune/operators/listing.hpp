@@ -31,10 +31,11 @@ struct operator_parameter {
 
 /// A table of an operator, and what its policy declares about it.
 struct operator_table {
-  table const* at = nullptr;             ///< a member of the given operator, or of a part of it
-  char const* name = "";                 ///< "metric"
-  table_width width = table_width::any;  ///< the number of features that its rows must have
-  std::string policy;                    ///< "kernel.", "kernel.1." (terms of a composite)
+  table const* at = nullptr;               ///< a member of the given operator, or of a part of it
+  char const* name = "";                   ///< "metric"
+  table_width width = table_width::any;    ///< the number of features that its rows must have
+  std::string policy;                      ///< "kernel.", "kernel.1." (terms of a composite)
+  table_use use = table_use::contraction;  ///< who reads it
 
   /// Tells equal names of several policies apart: "kernel.metric".
   std::string path() const { return policy + name; }
@@ -80,8 +81,9 @@ class listing {
       std::apply(
           [&](auto const&... x) { ((parameters[parameter++] = {&(policy.*x.member), x.name, x.values, path}), ...); },
           parameters_of<P>());
-      std::apply([&](auto const&... x) { ((tables[table++] = {&(policy.*x.member), x.name, x.width, path}), ...); },
-                 tables_of<P>());
+      std::apply(
+          [&](auto const&... x) { ((tables[table++] = {&(policy.*x.member), x.name, x.width, path, x.use}), ...); },
+          tables_of<P>());
     });
   }
   std::array<operator_parameter, std::size_t(parameter_count<Op>)> parameters;

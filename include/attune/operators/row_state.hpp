@@ -78,7 +78,13 @@ ATTUNE_HD finished_row<T> finish_masses([[maybe_unused]] Bound const& normalizer
     f.lse = math::select(dead, T(-math::infinity<T>()), T(m + math::log(z)));
     if constexpr (is.uniform_share) f.share = math::select(dead, zero, normalizer.uniform_share(earned, visible));
   }
-  if constexpr (is.weight_factor) f.value_factor = f.value_factor * normalizer.weight_factor();
+  if constexpr (is.weight_factor && OffersWeightFactorOfSums<Normalizer>) {
+    typename scalar<T>::mask none = visible == zero;  // a row without weights: whatever its factor is
+    none = none | (f.value_factor == zero);
+    f.value_factor = math::select(none, zero, T(f.value_factor * normalizer.weight_factor(earned, visible)));
+  } else if constexpr (is.weight_factor) {
+    f.value_factor = f.value_factor * normalizer.weight_factor();
+  }
   return f;
 }
 

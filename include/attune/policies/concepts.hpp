@@ -17,6 +17,7 @@
 #include <attune/core/row.hpp>
 #include <attune/policies/contraction.hpp>
 #include <attune/policies/mask/concepts.hpp>
+#include <attune/policies/named_contractions.hpp>
 #include <attune/policies/ordered_sum.hpp>
 
 namespace attune {
@@ -60,7 +61,8 @@ struct normalizer_traits {
   bool ground_mass = false;    ///< offers ground(a, m): the mass that each key gives to the ground
   bool constant_mass = false;  ///< offers constant(m): one mass per row that belongs to no key (a sink)
   bool ground_value = false;   ///< the ground or constant mass weights the value v0 (an input); else it weights nothing
-  bool weight_factor = false;  ///< offers weight_factor(): multiplies the weight of every key of the row
+  /// Offers weight_factor() or weight_factor(earned, visible): multiplies the weight of every key of the row.
+  bool weight_factor = false;
   bool uniform_share = false;  ///< offers uniform_share(earned, visible): added to the weight of every visible key
   bool detached_ends = false;  ///< family range_weighted: no gradient through the extreme logits
   threshold_rule threshold = threshold_rule::undeclared;  ///< family sparse_support: must be declared
@@ -111,8 +113,10 @@ concept BindsARow = requires(P const& p, row<double> const& r) { p.bind(r); };
 template <class P>
 using bound_t = decltype(std::declval<P const&>().bind(std::declval<row<double> const&>()));
 
+/// The policy names one contraction, or a list of several: see policies/named_contractions.hpp.
 template <class P>
-concept NamesContraction = requires { typename P::contraction; } && contraction::is_known<typename P::contraction>;
+concept NamesContraction =
+    NamesOneContraction<P> != NamesSeveralContractions<P> && contraction::has_known_entries<contraction::named_by<P>>;
 
 /// An elementwise contraction needs F::pair(q, k). True for every other contraction.
 template <class C>
@@ -173,24 +177,6 @@ inline constexpr bool OffersAngles<P, contraction::rotary_dot> = requires(P cons
   p.layout;
   p.keys;
 };
-
-template <class P>
-concept ScoresWithContraction = requires(bound_t<P> const& b, double x, key<double> k) {
-  { b.score(x, k) } -> std::convertible_to<double>;
-};
-template <class P>
-concept ScoresByPosition = requires(bound_t<P> const& b, key<double> k) {
-  { b.score(k) } -> std::convertible_to<double>;
-};
-template <class P>
-concept ScoresWithSum = requires(bound_t<P> const& b, double x, key<double> k) {
-  { b.score(x, x, k) } -> std::convertible_to<double>;
-};
-template <class P>
-concept Scores = (std::is_same_v<typename P::contraction, contraction::none> ? ScoresByPosition<P>
-                  : contraction::is_ordered<typename P::contraction>         ? ScoresWithSum<P>
-                                                                             : ScoresWithContraction<P>);
-
 /// An ordered sum needs F::map(x) or F::map(bound, x). True for every other contraction.
 template <class P, class C>
 inline constexpr bool OffersMap = true;
@@ -201,6 +187,44 @@ inline constexpr bool OffersMap<P, C> = requires(bound_t<P> const& b, double x) 
 } || requires(double x) {
   { C::map_type::map(x) } -> std::convertible_to<double>;
 };
+
+namespace detail {
+/// A double for each contraction of a list.
+template <class>
+using number_for = double;
+/// The requirements of the contractions in a list: of themselves, and of the policy P that names them. An ordered sum
+/// asks for what the contraction that it adds needs.
+template <class P, class List>
+struct named_in;
+template <class P, class... C>
+struct named_in<P, contraction::list<C...>> {
+  template <class X>
+  using inner = contraction::inner_of<X>;
+  static constexpr bool offer_pairs = (true && ... && OffersPair<inner<C>>),
+                        offer_terms = (true && ... && OffersTerm<inner<C>>),
+                        find_tables = (true && ... && OffersTables<P, inner<C>>),
+                        find_rows = (true && ... && OffersRows<P, inner<C>>),
+                        find_pair_rows = (true && ... && OffersPairRows<P, inner<C>>),
+                        find_angles = (true && ... && OffersAngles<P, inner<C>>),
+                        offer_maps = (true && ... && OffersMap<P, C>),
+                        any_ordered = (false || ... || contraction::is_ordered<C>);
+  /// score(x, y, ..., key), with one argument for each contraction.
+  static constexpr bool score = requires(bound_t<P> const& b, number_for<C>... x, key<double> k) {
+    { b.score(x..., k) } -> std::convertible_to<double>;
+  };
+  /// gate(s, x, y, ...), with one argument for each contraction.
+  static constexpr bool gate = requires(bound_t<P> const& b, double s, number_for<C>... x) {
+    { b.gate(s, x...) } -> std::convertible_to<double>;
+  };
+};
+/// The same for the list that the policy names.
+template <class P>
+using named_in_list = named_in<P, contraction::named_by<P>>;
+}  // namespace detail
+
+/// The bound kernel has score(x, y, ..., key), with one argument for each contraction that the kernel names.
+template <class P>
+concept Scores = detail::named_in_list<P>::score;
 
 template <class P>
 concept Maps = requires(bound_t<P> const& b, double s) {
@@ -220,10 +244,12 @@ concept OffersRowConstant = requires(bound_t<P> const& b) {
   { b.row_constant() } -> std::convertible_to<double>;
 };
 
+/// The bound gate has gate(s, x, y, ...), with one argument for each contraction that the gate names; a gate without
+/// contractions has no such function.
 template <class P>
-concept Gates = requires(bound_t<P> const& b, double a, double g) {
-  { b.gate(a, g) } -> std::convertible_to<double>;
-};
+concept Gates = (contraction::named_by<P>::size != 0 && detail::named_in_list<P>::gate) ||
+                (contraction::named_by<P>::size == 0 && !detail::named_in<P, contraction::list<>>::gate &&
+                 !detail::named_in<P, contraction::list<contraction::dot>>::gate);
 
 template <class P>
 concept DeclaresNormalizerTraits = requires {
@@ -249,6 +275,11 @@ concept OffersLowestReference = requires(bound_t<P> const& b) {
 template <class P>
 concept OffersWeightFactor = requires(bound_t<P> const& b) {
   { b.weight_factor() } -> std::convertible_to<double>;
+};
+/// The factor depends on the sum of the earned masses and on K.
+template <class P>
+concept OffersWeightFactorOfSums = requires(bound_t<P> const& b, double earned, double visible) {
+  { b.weight_factor(earned, visible) } -> std::convertible_to<double>;
 };
 template <class P>
 concept OffersUniformShare = requires(bound_t<P> const& b, double earned, double visible) {
@@ -302,7 +333,8 @@ inline constexpr std::size_t constants_of<P> = P::constants;
 
 // ---- the policies --------------------------------------------------------------------------------------------------
 
-/// Computes a score from one contraction of (q, k) and from positions. Composite kernels (sums, caps) satisfy this too.
+/// Computes a score from the contractions that it names and from positions. Composite kernels (sums, caps) satisfy this
+/// too.
 template <class P>
 concept KernelPolicy = HasRole<P, policy_role::kernel> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
                        (kernel::is_composite<P> || (NamesContraction<P> && Scores<P>));
@@ -318,10 +350,10 @@ concept LengthScalePolicy =
     HasRole<P, policy_role::length_scale> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
     DeclaresLengthScaleTraits<P> && Scales<P> && (P::traits.row_constant == OffersRowConstant<P>);
 
-/// Suppresses a score: subtracts in log space, from a second contraction.
+/// Turns a scaled score into the logit, with the contractions that it names.
 template <class P>
 concept GatePolicy = HasRole<P, policy_role::gate> && TriviallyCopyable<P> && ListsParameters<P> && BindsARow<P> &&
-                     NamesContraction<P> && (std::is_same_v<typename P::contraction, contraction::none> || Gates<P>);
+                     NamesContraction<P> && Gates<P>;
 
 /// Multiplies the values before the value sum, or the output after it: a pointwise map of an input.
 template <class P>
@@ -337,6 +369,12 @@ concept WeightGatePolicy = HasRole<P, policy_role::weight_gate> && TriviallyCopy
 template <class P>
 inline constexpr bool consistent_masses =
     P::traits.divided_by == divisor::sum || (P::traits.reference == mass_reference::none && !P::traits.constant_mass);
+/// weight_factor has one of its two forms, and only if it is declared. The sum of masses that are relative to a running
+/// maximum says nothing: the form with arguments needs masses as they are.
+template <class P>
+inline constexpr bool consistent_weight_factor =
+    int(P::traits.weight_factor) == int(OffersWeightFactor<P>) + int(OffersWeightFactorOfSums<P>) &&
+    (!OffersWeightFactorOfSums<P> || P::traits.reference == mass_reference::none);
 /// The other families declare no mass traits.
 template <class P>
 inline constexpr bool consistent_family =
@@ -349,7 +387,7 @@ inline constexpr bool consistent_family =
 template <class P>
 concept CompleteMasses =
     Earns<P> && consistent_masses<P> && (P::traits.ground_mass == OffersGround<P>) &&
-    (P::traits.constant_mass == OffersConstant<P>) && (P::traits.weight_factor == OffersWeightFactor<P>) &&
+    (P::traits.constant_mass == OffersConstant<P>) && consistent_weight_factor<P> &&
     (P::traits.uniform_share == OffersUniformShare<P>) && (needs_lowest_reference<P> == OffersLowestReference<P>);
 
 /// Turns the logits of a row into weights.
@@ -380,5 +418,10 @@ constexpr auto tables_of() {
   else
     return std::tuple<>{};
 }
+
+/// The policy reads a table in `bind`.
+template <class P>
+inline constexpr bool ReadsEntries =
+    std::apply([](auto const&... x) { return (false || ... || (x.use == table_use::bind)); }, tables_of<P>());
 
 }  // namespace attune

@@ -29,6 +29,7 @@ enum class table_place {
   row,          ///< (d, 0): the same for all pairs
   of_distance,  ///< a row for each distance, column d
   of_pair,      ///< a row for each pair, column d
+  of_key,       ///< row j, column d
 };
 
 /// An operand that is absent.
@@ -76,6 +77,9 @@ using by_distance = table_operand<Table, table_place::of_distance>;
 /// Column d of the row that belongs to the pair: Table::row(policy, i + offset, j).
 template <class Table>
 using by_pair = table_operand<Table, table_place::of_pair>;
+/// Column d of row j: the table has a row for each of the Lk keys.
+template <class Table>
+using by_key = table_operand<Table, table_place::of_key>;
 
 /// The tables that the contractions below read: members of the policy with these names.
 namespace tables {
@@ -123,6 +127,11 @@ struct relative {
     return distance + p.relative.rows() / 2;
   }
 };
+/// One number per key: (1|B, 1|H, Lk, 1).
+struct per_key {
+  /// The table `per_key` of a policy.
+  ATTUNE_TABLE(per_key)
+};
 /// One number per row: (1|B, 1|H, R, 1). The policy says which row belongs to a distance.
 struct values {
   /// The table `values` of a policy.
@@ -146,6 +155,7 @@ template <class Operand>
 inline constexpr bool in_table = Operand::side == operand_side::none || Operand::side == operand_side::table;
 template <class Table>
 inline constexpr bool in_table<by_pair<Table>> = false;  // the distance does not determine the entry
+inline constexpr bool in_table<by_key<Table>> = false;  // the value depends on the key, not on the distance alone
 template <class Operand>
 inline constexpr bool in_rows = false;
 template <class Table>
@@ -167,7 +177,7 @@ struct sum_of {
   static_assert((detail::in_table<X> && detail::in_table<Y> && detail::in_table<Z>) ||
                     (!detail::in_rows<X> && !detail::in_rows<Y> && !detail::in_rows<Z>),
                 "attune: contraction::by_term stands with other tables alone; beside inputs a table is by_feature, "
-                "by_distance or by_pair, and by_pair is no companion of by_term");
+                "by_distance, by_key or by_pair, and none of these is a companion of by_term");
   static_assert(!detail::share_table<X, Y> && !detail::share_table<X, Z> && !detail::share_table<Y, Z>,
                 "attune: a contraction reads a table in one operand");
   using x = X;  ///< the first operand
@@ -309,6 +319,8 @@ struct spatial_distance : sum_of<of_query<field::center>, of_key<field::place>, 
 struct gathered : plain<by_distance<tables::values>> {};
 /// table `values` (1|B, 1|H, R, 1) at row `index(i + offset, j)` of the policy
 struct gathered_by_pair : plain<by_pair<tables::values>> {};
+/// table `per_key` (1|B, 1|H, Lk, 1) of the policy at row j: a learned number for each key
+struct per_key : plain<by_key<tables::per_key>> {};
 /// sum_r a_r cos(w_r (i + offset - j)) + b_r sin(w_r (i + offset - j)),
 ///     tables `cosine`, `sine`, `frequency` (1|B, 1|H, R, 1)
 struct fourier : sum_of<by_term<tables::cosine>, by_term<tables::sine>, by_term<tables::frequency>> {

@@ -11,6 +11,67 @@
 
 namespace attune::detail {
 
+/// Reports what the contractions of a kernel or a gate lack.
+template <class P>
+constexpr void require_contractions() {
+  constexpr bool gate = P::role != policy_role::kernel, one = NamesOneContraction<P>,
+                 several = NamesSeveralContractions<P>;
+  static_assert(!(one && several),
+                "attune: a policy names either contraction or contractions, not both: using contractions = "
+                "attune::contraction::list<...>; alone. See docs/reference/policies.md#several-contractions");
+  static_assert(several || gate || NamesContraction<P>,
+                "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
+                "given_scores). See docs/reference/policies.md#kernels");
+  static_assert(several || !gate || NamesContraction<P>,
+                "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
+                "given_gates). See docs/reference/policies.md#gates");
+  if constexpr (several && !one) {
+    constexpr bool list = contraction::is_list<contraction::named_by<P>>;
+    static_assert(list,
+                  "attune: contractions of a policy is no list: using contractions = "
+                  "attune::contraction::list<attune::contraction::dot, attune::contraction::scalar_difference>; See "
+                  "docs/reference/policies.md#several-contractions");
+    static_assert(!list || NamesContraction<P>,
+                  "attune: the list of contractions of a policy has an entry that is no contraction: each is a struct "
+                  "with operands and a term; contraction::none has no place in a list. See "
+                  "docs/reference/policies.md#several-contractions");
+  }
+  if constexpr (NamesContraction<P>) {
+    using named = named_in_list<P>;
+    static_assert(named::offer_pairs,
+                  "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
+                  "const& k), free of if and ?: on its arguments. See docs/reference/policies.md#kernels");
+    static_assert(named::offer_terms,
+                  "attune: the contraction of this policy has no term: template <class S> static S term(S const& x, S "
+                  "const& y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
+    static_assert(named::find_tables || !named::find_rows || !named::find_pair_rows,
+                  "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
+                  "names that docs/reference/policies.md#kernels lists");
+    static_assert(named::find_rows,
+                  "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
+                  "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
+                  "positions before the query. See docs/reference/policies.md#kernels");
+    static_assert(named::find_pair_rows,
+                  "attune: contraction::gathered_by_pair: the policy needs attune::table values; and attune::index_t "
+                  "index(attune::index_t i, attune::index_t j) const, the row of values for a query at position i and "
+                  "key j. See docs/reference/policies.md#kernels");
+    static_assert(named::find_angles,
+                  "attune: contraction::rotary_dot: the policy needs attune::rotary_rows angles; attune::rotary_layout "
+                  "layout; and attune::rotary_keys keys; See docs/reference/policies.md#rotary-embeddings");
+    static_assert(named::offer_maps,
+                  "attune: contraction::later_sum<C, F>, earlier_sum<C, F>: write in F: template <class T> static T "
+                  "map(T const& x), or template <class Bound, class T> static T map(Bound const& bound, T const& x). "
+                  "See docs/reference/policies.md#ordered-sums");
+    static_assert(P::role == policy_role::kernel || !named::any_ordered,
+                  "attune: a gate: an ordered sum belongs to the kernel: add a kernel that scores it. See "
+                  "docs/reference/policies.md#ordered-sums");
+    if constexpr (one)
+      static_assert(P::role == policy_role::weight_gate || !std::is_same_v<typename P::contraction, contraction::uniform>,
+                    "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+                    "docs/reference/policies.md#gates");
+  }
+}
+
 /// Reports what a policy lacks with a readable message. True if the policy is complete. Basic messages come first.
 template <class P>
 constexpr bool complete() {
@@ -81,69 +142,30 @@ constexpr bool complete() {
           "attune: a policy must bind to a row: template <class T> bound<T> bind(attune::row<T> const& row) const. "
           "See docs/reference/policies.md");
       if constexpr (ListsParameters<P> && BindsARow<P>) {
+        static_assert(!ReadsEntries<P> || (P::role != policy_role::normalizer && P::role != policy_role::value_gate &&
+                                           P::role != policy_role::output_gate && P::role != policy_role::weight_gate),
+                      "attune: this policy lists a table with table_use::bind: only kernels, score maps, length scales "
+                      "and score gates may read tables in bind. See "
+                      "docs/reference/policies.md#tables-in-pointwise-code");
         if constexpr (P::role == policy_role::kernel) {
           if constexpr (!kernel::is_composite<P>) {
-            static_assert(
-                NamesContraction<P>,
-                "attune: KernelPolicy: name what it needs: using contraction = attune::contraction::dot; (or none, "
-                "given_scores). See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
-                            "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
-                            "docs/reference/policies.md#gates");
-            if constexpr (NamesContraction<P>)
+            require_contractions<P>();
+            if constexpr (NamesContraction<P>) {
               static_assert(
-                  OffersPair<contraction::inner_of<typename P::contraction>>,
-                  "attune: contraction::elementwise<F>: write in F: template <class T> static T pair(T const& q, T "
-                  "const& k), free of if and ?: on its arguments. See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(OffersTerm<contraction::inner_of<typename P::contraction>>,
-                            "attune: the contraction of this policy has no term: template <class S> static S term(S "
-                            "const& x, S const& "
-                            "y, S const& z, S const& distance). See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersTables<P, contraction::inner_of<typename P::contraction>> ||
-                      !OffersRows<P, contraction::inner_of<typename P::contraction>> ||
-                      !OffersPairRows<P, contraction::inner_of<typename P::contraction>>,
-                  "attune: the contraction of this policy reads tables: give the policy attune::table members with the "
-                  "names that docs/reference/policies.md#kernels lists");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersRows<P, contraction::inner_of<typename P::contraction>>,
-                  "attune: contraction::gathered: the policy needs attune::table values; and attune::index_t "
-                  "index(attune::index_t distance) const, the row of values for a key distance = i + offset - j "
-                  "positions before "
-                  "the query. See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersAngles<P, contraction::inner_of<typename P::contraction>>,
-                  "attune: contraction::rotary_dot: the policy needs attune::rotary_rows angles; attune::rotary_layout "
-                  "layout; and attune::rotary_keys keys; See docs/reference/policies.md#rotary-embeddings");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersPairRows<P, contraction::inner_of<typename P::contraction>>,
-                  "attune: contraction::gathered_by_pair: the policy needs attune::table values; and attune::index_t "
-                  "index(attune::index_t i, attune::index_t j) const, the row of values for a query at position i and "
-                  "key j. See docs/reference/policies.md#kernels");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  OffersMap<P, typename P::contraction>,
-                  "attune: contraction::later_sum<C, F>, earlier_sum<C, F>: write in F: template <class T> static T "
-                  "map(T const& x), or template <class Bound, class T> static T map(Bound const& bound, T const& x). "
-                  "See docs/reference/policies.md#ordered-sums");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  Scores<P> || !contraction::is_ordered<typename P::contraction>,
-                  "attune: KernelPolicy of an ordered sum: bind(row) must return an object with T score(T const& x, T "
-                  "const& sum, attune::key<T> const& key) const: x is the contraction that the sum adds. See "
-                  "docs/reference/policies.md#ordered-sums");
-            if constexpr (NamesContraction<P>)
-              static_assert(
-                  Scores<P> || contraction::is_ordered<typename P::contraction>,
+                  named_in_list<P>::score || contraction::named_by<P>::size > 1,
                   "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
                   "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
                   "const). See docs/reference/policies.md#kernels");
+              static_assert(named_in_list<P>::score || !NamesOneContraction<P> || contraction::named_by<P>::size < 2,
+                            "attune: KernelPolicy of an ordered sum: bind(row) must return an object with T score(T "
+                            "const& x, T const& sum, attune::key<T> const& key) const: x is the contraction that the "
+                            "sum adds. See docs/reference/policies.md#ordered-sums");
+              static_assert(named_in_list<P>::score || NamesOneContraction<P> || contraction::named_by<P>::size < 2,
+                            "attune: KernelPolicy with a list of contractions: bind(row) must return an object with T "
+                            "score(T const& x, T const& y, attune::key<T> const& key) const: one argument for each "
+                            "contraction of the list, in its order, then the key. See "
+                            "docs/reference/policies.md#several-contractions");
+            }
           }
           return KernelPolicy<P>;
         } else if constexpr (P::role == policy_role::length_scale) {
@@ -155,6 +177,9 @@ constexpr bool complete() {
               "attune: LengthScalePolicy: bind(row) must return an object with T scale(T const& score) const. See "
               "docs/reference/policies.md#length-scales");
           if constexpr (DeclaresLengthScaleTraits<P>) {
+            static_assert(!P::traits.row_constant || !ReadsEntries<P>,
+                          "attune: LengthScalePolicy: a length scale with a row_constant reads no table in bind. See "
+                          "docs/reference/policies.md#tables-in-pointwise-code");
             static_assert(
                 !P::traits.row_constant || OffersRowConstant<P>,
                 "attune: LengthScalePolicy: traits declare row_constant but the bound object has no T row_constant() "
@@ -166,23 +191,22 @@ constexpr bool complete() {
           }
           return LengthScalePolicy<P>;
         } else if constexpr (P::role == policy_role::gate) {
-          static_assert(
-              NamesContraction<P>,
-              "attune: GatePolicy: name what it needs: using contraction = attune::contraction::gate_dot; (or "
-              "given_gates). See docs/reference/policies.md#gates");
-          if constexpr (NamesContraction<P>)
-            static_assert(!std::is_same_v<typename P::contraction, contraction::uniform>,
-                          "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+          require_contractions<P>();
+          if constexpr (NamesContraction<P>) {
+            constexpr int arguments = contraction::named_by<P>::size;
+            static_assert(arguments != 1 || Gates<P>,
+                          "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T "
+                          "const& contraction) const. See docs/reference/policies.md#gates");
+            static_assert(arguments < 2 || Gates<P>,
+                          "attune: GatePolicy with a list of contractions: bind(row) must return an object with T "
+                          "gate(T const& scaled_score, T const& x, T const& y) const: the score, then one argument for "
+                          "each contraction of the list, in its order. See "
+                          "docs/reference/policies.md#several-contractions");
+            static_assert(arguments != 0 || Gates<P>,
+                          "attune: GatePolicy: a gate of contraction::none changes nothing, but the bound object has a "
+                          "function gate(): name a contraction, or write a score map or a length scale. See "
                           "docs/reference/policies.md#gates");
-          if constexpr (NamesContraction<P>)
-            static_assert(!contraction::is_ordered<typename P::contraction>,
-                          "attune: GatePolicy: an ordered sum belongs to the kernel: add a kernel that scores it. See "
-                          "docs/reference/policies.md#ordered-sums");
-          if constexpr (NamesContraction<P>)
-            static_assert(
-                std::is_same_v<typename P::contraction, contraction::none> || Gates<P>,
-                "attune: GatePolicy: bind(row) must return an object with T gate(T const& scaled_score, T const& "
-                "contraction) const. See docs/reference/policies.md#gates");
+          }
           return GatePolicy<P>;
         } else if constexpr (P::role == policy_role::normalizer) {
           static_assert(DeclaresNormalizerTraits<P>,
@@ -234,11 +258,22 @@ constexpr bool complete() {
                               "it. See docs/reference/policies.md#normalizers");
               }
               if constexpr (DeclaresNormalizerTraits<P>) {
+                constexpr int factors = int(OffersWeightFactor<P>) + int(OffersWeightFactorOfSums<P>);
                 static_assert(
-                    P::traits.weight_factor == OffersWeightFactor<P>,
+                    P::traits.weight_factor == (factors != 0),
                     "attune: NormalizerPolicy: traits{.weight_factor = true} and T weight_factor() const of the bound "
-                    "object belong together: one is there without the other. See "
+                    "object belong together: one is there without the other. The other form of the function is T "
+                    "weight_factor(T const& earned, T const& visible) const. See "
                     "docs/reference/policies.md#normalizers");
+                static_assert(
+                    factors != 2,
+                    "attune: NormalizerPolicy: the bound object has weight_factor() and weight_factor(earned, "
+                    "visible): write one of them. See docs/reference/policies.md#normalizers");
+                static_assert(!OffersWeightFactorOfSums<P> || P::traits.reference == mass_reference::none,
+                              "attune: NormalizerPolicy: weight_factor(earned, visible) needs the sum of the masses as "
+                              "they are, and these are relative to a running maximum: declare .reference = "
+                              "attune::mass_reference::none, or write weight_factor() without arguments. See "
+                              "docs/reference/policies.md#normalizers");
                 static_assert(
                     P::traits.uniform_share == OffersUniformShare<P>,
                     "attune: NormalizerPolicy: traits{.uniform_share = true} and T uniform_share(T const& earned, T "
@@ -279,16 +314,11 @@ constexpr bool complete() {
           return FactorPolicy<P>;
         } else if constexpr (P::role == policy_role::weight_gate) {
           static_assert(
-              NamesContraction<P>,
+              NamesContraction<P> && NamesOneContraction<P>,
               "attune: a weight gate: name what it needs: using contraction = attune::contraction::gate_dot; (or none, "
-              "uniform, any other). See docs/reference/policies.md#gates");
-          if constexpr (NamesContraction<P>) {
-            static_assert(!contraction::is_ordered<typename P::contraction>,
-                          "attune: a weight gate: an ordered sum belongs to the kernel. See "
-                          "docs/reference/policies.md#ordered-sums");
-            static_assert(OffersTables<P, typename P::contraction> && OffersTerm<typename P::contraction>,
-                          "attune: a weight gate: its contraction needs a term, and attune::table members with the "
-                          "names that docs/reference/policies.md#kernels lists");
+              "uniform, any other; one alone). See docs/reference/policies.md#gates");
+          if constexpr (NamesContraction<P> && NamesOneContraction<P>) {
+            require_contractions<P>();
             static_assert(OffersSeed<P>,
                           "attune: a weight gate with contraction::uniform: give it the member std::uint64_t seed. See "
                           "docs/reference/policies.md#gates");

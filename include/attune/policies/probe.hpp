@@ -10,6 +10,7 @@
 #pragma once
 
 #include <attune/policies/concepts.hpp>
+#include <attune/policies/gate/evaluation.hpp>
 #include <attune/policies/kernel/compose.hpp>
 
 namespace attune {
@@ -79,18 +80,18 @@ struct scalar<detail::probe_scalar> {
 
 namespace detail {
 
-template <class C>
-void probe_term() {
+template <class C, class Bound>
+void probe_contraction([[maybe_unused]] Bound const& bound) {
   using T = probe_scalar;
-  if constexpr (!std::is_base_of_v<contraction::none, C> && !contraction::Rotary<C>)
+  if constexpr (contraction::is_ordered<C>)
+    (void)contraction::mapped<C>(bound, T{});
+  else if constexpr (!contraction::Rotary<C>)
     (void)C::term(T{}, T{}, T{}, T{});
 }
-
-template <class P>
-inline constexpr bool is_ungated = false;
-template <class P>
-  requires NamesContraction<P>
-inline constexpr bool is_ungated<P> = std::is_same_v<typename P::contraction, contraction::none>;
+template <class Bound, class... C>
+void probe_contractions([[maybe_unused]] Bound const& bound, contraction::list<C...>) {
+  (..., probe_contraction<C>(bound));
+}
 
 /// Calls every hook of a policy. It is instantiated, never run.
 template <class P>
@@ -98,23 +99,31 @@ void probe(P const& policy, row<probe_scalar> const& r) {
   using T = probe_scalar;
   if constexpr (P::role != policy_role::mask) {
     [[maybe_unused]] auto const bound = policy.bind(r);
-    [[maybe_unused]] T const x, values[8];
-    if constexpr (NamesContraction<P>) {
-      probe_term<contraction::inner_of<typename P::contraction>>();
-      if constexpr (contraction::is_ordered<typename P::contraction>)
-        (void)contraction::mapped<typename P::contraction>(bound, x);
+    [[maybe_unused]] T const x;
+    if constexpr (P::role == policy_role::kernel || P::role == policy_role::gate) {
+      using named = contraction::named_by<P>;
+      [[maybe_unused]] T const values[named::size + 1];
+      probe_contractions(bound, named{});
+      if constexpr (P::role == policy_role::kernel)
+        (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
+      else
+        (void)gate::evaluation<P>::gate(bound, x, values);
     }
-    if constexpr (P::role == policy_role::kernel) (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
-    if constexpr (P::role == policy_role::gate && !is_ungated<P>) (void)bound.gate(x, x);
     if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) (void)bound.factor(x);
-    if constexpr (P::role == policy_role::weight_gate && is_ungated<P>) (void)bound.factor(key<T>{x});
-    if constexpr (P::role == policy_role::weight_gate && !is_ungated<P>) (void)bound.factor(x, key<T>{x});
+    if constexpr (P::role == policy_role::weight_gate) {
+      probe_contractions(bound, contraction::named_by<P>{});
+      if constexpr (std::is_same_v<typename P::contraction, contraction::none>)
+        (void)bound.factor(key<T>{x});
+      else
+        (void)bound.factor(x, key<T>{x});
+    }
     if constexpr (P::role == policy_role::normalizer) {
       if constexpr (P::traits.family == row_family::masses) {
         (void)bound.earned(x, x);
         if constexpr (P::traits.ground_mass) (void)bound.ground(x, x);
         if constexpr (P::traits.constant_mass) (void)bound.constant(x);
+        if constexpr (P::traits.weight_factor && OffersWeightFactorOfSums<P>) (void)bound.weight_factor(x, x);
         if constexpr (P::traits.uniform_share) (void)bound.uniform_share(x, x);
       } else if constexpr (P::traits.family == row_family::range_weighted) {
         (void)bound.ends(x, x);

@@ -285,7 +285,8 @@ class altered_rows {
   }
 
  private:
-  static constexpr bool has_gate = !std::is_same_v<typename Op::gate_policy::contraction, contraction::none>;
+  using gate_of = gate::evaluation<typename Op::gate_policy>;
+  static constexpr bool has_gate = gate_of::contractions::size != 0;
 
   void see(defect d, index_t b, index_t h, index_t i, std::vector<index_t>& keys) const {
     mask_row m = p_.row(b, h, i);
@@ -329,10 +330,7 @@ class altered_rows {
     if (d == defect::gate_ignored) return f.length_scale.scale(s);
     if (d != defect::length_scale_ignored) return f.logit_of_score(s, x);
     T const a = s - f.logit_shift;
-    if constexpr (has_gate)
-      return f.gate.gate(a, x[Op::logit_contractions - 1]);
-    else
-      return a;
+    return gate_of::gate(f.gate, a, x + (Op::logit_contractions - gate_of::contractions::size));
   }
 
   template <class T, class Bound>

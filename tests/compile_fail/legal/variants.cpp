@@ -24,6 +24,19 @@ struct shared {
     return {};
   }
 };
+struct factor_of_sums {
+  static constexpr auto role = policy_role::normalizer;
+  static constexpr normalizer_traits traits{.reference = mass_reference::none, .weight_factor = true};
+  template <class T>
+  struct bound {
+    T earned(T const& a, T const&) const { return a; }
+    T weight_factor(T const& earned, T const& visible) const { return earned / visible; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
 struct first_key {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.family = row_family::sparse_support,
@@ -57,6 +70,49 @@ struct ranged {
   }
 };
 
+struct two_contractions {
+  static constexpr auto role = policy_role::kernel;
+  using contractions = contraction::list<contraction::dot, contraction::scalar_difference>;
+  template <class T>
+  struct bound {
+    T score(T const& x, T const& y, key<T> const&) const { return math::larger(x, y); }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+struct entries_in_length_scale {
+  static constexpr auto role = policy_role::length_scale;
+  static constexpr length_scale_traits traits{};
+  table w;
+  static constexpr auto parameters() { return std::tuple<>{}; }
+  static constexpr auto tables() {
+    return std::array{listed("w", &entries_in_length_scale::w, table_width::one, table_use::bind)};
+  }
+  template <class T>
+  struct bound {
+    table_entries<T> w;
+    T scale(T const& s) const { return s * w[0]; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const& r) const {
+    return {r.entries(w)};
+  }
+};
+struct gate_of_two {
+  static constexpr auto role = policy_role::gate;
+  using contractions = contraction::list<contraction::dot, contraction::scalar_difference>;
+  template <class T>
+  struct bound {
+    T gate(T const& s, T const& x, T const& y) const { return s + x + y; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+
 template <class Op>
 void legal(Op const&, in<Op> const&, to<Op> const&) {}
 
@@ -70,6 +126,8 @@ int main() {
   legal(gated_attention(), {.q = x, .k = x, .v = x, .output_gate = x}, {.out = y});
   legal(sparsemax_attention(), {.q = x, .k = x, .v = x}, {.out = y, .threshold = y});
   (void)attention(kernel::elementwise<city_block>{}, gate::sigmoid_value{}, gate::sigmoid_output{}, shared{});
+  (void)attention(kernel::dot_product{}, factor_of_sums{});
   (void)attention(kernel::dot_product{}, first_key{});
+  (void)attention(kernel::dot_product{} + two_contractions{}, gate_of_two{}, entries_in_length_scale{});
   (void)attention(kernel::dot_product{}, ranged{});
 }

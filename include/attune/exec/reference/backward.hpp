@@ -15,6 +15,7 @@
 
 #include <attune/exec/reference/executor.hpp>
 #include <attune/exec/reference/row.hpp>
+#include <attune/operators/entries.hpp>
 
 namespace attune {
 
@@ -28,7 +29,10 @@ class row_pullback {
   // Directions of the duals: first the contractions of a pair and the level of a candidate set, or the masses of a row;
   // then the parameters.
   static constexpr int pairs = Op::contractions::size, level = pairs, first_parameter = (std::max)(pairs + 1, 2);
-  static constexpr int parameters = parameter_count<Op>, directions = first_parameter + parameters;
+  static constexpr int parameters = parameter_count<Op>;
+  // A few entries of the tables that `bind` reads move like parameters. Each pass over a row has others.
+  static constexpr int entries = has_entries<Op> ? 3 : 0, numbers_moved = parameters + entries,
+                       directions = first_parameter + numbers_moved;
   using D = dual<T, directions>;
 
  public:
@@ -37,8 +41,23 @@ class row_pullback {
       : op_(op), in_(in), p_(p), d_(d), numbers_(numbers), to_(to) {}
 
   void operator()(index_t b, index_t h, index_t i) {
+    one_pass(b, h, i, 0);
+    if constexpr (entries > 0) {
+      index_t count = 0;
+      for (operator_table const& x : listed_tables(op_)) count += entries_of(x);
+      for (index_t first = entries; first < count; first += entries) one_pass(b, h, i, first);
+    }
+  }
+
+ private:
+  /// The gradients of a row by the entries from `first_entry` on; the first pass adds all others.
+  void one_pass(index_t b, index_t h, index_t i, index_t first_entry) {
     b_ = b, h_ = h, i_ = i, v_head_ = p_.group(h, p_.value_heads);
+    first_pass_ = first_entry == 0;
     lift<D> moving{numbers_, {0, parameters, first_parameter}};
+    moving.seeds.first_entry = int(first_entry);
+    moving.seeds.entries = entries;
+    moving.seeds.entry_direction = first_parameter + parameters;
     row<D> const r = scalar_row<D>(p_, op_.mask, b, h, i, moving);
     auto const f = op_.bind(r);
     row<T> const plain_row = scalar_row<T>(p_, op_.mask, b, h, i, numbers_);
@@ -74,7 +93,7 @@ class row_pullback {
     }
     weighed_row<T> const w = weigh<normalizer>(plain.normalizer, seen_, plain_row.visible);
 
-    by_parameter_.assign(std::size_t(parameters), T(0));
+    by_parameter_.assign(std::size_t(numbers_moved), T(0));
     read_cotangents(f, plain, w);
     by_pair_.assign(seen_.keys.size() * std::size_t(pairs), T(0));
     if constexpr (is.family == row_family::masses)
@@ -95,6 +114,8 @@ class row_pullback {
           });
       by_pair_ = std::move(by_pair.values);
     }
+    if constexpr (entries > 0) pull_entries(first_entry);
+    if (!first_pass_) return;
     for (std::size_t n = 0; n < seen_.keys.size(); ++n) {
       contract.pull_all(by_pair_.data() + n * std::size_t(pairs), to_, b, h, i, seen_.keys[n]);
       if (outside_support(w, n)) continue;
@@ -110,8 +131,16 @@ class row_pullback {
         to_.add(field::v0, at.batch, at.head, at.position, c, T(w.ground_weight * by_out_[std::size_t(c)]));
     }
   }
+  /// Passes the gradients by the entries that move in this pass to their tables.
+  void pull_entries(index_t first_entry) {
+    for (operator_table const& x : listed_tables(op_))
+      for (int s = 0; s < entries; ++s) {
+        index_t const n = first_entry + s - x.at->first_entry();
+        if (n >= 0 && n < entries_of(x))
+          to_.add(*x.at, b_, h_, n / x.at->columns(), n % x.at->columns(), by_parameter_[std::size_t(parameters + s)]);
+      }
+  }
 
- private:
   /// Computes h_j, h_0 and the gradient before the output gate; adds the gradient of the output gate itself.
   template <class Moving, class Bound>
   void read_cotangents([[maybe_unused]] Moving const& moving, Bound const& f, weighed_row<T> const& w) {
@@ -134,7 +163,7 @@ class row_pullback {
         if constexpr (Op::uses(field::v0)) out = out + w.ground_weight * ground_value(c);
         index_t const at = p_.output_gate_width == 1 ? 0 : c;
         D const factor = moving.output_gate.factor(D::variable(read_shared<T>(in_.output_gate, b_, h_, i_, at), 0));
-        to_.add(field::output_gate, b_, h_, i_, at, T(given * out * factor.tangent[0]));
+        if (first_pass_) to_.add(field::output_gate, b_, h_, i_, at, T(given * out * factor.tangent[0]));
         by_factor(T(given * out), factor);
         by_out_[std::size_t(c)] = given * factor.value;
       } else {
@@ -196,7 +225,7 @@ class row_pullback {
         if constexpr (is.ground_mass) move = move + chained(by[1], T(ground[n].tangent[k] / ground_unit));
         return move;
       });
-    for (int s = 0; s < parameters; ++s)
+    for (int s = 0; s < numbers_moved; ++s)
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + by[std::size_t(first_parameter + s)];
   }
 
@@ -253,7 +282,7 @@ class row_pullback {
     }
     for (std::size_t n = 0; n < n_keys; ++n)
       along_directions(n, [&](int k) { return chained(by_logit[n], logits_[n].tangent[k]); });
-    for (int s = 0; s < parameters; ++s)
+    for (int s = 0; s < numbers_moved; ++s)
       by_parameter_[std::size_t(s)] =
           by_parameter_[std::size_t(s)] +
           (is.detached_ends ? standing(first_parameter + s) : through_ends(first_parameter + s)) +
@@ -334,7 +363,7 @@ class row_pullback {
       T& to = by_pair_[n * std::size_t(pairs) + std::size_t(c)];
       to = to + move(c);
     }
-    for (int s = 0; s < parameters; ++s)
+    for (int s = 0; s < numbers_moved; ++s)
       by_parameter_[std::size_t(s)] = by_parameter_[std::size_t(s)] + move(first_parameter + s);
   }
 
@@ -368,6 +397,7 @@ class row_pullback {
   lift<T> const& numbers_;
   dense_gradients<T>& to_;
   index_t b_ = 0, h_ = 0, i_ = 0, v_head_ = 0;
+  bool first_pass_ = true;
   visible_keys<T> seen_;
   std::vector<D> logits_, factors_;  ///< of the visible keys; factors of the weight gate
   T by_lse_, by_ground_, ground_gain_;
@@ -384,7 +414,8 @@ dense_gradients<T> dense_vjp(Op const& original, inputs<Op, View> const& in, pro
                              cotangents<Op, CotangentView> const& d, lift<T> const& numbers = {},
                              Runs const& runs = {}) {
   check_cotangents("vjp", d, p);
-  Op const op = numbered(original);
+  Op op = numbered(original);
+  if constexpr (has_entries<Op>) number_entries(listed_tables(op));
   dense_gradients<T> to = blank_gradients<T>(op, in);
   row_pullback<T, Op, View, cotangents<Op, CotangentView>> pull(op, in, p, d, numbers, to);
   for (index_t b = 0; b < p.batch; ++b)

@@ -140,6 +140,10 @@ struct reference_contraction {
     return numbers.entry(owner.values, b, h, owner.index(i + p.offset_of(b), j), 0);
   }
   template <class Owner>
+  T value(contraction::per_key, Owner const& owner, index_t b, index_t h, index_t, index_t j) const {
+    return numbers.entry(owner.per_key, b, h, j, 0);
+  }
+  template <class Owner>
   T value(contraction::fourier, Owner const& owner, index_t b, index_t h, index_t i, index_t j) const {
     T const n(double(i + p.offset_of(b) - j));
     T sum(0);
@@ -287,6 +291,11 @@ struct reference_contraction {
     to.add(owner.values, b, h, owner.index(i + p.offset_of(b), j), 0, dx);
   }
   template <class Owner>
+  void pull(contraction::per_key, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
+            index_t, index_t j) const {
+    to.add(owner.per_key, b, h, j, 0, dx);
+  }
+  template <class Owner>
   void pull(contraction::fourier, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h,
             index_t i, index_t j) const {
     T const n(double(i + p.offset_of(b) - j));
@@ -341,7 +350,7 @@ struct reference_contraction {
         else if constexpr (contraction::is_by_pair<Operand>)
           to.add(Operand::table_of::of(owner), b, h, Operand::table_of::row(owner, i + p.offset_of(b), j), d, move);
         else
-          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset_of(b) - j, d),
+          to.add(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset_of(b) - j, d, j),
                  table_column<Operand>(d), move);
       });
     }
@@ -361,7 +370,7 @@ struct reference_contraction {
     else if constexpr (contraction::is_by_pair<Operand>)
       return numbers.entry(Operand::table_of::of(owner), b, h, Operand::table_of::row(owner, i + p.offset_of(b), j), d);
     else if constexpr (Operand::side == operand_side::table)
-      return numbers.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset_of(b) - j, d),
+      return numbers.entry(Operand::table_of::of(owner), b, h, table_row<Operand>(owner, i + p.offset_of(b) - j, d, j),
                            table_column<Operand>(d));
     else
       return T(0);

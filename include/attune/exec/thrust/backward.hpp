@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include <attune/exec/gradients.hpp>
+#include <attune/exec/thrust/entry_program.hpp>
 #include <attune/exec/thrust/pair_tables.hpp>
 
 namespace attune {
@@ -163,6 +164,20 @@ class gradient_run {
     [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
       (..., (operand<C, Index, 0>(to), operand<C, Index, 1>(to), operand<C, Index, 2>(to)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
+    if constexpr (attune::detail::has_entries<Op>) entries(to);
+  }
+  /// The tables that `bind` reads.
+  void entries(dense_gradients<T>& to) const {
+    for (operator_table const& x : listed_tables(op_.op)) {
+      index_t const count = attune::detail::entries_of(x);
+      if (count == 0) continue;
+      with(to.tables[std::size_t(x.at->number())].values, [&](tensor<T> const& total) {
+        memory parts(exec_, rows_of(count).size());
+        tensor<T> const of_rows(parts.data(), rows_of(count));
+        launch(entry_program<T, Op>{call_, of_rows, x.at->first_entry()});
+        sum(of_rows, tensor<T>(total.data(), {total.extents().batch, total.extents().head, 1, count}));
+      });
+    }
   }
   template <class C, int Index, int N>
   void operand(dense_gradients<T>& to) {
@@ -191,6 +206,13 @@ class gradient_run {
           launch(pair_table_program<T, Op, wanted, x, Index>{call_, of_groups, {}, rows, width, queries});
           shape const e = total.extents();
           sum(of_groups, tensor<T>(total.data(), {e.batch, e.head, 1, rows * width}));
+        } else if constexpr (x::place == table_place::of_key) {
+          shape const e{p_.batch, p_.heads, p_.keys, width};
+          if (p_.queries == 0 || p_.keys == 0) return;
+          memory parts(exec_, e.size());
+          tensor<T> const of_keys(parts.data(), e);
+          launch(key_program<T, Op, wanted, Index>{call_, of_keys, {}});
+          sum(of_keys, total);
         } else {
           memory parts(exec_, rows_of(width).size());
           tensor<T> const of_rows(parts.data(), rows_of(width));

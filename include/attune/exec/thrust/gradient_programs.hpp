@@ -227,12 +227,13 @@ struct key_task {
   }
 };
 
-/// The gradient of an input with keys.
-template <class T, class Op>
+/// The gradient of an input with keys, or a head's part of the gradient of a table with a row per key. Only: the number
+/// of one contraction, or -1 for all.
+template <class T, class Op, class Wanted = wanted_field<operand_side::key>, int Only = -1>
 struct key_program {
   gradient_call<T, Op> call;
   tensor<T> to;
-  wanted_field<operand_side::key> wanted;
+  Wanted wanted;
 
   ATTUNE_HD index_t tasks() const {
     return key_task::count(call.at.p, to.extents().head, stretches<key_stretch>(to.extents().feature));
@@ -245,8 +246,9 @@ struct key_program {
     for_each_query(call, t.b, t.g, to.extents().head, t.j, [&](auto const& row, index_t, index_t) {
       auto const pair = row(t.j);
       row.view.each_contraction([&](auto c, auto const& owner, auto number) {
-        pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[decltype(number)::value], t.j, first, width,
-                                   acc);
+        constexpr int at = decltype(number)::value;
+        if constexpr (Only < 0 || Only == at)
+          pull_operands<decltype(c)>(wanted, row, owner, pair.by_contraction[at], t.j, first, width, acc);
       });
     });
     acc.write(features(to, t.b, t.g, t.j, first), width - first);

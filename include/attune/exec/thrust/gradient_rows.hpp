@@ -9,6 +9,7 @@
 
 #include <attune/exec/row_slopes.hpp>
 #include <attune/exec/thrust/forward.hpp>
+#include <attune/operators/entries.hpp>
 
 namespace attune::exec_thrust {
 
@@ -201,7 +202,8 @@ struct record_program {
   }
 };
 
-/// The contributions of a pair.
+/// The contributions of a pair. The last of the gradients by contractions is the gradient by the logit, if a program
+/// needs it.
 template <class T, int Pairs>
 struct pair_gradient {
   T weight, by_contraction[Pairs + 1];
@@ -280,6 +282,7 @@ class row_gradients {
         by_parameter[s] = by_parameter[s] + (chained(p.tangent[first + s], by_p) + row.poison);
     }
     for (int c = 0; c < pairs; ++c) to.by_contraction[c] = chained(by_logit, logit.tangent[c]);
+    if constexpr (attune::detail::has_entries<Op>) to.by_contraction[pairs] = by_logit;
     for (int s = 0; s < parameters; ++s)
       by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
     if constexpr (Op::has_weight_gate) pull_factor(to, factor, gain, by_parameter);

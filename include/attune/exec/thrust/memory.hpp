@@ -163,6 +163,7 @@ class settled {
     for (operator_parameter const& p : listed_parameters(op))
       averages_.settle(exec, const_cast<parameter&>(*p.at));  // points into our own copy
     attune::detail::number(op);
+    if constexpr (attune::detail::has_entries<Op>) attune::detail::number_entries(listed_tables(op));
     if constexpr (Op::uses(field::v0) && memory_of_policy<Policy> == memory_kind::device)
       zero_.emplace_back(exec, std::vector<T>{T(0)});
   }

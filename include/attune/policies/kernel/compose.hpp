@@ -6,18 +6,20 @@
 // Kernels add. A map (a cap) applies to everything on its left. Both results are kernels again.
 #pragma once
 
+#include <utility>
+
 #include <attune/policies/concepts.hpp>
 #include <attune/policies/diagnostics.hpp>
 
 namespace attune::kernel {
 
 /// How an executor evaluates a kernel. `contractions` lists what to compute. `score` turns the values (x[0], x[1], ...
-/// in that order) into the score. `owner<I>` is the policy that named contraction I and holds its tables. A kernel that
-/// is not composite has at most one contraction; a composite forwards to its parts.
+/// in that order) into the score. `owner<I>` is the policy that named contraction I and holds its tables. A composite
+/// forwards to its parts.
 template <class K>
 struct evaluation {
   /// The contractions of the kernel, as a contraction::list.
-  using contractions = contraction::single<typename K::contraction>;
+  using contractions = contraction::named_by<K>;
   /// The policy that holds the tables of a contraction: the kernel itself.
   template <int>
   ATTUNE_HD static constexpr K const& owner(K const& kernel) {
@@ -32,10 +34,17 @@ struct evaluation {
   ATTUNE_HD static ATTUNE_INLINE T score(B const& bound, [[maybe_unused]] T const* x, key<T> const& k) {
     if constexpr (contractions::size == 0)
       return bound.score(k);
-    else if constexpr (contraction::is_ordered<typename K::contraction>)
-      return bound.score(x[0], x[1], k);
-    else
+    else if constexpr (contractions::size == 1)
       return bound.score(x[0], k);
+    else
+      return of_all(bound, x, k, std::make_integer_sequence<int, contractions::size>{});
+  }
+
+ private:
+  template <class B, class T, int... I>
+  ATTUNE_HD static ATTUNE_INLINE T of_all(B const& bound, T const* x, key<T> const& k,
+                                          std::integer_sequence<int, I...>) {
+    return bound.score(x[I]..., k);
   }
 };
 

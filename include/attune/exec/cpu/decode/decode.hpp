@@ -93,7 +93,7 @@ void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, probl
   using rows = decode_rows<T, Arch, Op, Source, Products>;
   using sums = typename rows::sums;
   if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-  attune::detail::materialized<Op> const fixed(given);
+  attune::detail::materialized<Op, T> const fixed(given);
   Op const& op = fixed.op;
   decode_plan const plan = [&]<class... C>(contraction::list<C...>) {
     return decode_plan(p, {decode_contractor<C, T, Arch>::heads(p)...}, rows::block);

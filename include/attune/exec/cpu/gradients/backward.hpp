@@ -163,7 +163,7 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
     throw error("vjp", "saved", attune::detail::text("rows of shape ", to_string(attune::detail::rows_of(saved))),
                 attune::detail::text(to_string(rows), ", those of the inputs"));
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
-  attune::detail::materialized<Op> const fixed(op);
+  attune::detail::materialized<Op, T> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
   run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to, runs, rows_of_task);

@@ -194,6 +194,7 @@ class candidate_gradients {
           by_logit = math::select(through == zero, by_logit, batch(by_logit + through));
         }
         math::select(lanes_seen, weight, zero).store_aligned(gain + at);
+        tile_.entries.pull(v, moved, first + j, by_logit);
         for (int c = 0; c < logit_pairs; ++c)
           chained(by_logit, a.tangent[c]).store_aligned(pairs_ + c * column(*tile_.rows.p) + row * queries + at);
         for (int s = 0; s < slots::logit; ++s)

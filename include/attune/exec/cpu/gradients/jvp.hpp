@@ -378,7 +378,7 @@ directional_result<T> jvp(cpu<T, Arch> exec, Op const& op, inputs<Op, moving_ten
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) detail::check_direction("jvp", name_of(F), member<F>(values), member<F>(along));
   });
-  detail::materialized<Op> const fixed(op);
+  detail::materialized<Op, T> const fixed(op);
   detail::moving_numbers<batch> const moving(fixed.op, direction);
   detail::moving_numbers<T> const moving_scalars(fixed.op, direction);
   exec_cpu::moving_call<T, Op> const call{values, along, moving.tables_along};

@@ -349,6 +349,7 @@ class mass_gradients {
       }
       weight.store_aligned(gain + at);
       for (int c = 0; c < pairs; ++c) by_contraction[c].store_aligned(contraction_at(x, spare, c) + at);
+      tile_.entries.pull(v, moved, rows.first + j, by_logit);
       by_parameter = next_by_parameter;
       by_normalizer = next_by_normalizer;
       if constexpr (Op::has_weight_gate) by_gate = next_by_gate;

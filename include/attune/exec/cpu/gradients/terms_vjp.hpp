@@ -103,7 +103,9 @@ struct term_vjp {
             to.rows(Operand::of).at(b.first + j)[d] += sum_of_lanes(move, t.count);
           } else {
             gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
-            if constexpr (contraction::is_by_pair<Operand>) {
+            if constexpr (Operand::place == table_place::of_key) {
+              table(0, 0, b.first + j, d) += double(sum_of_lanes(move, t.count));
+            } else if constexpr (contraction::is_by_pair<Operand>) {
               auto const& operand = of.template at<N>();
               for (index_t l = 0; l < t.count; ++l)
                 if (index_t const row = operand.row(j, l); row >= 0) table(0, 0, row, d) += double(move[l]);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_vjp.hpp>
+#include <attune/exec/cpu/gradients/entries_vjp.hpp>
 #include <attune/exec/cpu/gradients/ordered.hpp>
 #include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
@@ -126,7 +127,7 @@ struct gradient_tile {
                 tile_memory const& memory, tile_block_memory<T, Arch, Op> const& shared)
       : rows(c.op, {&c.p, b, h, first_query}, memory.packed), call(&c), pulled(memory.pulls), d_out(memory.d_out),
         out_panels(memory.out_panels), facts{rows.lane_row(index_t(V))...},
-        moving{{bind_logit<chain_rule::guarded>(int(V))...}} {
+        moving{{bind_logit<chain_rule::guarded>(int(V))...}}, entries(c.op, facts) {
     pack_contractions(rows, c.in);
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter[v].fill(batch(T(0)));
@@ -195,6 +196,7 @@ struct gradient_tile {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
       contraction_vjp<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
     });
+    entries.flush(*rows.op, to);
     auto const add = [&](int slot, auto const& of_vector) { add_parameter(slot, first_of_task, to, of_vector); };
     for (int s = 0; s < slots::logit; ++s)
       add(s, [&](int v) {  // the row constant of the length scale moves the normalizer's input
@@ -250,6 +252,7 @@ struct gradient_tile {
   struct {
     logit_bound<chain_rule::guarded> at[std::size_t(vectors)];
   } moving;
+  [[no_unique_address]] entry_gradients<T, Arch, Op> entries;
   logit_sums by_logit_parameter[std::size_t(vectors)], shift_by[std::size_t(vectors)];
   normalizer_sums by_normalizer[std::size_t(vectors)];
 

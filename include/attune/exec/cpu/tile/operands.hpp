@@ -77,6 +77,10 @@ class tile_operand {
     if constexpr (side == operand_side::table) return Operand::place == table_place::of_distance;
     return false;
   }();
+  static constexpr bool by_key = [] {
+    if constexpr (side == operand_side::table) return Operand::place == table_place::of_key;
+    return false;
+  }();
   static constexpr index_t distances = padded<T>(tile::queries + tile::key_block);
 
  public:
@@ -87,6 +91,7 @@ class tile_operand {
   static index_t rows(index_t width) {
     return side == operand_side::pair ? padded<T>(tile::queries * tile::key_block)
            : by_distance              ? width * distances
+           : by_key                   ? padded<T>(width * tile::key_block)
                                       : 0;
   }
 
@@ -131,6 +136,13 @@ class tile_operand {
           scratch[d * distances + n] = x != nullptr ? T((*x)(at.b, at.h, row, d)) : T(0);
       }
       data_ = scratch + block.n - 1;
+    } else if constexpr (by_key) {
+      table const* const x = from.table_of(Operand::table_of::of(owner));
+      for (index_t j = 0; j < block.n; ++j)
+        for (index_t d = 0; d < width; ++d)
+          scratch[j * width + d] = x != nullptr ? T((*x)(at.b, at.h, block.first + j, d)) : T(0);
+      data_ = scratch;
+      key_step_ = width;
     }
   }
 
@@ -145,6 +157,8 @@ class tile_operand {
       return batch(data_[d]);
     else if constexpr (by_distance)
       return batch::load_unaligned(data_ + d * distances - j + v * tile::lanes);
+    else if constexpr (by_key)
+      return batch(data_[j * key_step_ + d]);
     else
       return batch(T(0));
   }

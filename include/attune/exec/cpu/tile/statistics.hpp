@@ -44,7 +44,8 @@ row_statistics<T> statistics(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   index_t const chunk = (request.columns ? (groups + most - 1) / most : 1) * together;
   index_t const chunks = (p.queries + chunk - 1) / chunk;
   std::vector<double> columns(std::size_t(request.columns ? heads * chunks * p.keys : 0), 0.0);
-  exec_cpu::statistics_call<T, Op> const call{op, in, p, saved, request};
+  detail::with_packed_tables<Op, T> const fixed(op);
+  exec_cpu::statistics_call<T, Op> const call{fixed.op, in, p, saved, request};
   exec_cpu::parallel(exec, heads * chunks, [&] {
     auto const memory = std::make_shared<exec_cpu::tile_buffers<T, tile>>(p, tile::tiles_of_task);
     return [&, memory, tiles = std::vector<tile>()](index_t n) mutable {

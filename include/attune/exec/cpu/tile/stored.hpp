@@ -140,7 +140,7 @@ class stored_run {
   }
 
   cpu<float, Arch> exec_;
-  attune::detail::materialized<Op> fixed_;
+  attune::detail::materialized<Op, float> fixed_;
   inputs<Op, View> const& in_;
   problem_shape const& p_;
   outputs<Op, T> const& out_;

@@ -151,7 +151,7 @@ void stream(
     key_interval range, std::function<bool(index_t)> const& runs,
     std::function<void(row_tile<T, Arch, Op>&, typename row_tile<T, Arch, Op>::block_memory const&)> const& emit) {
   using tile = row_tile<T, Arch, Op>;
-  attune::detail::materialized<Op> const fixed(given);
+  attune::detail::materialized<Op, T> const fixed(given);
   Op const& op = fixed.op;
   stream_tiles<tile>(
       exec, p, range, runs,

@@ -1,18 +1,19 @@
-// expect-error: KernelPolicy: name what it needs: using contraction
+// expect-error: contractions of a policy is no list
 #include <attune/policies.hpp>
 
 using namespace attune;
 
-struct misspelled {
+struct mine {
   static constexpr auto role = policy_role::kernel;
-  using contractions = contraction::list<contraction::dot>;
+  using contractions = contraction::dot;
   template <class T>
-  struct bound {};
+  struct bound {
+    T score(T const& x, key<T> const&) const { return x; }
+  };
   template <class T>
   bound<T> bind(row<T> const&) const {
     return {};
   }
 };
-
-auto op = (attention(misspelled{}), 0);
+auto op = (attention(mine{}), 0);
 int main() {}

@@ -1,0 +1,20 @@
+// expect-error: a policy names either contraction or contractions
+#include <attune/policies.hpp>
+
+using namespace attune;
+
+struct mine {
+  static constexpr auto role = policy_role::kernel;
+  using contraction = contraction::dot;
+  using contractions = attune::contraction::list<attune::contraction::dot>;
+  template <class T>
+  struct bound {
+    T score(T const& x, key<T> const&) const { return x; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+auto op = (attention(mine{}), 0);
+int main() {}

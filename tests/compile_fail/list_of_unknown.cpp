@@ -1,0 +1,20 @@
+// expect-error: has an entry that is no contraction
+#include <attune/policies.hpp>
+
+using namespace attune;
+
+struct mine {
+  static constexpr auto role = policy_role::kernel;
+  struct unknown {};
+  using contractions = contraction::list<contraction::dot, unknown>;
+  template <class T>
+  struct bound {
+    T score(T const& x, T const& y, key<T> const&) const { return x + y; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+auto op = (attention(mine{}), 0);
+int main() {}

@@ -1,0 +1,20 @@
+// expect-error: weight_factor\(earned, visible\) needs the sum of the masses as they are
+#include <attune/policies.hpp>
+
+using namespace attune;
+
+struct mine {
+  static constexpr auto role = policy_role::normalizer;
+  static constexpr normalizer_traits traits{.weight_factor = true};
+  template <class T>
+  struct bound {
+    T earned(T const& a, T const&) const { return a; }
+    T weight_factor(T const& earned, T const&) const { return earned; }
+  };
+  template <class T>
+  bound<T> bind(row<T> const&) const {
+    return {};
+  }
+};
+auto op = (attention(kernel::dot_product{}, mine{}), 0);
+int main() {}

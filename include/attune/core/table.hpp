@@ -37,8 +37,6 @@ struct table {
   ATTUNE_HD constexpr index_t columns() const { return view_.extents().feature; }
   /// Row i, column d for batch element b and head h. The indices are not checked.
   ATTUNE_HD constexpr double operator()(index_t b, index_t h, index_t i, index_t d) const { return view_(b, h, i, d); }
-  /// The numbers, for code that reads many.
-  constexpr stored_view const& view() const { return view_; }
   /// Number of this table in its operator; -1: belongs to no operator.
   ATTUNE_HD constexpr int number() const { return number_; }
   /// Sets that number.

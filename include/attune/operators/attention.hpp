@@ -212,6 +212,9 @@ constexpr auto attention(P... policies) {
       static_assert(!has_ordered_sums<op> || op::normalizer_is.family == row_family::masses,
                     "attune: an ordered sum needs a normalizer of family masses: extreme logits and candidate sets do "
                     "not support it. See docs/reference/policies.md#ordered-sums");
+      static_assert(!has_ordered_sums<op> || !detail::has_entries<op>,
+                    "attune: an operator with an ordered sum cannot read tables in bind. See "
+                    "docs/reference/policies.md#tables-in-pointwise-code");
       return detail::numbered(op{k, l, g, n, v, o, m, w});
     }
   }

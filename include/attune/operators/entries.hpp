@@ -14,25 +14,6 @@
 
 namespace attune::detail {
 
-template <class P>
-struct reads_entries {
-  static constexpr bool value = ReadsEntries<P>;
-};
-template <class A, class B>
-struct reads_entries<kernel::sum<A, B>> {
-  static constexpr bool value = reads_entries<A>::value || reads_entries<B>::value;
-};
-template <class K, class M>
-struct reads_entries<kernel::mapped<K, M>> {
-  static constexpr bool value = reads_entries<K>::value || reads_entries<M>::value;
-};
-
-/// Whether pointwise code of an operator reads tables.
-template <class Op>
-inline constexpr bool has_entries =
-    reads_entries<typename Op::kernel_policy>::value || reads_entries<typename Op::length_scale_policy>::value ||
-    reads_entries<typename Op::gate_policy>::value;
-
 /// How many entries are directions of one pass.
 inline constexpr int entries_at_once = 8;
 

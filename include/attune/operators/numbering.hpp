@@ -29,6 +29,26 @@ inline constexpr bool is_mapped = false;
 template <class K, class M>
 inline constexpr bool is_mapped<kernel::mapped<K, M>> = true;
 
+/// Whether `bind` of a policy, or of a part of a composite, reads tables.
+template <class P>
+struct reads_entries {
+  static constexpr bool value = ReadsEntries<P>;
+};
+template <class A, class B>
+struct reads_entries<kernel::sum<A, B>> {
+  static constexpr bool value = reads_entries<A>::value || reads_entries<B>::value;
+};
+template <class K, class M>
+struct reads_entries<kernel::mapped<K, M>> {
+  static constexpr bool value = reads_entries<K>::value || reads_entries<M>::value;
+};
+
+/// Whether pointwise code of an operator reads tables.
+template <class Op>
+inline constexpr bool has_entries =
+    reads_entries<typename Op::kernel_policy>::value || reads_entries<typename Op::length_scale_policy>::value ||
+    reads_entries<typename Op::gate_policy>::value;
+
 /// Calls visit(policy, path) for a policy, or for the parts of a composite from left to right: "kernel.0.",
 /// "kernel.1.", "kernel.map.".
 template <class P, class Path, class Visit>

@@ -155,6 +155,7 @@ template <class Operand>
 inline constexpr bool in_table = Operand::side == operand_side::none || Operand::side == operand_side::table;
 template <class Table>
 inline constexpr bool in_table<by_pair<Table>> = false;  // the distance does not determine the entry
+template <class Table>
 inline constexpr bool in_table<by_key<Table>> = false;  // the value depends on the key, not on the distance alone
 template <class Operand>
 inline constexpr bool in_rows = false;

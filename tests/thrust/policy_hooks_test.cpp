@@ -34,7 +34,7 @@ TEST_CASE("thrust: tables with a row for each key, and a factor of the sum of th
 TEST_CASE("thrust: tables that bind reads") {
   random_tables t;
   check_other(thrust_on<double>(thrust::host),
-              attention((kernel::dot_product{} + fire{t({1, 2, 3, fire::width}), 0.75, 4, 0.25}) |
+              attention((kernel::dot_product{} + fire{t({1, 2, 3, fire::width}), 0.75, 4.5, 0.25}) |
                             bent{t({1, 1, 1, 2}, 0.75, 0.25)},
                         mask::causal{}),
               extents, 5);

@@ -50,7 +50,7 @@ TEST_CASE("fire: forward against loops") {
 TEST_CASE("fire: every call, gradients by every entry of the tables") {
   random_tables t;
   auto const op = attention(
-      (kernel::dot_product{} + fire{t({1, 2, 3, fire::width}), 0.75, 4, 0.25}) | bent{t({1, 1, 1, 2}, 0.75, 0.25)},
+      (kernel::dot_product{} + fire{t({1, 2, 3, fire::width}), 0.75, 4.5, 0.25}) | bent{t({1, 1, 1, 2}, 0.75, 0.25)},
       mask::causal{});
   check_every_call(op, {.heads = 2, .queries = 3, .keys = 7, .width = 3}, 3);
 }

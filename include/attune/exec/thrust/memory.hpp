@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <attune/exec/thrust/rows.hpp>
-#include <attune/operators/listing.hpp>
+#include <attune/operators/entries.hpp>
 
 namespace attune::exec_thrust {
 

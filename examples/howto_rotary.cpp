@@ -11,8 +11,6 @@
 
 using namespace attune;
 
-constexpr index_t heads = 4, key_heads = 2, length = 96, width = 64;
-
 std::vector<float> drawn(index_t n, double seed) {
   std::vector<float> x;
   for (index_t i = 0; i < n; ++i) x.push_back(float(std::sin(seed + 1.7 * double(i) + std::cos(double(i)))));
@@ -25,6 +23,7 @@ double distance(float const* x, float const* y, index_t n) {
 }
 
 int main() {
+  constexpr index_t heads = 4, key_heads = 2, length = 96, width = 64;
   auto q = drawn(heads * length * width, 1), k = drawn(key_heads * length * width, 2),
        v = drawn(key_heads * length * width, 3);
   std::vector<float> out(q.size()), other(q.size());

@@ -22,25 +22,27 @@ constexpr void learn(int&&, index_t) {}  // always one feature: nothing to store
 
 /// Extents of one call.
 struct problem_shape {
-  index_t batch = 0,                 ///< B
-      heads = 0,                     ///< H: query heads
-      queries = 0,                   ///< Lq
-      keys = 0;                      ///< Lk
-  index_t key_heads = 1,             ///< of k
-      value_heads = 1,               ///< of v and value_gate
-      gate_key_heads = 1;            ///< of gate_k
-  index_t sort_key_heads = 1,        ///< of sort_k
-      position_key_heads = 1,        ///< of position_k
-      place_heads = 1,               ///< of place
-      key_bias_heads = 1;            ///< of key_bias
-  index_t width = 0,                 ///< D: features of q and k
-      value_width = 0,               ///< Dv: features of v and out
-      gate_width = 0,                ///< features of gate_q and gate_k
-      position_width = 0,            ///< features of position_q and position_k
-      axes = 0,                      ///< features of center, spread and place
-      output_gate_width = 0;         ///< features of output_gate: Dv or 1
-  index_t offset = 0;                ///< position of query 0 among the keys, if all batch elements have the same
-  index_t const* offsets = nullptr;  ///< B offsets, where the programs of a call read them; null: `offset`
+  index_t batch = 0,           ///< B
+      heads = 0,               ///< H: query heads
+      queries = 0,             ///< Lq
+      keys = 0;                ///< Lk
+  index_t key_heads = 1,       ///< of k
+      value_heads = 1,         ///< of v and value_gate
+      gate_key_heads = 1;      ///< of gate_k
+  index_t sort_key_heads = 1,  ///< of sort_k
+      position_key_heads = 1,  ///< of position_k
+      place_heads = 1,         ///< of place
+      key_bias_heads = 1;      ///< of key_bias
+  index_t width = 0,           ///< D: features of q and k
+      value_width = 0,         ///< Dv: features of v and out
+      gate_width = 0,          ///< features of gate_q and gate_k
+      position_width = 0,      ///< features of position_q and position_k
+      axes = 0,                ///< features of center, spread and place
+      output_gate_width = 0;   ///< features of output_gate: Dv or 1
+  index_t offset = 0;          ///< position of query 0 among the keys, if `offsets` is null
+
+  /// Null, or the B positions of query 0, where the programs of a call read them.
+  index_t const* offsets = nullptr;
 
   /// The position of query 0 of a batch element among its keys.
   ATTUNE_HD constexpr index_t offset_of(index_t b) const { return offsets == nullptr ? offset : offsets[b]; }

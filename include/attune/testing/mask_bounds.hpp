@@ -33,16 +33,14 @@ void for_each_bounded(Mask const& m, Visit const& visit) {
   }
 }
 
-/// The first key of a row for which a predicate breaks its promise; "" if there is none.
+/// The first key that a predicate shows outside its bounds in a row; "" if there is none.
 template <class Mask>
 std::string broken_bounds(Mask const& m, mask_row const& r) {
-  auto const of_row = [&] { return attune::detail::text(" of row (", r.batch, ", ", r.head, ", ", r.query, ")"); };
   for (index_t j = 0; j < r.keys; ++j) {
     key_interval const k = m.may_see(r, j);
-    if (!k.empty() && k.last <= j)
-      return attune::detail::text("may_see from ", j, of_row(), ", which ends at ", k.last);
-    if (m.visible(r, j) && (k.empty() || k.first > j))
-      return attune::detail::text("key ", j, of_row(), ", which is visible outside the intervals of may_see");
+    if (m.visible(r, j) && (k.first > j || k.last <= j))
+      return attune::detail::text("key ", j, " of row (", r.batch, ", ", r.head, ", ", r.query,
+                                  "), which is visible outside the intervals of may_see");
   }
   return {};
 }

@@ -39,7 +39,8 @@ TEST_CASE("mask bounds: check_forward names the first key outside") {
   CHECK_FALSE(wrong.passed());
   CHECK(wrong.line("mask", "may_see").where ==
         "key 0 of row (0, 0, 0), which is visible outside the intervals of may_see");
-  CHECK(report({0, 3}).line("mask", "may_see").where == "may_see from 3 of row (0, 0, 0), which ends at 3");
+  CHECK(report({0, 3}).line("mask", "may_see").where ==
+        "key 3 of row (0, 0, 0), which is visible outside the intervals of may_see");
 }
 
 }  // namespace

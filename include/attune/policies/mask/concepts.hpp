@@ -111,8 +111,9 @@ template <class M>
 concept OffersCheck = requires(M const& m, mask_shape s) { m.check(s); };
 
 /// A predicate that scans parts of a row declares `static constexpr bool bounds_keys = true` and offers
-/// `key_interval may_see(mask_row, from) const`: the first interval ending after `from` in which the row may see keys;
-/// empty if there is none. Intervals ascend. Keys outside are not visible, and visible() is not asked about them.
+/// `key_interval may_see(mask_row, from) const`: the first interval ending after `from` in which the row may see keys.
+/// If there is none it is empty, or ends at `from` or before. Intervals ascend. Keys outside are not visible,
+/// and visible() is not asked about them.
 template <class M>
 concept BoundsKeys = requires { requires M::bounds_keys; };
 template <class M>

@@ -108,6 +108,11 @@ TEST_CASE("bounded predicates: a row costs the keys of its bounds") {
   CHECK(cost(scanned(rule) & mask::causal_window{20}) <= 2 * 20);
   CHECK(cost(mask::causal_window{20} & scanned(rule)) <= 2 * 20);
   CHECK(cost(bounded(rule) & mask::causal_window{20}) <= 2 * 20);
+  auto const short_hull = mask::bounded_predicate(
+      [](mask_row const&, index_t) { return true; },
+      [](mask_row const&, index_t from) { return from < 150 ? key_interval{100, 150} : key_interval{}; });
+  CHECK(cost(scanned(rule) & short_hull) <= 2 * 50);
+  CHECK(cost(short_hull & bounded(rule)) <= 2 * 50);
 }
 
 TEST_CASE("bounded predicates: the neighborhoods of a grid") {

@@ -3,9 +3,9 @@
 //
 //   queries of a tile, a block of keys -> one number per contraction and pair
 //
-// The third step of a row: the products of tile/contractions.hpp, one contraction after the other. Then the ordered sums
-// (policies/ordered_sum.hpp), for which blocks come in the order of the sum: a row carries one number from block to
-// block.
+// The third step of a row: the products of tile/contractions.hpp, one contraction after the other. Then the ordered
+// sums (policies/ordered_sum.hpp), for which blocks come in the order of the sum: a row carries one number from block
+// to block.
 #pragma once
 
 #include <algorithm>

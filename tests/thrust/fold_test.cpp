@@ -12,7 +12,7 @@
 #include <attune/thrust.hpp>
 
 #include "../unit/check.hpp"
-#include "../unit/exec/fold_calls.hpp"
+#include "../hooks/fold/calls.hpp"
 
 namespace attune::test {
 namespace {

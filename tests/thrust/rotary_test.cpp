@@ -13,7 +13,7 @@
 #include <attune/testing/drawn_problem.hpp>
 #include <attune/thrust.hpp>
 
-#include "../unit/exec/rotary/configurations.hpp"
+#include "../hooks/rotary/configurations.hpp"
 
 namespace attune::test {
 namespace {

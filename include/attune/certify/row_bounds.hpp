@@ -11,8 +11,7 @@
 //   sums       n(K) eps (A sum e|v| + |dA/dE E S| + ...): a sum of K terms, in any order, n(K) = K
 //   weights    probabilities rounded before they multiply the values: unit A sum e|v|;   storage: unit |out|
 // Self-adjusted rows and candidate sets: the error of each weight, times |v_jd|. A weight of a candidate set is
-// evaluated at a_j +- (delta_j + the largest delta of the support). No derivative is used: it is infinite at the edge
-// of the support for entmax beyond alpha = 2.
+// evaluated at a_j +- (delta_j + the largest delta of the support): its derivative may be infinite at the edge.
 #pragma once
 
 #include <algorithm>

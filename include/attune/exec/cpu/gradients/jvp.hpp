@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/moving_tensor.hpp>
 #include <attune/exec/cpu/gradients/ordered.hpp>
 #include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/gradients/weight_gate_jvp.hpp>
@@ -22,24 +23,6 @@
 #include <attune/exec/materialized.hpp>
 
 namespace attune {
-
-/// A tensor and the direction in which it moves; without a direction it is constant.
-template <class T>
-struct moving_tensor {
-  tensor<T const> value, along;
-
-  constexpr moving_tensor() = default;
-  constexpr moving_tensor(tensor<T const> x) : value(x) {}
-  constexpr moving_tensor(tensor<T> x) : value(x) {}
-  constexpr moving_tensor(tensor<T const> x, tensor<T const> direction) : value(x), along(direction) {}
-  constexpr shape const& extents() const { return value.extents(); }
-};
-
-/// Values of the outputs and their derivatives along the direction; empty where the operator has no such output.
-template <class T>
-struct directional_result {
-  gradient_array<T> out, out_along, lse, lse_along, ground_weight, ground_weight_along;
-};
 
 namespace exec_cpu {
 

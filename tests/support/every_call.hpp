@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include <attune/attune.hpp>
 #include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
-
-#include <doctest/doctest.h>
 
 namespace attune::test {
 
@@ -104,8 +104,8 @@ void check_other(Exec const& exec, Op const& op, testing::problem_extents const&
   auto const expected = vjp(cpu<double>{serial{}}, op, p.template inputs<view>(), p.template cotangents<view>());
   auto const got = vjp(exec, op, p.template inputs<view>(), p.template cotangents<view>());
   std::vector<gradient_array<double> const*> right;
-  testing::detail::for_each_gradient(
-      expected, [&](std::string const&, gradient_array<double> const& x) { right.push_back(&x); });
+  testing::detail::for_each_gradient(expected,
+                                     [&](std::string const&, gradient_array<double> const& x) { right.push_back(&x); });
   std::size_t at = 0;
   testing::detail::for_each_gradient(got, [&](std::string const& name, gradient_array<double> const& x) {
     auto const& y = right[at++]->values;

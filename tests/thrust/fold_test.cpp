@@ -11,8 +11,8 @@
 #include <attune/reference.hpp>
 #include <attune/thrust.hpp>
 
-#include "../unit/check.hpp"
 #include "../hooks/fold/calls.hpp"
+#include "../unit/check.hpp"
 
 namespace attune::test {
 namespace {

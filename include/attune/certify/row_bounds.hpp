@@ -3,15 +3,12 @@
 //
 // A-priori error bounds of any operator from its own source, including your own policies:
 //   delta_j    error of logit j: contractions, length scale and gate run on `rounded` (certify/rounded.hpp)
-//   de_j, dg_j its effect on the earned mass and the ground mass: the policy evaluated at a_j +- delta_j, so that a
-//              kink in this range and an error that is not small count in full; and the rounding of the policy itself,
-//              again on `rounded`
-//   out_d      sum_j |d out_d / d e_j| |de_j| + ... :  A v_jd + (dA/dE) S_d + ... : the effect of a key's error after
-//              the row was divided by its masses (for softmax w_j |v_jd - out_d|, and 0 for a row that sees one key)
+//   de_j, dg_j its effect on the masses: the policy evaluated at a_j +- delta_j; and the rounding of the policy itself
+//   out_d      sum_j |d out_d / d e_j| |de_j| + ... : the effect of a key's error after the row was divided by its
+//              masses (for softmax w_j |v_jd - out_d|)
 //   sums       n(K) eps (A sum e|v| + |dA/dE E S| + ...): a sum of K terms, in any order, n(K) = K
 //   weights    probabilities rounded before they multiply the values: unit A sum e|v|;   storage: unit |out|
-// Self-adjusted rows and candidate sets: the error of each weight, times |v_jd|. A weight of a candidate set is
-// evaluated at a_j +- (delta_j + the largest delta of the support): its derivative may be infinite at the edge.
+// Other families: the error of each weight, times |v_jd|; a candidate is evaluated at both ends of its logit's error.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +63,6 @@ class row_bounds {
   }
 
  private:
-  // ---- the parts of a row -------------------------------------------------------------------------------------------
   template <class Bound>
   void read_logits(Bound const& f) {
     seen_ = {};

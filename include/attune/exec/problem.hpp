@@ -155,7 +155,8 @@ void check_contraction(char const* function, Contraction, Owner const& owner, st
         require_terms(function, name, "columns", x.columns(), terms);
       if constexpr (Operand::place == table_place::column) require_terms(function, name, "rows", x.rows(), 1);
       if constexpr (Operand::place == table_place::of_key)
-        if (x.rows() != p.keys) throw error(function, name, text(x.rows(), " rows"), text(p.keys, ", one for each key"));
+        if (x.rows() != p.keys)
+          throw error(function, name, text(x.rows(), " rows"), text(p.keys, ", one for each key"));
       if constexpr (Operand::place == table_place::of_distance) {
         if constexpr (checks_itself<std::remove_cvref_t<decltype(owner)>>) owner.check(function);
         auto const check_row = [&](index_t distance) {

@@ -3,7 +3,7 @@
 //
 //   detail::named_in_list<P>::score, ...::find_tables
 //
-// What the contractions that a policy names require: of themselves, and of the policy.
+// Requirements of the contractions that a policy names: of themselves, and of the policy.
 #pragma once
 
 #include <concepts>
@@ -33,13 +33,12 @@ inline constexpr bool OffersPair<contraction::elementwise<F>> = requires(double 
   { F::pair(q, k) } -> std::convertible_to<double>;
 };
 
-
 /// The contraction has a `term`, turns its operands, or is an ordered sum of another.
 template <class C>
-concept OffersTerm =
-    std::is_base_of_v<contraction::none, C> || contraction::is_ordered<C> || contraction::Rotary<C> || requires(double x) {
-  { C::term(x, x, x, x) } -> std::convertible_to<double>;
-};
+concept OffersTerm = std::is_base_of_v<contraction::none, C> || contraction::is_ordered<C> || contraction::Rotary<C> ||
+                     requires(double x) {
+                       { C::term(x, x, x, x) } -> std::convertible_to<double>;
+                     };
 /// The policy has the tables that its contraction reads.
 template <class P, class Operand>
 inline constexpr bool OffersTable = true;
@@ -95,7 +94,7 @@ namespace detail {
 template <class>
 using number_for = double;
 /// The requirements of the contractions in a list: of themselves, and of the policy P that names them. An ordered sum
-/// asks for what the contraction that it adds needs.
+/// needs the same as the contraction that it adds.
 template <class P, class List>
 struct named_in;
 template <class P, class... C>

@@ -66,9 +66,10 @@ constexpr void require_contractions() {
                   "attune: a gate: an ordered sum belongs to the kernel: add a kernel that scores it. See "
                   "docs/reference/policies.md#ordered-sums");
     if constexpr (one)
-      static_assert(P::role == policy_role::weight_gate || !std::is_same_v<typename P::contraction, contraction::uniform>,
-                    "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
-                    "docs/reference/policies.md#gates");
+      static_assert(
+          P::role == policy_role::weight_gate || !std::is_same_v<typename P::contraction, contraction::uniform>,
+          "attune: contraction::uniform is for weight gates alone: a score has no random number. See "
+          "docs/reference/policies.md#gates");
   }
 }
 

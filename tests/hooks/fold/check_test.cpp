@@ -2,14 +2,14 @@
 // Copyright (c) 2026 The attune authors
 //
 // check_forward and check_gradients of folds, in float and double.
+#include "../../unit/check.hpp"
+
 #include <sstream>
 #include <vector>
 
 #include <attune/attune.hpp>
 #include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
-
-#include "../../unit/check.hpp"
 
 namespace attune::test {
 namespace {

@@ -2,12 +2,13 @@
 // Copyright (c) 2026 The attune authors
 //
 // A kernel or a gate of several contractions: every call, and the limits in which it is a sum of kernels.
+#include "../../support/contraction_lists.hpp"
+
 #include <cmath>
 #include <vector>
 
 #include <attune/attune.hpp>
 
-#include "../../support/contraction_lists.hpp"
 #include "../../support/every_call.hpp"
 
 namespace attune::test {

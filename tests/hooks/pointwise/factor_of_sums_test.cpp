@@ -2,13 +2,14 @@
 // Copyright (c) 2026 The attune authors
 //
 // weight_factor(earned, visible): RetNet divides a row by max(|sum|, 1), a divisor that no shipped normalizer has.
+#include "../../support/factor_of_sums.hpp"
+
 #include <cmath>
 #include <vector>
 
 #include <attune/attune.hpp>
 
 #include "../../support/every_call.hpp"
-#include "../../support/factor_of_sums.hpp"
 
 namespace attune::test {
 namespace {

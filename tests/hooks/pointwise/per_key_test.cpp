@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // A table with a row for each key: contraction::per_key is the input key_bias with learned numbers.
+#include "../../support/per_key.hpp"
+
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,7 +11,6 @@
 #include <attune/attune.hpp>
 
 #include "../../support/every_call.hpp"
-#include "../../support/per_key.hpp"
 
 namespace attune::test {
 namespace {
@@ -21,7 +22,8 @@ TEST_CASE("per key: a table is the input key_bias with learned numbers") {
   testing::detail::normal_numbers random(3);
   auto const given = attention(kernel::dot_product{} + kernel::key_bias{}, mask::causal{});
   using given_op = std::remove_const_t<decltype(given)>;
-  testing::problem_extents const e{.heads = heads, .queries = queries, .keys = keys, .width = width, .key_heads = heads};
+  testing::problem_extents const e{
+      .heads = heads, .queries = queries, .keys = keys, .width = width, .key_heads = heads};
   testing::drawn_problem<given_op> const p(e, random);
   auto in = p.inputs<tensor<double const>>();
   std::vector<double> logs;

@@ -6,6 +6,6 @@
 
 #include <attune/exec/cpu/decode/bf16.hpp>
 #include <attune/exec/cpu/decode/decode.hpp>
-#include <attune/exec/cpu/fold/decode.hpp>
 #include <attune/exec/cpu/decode/paged.hpp>
 #include <attune/exec/cpu/decode/stored.hpp>
+#include <attune/exec/cpu/fold/decode.hpp>

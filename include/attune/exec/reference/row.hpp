@@ -11,8 +11,8 @@
 
 #include <attune/core/philox.hpp>
 #include <attune/exec/reference/compensated.hpp>
-#include <attune/exec/reference/contraction.hpp>
-#include <attune/exec/reference/ordered.hpp>
+#include <attune/exec/reference/contractions/contraction.hpp>
+#include <attune/exec/reference/contractions/ordered.hpp>
 #include <attune/operators/row_state.hpp>
 #include <attune/policies/candidates.hpp>
 

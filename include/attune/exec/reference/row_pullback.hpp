@@ -3,9 +3,8 @@
 //
 //   cotangents of a row -> gradients by its contractions, values, parameters and tables
 //
-// The gradients of one row of the reference. With h_j = <do, v_j>, h_0 = <do, v0> + dw0, E = sum e_j, G = sum g_j and S =
-// sum e_j h_j:   L = A(E, G) S + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse. A policy's own source, run on dual
-// numbers, contains every derivative. Only the contractions and the three families of rows are written by hand.
+// With h_j = <do, v_j>, h_0 = <do, v0> + dw0, E = sum e_j, G = sum g_j and S = sum e_j h_j:   L = A(E, G) S
+// + share(E, G) sum h_j + w0(E, G) h_0 + lse(E, G) dlse. A policy's source, run on dual numbers, has the derivatives.
 #pragma once
 
 #include <algorithm>
@@ -370,7 +369,7 @@ class row_pullback {
   }
   T ground_value(index_t c) const { return read_shared<T>(in_.v0, b_, h_, i_, c); }
   template <class Bound>
-  void pull_value(Bound const& f, T const& weight, index_t j) {
+  void pull_value([[maybe_unused]] Bound const& f, T const& weight, index_t j) {
     for (index_t c = 0; c < p_.value_width; ++c) {
       T const move = weight * by_out_[std::size_t(c)];
       if constexpr (Op::has_value_gate) {
@@ -382,7 +381,6 @@ class row_pullback {
         to_.add(field::v, b_, v_head_, j, c, move);
       }
     }
-    static_cast<void>(f);
   }
 
   Op const& op_;

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include <attune/exec/gradients.hpp>
-#include <attune/exec/thrust/entry_program.hpp>
-#include <attune/exec/thrust/pair_tables.hpp>
+#include <attune/exec/thrust/gradients/entry_program.hpp>
+#include <attune/exec/thrust/gradients/pair_tables.hpp>
 
 namespace attune {
 

@@ -74,9 +74,9 @@ ATTUNE_HD ATTUNE_PROGRAM row_result<T> result_of_row(row_pairs<T, Op> const& pai
       index_t from = first;
       ATTUNE_KEEP_HERE(from);
       if constexpr (Op::has_weight_gate)
-        state.template accumulate<normalizer>(
-            f.normalizer, logit(),
-            [&, factor = pairs.factor(f, j)](index_t d) { return factor * value_or_zero(pairs, f, j, from + d); });
+        state.template accumulate<normalizer>(f.normalizer, logit(), [&, factor = pairs.factor(f, j)](index_t d) {
+          return factor * value_or_zero(pairs, f, j, from + d);
+        });
       else
         state.template accumulate<normalizer>(f.normalizer, logit(),
                                               [&](index_t d) { return value_or_zero(pairs, f, j, from + d); });

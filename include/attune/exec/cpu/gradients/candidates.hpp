@@ -9,8 +9,8 @@
 
 #include <vector>
 
+#include <attune/exec/cpu/gradients/gates/weight_gate.hpp>
 #include <attune/exec/cpu/gradients/tile.hpp>
-#include <attune/exec/cpu/gradients/weight_gate.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/candidates.hpp>
 #include <attune/exec/row_slopes.hpp>

@@ -7,8 +7,8 @@
 // that a forward pass saved. The row rules are in exec/row_slopes.hpp.
 #pragma once
 
+#include <attune/exec/cpu/gradients/gates/weight_gate.hpp>
 #include <attune/exec/cpu/gradients/tile.hpp>
-#include <attune/exec/cpu/gradients/weight_gate.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/row_slopes.hpp>
 

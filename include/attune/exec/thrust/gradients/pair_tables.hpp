@@ -7,7 +7,7 @@
 // copies are summed afterwards.
 #pragma once
 
-#include <attune/exec/thrust/gradient_programs.hpp>
+#include <attune/exec/thrust/gradients/gradient_programs.hpp>
 
 namespace attune::exec_thrust {
 

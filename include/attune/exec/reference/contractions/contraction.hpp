@@ -3,15 +3,14 @@
 //
 //   x_ij = contraction(i, j)      and      d<tensors, tables> += dx_ij  d x_ij / d<tensors, tables>
 //
-// The built-in contractions, as textbooks write them: a sum over features in any scalar, with a derivative written by
-// hand. Your own contractions are computed from their terms. The scalar may be a dual number; its tangents are then
-// read together with the tensors.
+// The built-in contractions, as textbooks write them, with derivatives written by hand. Your own contractions are
+// computed from their terms. The scalar may be a dual number; its tangents are then read together with the tensors.
 #pragma once
 
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/problem.hpp>
-#include <attune/exec/reference/read.hpp>
-#include <attune/exec/reference/rotary.hpp>
+#include <attune/exec/reference/contractions/read.hpp>
+#include <attune/exec/reference/contractions/rotary.hpp>
 
 namespace attune::detail {
 

@@ -6,7 +6,7 @@
 // A task owns a few entries of one row: they are the directions of its dual numbers.
 #pragma once
 
-#include <attune/exec/thrust/gradient_rows.hpp>
+#include <attune/exec/thrust/gradients/gradient_rows.hpp>
 
 namespace attune::exec_thrust {
 

@@ -7,7 +7,7 @@
 // no atomics are needed, and the bits are the same on every run.
 #pragma once
 
-#include <attune/exec/thrust/gradient_rows.hpp>
+#include <attune/exec/thrust/gradients/gradient_rows.hpp>
 
 namespace attune::exec_thrust {
 

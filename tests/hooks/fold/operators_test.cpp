@@ -3,6 +3,7 @@
 //
 // Folds of several operators, states of parts of the keys, 16-bit tensors, pages.
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include <attune/attune.hpp>

@@ -175,8 +175,8 @@ template <class T, class Op, class View, class Bound>
 T key_factor([[maybe_unused]] reference_contraction<T, Op, View> const& contract, [[maybe_unused]] Bound const& f,
              [[maybe_unused]] index_t b, [[maybe_unused]] index_t h, [[maybe_unused]] index_t i,
              [[maybe_unused]] index_t j) {
-  T x[Op::contractions::size + 1];
   if constexpr (Op::has_weight_gate) {
+    T x[Op::contractions::size + 1];
     contract.all(x, b, h, i, j);
     return key_factor(contract.op, contract.p, f, x, b, h, i, j);
   } else {

@@ -122,7 +122,9 @@ TEST_CASE("kernel::rotary: the scale, and the features of a pair") {
 
 std::string refusal(kernel::rotary const& k, index_t queries, index_t keys, index_t width, index_t offset,
                     index_t batch = 1, memory_kind where = memory_kind::host) {
-  return error_of([&] { detail::check_angles("forward", k, batch, queries, keys, width, offset, where); });
+  problem_shape p;
+  p.batch = batch, p.queries = queries, p.keys = keys, p.width = width;
+  return error_of([&] { detail::check_angles("forward", k, p, offset, where); });
 }
 
 TEST_CASE("kernel::rotary: too few rows, a negative offset, too many pairs") {

@@ -59,8 +59,9 @@ static_assert(is<&given_in::q, detail::no_q> && is<&given_in::k, detail::no_k> &
 static_assert(is<&given_in::gate_q, detail::no_gate_q> && is<&given_in::gate_k, detail::no_gate_k>);
 
 // Stand-ins take no room.
-static_assert(sizeof(plain_in) == 3 * sizeof(view) + sizeof(std::optional<index_t>));
-static_assert(sizeof(full_in) == 6 * sizeof(view) + sizeof(std::optional<index_t>));
+constexpr std::size_t positions = sizeof(std::optional<index_t>) + sizeof(std::optional<std::span<index_t const>>);
+static_assert(sizeof(plain_in) == 3 * sizeof(view) + positions);
+static_assert(sizeof(full_in) == 6 * sizeof(view) + positions);
 
 struct sigmoid {
   static constexpr auto role = policy_role::normalizer;

@@ -35,7 +35,7 @@ double weight_per_mass(Bound const& normalizer, attune::detail::visible_keys<dou
     };
     meet(factor(w.earned));
     if constexpr (OffersWeightFactorOfSums<Normalizer>) {  // the relative slope of the factor, on either side
-      double const step = 0x1p-20 * std::fmax(std::fabs(w.earned), std::numeric_limits<double>::min());
+      double const step = 0x1p-20 * std::fmax(std::fabs(w.earned), (std::numeric_limits<double>::min)());
       for (double side : {-step, step}) meet((factor(w.earned + side) / factor(w.earned) - 1) / step);
     }
   } else if constexpr (Normalizer::traits.family == row_family::range_weighted) {

@@ -92,7 +92,7 @@ constexpr int last_before(int index) {
 template <class... C>
 constexpr int orders_in(key_order order) {
   int n = 0;
-  auto const one = [&]<class X>(std::type_identity<X>) {
+  [[maybe_unused]] auto const one = [&]<class X>(std::type_identity<X>) {
     if constexpr (is_ordered<X>) n += X::order == order;
   };
   (..., one(std::type_identity<C>{}));
@@ -123,7 +123,7 @@ inline constexpr bool one_order<list<C...>> =
 template <class List>
 constexpr bool has_sources() {
   return []<int... Index>(std::integer_sequence<int, Index...>) {
-    auto const one = []<int N>(std::integral_constant<int, N>) {
+    [[maybe_unused]] auto const one = []<int N>(std::integral_constant<int, N>) {
       if constexpr (is_ordered<typename element<List, N>::type>)
         return source_of<List, N> >= 0;
       else

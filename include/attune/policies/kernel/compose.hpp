@@ -41,10 +41,10 @@ struct evaluation {
   }
 
  private:
-  template <class B, class T, int... I>
+  template <class B, class T, int... Index>
   ATTUNE_HD static ATTUNE_INLINE T of_all(B const& bound, T const* x, key<T> const& k,
-                                          std::integer_sequence<int, I...>) {
-    return bound.score(x[I]..., k);
+                                          std::integer_sequence<int, Index...>) {
+    return bound.score(x[Index]..., k);
   }
 };
 

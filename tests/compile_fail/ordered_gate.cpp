@@ -1,4 +1,4 @@
-// expect-error: GatePolicy: an ordered sum belongs to the kernel
+// expect-error: an ordered sum belongs to the kernel
 #include "ordered.hpp"
 
 struct gate_of_sum {

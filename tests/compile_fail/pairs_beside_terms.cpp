@@ -1,4 +1,4 @@
-// expect-error: by_pair is no companion of by_term
+// expect-error: none of these is a companion of by_term
 #include <attune/policies.hpp>
 
 using namespace attune;

@@ -28,6 +28,7 @@ states_of<T, Op> accumulate(reference<T>, Op const& op, inputs<Op, any_tensor> c
         auto const value_of = [&](index_t j) {
           [[maybe_unused]] T const factor = detail::key_factor(contract, f, b, h, i, j);
           return [&, j, factor](index_t d) {
+            static_cast<void>(factor);  // read only with a weight gate
             T const v = detail::gated_value<T>(in, f, b, v_head, j, d);
             if constexpr (Op::has_weight_gate)
               return T(factor * v);

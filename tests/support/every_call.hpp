@@ -7,7 +7,6 @@
 #pragma once
 
 #include <deque>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,14 +16,9 @@
 #include <attune/testing/forward_check.hpp>
 #include <attune/testing/gradient_check.hpp>
 
-namespace attune::test {
+#include "report.hpp"
 
-template <class Report>
-std::string printed(Report const& r) {
-  std::ostringstream to;
-  to << r;
-  return to.str();
-}
+namespace attune::test {
 
 /// Tables of random numbers, of mean `mean` and of deviation `size`.
 struct random_tables {

@@ -2,32 +2,24 @@
 // Copyright (c) 2026 The attune authors
 //
 // Sums over later keys, by every call of the CPU executor, against 50 digits.
-#include <sstream>
 #include <vector>
 
 #include <attune/attune.hpp>
 #include <attune/reference.hpp>
 #include <attune/testing/forward_check.hpp>
 
+#include "../../support/report.hpp"
 #include "../../support/stick_breaking.hpp"
 #include "../../unit/check.hpp"
 
 namespace attune::test {
 namespace {
 
-template <class Report>
-void passes(Report const& r) {
-  std::ostringstream printed;
-  printed << r;
-  INFO(printed.str());
-  CHECK(r.passed());
-}
-
 std::vector<double> const scales{0.3, 1.2};
 
 TEST_CASE("ordered sums: stick-breaking agrees with 50 digits") {
   auto const op = attention(stick_breaking{per_head(scales)}, normalizer::exponential{}, mask::causal{});
-  passes(testing::check_forward(op, {.heads = 2, .queries = 9, .keys = 75, .width = 4, .key_heads = 1}, 1));
+  check_passed(testing::check_forward(op, {.heads = 2, .queries = 9, .keys = 75, .width = 4, .key_heads = 1}, 1));
 }
 
 TEST_CASE("ordered sums: statistics need all keys") {

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 The attune authors
 //
 // contraction::by_pair: a row of features for each pair, in a contraction with a term.
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,17 +10,11 @@
 #include <attune/testing/gradient_check.hpp>
 
 #include "../../support/grid.hpp"
+#include "../../support/report.hpp"
 #include "../../unit/check.hpp"
 
 namespace attune::test {
 namespace {
-
-template <class Report>
-std::string printed(Report const& r) {
-  std::ostringstream to;
-  to << r;
-  return to.str();
-}
 
 TEST_CASE("grid: a row of features for each pair, its gradients") {
   std::vector<double> const rows = grid_numbers(49 * 2 * 3, 6);

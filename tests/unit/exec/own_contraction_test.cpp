@@ -2,7 +2,6 @@
 // Copyright (c) 2026 The attune authors
 //
 // A contraction is operands and a term: yours runs by every call of every executor, with its gradients.
-#include <sstream>
 #include <vector>
 
 #include <attune/attune.hpp>
@@ -10,6 +9,7 @@
 #include <attune/testing/gradient_check.hpp>
 
 #include "../../support/own_contractions.hpp"
+#include "../../support/report.hpp"
 #include "../check.hpp"
 
 namespace attune::test {
@@ -25,13 +25,6 @@ struct own_tables {
     return tensor<double const>(x, {1, 2, rows, columns});
   }
 };
-
-template <class Report>
-std::string printed(Report const& r) {
-  std::ostringstream to;
-  to << r;
-  return to.str();
-}
 
 template <class Call>
 std::string text_of(Call const& call) {

@@ -160,6 +160,7 @@ class rotary_rows {
   rotary_rows(rotary_angles<T> const&&, rotary_angles<U> const&&) = delete;
   /// The same from arrays that the executor can read, as rotary_angles::values() lays them out, with contiguous rows.
   rotary_rows(stored_view counted) : queries_(checked(counted)), keys_(counted) {}
+  /// Given positions: a row of `queries` for each query, and a row of `keys` for each key.
   rotary_rows(stored_view queries, stored_view keys)
       : queries_(checked(queries)), keys_(checked(keys)), counted_(false) {}
 
@@ -199,6 +200,7 @@ class rotary_rows {
 struct rotary_pair {
   index_t first,  ///< becomes cos first - sin second
       second;     ///< becomes cos second + sin first
+  /// Pair r of `pairs` pairs, 0 <= r < pairs; not checked.
   ATTUNE_HD constexpr rotary_pair(rotary_layout layout, index_t pairs, index_t r)
       : first(layout == rotary_layout::half ? r : 2 * r),
         second(layout == rotary_layout::half ? r + pairs : 2 * r + 1) {}

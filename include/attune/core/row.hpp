@@ -27,6 +27,7 @@ struct row_place {
 template <class T>
 class table_entries {
  public:
+  /// Row i of the table x, for the batch element and the head of `at`; not checked.
   ATTUNE_HD table_entries(table const& x, row_place const& at, index_t i)
       : doubles_(x.view().doubles()), floats_(x.view().floats()), step_(x.view().steps().feature) {
     strides const s = x.view().steps();

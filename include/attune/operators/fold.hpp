@@ -87,6 +87,7 @@ template <class Op, std::size_t N>
 constexpr fold_operator<N, Op> fold(Op op, parameter const (&coefficients)[N]) {
   return fold(op, std::to_array(coefficients));
 }
+/// fold(op, {}) does not compile: the message says that a coefficient is missing.
 template <class Op>
 constexpr auto fold(Op op, detail::no_coefficients) {
   return fold(op, std::array<parameter, 0>{});

@@ -26,8 +26,8 @@ struct predicate {
 /// `key_interval(mask_row const&, index from)` like may_see (mask/concepts.hpp). Keys outside are not visible.
 template <class Rule, class Bounds>
 struct bounded_predicate : predicate<Rule> {
-  static constexpr bool bounds_keys = true;
-  Bounds bounds;  ///< the callable
+  static constexpr bool bounds_keys = true;  ///< declares may_see
+  Bounds bounds;                             ///< the callable
 
   /// With rule = r and bounds = b.
   constexpr bounded_predicate(Rule r, Bounds b) : predicate<Rule>(r), bounds(b) {}

@@ -136,10 +136,10 @@ struct candidate_states {
     candidate_column<T> column(std::move(logits), std::move(keys));
     return normalizers[n].solve(column);
   }
-  /// Drops candidates without weight at the row's own threshold. More keys only raise the threshold.
+  /// Drops candidates below the row's own threshold, less its rounding. More keys only raise the threshold.
   void prune(std::size_t n) {
     if (rows[n].empty() || !(poisons[n] == T(0))) return;
-    candidate_threshold<T> const at = level(n);
+    candidate_threshold<T> const at = detail::rounded_down(level(n));
     std::erase_if(rows[n], [&](candidate const& c) {
       return normalizers[n].weight(at, c.logit, key<T>{T(double(c.key))}) == T(0);
     });

@@ -84,6 +84,16 @@ struct candidate_threshold {
       last;     ///< of the keys with logit cut, the position of the last one that is kept
 };
 
+namespace detail {
+/// A threshold that is lower by the rounding of the search. Parts of the keys keep what has weight at it: rounding in a
+/// part must not drop a key that is barely in the support of the whole row.
+template <class T>
+ATTUNE_HD candidate_threshold<T> rounded_down(candidate_threshold<T> at) {
+  at.level = at.level - T(16) * scalar<T>::epsilon() * (T(1) + math::abs(at.level));
+  return at;
+}
+}  // namespace detail
+
 /// The traits that a length scale declares.
 struct length_scale_traits {
   bool row_constant =

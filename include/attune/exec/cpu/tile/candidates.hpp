@@ -217,10 +217,11 @@ class candidate_tile {
     }
   }
 
-  /// Adds the candidates of each row to `to`. A key at or below the threshold of a part stays there when parts merge.
+  /// Adds the candidates of each row to `to`. A key below the threshold of a part stays there when parts merge.
   template <class States>
   void states(inputs_type const& in, States& to) {
     solve();
+    for (auto& at : level_) at = attune::detail::rounded_down(at);
     alignas(64) T poison[queries];
     for (int v = 0; v < vectors; ++v) poison_[v].store_aligned(poison + v * lanes);
     std::vector<T> logits(column_, column_ + index_t(positions_.size()) * queries);

@@ -5,8 +5,10 @@
 // direction.
 #include <cmath>
 #include <cstdio>
+#include <span>
 #include <vector>
 
+#include <attune/attune.hpp>
 #include <attune/reference.hpp>
 
 namespace {
@@ -62,6 +64,17 @@ int main() {
   double out = moved.at(0, 1).out(7, 3).value, rate = moved.at(0, 1).out(7, 3).tangent[0];
   // [/snippet]
   std::printf("out[1, 7, 3] = %.6f, moving at %.6f\n", out, rate);
+
+  // [snippet: outputs]
+  std::vector<double> out_memory(by_out.size()), dk(k.size());
+  inputs<decltype(op), tensor<double const>> const in{.q = Q, .k = K, .v = V};
+  std::vector<double> rows(static_cast<std::size_t>(saved_size(op, in)));
+  forward_and_save(cpu<double>{}, op, in, {.out = tensor(out_memory, s)}, std::span(rows));
+  gradient_outputs<decltype(op), double> wanted;  // absent: not wanted
+  wanted.of(field::k) = tensor(dk, s);
+  vjp(cpu<double>{}, op, in, std::span<double const>(rows), {.out = DO}, wanted);
+  // [/snippet]
+  std::printf("dL/dk[1, 7, 3] = %.6f\n", dk[static_cast<std::size_t>((1 * length + 7) * width + 3)]);
 
   double forward_rate = 0, backward_rate = 0;  // <dL/dout, d out> and <dL/d(q, t), d(q, t)> are the same number
   for (index_t h = 0; h < heads; ++h) {

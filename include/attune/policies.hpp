@@ -40,10 +40,12 @@
 #include <attune/policies/length_scale/none.hpp>
 #include <attune/policies/length_scale/ssmax.hpp>
 #include <attune/policies/length_scale/yarn.hpp>
+#include <attune/policies/mask/band.hpp>
 #include <attune/policies/mask/block_sparse.hpp>
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/combine.hpp>
 #include <attune/policies/mask/documents.hpp>
+#include <attune/policies/mask/expression.hpp>
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/mask/padding.hpp>
 #include <attune/policies/mask/predicate.hpp>
@@ -52,6 +54,7 @@
 #include <attune/policies/mask/runtime.hpp>
 #include <attune/policies/mask/sink_window.hpp>
 #include <attune/policies/mask/sliding_window.hpp>
+#include <attune/policies/mask/visible_table.hpp>
 #include <attune/policies/normalizer/affine.hpp>
 #include <attune/policies/normalizer/entmax.hpp>
 #include <attune/policies/normalizer/generic.hpp>

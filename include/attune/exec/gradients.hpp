@@ -3,9 +3,11 @@
 //
 //   g = vjp(reference<T>{}, op, inputs, {.out = dO});   g.of(field::q)(b, h, i, d),   g.parameter("gamma")(b, h, i, 0)
 //
-// The gradients of one call: a dense array for every input, parameter and table of the operator, in any scalar.
+// The gradients of one call: a dense array for every input, parameter and table of the operator, in any scalar; or
+// views of the caller's memory for those that the caller requests.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -13,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/core/distinct.hpp>
 #include <attune/core/dual.hpp>
 #include <attune/core/table.hpp>
 #include <attune/exec/problem.hpp>
@@ -225,4 +228,100 @@ void check_cotangents(char const* function, cotangents<Op, View> const& d, probl
 }
 
 }  // namespace detail
+
+/// Where vjp() writes gradients. Each has the shape of its input, parameter or table; an absent
+/// one is not computed. The numbers of a position are adjacent (feature stride 1); the other strides are free. Old
+/// contents do not matter.
+template <class Op, class T>
+struct gradient_outputs {
+  std::array<tensor<T>, field_count> fields{};  ///< by inputs, in the order of `field`
+  using number = arithmetic_t<T>;               ///< type of the gradients by parameters and tables
+  /// By parameters, in the order of listed_parameters. For a projected parameter: by the projected number.
+  std::array<tensor<number>, std::size_t(parameter_count<Op>)> parameters{};
+  std::array<tensor<number>, std::size_t(table_count<Op>)> tables{};  ///< by tables, in the order of listed_tables
+
+  tensor<T>& of(field f) { return fields[std::size_t(f)]; }              ///< of the gradient by an input
+  tensor<T> const& of(field f) const { return fields[std::size_t(f)]; }  ///< of the gradient by an input
+};
+
+namespace detail {
+
+/// A view of dense memory in which an index of a shared axis, of extent 1, is ignored.
+template <class T>
+tensor<T> shared_axes(tensor<T> const& x) {
+  shape const& e = x.extents();
+  strides s = x.steps();
+  if (e.batch == 1) s.batch = 0;
+  if (e.head == 1) s.head = 0;
+  if (e.position == 1) s.position = 0;
+  if (e.feature == 1) s.feature = 0;
+  return {x.data(), e, s};
+}
+
+/// The gradients of one call, wherever they are. An absent view was not requested.
+template <class T>
+struct gradient_views {
+  std::array<tensor<T>, field_count> fields;
+  std::vector<tensor<T>> parameters, tables;
+
+  tensor<T> const& of(field f) const { return fields[std::size_t(f)]; }
+};
+
+/// Views of all gradients of `g`.
+template <class T>
+gradient_views<T> views_of(dense_gradients<T>& g) {
+  auto const view = [](gradient_array<T>& x) { return shared_axes(tensor<T>(x.values.data(), x.extents)); };
+  gradient_views<T> to;
+  for (std::size_t f = 0; f < g.fields.size(); ++f)
+    if (g.fields[f].extents.size() != 0) to.fields[f] = view(g.fields[f]);
+  for (auto& x : g.parameters) to.parameters.push_back(view(x.values));
+  for (auto& x : g.tables) to.tables.push_back(view(x.values));
+  return to;
+}
+
+/// Throws unless a gradient can be written to `to`: shape, adjacent features, own memory for every element.
+template <class T>
+ATTUNE_NOINLINE void require_gradient(std::string const& argument, tensor<T> const& to, shape const& expected) {
+  require_shape("vjp", argument.c_str(), to.extents(), expected, ", the shape of the input");
+  if (to.extents().feature > 1 && to.steps().feature != 1)
+    throw error("vjp", argument, text("the feature stride ", to.steps().feature), "1");
+  require_distinct("vjp", argument.c_str(), to);
+}
+
+/// Checked views of the requested gradients, filled with zeros.
+template <class T, class Op, class View>
+gradient_views<T> views_of(gradient_outputs<Op, T> const& wanted, Op const& op, inputs<Op, View> const& in) {
+  gradient_views<T> to;
+  auto const use = [](std::string const& name, tensor<T> const& x, shape const& expected) {
+    if (x.absent()) return tensor<T>();
+    require_gradient("the gradient by " + name, x, expected);
+    return shared_axes(x);
+  };
+  for_each_field([&]<field F>() {
+    auto const n = std::size_t(F);
+    if constexpr (Op::uses(F))
+      to.fields[n] = use(name_of(F), wanted.fields[n], member<F>(in).extents());
+    else if (!wanted.fields[n].absent())
+      throw error("vjp", text("the gradient by ", name_of(F)), "a tensor", "none: the operator does not read it");
+  });
+  std::size_t n = 0;
+  for (operator_parameter const& x : listed_parameters(op))
+    to.parameters.push_back(use(x.path(), wanted.parameters[n++], x.at->extents()));
+  n = 0;
+  for (operator_table const& x : listed_tables(op))
+    to.tables.push_back(use(x.path(), wanted.tables[n++], x.at->extents()));
+  auto const clear = [](tensor<T> const& x) {
+    shape const& e = x.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i) std::fill_n(x.row(b, h, i), e.feature, T(0));
+  };
+  for (auto const* list : {&to.parameters, &to.tables})
+    for (auto const& x : *list) clear(x);
+  for (auto const& x : to.fields) clear(x);
+  return to;
+}
+
+}  // namespace detail
+
 }  // namespace attune

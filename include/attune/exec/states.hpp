@@ -18,18 +18,19 @@
 
 namespace attune {
 
-/// States of (B, H, Lq) rows with an O(1) state, row-major. Plain arrays: you can send them as they are.
-template <class T, class Normalizer>
+/// States of (B, H, Lq) rows with an O(1) state, row-major. Plain arrays: you can send them as they are. Array: a
+/// std::vector, or a std::span of the caller's memory.
+template <class T, class Normalizer, class Array = std::vector<T>>
 struct row_states {
   /// Whether `second` is used.
   static constexpr bool has_second = row_state<T>::template has_second<Normalizer>;
-  problem_shape extents;     ///< of the call
-  std::vector<T> reference,  ///< B H Lq: the shift subtracted before exponentials
-      earned,                ///< B H Lq: sum of the masses of the keys
-      ground;                ///< B H Lq: sum of the ground masses
-  std::vector<T> lowest;     ///< B H Lq, for family range_weighted
-  std::vector<T> acc;        ///< B H Lq Dv
-  std::vector<T> second;     ///< B H Lq Dv, if the normalizer needs it (operators/row_state.hpp)
+  problem_shape extents;  ///< of the call
+  Array reference,        ///< B H Lq: the shift subtracted before exponentials
+      earned,             ///< B H Lq: sum of the masses of the keys
+      ground;             ///< B H Lq: sum of the ground masses
+  Array lowest;           ///< B H Lq, for family range_weighted
+  Array acc;              ///< B H Lq Dv
+  Array second;           ///< B H Lq Dv, if the normalizer needs it (operators/row_state.hpp)
 
   row_states() = default;
   /// Zeros for the rows of a call, to be filled by a forward pass.
@@ -39,13 +40,22 @@ struct row_states {
         lowest(reference.size(), math::infinity<T>()), acc(reference.size() * std::size_t(p.value_width), T(0)),
         second(has_second ? acc.size() : 0, T(0)) {}
 
+  /// Each array, in the order in which they lie in one piece of memory.
+  template <class Rows, class F>
+  static void each_array(Rows& rows, F const& f) {
+    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.queries,
+                  values = n * rows.extents.value_width;
+    f(rows.reference, n), f(rows.earned, n), f(rows.ground, n), f(rows.lowest, n), f(rows.acc, values);
+    if (has_second) f(rows.second, values);
+  }
+
   /// The index of row (b, h, i).
   index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
 
   /// A copy of the state of row n; not checked.
   ATTUNE_NOINLINE row_state<T> load(index_t n) const {
     auto const u = std::size_t(n);
-    auto const rows = [&](std::vector<T> const& x) {
+    auto const rows = [&](Array const& x) {
       if (x.empty()) return std::vector<T>();
       auto const begin = x.begin() + n * extents.value_width;
       return std::vector<T>(begin, begin + extents.value_width);
@@ -55,9 +65,7 @@ struct row_states {
   /// The same, but the values are spans into this object. The numbers are copies: `store_numbers` writes them back.
   row_state<T, std::span<T>> in_place(index_t n) {
     auto const u = std::size_t(n), width = std::size_t(extents.value_width);
-    auto const rows = [&](std::vector<T>& x) {
-      return x.empty() ? std::span<T>() : std::span<T>(x).subspan(u * width, width);
-    };
+    auto const rows = [&](Array& x) { return x.empty() ? std::span<T>() : std::span<T>(x).subspan(u * width, width); };
     return {reference[u], earned[u], ground[u], lowest[u], rows(acc), rows(second)};
   }
   /// Writes the numbers of a state to row n, but not its values.
@@ -72,7 +80,7 @@ struct row_states {
   /// Writes a state to row n.
   void store(index_t n, row_state<T> const& s) {
     store_numbers(n, s);
-    auto const put = [&](std::vector<T> const& from, std::vector<T>& to) {  // empty: nowhere to copy to
+    auto const put = [&](std::vector<T> const& from, Array& to) {  // empty: nowhere to copy to
       if (!to.empty()) std::copy(from.begin(), from.end(), to.begin() + n * extents.value_width);
     };
     put(s.acc, acc);

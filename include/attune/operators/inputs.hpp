@@ -152,14 +152,28 @@ struct outputs {
   [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
 };
 
+namespace detail {
+/// The view of outputs with one number per row, next to an output that is viewed by View: floats next to 16 bits.
+template <class View>
+struct view_of_rows {
+  using type = View;
+};
+template <storage_only S>
+struct view_of_rows<tensor<S const>> {
+  using type = tensor<arithmetic_t<S> const>;
+};
+}  // namespace detail
+
 /// Gradients of a scalar objective by the outputs, from which a VJP starts. An omitted one is zero.
 template <class Op, class View>
 struct cotangents {
-  View out = {};  ///< by out, (B, H, Lq, Dv)
+  using row_view = typename detail::view_of_rows<View>::type;  ///< floats where `out` has 16 bits
+  View out = {};                                               ///< by out, (B, H, Lq, Dv)
   /// By lse, (B, H, Lq, 1).
-  [[no_unique_address]] std::conditional_t<Op::has_lse, View, detail::no_lse> lse = {};
+  [[no_unique_address]] std::conditional_t<Op::has_lse, row_view, detail::no_lse> lse = {};
   /// By the ground weight, (B, H, Lq, 1).
-  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, View, detail::no_ground_weight> ground_weight = {};
+  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, row_view, detail::no_ground_weight> ground_weight =
+      {};
 };
 
 }  // namespace attune

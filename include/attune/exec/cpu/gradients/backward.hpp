@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,13 +23,14 @@ namespace attune {
 namespace exec_cpu {
 
 /// Computes the gradient_needs of an operator.
-template <class Tile, class Op, class Call>
-gradient_needs needs_of(Call const& c) {
+template <class Tile, class Op, class Call, class T>
+gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& to) {
   gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
   needs.sides.reserve(field_count);  // otherwise g++ 14 warns that a reallocation is too short
   for_each_field([&]<field F>() {
+    constexpr bool for_gate = Op::has_value_gate && (F == field::v || F == field::value_gate);
     if constexpr (Op::uses(F) && side_of(F) == input_side::key)
-      needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
+      if (for_gate || !to.of(F).absent()) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
   });
   for (operator_parameter const& x : listed_parameters(c.op)) needs.parameters.push_back(x.at->extents());
   for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
@@ -36,7 +38,7 @@ gradient_needs needs_of(Call const& c) {
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || F == field::output_gate)) {
       shape const e = member<F>(c.in).extents();
-      if (!(e == c.p.rows(e.feature))) needs.shared.push_back(F);
+      if (!to.of(F).absent() && !(e == c.p.rows(e.feature))) needs.shared.push_back(F);
     }
   });
   needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
@@ -151,22 +153,29 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   }
 }
 
-/// The gradients of the heads for which `runs` is true.
+/// Writes the gradients of the heads for which `runs` is true to views that are zero.
 template <class T, class Arch, class Op>
-dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                             problem_shape const& p, saved_rows<T, Op> const& saved,
-                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs,
-                             dense_gradients<T> memory = {}) {
+void fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+               attune::detail::saved_view<T const, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+               std::function<bool(index_t)> const& runs, attune::detail::gradient_views<T> const& to) {
   attune::detail::check_cotangents("vjp", d, p);
   shape const rows{p.batch, p.heads, p.queries, p.value_width};
   if (!(attune::detail::rows_of(saved) == rows))
     throw error("vjp", "saved", attune::detail::text("rows of shape ", to_string(attune::detail::rows_of(saved))),
                 attune::detail::text(to_string(rows), ", those of the inputs"));
-  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
   attune::detail::materialized<Op, T> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
-  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call), to, runs, rows_of_task);
+  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to), to, runs, rows_of_task);
+}
+/// All gradients of the heads for which `runs` is true.
+template <class T, class Arch, class Op>
+dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             problem_shape const& p, saved_rows<T, Op> const& saved,
+                             cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs,
+                             dense_gradients<T> memory = {}) {
+  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
+  fused_vjp(exec, op, in, p, attune::detail::view_of<T, Op>(saved), d, runs, attune::detail::views_of(to));
   attune::detail::pull_projections(listed_parameters(op), to);
   return to;
 }
@@ -182,6 +191,20 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
 
 }  // namespace exec_cpu
 
+namespace exec_cpu {
+/// forward(), which saves its rows.
+template <class T, class Arch, class Op, class Saved>
+void fused_forward(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+                   outputs<Op, T> const& out, Saved& rows) {
+  stream(
+      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
+      [&](auto& tile, auto const& memory) {
+        tile.finish(in, out, memory);
+        save_rows<Op>(tile, rows, true);
+      });
+}
+}  // namespace exec_cpu
+
 /// forward(), which also returns what vjp() needs.
 template <class T, class Arch, class Op>
 saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
@@ -189,13 +212,18 @@ saved_rows<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, t
   problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
   detail::check_outputs("forward_and_save", out, p);
   saved_rows<T, Op> all(op, p);
-  exec_cpu::stream(
-      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
-      [&](auto& tile, auto const& memory) {
-        tile.finish(in, out, memory);
-        exec_cpu::save_rows<Op>(tile, all, true);
-      });
+  exec_cpu::fused_forward(exec, op, in, p, out, all);
   return all;
+}
+/// The same, in the caller's memory of saved_size(op, in) numbers.
+template <class T, class Arch, class Op>
+void forward_and_save(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out,
+                      std::span<T> memory) {
+  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
+  detail::check_outputs("forward_and_save", out, p);
+  auto rows = detail::rows_in<Op>("forward_and_save", memory, p);
+  std::fill(memory.begin(), memory.end(), T(0));
+  exec_cpu::fused_forward(exec, op, in, p, out, rows);
 }
 
 /// Gradients of sum <d.out, out> + <d.lse, lse> + <d.ground_weight, w0> by every input, parameter and table. Fused:
@@ -219,6 +247,36 @@ dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T cons
                        cotangents<Op, tensor<T const>> const& d) {
   problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
   return exec_cpu::fused_vjp(exec, op, in, p, d, [](index_t) { return true; });
+}
+
+/// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. Key sides that
+/// `to` does not name are not computed. `saved`: the numbers that forward_and_save() wrote to the caller's memory.
+template <class T, class Arch, class Op>
+void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, std::span<T const> saved,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+  exec_cpu::fused_vjp(
+      exec, op, in, p, detail::rows_in<Op>("vjp", saved, p), d, [](index_t) { return true; },
+      detail::views_of(to, op, in));
+}
+/// The same, from rows that forward_and_save() returned.
+template <class T, class Arch, class Op>
+void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, saved_rows<T, Op> const& saved,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+  exec_cpu::fused_vjp(
+      exec, op, in, p, detail::view_of<T, Op>(saved), d, [](index_t) { return true; }, detail::views_of(to, op, in));
+}
+/// Overload that runs the forward pass itself.
+template <class T, class Arch, class Op>
+void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
+  saved_rows<T, Op> saved(op, p);
+  exec_cpu::stream(
+      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
+      [&](auto& tile, auto const&) { exec_cpu::save_rows<Op>(tile, saved, false); });
+  vjp(exec, op, in, saved, d, to);
 }
 
 }  // namespace attune

@@ -47,7 +47,7 @@ class candidate_gradients {
       : tile_(c, b, h, first_query, memory, shared), logits_(memory.logits), gain_(memory.gain),
         pairs_(memory.pairs_at), out_(memory.out), gate_(tile_) {
     for (int v = 0; v < vectors; ++v) {
-      auto const at = [&](std::vector<T> const& x) { return tile_.rows.saved_lanes(c.saved, x, v); };
+      auto const at = [&](std::span<T const> x) { return tile_.rows.saved_lanes(c.saved, x, v); };
       level_[v] = {at(c.saved.reference), at(c.saved.level), at(c.saved.cut), at(c.saved.last)};
       poison_[v] = batch(T(0));
     }

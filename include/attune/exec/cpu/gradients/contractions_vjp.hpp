@@ -53,10 +53,10 @@ struct feature_vjp {
   static void flush(vjp_tile<T> const& t, gradient_sinks<T>& to, Scale const& scale, Also const& also) {
     tile_place const& at = t.place;
     for (index_t l = 0; l < t.count; ++l) {
-      T* const row = &to.to->of(query)(at.b, at.h, at.first + l, 0);
+      T* const row = to.takes(query) ? to.to->of(query).row(at.b, at.h, at.first + l) : nullptr;
       for (index_t d = 0; d < at.p->width_of(query); ++d) {
         T const x = t.own[d * queries + l];
-        row[d] += scale(d) * x;
+        if (row != nullptr) row[d] += scale(d) * x;
         also(d, l, x);
       }
     }
@@ -105,6 +105,7 @@ struct contraction_vjp<C, T, Arch> : detail::feature_vjp<C, T, Arch> {
     if (known.first != b.first || known.n != b.n) known = {b.first, b.n, finite_rows<T, Arch>(keys, width, 0, b.n)};
     accumulate_some<T, Arch>(t.own, keys, ds, t.packed, b.n, width, known.finite);
     key_rows<T> const& rows = to.rows(key);
+    if (rows.data == nullptr) return;
     outer<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, b.n, width,
                    base::finite_queries(t) != T(0));
   }
@@ -130,9 +131,10 @@ struct feature_sum_vjp : feature_vjp<C, T, Arch> {
     index_t const width = t.place.p->width;
     row_block<T> const keys = base::keys(in, t, b, scratch);
     accumulate_pairs<T, Arch>(t.own, keys, ds, t.packed, b.n, width, by_query);
+    key_rows<T> const& rows = to.rows(field::k);
+    if (rows.data == nullptr) return;
     T* const key_panels = scratch + base::block(*t.place.p);
     tile_panels::from_rows(key_panels, keys, width, b.n);
-    key_rows<T> const& rows = to.rows(field::k);
     outer_pairs<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, key_panels, b.n, width, scale,
                          by_key);
   }

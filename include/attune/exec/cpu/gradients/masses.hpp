@@ -169,10 +169,10 @@ class mass_gradients {
     return batch::load_aligned(lane);
   }
   /// The saved numbers of the rows.
-  batch saved(std::vector<T> const& x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
+  batch saved(std::span<T const> x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
   /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
   /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
-  void inner(std::vector<T> const& rows, T* packed, batch* sum) const {
+  void inner(std::span<T const> rows, T* packed, batch* sum) const {
     tensor<T const> const view(
         rows.data(), {tile_.rows.p->batch, tile_.rows.p->heads, tile_.rows.p->queries, tile_.rows.p->value_width});
     pack_queries<queries>(packed, view, tile_.rows.b, tile_.rows.h, tile_.rows.first_query);

@@ -33,6 +33,7 @@ struct contraction_vjp<contraction::rotary_dot, T, Arch> : detail::feature_vjp<c
     accumulate_some<T, Arch>(t.own, keys, ds, t.packed, b.n, width, finite_rows<T, Arch>(keys, width, 0, b.n));
     key_rows<T> const rows =
         owner.keys == rotary_keys::turned ? to.rows(field::k) : key_rows<T>{sums, step(*t.place.p)};
+    if (to.rows(field::k).data == nullptr) return;
     outer<T, Arch>(rows.at(b.first), rows.step, ds, base::query_panels(t), t.count, b.n, width,
                    base::finite_queries(t) != T(0));
   }
@@ -40,20 +41,21 @@ struct contraction_vjp<contraction::rotary_dot, T, Arch> : detail::feature_vjp<c
   template <class In, class Owner>
   static void end(vjp_tile<T> const& t, In const&, Owner const& owner, gradient_sinks<T>& to) {
     tile_place const& at = t.place;
+    if (!to.takes(field::q)) return;
     index_t const width = at.p->width;
     T* const row = base::query_panels(t);  // the panels are not read any more
     turner const turns(owner.angles.queries(), owner.layout, width, row + padded<T>(width));
     for (index_t l = 0; l < t.count; ++l) {
       for (index_t d = 0; d < width; ++d) row[d] = t.own[d * base::queries + l];
       turns.template run<turn::back>(row, row, at.b, owner.angles.row_of_query(at.first + l, at.p->offset_of(at.b)));
-      T* const sum = &to.to->of(field::q)(at.b, at.h, at.first + l, 0);
+      T* const sum = to.to->of(field::q).row(at.b, at.h, at.first + l);
       for (index_t d = 0; d < width; ++d) sum[d] += row[d];
     }
   }
   /// At the end of a task: turns the gradients of the keys back and adds them to the gradients of the task.
   template <class Owner>
   static void finish(T* sums, problem_shape const& p, Owner const& owner, index_t b, gradient_sinks<T>& to) {
-    if (owner.keys == rotary_keys::turned) return;
+    if (owner.keys == rotary_keys::turned || to.rows(field::k).data == nullptr) return;
     turner const turns(owner.angles.keys(), owner.layout, p.width, sums + padded<T>(p.keys * step(p)));
     turns.template run<turn::back>({sums, step(p)}, {sums, step(p)}, p.keys, b, 0);
     for (index_t j = 0; j < p.keys; ++j) {

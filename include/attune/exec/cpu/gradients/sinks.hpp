@@ -16,7 +16,7 @@
 
 namespace attune::exec_cpu {
 
-/// A task's own rows for the keys of one head, aligned and padded.
+/// A task's own rows for the keys of one head, aligned and padded; null if the caller leaves them out.
 template <class T>
 struct key_rows {
   T* data = nullptr;
@@ -39,7 +39,7 @@ struct shared_sums {
 /// Where the gradients of one task, for one head, go.
 template <class T>
 struct gradient_sinks {
-  dense_gradients<T>* to;  ///< query sides and given pairs: rows that only this task writes
+  attune::detail::gradient_views<T> const* to;  ///< query sides and given pairs: rows that only this task writes
   std::array<key_rows<T>, field_count> keys;
   shared_sums* sums;
   std::vector<double> distances;  ///< one per contraction and value of i + offset - j, for pulls that need them
@@ -54,6 +54,8 @@ struct gradient_sinks {
     bool finite = false;
   } checked[field_count] = {};
 
+  /// Whether the caller requested the gradient by a query side or by given pairs.
+  bool takes(field f) const { return !to->of(f).absent(); }
   key_rows<T> const& rows(field f) const { return keys[std::size_t(f)]; }
   /// The sums of an input with a row per query that tasks share; null if each task writes its own rows.
   gradient_array<double>* shared(field f) const {

@@ -52,18 +52,19 @@ class gradient_tasks {
   using run_rows = std::function<void(index_t b, index_t h, index_t first, index_t last, T* resident, T* scratch,
                                       gradient_sinks<T>& sinks)>;
 
-  gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to)
+  gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, attune::detail::gradient_views<T> const& to)
       : exec_(exec), needs_(std::move(needs)), p_(needs_.p), to_(to) {
     divide();
     for (key_side& side : needs_.sides) {
-      side.in_place = side.width == step_of(side.width) &&
-                      to.of(side.of).extents == shape{p_.batch, side.heads, p_.keys, side.width};
+      tensor<T> const& rows = to.of(side.of);
+      side.in_place = side.width == step_of(side.width) && rows.steps().position == side.width &&
+                      rows.extents() == shape{p_.batch, side.heads, p_.keys, side.width};
       keys_size_ += p_.keys * step_of(side.width);
     }
     for (shape const& e : needs_.parameters) total_.parameters.emplace_back(e);
     for (shape const& e : needs_.tables) total_.tables.emplace_back(e);
     total_.ground_value = gradient_array<double>(needs_.ground_value);
-    for (field const f : needs_.shared) total_.inputs.push_back({f, gradient_array<double>(to.of(f).extents)});
+    for (field const f : needs_.shared) total_.inputs.push_back({f, gradient_array<double>(to.of(f).extents())});
   }
 
   /// Runs all tasks of the heads for which runs(h) is true.
@@ -92,8 +93,8 @@ class gradient_tasks {
       }
       add_keys(results, tasks, begin, some);
     }
-    for (std::size_t n = 0; n < total_.parameters.size(); ++n) round_to(total_.parameters[n], to_.parameters[n].values);
-    for (std::size_t n = 0; n < total_.tables.size(); ++n) round_to(total_.tables[n], to_.tables[n].values);
+    for (std::size_t n = 0; n < total_.parameters.size(); ++n) round_to(total_.parameters[n], to_.parameters[n]);
+    for (std::size_t n = 0; n < total_.tables.size(); ++n) round_to(total_.tables[n], to_.tables[n]);
     round_to(total_.ground_value, to_.of(field::v0));
     for (auto const& x : total_.inputs) round_to(x.sums, to_.of(x.of));
   }
@@ -137,7 +138,7 @@ class gradient_tasks {
       index_t const step = step_of(side.width), size = p_.keys * step;
       T* rows;
       if (writes_in_place(side, h, first)) {
-        rows = to_.of(side.of).values.data() + (b * side.heads + p_.group(h, side.heads)) * size;
+        rows = to_.of(side.of).row(b, p_.group(h, side.heads), 0);
       } else {
         if (!result.keys) result.keys = std::make_unique<aligned_buffer<T>>(keys_size_);
         rows = result.keys->data() + own;
@@ -182,9 +183,11 @@ class gradient_tasks {
             index_t const step = step_of(side.width);
             if (!writes_in_place(side, h, task % chunks_)) {
               T const* const from = results[std::size_t(n)].keys->data() + own;
-              T* const to = &to_.of(side.of)(b, p_.group(h, side.heads), first, 0);
-              for (index_t j = first; j < last; ++j)
-                for (index_t d = 0; d < side.width; ++d) to[(j - first) * side.width + d] += from[j * step + d];
+              tensor<T> const& all = to_.of(side.of);
+              for (index_t j = first; j < last && !all.absent(); ++j) {
+                T* const to = all.row(b, p_.group(h, side.heads), j);
+                for (index_t d = 0; d < side.width; ++d) to[d] += from[j * step + d];
+              }
             }
             own += p_.keys * step;
           }
@@ -192,21 +195,26 @@ class gradient_tasks {
       };
     });
   }
-  static void round_to(gradient_array<double> const& from, gradient_array<T>& to) {
-    for (std::size_t n = 0; n < from.values.size(); ++n) to.values[n] = T(from.values[n]);
+  ATTUNE_NOINLINE static void round_to(gradient_array<double> const& from, tensor<T> const& to) {
+    shape const& e = to.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) to(b, h, i, d) = T(from(b, h, i, d));
   }
 
   cpu<T, Arch> exec_;
   gradient_needs needs_;
   problem_shape const& p_;
-  dense_gradients<T>& to_;
+  attune::detail::gradient_views<T> const& to_;
   index_t keys_size_ = 0, chunk_ = 1, chunks_ = 0;
   shared_sums total_;
 };
 
 /// Runs all tasks of a call. The state of the tasks is created and destroyed here, not in the code of every operator.
 template <class T, class Arch>
-ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs, dense_gradients<T>& to,
+ATTUNE_NOINLINE void run_gradient_tasks(cpu<T, Arch> const& exec, gradient_needs needs,
+                                        attune::detail::gradient_views<T> const& to,
                                         std::function<bool(index_t)> const& runs,
                                         typename gradient_tasks<T, Arch>::run_rows const& rows) {
   gradient_tasks<T, Arch>(exec, std::move(needs), to)(runs, rows);

@@ -27,7 +27,7 @@ void add_pairs(T const* ds, vjp_tile<T> const& t, key_block_place const& b, grad
   };
   if (gradient_array<double>* const sums = to.shared(F))
     add([&](index_t l) { return &(*sums)(0, 0, t.place.first - to.first + l, b.first); });
-  else
+  else if (to.takes(F))
     add([&](index_t l) { return &to.to->of(F)(t.place.b, t.place.h, t.place.first + l, b.first); });
 }
 
@@ -100,7 +100,8 @@ struct term_vjp {
             T* const row = of_block<N>(t, scratch) + j * tile::queries;
             for (index_t l = 0; l < tile::queries; ++l) row[l] += move[l];
           } else if constexpr (Operand::side == operand_side::key) {
-            to.rows(Operand::of).at(b.first + j)[d] += sum_of_lanes(move, t.count);
+            if (key_rows<T> const& rows = to.rows(Operand::of); rows.data != nullptr)
+              rows.at(b.first + j)[d] += sum_of_lanes(move, t.count);
           } else {
             gradient_array<double>& table = to.sum_of(Operand::table_of::of(owner));
             if constexpr (Operand::place == table_place::of_key) {
@@ -130,10 +131,10 @@ struct term_vjp {
         for (index_t l = 0; l < t.count; ++l)
           for (index_t d = 0; d < width; ++d) {
             T const x = own<N>(t)[d * tile::queries + l];
-            if constexpr (Operand::side == operand_side::query)
-              to.to->of(Operand::of)(at.b, at.h, at.first + l, d) += x;
-            else
+            if constexpr (Operand::side != operand_side::query)
               to.sum_of(Operand::table_of::of(owner))(0, 0, 0, d) += double(x);
+            else if (to.takes(Operand::of))
+              to.to->of(Operand::of)(at.b, at.h, at.first + l, d) += x;
           }
     });
   }

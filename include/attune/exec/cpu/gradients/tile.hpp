@@ -30,7 +30,7 @@ struct gradient_call {
   Op const& op;
   inputs<Op, tensor<T const>> const& in;
   problem_shape const& p;
-  saved_rows<T, Op> const& saved;
+  attune::detail::saved_view<T const, Op> const& saved;
   cotangents<Op, tensor<T const>> const& d;
 };
 
@@ -175,9 +175,9 @@ struct gradient_tile {
   template <class Pairs>
   void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* pulls,
                   gradient_sinks<T>& to) const {
-    key_rows<T> const& by_values = to.rows(field::v);
-    outer<T, Arch>(by_values.at(keys.first), by_values.step, weights, out_panels, rows.count, keys.n,
-                   rows.p->value_width, finite_cotangents);
+    if (key_rows<T> const& by_values = to.rows(field::v); by_values.data != nullptr)
+      outer<T, Arch>(by_values.at(keys.first), by_values.step, weights, out_panels, rows.count, keys.n,
+                     rows.p->value_width, finite_cotangents);
     [[maybe_unused]] auto turned = to.turned;
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
       using vjp_of = contraction_vjp<decltype(c), T, Arch>;
@@ -236,7 +236,7 @@ struct gradient_tile {
         T const gain = call->d.out(rows.b, rows.h, i, d) * out(l, d);
         if (gradient_array<double>* const shared = to.shared(field::output_gate))
           (*shared)(0, 0, i - first_of_task, column) += double(gain * f.tangent[0]);
-        else
+        else if (to.takes(field::output_gate))
           to.to->of(field::output_gate)(rows.b, rows.h, i, column) += gain * f.tangent[0];
         for (int s = 0; s < slots::output_gate; ++s)
           to.sums->parameters[std::size_t(first_slot + s)](0, 0, i - first_of_task, 0) +=

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <attune/core/math.hpp>
@@ -143,7 +144,7 @@ struct tile_view {
 
   /// The saved numbers of lanes [v * lanes, (v + 1) * lanes): x[rows.at(batch, head, query)].
   template <class Rows>
-  batch saved_lanes(Rows const& rows, std::vector<T> const& x, int v) const {
+  batch saved_lanes(Rows const& rows, std::span<T const> x, int v) const {
     alignas(64) T lane[lanes];
     for (index_t l = 0; l < lanes; ++l) lane[l] = x[std::size_t(rows.at(b, h, query(v * lanes + l)))];
     return batch::load_aligned(lane);

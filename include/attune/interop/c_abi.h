@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright (c) 2026 The attune authors
+ *
+ * Operators behind C functions, for other languages. A shared library made with c_operator.hpp exports one function,
+ * attune_library_1(), and nothing else. The number is ATTUNE_ABI_VERSION: whoever loads a library with another number
+ * finds no function of this name.
+ *
+ * Functions return 0, or a status and a text of what was wrong. They write nothing to outputs if arguments are wrong.
+ */
+#ifndef ATTUNE_INTEROP_C_ABI_H
+#define ATTUNE_INTEROP_C_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTUNE_ABI_VERSION 1
+
+/** The element type of a tensor. */
+enum attune_type {
+  attune_float32 = 0,
+  attune_float64 = 1,
+  attune_bfloat16 = 2,
+  attune_float16 = 3,
+  attune_int64 = 4, /**< of masks and offsets */
+  attune_bytes = 5  /**< of masks: 0 or not */
+};
+
+/** The result of a function. */
+enum attune_status {
+  attune_done = 0,
+  attune_refused = 1,      /**< an argument is wrong: the text names it, its value and the expectation */
+  attune_out_of_memory = 2,
+  attune_failed = 3        /**< anything else; the text says what */
+};
+
+/** A strided view with axes (batch, head, position, feature). given = 0: absent, and nothing else counts. */
+typedef struct attune_tensor {
+  void* data;
+  int64_t extents[4];
+  int64_t strides[4]; /**< in elements; 0 shares an axis */
+  int32_t type;       /**< attune_type */
+  int32_t given;
+} attune_tensor;
+
+/** A parameter: 0 keeps its default, 1 is a number, 2 a tensor (1|B, 1|H, 1|Lq, 1) of float32 or float64. */
+typedef struct attune_parameter {
+  attune_tensor tensor;
+  double number;
+  int64_t how;
+} attune_parameter;
+
+/** A number of a policy that is no parameter, by its name. */
+typedef struct attune_constant {
+  char const* name;
+  double value;
+} attune_constant;
+
+/** The kind of a mask node, and its members. Widths of -1 have no limit. */
+enum attune_mask_kind {
+  attune_mask_none = 0,
+  attune_mask_causal = 1,
+  attune_mask_band = 2,            /**< a keys before, b after the position of the query */
+  attune_mask_band_from_start = 3, /**< the same, counted from the first query and the first key */
+  attune_mask_prefix = 4,          /**< a: length */
+  attune_mask_sink_window = 5,     /**< a: sinks, b: width */
+  attune_mask_padding = 6,         /**< x: lengths, (B) of int64 */
+  attune_mask_documents = 7,       /**< x: ids of queries, (1|B, Lq); y: of keys, (1|B, Lk); int64 */
+  attune_mask_ragged = 8,          /**< x, y: cu_seqlens of queries and keys, int64 */
+  attune_mask_block_sparse = 9,    /**< x: bytes (1|H, query blocks, key blocks); a, b: sizes of a block */
+  attune_mask_visible = 10,        /**< x: bytes (1|B, 1|H, 1|Lq, 1|Lk) */
+  attune_mask_both = 100,          /**< a & b: two earlier nodes */
+  attune_mask_either = 101         /**< a | b: two earlier nodes */
+};
+
+/** A node of a mask expression. Arrays of ids, lengths and blocks are dense. The last node is the mask. */
+typedef struct attune_mask_node {
+  attune_tensor x, y;
+  int64_t a, b, kind;
+} attune_mask_node;
+
+/** The arguments that all functions share. The description of the operator gives numbers and order of the arrays. */
+typedef struct attune_call {
+  attune_tensor const* fields;         /**< inputs */
+  attune_parameter const* parameters;
+  attune_tensor const* tables;
+  attune_constant const* constants;
+  attune_mask_node const* mask;
+  attune_tensor offsets;               /**< int64, one per batch element; absent: `offset` */
+  attune_tensor outputs[4];            /**< out, lse, ground_weight, threshold; absent: not computed */
+  int64_t constant_count, mask_count;
+  int64_t offset;                      /**< the position of query 0, if has_offset */
+  int32_t has_offset;
+  int32_t type;                        /**< attune_type of all fields and of out */
+  int32_t threads;                     /**< 0: one per processor */
+  int32_t reserved;                    /**< 0 */
+} attune_call;
+
+/** Gradients of <cotangents, outputs>. Absent gradients are not computed. */
+typedef struct attune_gradients {
+  attune_tensor cotangents[3];       /**< by out, lse, ground_weight; absent: 0 */
+  attune_tensor const* fields;       /**< gradients by the inputs, of the type of the call */
+  attune_tensor const* parameters;   /**< of float64 for calls of float64, else float32 */
+  attune_tensor const* tables;       /**< the same */
+} attune_gradients;
+
+/** Memory for a text of at most `room` bytes. */
+typedef struct attune_text {
+  char* at;
+  int64_t room;
+} attune_text;
+
+/** An operator. */
+typedef struct attune_operator {
+  char const* name;
+  /** JSON: fields, parameters, tables, constants, outputs, types. */
+  char const* description;
+  /** Writes the number of saved numbers of a call. */
+  int (*saved_size)(attune_call const*, int64_t* count, attune_text error);
+  /** Writes the outputs, and the saved numbers (float64 for calls of float64, else float32) if `saved` is not null. */
+  int (*forward)(attune_call const*, void* saved, int64_t count, attune_text error);
+  /** Writes the gradients from the saved numbers; from a forward pass of its own if `saved` is null. */
+  int (*vjp)(attune_call const*, void const* saved, int64_t count, attune_gradients const*, attune_text error);
+} attune_operator;
+
+/** Everything that a shared library offers. */
+typedef struct attune_library {
+  int32_t version;             /**< ATTUNE_ABI_VERSION */
+  int32_t count;               /**< of operators */
+  attune_operator const* const* operators;
+  char const* built_for;       /**< JSON: instruction set, compiler, version of attune */
+  void const* own_pool;        /**< attune::pool_functions of this library's threads */
+  /** Runs later calls on the pool of another library: its own_pool; null: on the library's own pool. */
+  int (*use_pool)(void const* own_pool, attune_text error);
+} attune_library;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

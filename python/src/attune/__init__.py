@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Attention operators with numbers you can trust: fused, differentiable, on the CPU.
+
+    import attune
+    from attune import masks
+
+    op = attune.op("principled")
+    out, lse = op(q, k, v, gate_q=gq, gate_k=gk, mask=masks.causal(), returns=("out", "lse"))
+    g = op.vjp(q, k, v, gate_q=gq, gate_k=gk, mask=masks.causal(), dout=dout)
+
+attune.torch has the operators as differentiable functions and modules of PyTorch.
+"""
+
+from . import masks
+from ._abi import Error
+from ._operator import Operator
+from ._places import __version__, get_cmake_dir, get_include
+from ._presets import names as presets
+from ._presets import op
+
+__all__ = ["Error", "Operator", "__version__", "get_cmake_dir", "get_include", "masks", "op", "presets"]

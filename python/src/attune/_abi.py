@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Shared libraries of operators, by ctypes: include/attune/interop/c_abi.h says what the numbers mean.
+
+A call is one block of memory, laid out as the C structures. Writing it with `struct` takes less time than ctypes'
+structures do.
+"""
+
+import ctypes
+import json
+import os
+import struct
+import threading
+
+VERSION = 1
+POINTER = ctypes.sizeof(ctypes.c_void_p)
+if POINTER != 8:
+    raise ImportError("attune: the package needs a 64-bit Python")
+
+#: Element types, by their code.
+TYPES = ("float32", "float64", "bfloat16", "float16", "int64", "bytes")
+CODES = {name: code for code, name in enumerate(TYPES)}
+SIZES = (4, 8, 2, 2, 8, 1)
+
+# attune_tensor: data, extents, strides, type, given
+TENSOR = struct.Struct("=Q8q2i")
+# attune_parameter: a tensor, number, how
+PARAMETER = struct.Struct("=Q8q2idq")
+# attune_constant: name, value
+CONSTANT = struct.Struct("=Qd")
+# attune_mask_node: two tensors, a, b, kind
+MASK_NODE = struct.Struct("=Q8q2iQ8q2i3q")
+# attune_call: five pointers, the tensor `offsets`, four outputs, three numbers, four short ones
+CALL = struct.Struct("=5Q" + "Q8q2i" * 5 + "3q4i")
+# attune_gradients: three cotangents, three pointers
+GRADIENTS = struct.Struct("=" + "Q8q2i" * 3 + "3Q")
+
+ABSENT = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+ROOM = 4000
+
+
+class _Operator(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("saved_size", ctypes.c_void_p),
+        ("forward", ctypes.c_void_p),
+        ("vjp", ctypes.c_void_p),
+    ]
+
+
+class _Library(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_int32),
+        ("count", ctypes.c_int32),
+        ("operators", ctypes.POINTER(ctypes.POINTER(_Operator))),
+        ("built_for", ctypes.c_char_p),
+        ("own_pool", ctypes.c_void_p),
+        ("use_pool", ctypes.c_void_p),
+    ]
+
+
+class _Text(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("room", ctypes.c_int64)]
+
+
+_SAVED_SIZE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _Text)
+_FORWARD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, _Text)
+_VJP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, _Text)
+_USE_POOL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _Text)
+
+
+class Error(ValueError):
+    """An argument is wrong. The text names it, its value and what was expected."""
+
+
+class _Thread(threading.local):
+    """Memory for error texts, one per thread."""
+
+    def __init__(self):
+        self.memory = ctypes.create_string_buffer(ROOM)
+        self.text = _Text(ctypes.addressof(self.memory), ROOM)
+
+
+_thread = _Thread()
+
+
+def check(status):
+    """Raises the exception that a status of a C function stands for."""
+    if status == 0:
+        return
+    text = _thread.memory.value.decode(errors="replace")
+    if status == 1:
+        raise Error(text)
+    if status == 2:
+        raise MemoryError(text)
+    raise RuntimeError(text)
+
+
+class Functions:
+    """The C functions of one operator. ctypes releases the interpreter's lock while they run."""
+
+    def __init__(self, at, library):
+        self.library = library  # keeps it loaded
+        self.name = at.name.decode()
+        self.description = json.loads(at.description)
+        self._saved_size = _SAVED_SIZE(at.saved_size)
+        self._forward = _FORWARD(at.forward)
+        self._vjp = _VJP(at.vjp)
+
+    def saved_size(self, call):
+        """How many numbers `forward` saves of a call, given by its address."""
+        count = ctypes.c_int64()
+        check(self._saved_size(call, ctypes.addressof(count), _thread.text))
+        return count.value
+
+    def forward(self, call, saved=None, count=0):
+        """Writes the outputs of a call, and the saved numbers if `saved` is an address."""
+        status = self._forward(call, saved, count, _thread.text)
+        if status:
+            check(status)
+
+    def vjp(self, call, saved, count, gradients):
+        """Writes the gradients of a call."""
+        check(self._vjp(call, saved, count, gradients, _thread.text))
+
+
+class Library:
+    """A loaded library: `operators` by name, and what it was built for."""
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+        self._handle = ctypes.CDLL(self.path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        try:
+            entry = getattr(self._handle, f"attune_library_{VERSION}")
+        except AttributeError:
+            raise ImportError(
+                f"attune: {self.path} is no library of attune with interface {VERSION}: build it with the headers "
+                "of this package"
+            ) from None
+        entry.restype = ctypes.POINTER(_Library)
+        self._at = entry().contents
+        self.built_for = json.loads(self._at.built_for)
+        self.operators = {}
+        for n in range(self._at.count):
+            functions = Functions(self._at.operators[n].contents, self)
+            self.operators[functions.name] = functions
+        _share_threads(self)
+
+    @property
+    def own_pool(self):
+        """The address of the functions of this library's threads."""
+        return self._at.own_pool
+
+    def use_pool(self, pool):
+        """Runs later calls on the threads of another library."""
+        check(_USE_POOL(self._at.use_pool)(pool, _thread.text))
+
+
+_first = None
+_loading = threading.Lock()
+
+
+def _share_threads(library):
+    """All libraries of a process run on the threads of the first: two pools would use twice the processors."""
+    global _first
+    with _loading:
+        if _first is None:
+            _first = library
+        else:
+            library.use_pool(_first.own_pool)

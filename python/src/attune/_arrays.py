@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Arrays of any library as addresses, shapes and strides. Nothing is copied.
+
+NumPy arrays and torch tensors are read directly, other arrays by DLPack.
+"""
+
+import sys
+
+import numpy
+
+from ._abi import CODES, Error
+
+_NUMPY_CODES = {
+    numpy.dtype(numpy.float32): 0,
+    numpy.dtype(numpy.float64): 1,
+    numpy.dtype(numpy.float16): 3,
+    numpy.dtype(numpy.int64): 4,
+    numpy.dtype(numpy.uint8): 5,
+    numpy.dtype(numpy.bool_): 5,
+}
+_torch_codes = None
+
+
+def _codes_of_torch():
+    global _torch_codes
+    if _torch_codes is None:
+        torch = sys.modules["torch"]
+        _torch_codes = {
+            torch.float32: 0,
+            torch.float64: 1,
+            torch.bfloat16: 2,
+            torch.float16: 3,
+            torch.int64: 4,
+            torch.uint8: 5,
+            torch.bool: 5,
+        }
+    return _torch_codes
+
+
+def is_torch(x):
+    """Whether x is a torch tensor. torch is not imported for it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_array(x):
+    """Whether x is an array of some library, and no number."""
+    return isinstance(x, numpy.ndarray) or is_torch(x) or (hasattr(x, "__dlpack__") and not numpy.isscalar(x))
+
+
+def wrong(name, got, expected):
+    """The exception for a wrong argument."""
+    return Error(f"attune: {name} has {got}; expected {expected}")
+
+
+class View:
+    """An array: address, shape, strides in elements, code of its type. `owner` keeps the memory alive."""
+
+    __slots__ = ("data", "shape", "strides", "code", "owner")
+
+    def __init__(self, data, shape, strides, code, owner):
+        self.data, self.shape, self.strides, self.code, self.owner = data, shape, strides, code, owner
+
+
+def view(name, x):
+    """The View of an array."""
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        if x.layout is not torch.strided or x.is_quantized:
+            raise wrong(name, f"the layout {x.layout}", "a dense tensor")
+        if x.device.type != "cpu":
+            raise wrong(name, f"the device {x.device}", "a tensor on the CPU")
+        code = _codes_of_torch().get(x.dtype)
+        if code is None:
+            raise wrong(name, f"the type {x.dtype}", "float32, float64, bfloat16 or float16")
+        if x.is_conj() or x.is_neg():
+            x = x.resolve_conj().resolve_neg()
+        return View(x.data_ptr(), tuple(x.shape), x.stride(), code, x)
+    if isinstance(x, numpy.ndarray):
+        code = _NUMPY_CODES.get(x.dtype)
+        if code is None and x.dtype.name == "bfloat16":
+            code = 2
+        if code is None or not x.dtype.isnative:
+            raise wrong(name, f"the type {x.dtype}", "float32, float64, bfloat16 or float16")
+        size = x.itemsize
+        for axis, step in enumerate(x.strides):
+            if step % size and x.shape[axis] > 1:
+                raise wrong(name, f"a stride of {step} bytes", f"a multiple of {size}, the size of an element")
+        return View(
+            x.__array_interface__["data"][0], x.shape, tuple([step // size for step in x.strides]), code, x
+        )
+    if hasattr(x, "__dlpack__"):
+        try:
+            return view(name, numpy.from_dlpack(x))
+        except (BufferError, RuntimeError, TypeError, ValueError) as e:
+            raise wrong(name, f"an array that DLPack does not pass to the CPU ({e})", "an array on the CPU") from e
+    raise wrong(name, f"the type {type(x).__name__}", "an array of NumPy, torch or DLPack")
+
+
+def numbers_of_int64(name, x):
+    """A dense array of int64 with the numbers of x; copied only if x is something else."""
+    if is_torch(x):
+        if x.dtype.is_floating_point or x.dtype.is_complex:
+            raise wrong(name, f"the type {x.dtype}", "integers")
+        x = x.detach().cpu().numpy()
+    a = numpy.asarray(x)
+    if a.size and a.dtype.kind not in "iub":
+        raise wrong(name, f"the type {a.dtype}", "integers")
+    return numpy.ascontiguousarray(a, dtype=numpy.int64)
+
+
+def bytes_of(name, x):
+    """An array of bytes with the truth values of x, which is copied only if it is neither bool nor uint8."""
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        if x.dtype not in (torch.bool, torch.uint8):
+            raise wrong(name, f"the type {x.dtype}", "bool or uint8")
+        return x.detach().cpu()
+    a = numpy.asarray(x)
+    if a.dtype not in (numpy.bool_, numpy.uint8):
+        raise wrong(name, f"the type {a.dtype}", "bool or uint8")
+    return a
+
+
+def empty_like(x, shape, code=None):
+    """A new array of the library of x, with another shape and perhaps another type."""
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16)[code]
+        return torch.empty(shape, dtype=kind)
+    if not isinstance(x, numpy.ndarray):
+        x = numpy.from_dlpack(x)
+    return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16)[code])
+
+
+__all__ = ["CODES", "View", "bytes_of", "empty_like", "is_array", "is_torch", "numbers_of_int64", "view", "wrong"]

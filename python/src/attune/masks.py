@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Masks: which keys a query sees. Combine them by & and |.
+
+    masks.causal() & masks.documents(ids)
+
+A mask is no table, unless you give one: the rows of a call find their intervals of keys one by one. The keys of a
+query's row that it does not see are not read: NaN in them never reaches a result.
+"""
+
+from . import _abi
+from ._arrays import bytes_of, numbers_of_int64, view, wrong
+
+_BOTH, _EITHER = 100, 101
+
+
+class Mask:
+    """A mask. Combine masks by & (both show the key) and | (at least one does)."""
+
+    __slots__ = ("_kind", "_a", "_b", "_x", "_y", "_text", "_parts", "_packed")
+
+    def __init__(self, kind, a=0, b=0, x=None, y=None, text="", parts=None):
+        self._kind, self._a, self._b, self._x, self._y = kind, a, b, x, y
+        self._text, self._parts, self._packed = text, parts, None
+
+    def __and__(self, other):
+        return _combined(self, other, _BOTH, "&")
+
+    def __or__(self, other):
+        return _combined(self, other, _EITHER, "|")
+
+    def __repr__(self):
+        return f"masks.{self._text}" if self._parts is None else self._text
+
+    def _nodes(self, to):
+        """Appends the nodes of the mask; returns the index of its own."""
+        if self._parts is None:
+            x = _abi.ABSENT if self._x is None else self._x[0]
+            y = _abi.ABSENT if self._y is None else self._y[0]
+            to.append((*x, *y, self._a, self._b, self._kind))
+        else:
+            first, second = (part._nodes(to) for part in self._parts)
+            to.append((*_abi.ABSENT, *_abi.ABSENT, first, second, self._kind))
+        return len(to) - 1
+
+    def _pack(self):
+        """The nodes as memory for a call, and their number. Made once: a mask does not change."""
+        if self._packed is None:
+            nodes = []
+            self._nodes(nodes)
+            self._packed = b"".join(_abi.MASK_NODE.pack(*node) for node in nodes), len(nodes)
+        return self._packed
+
+
+def _combined(a, b, kind, sign):
+    if not isinstance(b, Mask):
+        return NotImplemented
+    return Mask(kind, text=f"({a!r} {sign} {b!r})", parts=(a, b))
+
+
+def _number(name, x, least):
+    if isinstance(x, bool) or not hasattr(x, "__index__"):
+        raise wrong(name, f"the value {x!r}", "an integer")
+    n = x.__index__()
+    if not least <= n < 2**62:
+        raise wrong(name, f"the value {n}", f"an integer of at least {least}")
+    return n
+
+
+def _width(name, x):
+    return -1 if x is None or (not isinstance(x, bool) and x == -1) else _number(name, x, 0)
+
+
+def _packed(name, array):
+    """An array with up to four axes as a tensor of the interface, aligned at the right, and the array."""
+    at = view(name, array)
+    if len(at.shape) > 4:
+        raise wrong(name, f"{len(at.shape)} axes", "at most 4")
+    missing = 4 - len(at.shape)
+    return (at.data, *(1,) * missing, *at.shape, *(0,) * missing, *at.strides, at.code, 1), at.owner
+
+
+def full():
+    """Every key is visible."""
+    return Mask(0, text="full()")
+
+
+def causal(align="end"):
+    """Keys up to the query's own position.
+
+    align: "end" aligns the last query with the last key (flash-attention; what decoding with a cache needs); "start"
+        the first query with the first key (PyTorch's is_causal). They are the same for as many queries as keys. A call
+        with offset= moves "end" along: offset is the position of query 0.
+    """
+    if align == "end":
+        return Mask(1, text="causal()")
+    if align == "start":
+        return Mask(3, -1, 0, text='causal(align="start")')
+    raise wrong("align", f"the value {align!r}", '"end" or "start"')
+
+
+def window(left=None, right=None):
+    """Keys from `left` positions before the query to `right` positions after it. None or -1: no limit."""
+    return Mask(2, _width("left", left), _width("right", right), text=f"window({left}, {right})")
+
+
+def prefix(length):
+    """The first `length` keys, and all keys up to the query's own position: prefix language models."""
+    return Mask(4, _number("length", length, 0), text=f"prefix({length})")
+
+
+def sink_window(sinks, width):
+    """The first `sinks` keys and the `width` last ones up to the query's position: StreamingLLM."""
+    return Mask(5, _number("sinks", sinks, 0), _number("width", width, 1), text=f"sink_window({sinks}, {width})")
+
+
+def padding(lengths):
+    """The first lengths[b] keys of batch element b. lengths: (B), integers."""
+    x = numbers_of_int64("lengths", lengths)
+    if x.ndim != 1:
+        raise wrong("lengths", f"{x.ndim} axes", "1: a number for each batch element")
+    return Mask(6, x=_packed("lengths", x), text="padding(...)")
+
+
+def documents(ids, key_ids=None):
+    """Keys with the query's id: packed sequences. ids: (L) or (B, L), integers; key_ids: of the keys, if they differ."""
+    x = numbers_of_int64("ids", ids)
+    y = x if key_ids is None else numbers_of_int64("key_ids", key_ids)
+    for name, a in (("ids", x), ("key_ids", y)):
+        if a.ndim not in (1, 2):
+            raise wrong(name, f"{a.ndim} axes", "1 or 2: (L) or (B, L)")
+    if (x.shape[0] if x.ndim == 2 else 1) != (y.shape[0] if y.ndim == 2 else 1):
+        raise wrong("key_ids", f"the shape {y.shape}", f"as many batch elements as ids, of shape {x.shape}")
+    return Mask(7, x=_rows(x), y=_rows(y), text="documents(...)")
+
+
+def _rows(x):
+    batch, length = (1, x.shape[0]) if x.ndim == 1 else x.shape
+    return (x.__array_interface__["data"][0], batch, 1, 1, length, length, length, length, 1, 4, 1), x
+
+
+def from_cu_seqlens(cu_seqlens, cu_seqlens_k=None):
+    """Keys of the query's sequence, for sequences that follow one another (flash-attention's cu_seqlens: 0, the end of
+    the first sequence, ..., L). The batch is 1. Takes less time than `documents`."""
+    x = numbers_of_int64("cu_seqlens", cu_seqlens)
+    y = x if cu_seqlens_k is None else numbers_of_int64("cu_seqlens_k", cu_seqlens_k)
+    for name, a in (("cu_seqlens", x), ("cu_seqlens_k", y)):
+        if a.ndim != 1 or a.size < 1:
+            raise wrong(name, f"the shape {a.shape}", "(sequences + 1)")
+    return Mask(8, x=_packed("cu_seqlens", x), y=_packed("cu_seqlens_k", y), text="from_cu_seqlens(...)")
+
+
+documents.from_cu_seqlens = from_cu_seqlens
+
+
+def block_sparse(table, query_block, key_block):
+    """Blocks of keys that blocks of queries see. table: (query blocks, key blocks) or with heads in front, bool."""
+    import numpy
+
+    x = numpy.ascontiguousarray(numpy.asarray(bytes_of("table", table))).view(numpy.uint8)
+    if x.ndim not in (2, 3):
+        raise wrong("table", f"{x.ndim} axes", "2 or 3: (query blocks, key blocks), heads in front")
+    if x.ndim == 2:
+        x = x[None]
+    packed = (x.__array_interface__["data"][0], 1, *x.shape, x.size, x.shape[1] * x.shape[2], x.shape[2], 1, 5, 1), x
+    a, b = _number("query_block", query_block, 1), _number("key_block", key_block, 1)
+    return Mask(9, a, b, x=packed, text=f"block_sparse(..., {a}, {b})")
+
+
+def visible(table):
+    """A boolean table: True where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
+    length 1 are shared. Any strides; the table is not copied."""
+    return Mask(10, x=_packed("table", bytes_of("table", table)), text="visible(...)")
+
+
+def from_block_mask(block_mask):
+    """The mask of a FlexAttention BlockMask: its mask_mod, evaluated for every pair into a boolean table. Needs torch."""
+    import torch
+
+    q, k = block_mask.seq_lengths
+    batch, heads = block_mask.kv_num_blocks.shape[:2]
+    at = [torch.arange(n) for n in (batch, heads, q, k)]
+    mod = block_mask.mask_mod
+    for axes in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None)):
+        mod = torch.vmap(mod, in_dims=axes)
+    return visible(mod(*at))
+
+
+__all__ = [
+    "Mask",
+    "block_sparse",
+    "causal",
+    "documents",
+    "from_block_mask",
+    "from_cu_seqlens",
+    "full",
+    "padding",
+    "prefix",
+    "sink_window",
+    "visible",
+    "window",
+]

@@ -6,6 +6,7 @@
 // Arguments of the C interface as attune's: tensors, numbers, masks, errors. Every length, type and pointer is checked.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -54,6 +55,9 @@ template <class T>
 tensor<T> view(std::string_view name, attune_tensor const& x) {
   if (!x.given) return {};
   require_type(name, x, type_code<std::remove_const_t<T>>);
+  if (reinterpret_cast<std::uintptr_t>(x.data) % alignof(T) != 0)
+    throw error("call", name, "an address that is not aligned",
+                attune::detail::text("a multiple of ", alignof(T), " bytes: copy the array"));
   return {static_cast<T*>(x.data),
           {x.extents[0], x.extents[1], x.extents[2], x.extents[3]},
           {x.strides[0], x.strides[1], x.strides[2], x.strides[3]}};
@@ -145,8 +149,16 @@ struct call_constants {
   double operator()(char const* name, double otherwise) const {
     if (seen) seen->emplace_back(name, otherwise);
     for (std::int64_t n = 0; call && n < call->constant_count; ++n)
-      if (std::strcmp(call->constants[n].name, name) == 0) return call->constants[n].value;
+      if (std::strcmp(call->constants[n].name, name) == 0) return checked(name, call->constants[n].value);
     return otherwise;
+  }
+
+ private:
+  static double checked(char const* name, double value) {
+    if (!(value > -0x1p53 && value < 0x1p53))
+      throw error("call", attune::detail::text("the constant ", name), attune::detail::text("the value ", value),
+                  "a number between -2^53 and 2^53");
+    return value;
   }
 };
 

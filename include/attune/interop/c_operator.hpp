@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct operator_functions {
         attune_parameter const& x = c.parameters[n++];
         auto& to = const_cast<parameter&>(*p.at);  // a member of `op`
         int const number = to.number();
+        if (x.how == 0 && required(n - 1, p))
+          throw error("call", p.path(), "no value", "a number or a tensor: it has no default");
         if (x.how == 1) to = parameter(x.number);
         if (x.how == 2) to = parameter(numbers(p.path(), x.tensor));
         to.number(number);
@@ -118,6 +121,16 @@ struct operator_functions {
     }
   };
 
+  /// Whether the caller must set parameter n: the expression leaves it open, and its policy has a number by default. A
+  /// policy whose parameter is not set by default computes it.
+  static bool required([[maybe_unused]] std::size_t n, operator_parameter const& p) {
+    if constexpr (std::is_default_constructible_v<op_type>) {
+      static op_type const defaults{};
+      return !p.at->is_set() && listed_parameters(defaults)[n].at->is_set();
+    } else {
+      return false;
+    }
+  }
   /// Calls f with a value of the element type of the call.
   template <class F>
   static void with_type(attune_call const& c, F const& f) {
@@ -217,11 +230,13 @@ struct operator_functions {
              ", \"features\": " + quoted(attune::fields[std::size_t(F)].features) + "}");
     });
     list("parameters");
+    std::size_t n = 0;
     for (operator_parameter const& p : listed_parameters(op)) {
       constexpr char const* domains[] = {"real",     "extended",  "real_or_minus_inf",
                                          "positive", "above_one", "one_to_four"};
       next("{\"path\": " + quoted(p.path()) + ", \"domain\": " + quoted(domains[int(p.values)]) +
-           ", \"value\": " + (p.at->is_number() ? number(p.at->at(0, 0, 0)) : std::string("null")) + "}");
+           ", \"value\": " + (p.at->is_number() ? number(p.at->at(0, 0, 0)) : std::string("null")) +
+           ", \"required\": " + (required(n++, p) ? "true}" : "false}"));
     }
     list("tables");
     for (operator_table const& t : listed_tables(op)) {

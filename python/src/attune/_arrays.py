@@ -5,6 +5,7 @@
 NumPy arrays and torch tensors are read directly, other arrays by DLPack.
 """
 
+import operator
 import sys
 
 import numpy
@@ -47,6 +48,16 @@ def is_torch(x):
 def is_array(x):
     """Whether x is an array of some library, and no number."""
     return isinstance(x, numpy.ndarray) or is_torch(x) or (hasattr(x, "__dlpack__") and not numpy.isscalar(x))
+
+
+def index_of(x):
+    """x as an integer of Python, or None if it is none."""
+    if isinstance(x, bool):
+        return None
+    try:
+        return operator.index(x)
+    except TypeError:
+        return None
 
 
 def wrong(name, got, expected):
@@ -103,7 +114,7 @@ def numbers_of_int64(name, x):
     if is_torch(x):
         if x.dtype.is_floating_point or x.dtype.is_complex:
             raise wrong(name, f"the type {x.dtype}", "integers")
-        x = x.detach().cpu().numpy()
+        return x.detach().cpu().to(sys.modules["torch"].int64).contiguous()
     a = numpy.asarray(x)
     if a.size and a.dtype.kind not in "iub":
         raise wrong(name, f"the type {a.dtype}", "integers")
@@ -134,4 +145,4 @@ def empty_like(x, shape, code=None):
     return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16)[code])
 
 
-__all__ = ["CODES", "View", "bytes_of", "empty_like", "is_array", "is_torch", "numbers_of_int64", "view", "wrong"]
+__all__ = ["CODES", "View", "bytes_of", "empty_like", "index_of", "is_array", "is_torch", "numbers_of_int64", "view", "wrong"]

@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from . import _abi
-from ._arrays import empty_like, is_array, is_torch, view, wrong
+from ._arrays import empty_like, index_of, is_array, is_torch, numbers_of_int64, view, wrong
 from .masks import Mask
 
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
@@ -25,6 +25,7 @@ class Description:
         self.narrow = tuple(f["features"] == "1" for f in d["fields"])  # one number per position
         self.parameters = tuple(p["path"] for p in d["parameters"])
         self.defaults = tuple(p["value"] for p in d["parameters"])
+        self.required = tuple(p["path"] for p in d["parameters"] if p.get("required"))
         self.tables = tuple(t["path"] for t in d["tables"])
         self.constants = tuple(name for name, _ in d["constants"])
         self.constant_defaults = tuple(value for _, value in d["constants"])
@@ -67,7 +68,7 @@ class Call:
 
     def __init__(self, operator, fields, named, mask, offset, threads, layout):
         d = operator._description
-        if layout not in _LAYOUTS:
+        if not isinstance(layout, str) or layout not in _LAYOUTS:
             raise wrong("layout", f"the value {layout!r}", '"bhld" or "blhd"')
         self.operator, self.layout, self.keep = operator, _LAYOUTS[layout], []
         self.parameters, self.tables = [None] * len(d.parameters), [None] * len(d.tables)
@@ -207,16 +208,15 @@ class Call:
 
     def _offset(self, offset):
         if is_array(offset):
-            from ._arrays import numbers_of_int64
-
             x = numbers_of_int64("offset", offset)
             if x.ndim != 1:
                 raise wrong("offset", f"{x.ndim} axes", "an integer, or one for each batch element")
             self.keep.append(x)
-            return (x.__array_interface__["data"][0], 1, 1, 1, x.size, 0, 0, 0, 1, 4, 1), 0, 0
-        if isinstance(offset, bool) or not hasattr(offset, "__index__"):
+            at = view("offset", x)
+            return (at.data, 1, 1, 1, at.shape[0], 0, 0, 0, 1, at.code, 1), 0, 0
+        n = index_of(offset)
+        if n is None:
             raise wrong("offset", f"the value {offset!r}", "an integer, or one for each batch element")
-        n = offset.__index__()
         if not -(2**62) < n < 2**62:
             raise wrong("offset", f"the value {n}", "an integer of 62 bits")
         return _abi.ABSENT, n, 1
@@ -227,8 +227,10 @@ class Call:
         """New arrays for the named outputs, which the next forward pass writes."""
         d, results = self.operator._description, []
         b, h, q, w = self.rows
+        if not returns:
+            raise wrong("returns", "no name", f"some of {', '.join(d.outputs)}")
         for name in returns:
-            if name not in d.outputs:
+            if not isinstance(name, str) or name not in d.outputs:
                 raise wrong("returns", f"the output {name!r}", f"some of {', '.join(d.outputs)}")
         for n, name in enumerate(_OUTPUTS):
             at = 120 + n * _abi.TENSOR.size
@@ -362,9 +364,10 @@ def _real(name, x):
 
 
 def _count(name, x):
-    if isinstance(x, bool) or not hasattr(x, "__index__") or not 0 <= x.__index__() < 2**20:
+    n = index_of(x)
+    if n is None or not 0 <= n < 2**20:
         raise wrong(name, f"the value {x!r}", "a number of threads; 0: one per processor")
-    return x.__index__()
+    return n
 
 
 class Operator:
@@ -383,11 +386,40 @@ class Operator:
     float32 or float64.
     """
 
-    def __init__(self, functions, text=""):
+    def __init__(self, functions, text="", key=None):
         self._functions = functions
         self._description = Description(functions)
         self.name = functions.name
+        self._key = key or functions.name
+        self._per_row = None
+        self._plans = _plans.new()
         self.__doc__ = (text + "\n\n" if text else "") + (type(self).__doc__ or "")
+
+    def _saved_per_row(self):
+        """Saved numbers of a row: (a, b) where a row of Dv values saves a Dv + b."""
+        if self._per_row is None:
+            import numpy
+
+            d, sizes = self._description, []
+            for width in (1, 2):
+                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width)}
+                fields = {name: numpy.zeros(shapes.get(side, (1, 1, 1, width)), numpy.dtype(d.types[0])) for name, side in zip(d.fields, d.sides)}
+                for n, name in enumerate(d.fields):
+                    if d.narrow[n]:
+                        fields[name] = fields[name][..., :1]
+                named = {path: 2.0 for path in d.parameters}
+                named.update({path: numpy.ones((1, 1, 1, width), numpy.float32) for path in d.tables})
+                call = Call(self, fields, named, None, None, 1, "bhld")
+                sizes.append(self._functions.saved_size(call.address))
+            self._per_row = sizes[1] - sizes[0], 2 * sizes[0] - sizes[1]
+        return self._per_row
+
+    def __reduce__(self):
+        if self._key != self.name:
+            raise TypeError(f"attune: the operator {self.name} of attune.compile has no pickle: pickle its policies")
+        from ._presets import op
+
+        return op, (self.name,)
 
     @property
     def fields(self):
@@ -396,8 +428,13 @@ class Operator:
 
     @property
     def parameters(self):
-        """Paths of the parameters, and their numbers; None: a number that is computed or must be given."""
+        """Paths of the parameters, and their numbers. None: computed from the call, or `required`."""
         return dict(zip(self._description.parameters, self._description.defaults))
+
+    @property
+    def required(self):
+        """Paths of the parameters without a default."""
+        return self._description.required
 
     @property
     def tables(self):
@@ -436,8 +473,17 @@ class Operator:
         ground_weight, threshold) are (B, H, Lq), in float32 next to 16-bit inputs.
         Raises attune.Error if an argument is wrong.
         """
-        call = self._call(q, k, v, mask, offset, threads, layout, named)
         one = isinstance(returns, str)
+        outputs = _plans.run(self, q, k, v, mask, offset, threads, layout, (returns,) if one else returns, named)
+        if outputs is not None:
+            return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
+        if any(is_torch(x) and x.requires_grad for x in (q, k, v, *named.values())):
+            from .torch import attend
+
+            return attend(self, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named)
+        call = self._call(q, k, v, mask, offset, threads, layout, named)
+        if not one and not isinstance(returns, (tuple, list)):
+            raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
         outputs = call.blank_outputs((returns,) if one else tuple(returns))
         call.forward()
         return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
@@ -487,3 +533,6 @@ class Operator:
                 raise wrong(f"d{name}", "an array", f"None: {self.name} has no output {name}")
         results = call.vjp(None, (dout, dlse, dground_weight), places)
         return {paths[kind][n]: x for (kind, n), x in results.items()}
+
+
+from . import _plans  # noqa: E402  (it needs Call)

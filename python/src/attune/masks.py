@@ -9,7 +9,7 @@ query's row that it does not see are not read: NaN in them never reaches a resul
 """
 
 from . import _abi
-from ._arrays import bytes_of, numbers_of_int64, view, wrong
+from ._arrays import bytes_of, index_of, numbers_of_int64, view, wrong
 
 _BOTH, _EITHER = 100, 101
 
@@ -17,11 +17,25 @@ _BOTH, _EITHER = 100, 101
 class Mask:
     """A mask. Combine masks by & (both show the key) and | (at least one does)."""
 
-    __slots__ = ("_kind", "_a", "_b", "_x", "_y", "_text", "_parts", "_packed")
+    __slots__ = ("_kind", "_a", "_b", "_x", "_y", "_text", "_parts", "_packed", "_same")
 
     def __init__(self, kind, a=0, b=0, x=None, y=None, text="", parts=None):
         self._kind, self._a, self._b, self._x, self._y = kind, a, b, x, y
-        self._text, self._parts, self._packed = text, parts, None
+        self._text, self._parts, self._packed, self._same = text, parts, None, None
+
+    def _identity(self):
+        """Equal for masks that show the same keys, as far as numbers tell: their nodes, or the mask itself with arrays."""
+        if self._same is None:
+            self._same = id(self) if self._has_arrays() else self._pack()[0]
+        return self._same
+
+    def _has_arrays(self):
+        if self._parts is not None:
+            return any(part._has_arrays() for part in self._parts)
+        return self._x is not None
+
+    def __reduce__(self):
+        return Mask, (self._kind, self._a, self._b, self._x, self._y, self._text, self._parts)
 
     def __and__(self, other):
         return _combined(self, other, _BOTH, "&")
@@ -30,13 +44,15 @@ class Mask:
         return _combined(self, other, _EITHER, "|")
 
     def __repr__(self):
-        return f"masks.{self._text}" if self._parts is None else self._text
+        if self._parts is None:
+            return f"masks.{self._text}"
+        first, second = self._parts
+        return f"({first!r} {self._text} {second!r})"
 
     def _nodes(self, to):
         """Appends the nodes of the mask; returns the index of its own."""
         if self._parts is None:
-            x = _abi.ABSENT if self._x is None else self._x[0]
-            y = _abi.ABSENT if self._y is None else self._y[0]
+            x, y = (_abi.ABSENT if array is None else _tensor(self._kind, array) for array in (self._x, self._y))
             to.append((*x, *y, self._a, self._b, self._kind))
         else:
             first, second = (part._nodes(to) for part in self._parts)
@@ -55,29 +71,34 @@ class Mask:
 def _combined(a, b, kind, sign):
     if not isinstance(b, Mask):
         return NotImplemented
-    return Mask(kind, text=f"({a!r} {sign} {b!r})", parts=(a, b))
+    return Mask(kind, text=sign, parts=(a, b))
 
 
 def _number(name, x, least):
-    if isinstance(x, bool) or not hasattr(x, "__index__"):
+    n = index_of(x)
+    if n is None:
         raise wrong(name, f"the value {x!r}", "an integer")
-    n = x.__index__()
     if not least <= n < 2**62:
         raise wrong(name, f"the value {n}", f"an integer of at least {least}")
     return n
 
 
 def _width(name, x):
-    return -1 if x is None or (not isinstance(x, bool) and x == -1) else _number(name, x, 0)
+    return -1 if x is None or (type(x) is int and x == -1) else _number(name, x, 0)
 
 
-def _packed(name, array):
-    """An array with up to four axes as a tensor of the interface, aligned at the right, and the array."""
-    at = view(name, array)
-    if len(at.shape) > 4:
-        raise wrong(name, f"{len(at.shape)} axes", "at most 4")
-    missing = 4 - len(at.shape)
-    return (at.data, *(1,) * missing, *at.shape, *(0,) * missing, *at.strides, at.code, 1), at.owner
+def _tensor(kind, array):
+    """The array of a mask as a tensor of the interface."""
+    at = view("mask", array)
+    shape, strides = tuple(at.shape), tuple(at.strides)
+    if kind == 7:  # ids: (L) or (B, L)
+        if len(shape) == 1:
+            shape, strides = (1, *shape), (shape[0], *strides)
+        shape, strides = (shape[0], 1, 1, shape[1]), (strides[0], strides[0], strides[0], strides[1])
+    elif len(shape) > 4:
+        raise wrong("table", f"{len(shape)} axes", "at most 4")
+    missing = 4 - len(shape)
+    return (at.data, *(1,) * missing, *shape, *(0,) * missing, *strides, at.code, 1)
 
 
 def full():
@@ -119,7 +140,7 @@ def padding(lengths):
     x = numbers_of_int64("lengths", lengths)
     if x.ndim != 1:
         raise wrong("lengths", f"{x.ndim} axes", "1: a number for each batch element")
-    return Mask(6, x=_packed("lengths", x), text="padding(...)")
+    return Mask(6, x=x, text="padding(...)")
 
 
 def documents(ids, key_ids=None):
@@ -131,12 +152,7 @@ def documents(ids, key_ids=None):
             raise wrong(name, f"{a.ndim} axes", "1 or 2: (L) or (B, L)")
     if (x.shape[0] if x.ndim == 2 else 1) != (y.shape[0] if y.ndim == 2 else 1):
         raise wrong("key_ids", f"the shape {y.shape}", f"as many batch elements as ids, of shape {x.shape}")
-    return Mask(7, x=_rows(x), y=_rows(y), text="documents(...)")
-
-
-def _rows(x):
-    batch, length = (1, x.shape[0]) if x.ndim == 1 else x.shape
-    return (x.__array_interface__["data"][0], batch, 1, 1, length, length, length, length, 1, 4, 1), x
+    return Mask(7, x=x, y=y, text="documents(...)")
 
 
 def from_cu_seqlens(cu_seqlens, cu_seqlens_k=None):
@@ -145,9 +161,9 @@ def from_cu_seqlens(cu_seqlens, cu_seqlens_k=None):
     x = numbers_of_int64("cu_seqlens", cu_seqlens)
     y = x if cu_seqlens_k is None else numbers_of_int64("cu_seqlens_k", cu_seqlens_k)
     for name, a in (("cu_seqlens", x), ("cu_seqlens_k", y)):
-        if a.ndim != 1 or a.size < 1:
+        if a.ndim != 1 or a.shape[0] < 1:
             raise wrong(name, f"the shape {a.shape}", "(sequences + 1)")
-    return Mask(8, x=_packed("cu_seqlens", x), y=_packed("cu_seqlens_k", y), text="from_cu_seqlens(...)")
+    return Mask(8, x=x, y=y, text="from_cu_seqlens(...)")
 
 
 documents.from_cu_seqlens = from_cu_seqlens
@@ -157,20 +173,20 @@ def block_sparse(table, query_block, key_block):
     """Blocks of keys that blocks of queries see. table: (query blocks, key blocks) or with heads in front, bool."""
     import numpy
 
-    x = numpy.ascontiguousarray(numpy.asarray(bytes_of("table", table))).view(numpy.uint8)
+    x = numpy.ascontiguousarray(bytes_of("table", table))
     if x.ndim not in (2, 3):
         raise wrong("table", f"{x.ndim} axes", "2 or 3: (query blocks, key blocks), heads in front")
-    if x.ndim == 2:
-        x = x[None]
-    packed = (x.__array_interface__["data"][0], 1, *x.shape, x.size, x.shape[1] * x.shape[2], x.shape[2], 1, 5, 1), x
     a, b = _number("query_block", query_block, 1), _number("key_block", key_block, 1)
-    return Mask(9, a, b, x=packed, text=f"block_sparse(..., {a}, {b})")
+    return Mask(9, a, b, x=x, text=f"block_sparse(..., {a}, {b})")
 
 
 def visible(table):
     """A boolean table: True where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
     length 1 are shared. Any strides; the table is not copied."""
-    return Mask(10, x=_packed("table", bytes_of("table", table)), text="visible(...)")
+    x = bytes_of("table", table)
+    if x.ndim > 4:
+        raise wrong("table", f"{x.ndim} axes", "at most 4")
+    return Mask(10, x=x, text="visible(...)")
 
 
 def from_block_mask(block_mask):

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Operators of attention for PyTorch, on the CPU, with gradients by every tensor.
+
+    import attune.torch as at
+    from attune import masks
+
+    out = at.softmax(q, k, v, mask=masks.causal())
+    out, lse = at.sink(q, k, v, logit=self.sink, returns=("out", "lse"))
+
+Every preset is a function of its name; attune.presets() lists them, and attune.op(name) says what each takes. Tensors are
+(B, H, L, D), or (B, L, H, D) with layout="blhd". A parameter is a number or a tensor: (H), (H, Lq), (B, H, Lq). Rows that
+see no key are 0, not NaN.
+
+torch.compile(fullgraph=True) and dynamic lengths work. Double backward, vmap and forward-mode derivatives are refused.
+"""
+
+from .. import _presets
+from .._operator import Operator
+from . import _call
+from ._drop_in import register_with_transformers, scaled_dot_product_attention
+from ._modules import Attention, MultiheadAttention
+
+_functions = {}
+
+
+def attend(operator, q=None, k=None, v=None, **named):
+    """The outputs of any operator, a preset or one of attune.compile, with gradients. Arguments: attune.Operator."""
+    return _call.call(_call.known(operator), q, k, v, **named)
+
+
+def _function(name):
+    operator = _call.known(_presets.op(name))
+
+    def preset(q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
+        return _call.call(
+            operator, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named
+        )
+
+    preset.__name__ = preset.__qualname__ = name
+    preset.__doc__ = f"The preset {name}, with gradients. It takes {operator.arguments}.\n\n" + Operator.__doc__
+    return preset
+
+
+def __getattr__(name):
+    if name.startswith("_"):
+        raise AttributeError(name)
+    found = _functions.get(name)
+    if found is None:
+        if name not in _presets.library().operators:
+            raise AttributeError(f"attune.torch has no {name!r}; presets: {', '.join(_presets.names())}")
+        found = _functions[name] = _function(name)
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_presets.names()})
+
+
+__all__ = [
+    "Attention",
+    "MultiheadAttention",
+    "attend",
+    "register_with_transformers",
+    "scaled_dot_product_attention",
+]

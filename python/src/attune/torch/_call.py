@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Calls of operators with tensors that may require gradients: torch.autograd in eager mode, an operator of
+torch.library under torch.compile."""
+
+from typing import List
+
+import torch
+
+from .. import _plans
+from .._abi import Error
+from .._arrays import is_array, wrong
+from .._operator import Call, Operator
+from ..masks import Mask
+
+_ROWS = ("lse", "ground_weight", "threshold")
+_SECOND = (
+    "attune: second derivatives of an operator: create_graph=True, double backward, a gradient of a gradient. In C++, "
+    "jvp_of_vjp() of the reference computes them"
+)
+_VMAP = (
+    "attune: torch.vmap over an operator: the batch axis is the first axis of q, k and v; reshape the mapped axis into it"
+)
+
+
+class Spec:
+    """The part of a call that is no tensor."""
+
+    __slots__ = ("operator", "names", "numbers", "mask", "offset", "layout", "threads", "returns")
+
+    def __init__(self, operator, names, numbers, mask, offset, layout, threads, returns):
+        self.operator, self.names, self.numbers, self.mask = operator, names, numbers, mask
+        self.offset, self.layout, self.threads, self.returns = offset, layout, threads, returns
+
+    def call(self, tensors):
+        """The Call of these tensors."""
+        d, fields, named = self.operator._description, {}, dict(self.numbers)
+        for name, x in zip(self.names, tensors):
+            (fields if name in d.fields else named)[name] = x
+        return Call(self.operator, fields, named, self.mask, self.offset, self.threads, self.layout)
+
+    def places(self, needed):
+        """Where the gradients of the tensors stand, of those that are needed."""
+        d = self.operator._description
+        return [(n, place) for n, name in enumerate(self.names) if needed[n] for place in d.names[name]]
+
+
+def _forward(spec, tensors, saves):
+    given = dict(zip(spec.names, tensors))
+    q, k, v = (given.pop(name, None) for name in "qkv")
+    if spec.numbers:
+        given.update(spec.numbers)
+    found = _plans.run(
+        spec.operator, q, k, v, spec.mask, spec.offset, spec.threads, spec.layout, spec.returns, given, saves
+    )
+    if found is not None:
+        return (found[:-1], found[-1]) if saves else (found, None)
+    call = spec.call(tensors)
+    outputs = call.blank_outputs(spec.returns)
+    saved = call.saved_memory() if saves else None
+    call.forward(saved)
+    return outputs, saved
+
+
+def _backward(spec, tensors, saved, cotangents, needed):
+    call = spec.call(tensors)
+    by = dict(zip(spec.returns, cotangents))
+    places = spec.places(needed)
+    found = call.vjp(saved, (by.get("out"), by.get("lse"), by.get("ground_weight")), [place for _, place in places])
+    gradients = [None] * len(tensors)
+    for n, place in places:
+        g = found[place]
+        gradients[n] = g if gradients[n] is None else gradients[n] + g
+    return [None if g is None else g.to(x.dtype) for g, x in zip(gradients, tensors)]
+
+
+class _Pull(torch.autograd.Function):
+    """The backward pass, with a derivative that is refused."""
+
+    @staticmethod
+    def forward(spec, needed, count, *rest):
+        return tuple(_backward(spec, rest[count:-1], rest[-1], rest[:count], needed))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        raise NotImplementedError(_SECOND)
+
+    @staticmethod
+    def vmap(info, in_dims, *more):
+        raise NotImplementedError(_VMAP)
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(spec, *tensors):
+        outputs, saved = _forward(spec, tensors, True)
+        return (*outputs, saved)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.spec = inputs[0]
+        ctx.save_for_backward(*inputs[1:], output[-1])
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(output[-1], *(x for x, name in zip(output, ctx.spec.returns) if name == "threshold"))
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        *tensors, saved = ctx.saved_tensors
+        needed = ctx.needs_input_grad[1:]
+        if torch.is_grad_enabled():  # create_graph=True, torch.func
+            return (None, *_Pull.apply(ctx.spec, needed, len(cotangents) - 1, *cotangents[:-1], *tensors, saved))
+        return (None, *_backward(ctx.spec, tensors, saved, cotangents[:-1], needed))
+
+    @staticmethod
+    def vmap(info, in_dims, spec, *tensors):
+        raise NotImplementedError(_VMAP)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise NotImplementedError(
+            "attune: forward-mode derivatives of an operator in Python: torch.func.jvp, torch.autograd.forward_ad. "
+            "In C++, jvp() computes them"
+        )
+
+
+# --- torch.compile ------------------------------------------------------------------------------------------------------
+
+_operators = {}
+
+
+def _spec_of(operator, names, arrays, numbers, mask, options, returns):
+    """The Spec of the plain arguments of an operator of torch.library."""
+    layout, threads, has_offset, offset = options
+    number_names = names.split(";")[1]
+    return Spec(
+        _operators[operator],
+        names.split(";")[0].split(","),
+        dict(zip(number_names.split(","), numbers)) if number_names else {},
+        _unpacked(iter(mask), arrays) if mask else None,
+        (None, offset, arrays[-1] if arrays else None)[has_offset],
+        ("bhld", "blhd")[layout],
+        torch.get_num_threads() if threads < 0 else threads,
+        tuple(returns.split(",")),
+    )
+
+
+def _packed(mask, to, arrays):
+    """A mask as integers, and its arrays at the end of `arrays`."""
+    to.append(mask._kind)
+    if mask._parts is not None:
+        for part in mask._parts:
+            _packed(part, to, arrays)
+        return
+    to.extend((mask._a, mask._b))
+    for array in (mask._x, mask._y):
+        if array is None:
+            to.append(-1)
+        else:
+            to.append(len(arrays))
+            arrays.append(array if isinstance(array, torch.Tensor) else torch.from_numpy(array))
+
+
+def _unpacked(numbers, arrays):
+    kind = next(numbers)
+    if kind >= 100:
+        return Mask(kind, parts=(_unpacked(numbers, arrays), _unpacked(numbers, arrays)))
+    a, b, x, y = (next(numbers) for _ in range(4))
+    return Mask(kind, a, b, *(None if at < 0 else arrays[at] for at in (x, y)))
+
+
+@torch.library.custom_op("attune::attend", mutates_args=())
+def _attend(
+    tensors: List[torch.Tensor],
+    arrays: List[torch.Tensor],
+    operator: str,
+    names: str,
+    numbers: List[float],
+    mask: List[int],
+    options: List[int],
+    returns: str,
+) -> List[torch.Tensor]:
+    outputs, saved = _forward(_spec_of(operator, names, arrays, numbers, mask, options, returns), tensors, True)
+    return [*outputs, saved]
+
+
+@torch.library.custom_op("attune::attend_backward", mutates_args=())
+def _attend_backward(
+    tensors: List[torch.Tensor],
+    arrays: List[torch.Tensor],
+    operator: str,
+    names: str,
+    numbers: List[float],
+    mask: List[int],
+    options: List[int],
+    returns: str,
+    saved: torch.Tensor,
+    cotangents: List[torch.Tensor],
+    needed: List[int],
+) -> List[torch.Tensor]:
+    s = _spec_of(operator, names, arrays, numbers, mask, options, returns)
+    by = dict(zip([name for name in s.returns if name != "threshold"], cotangents))
+    wanted = [n in needed for n in range(len(tensors))]
+    found = _backward(s, tensors, saved, [by.get(name) for name in s.returns], wanted)
+    return [found[n] for n in needed]
+
+
+def _rows_of(d, names, blhd, tensors):
+    """(B, H, Lq, Dv), from shapes alone."""
+    batch, heads, queries, values = 1, 1, 1, 0
+    for name, x in zip(names, tensors):
+        if name not in d.fields:
+            continue
+        side = d.sides[d.fields.index(name)]
+        if side == "pair":
+            shape = (*(1,) * (4 - x.dim()), *x.shape)
+        elif side == "ground" or name == "output_gate":
+            continue
+        else:
+            shape = (x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]) if blhd else tuple(x.shape)
+        if name == "v":
+            values = shape[3]
+        if side == "query":
+            batch, heads, queries = shape[:3]
+        elif side == "pair" and "q" not in names and "sort_q" not in names:
+            heads, queries = shape[1], shape[2]
+        elif side == "key" and "q" not in names and "sort_q" not in names:
+            batch = shape[0]
+    return batch, heads, queries, values
+
+
+@_attend.register_fake
+def _(tensors, arrays, operator, names, numbers, mask, options, returns):
+    op, first, blhd = _operators[operator], tensors[0], options[0] == 1
+    b, h, q, w = _rows_of(op._description, names.split(";")[0].split(","), blhd, tensors)
+    narrow = torch.float64 if first.dtype == torch.float64 else torch.float32
+    out = []
+    for name in returns.split(","):
+        if name == "out":
+            out.append(first.new_empty((b, q, h, w) if blhd else (b, h, q, w)))
+        else:
+            out.append(first.new_empty((b, h, q), dtype=narrow))
+    per_value, per_row = op._saved_per_row()
+    return [*out, first.new_empty((b * h * q * (w * per_value + per_row),), dtype=narrow)]
+
+
+@_attend_backward.register_fake
+def _(tensors, arrays, operator, names, numbers, mask, options, returns, saved, cotangents, needed):
+    return [torch.empty_like(tensors[n], memory_format=torch.contiguous_format) for n in needed]
+
+
+def _setup(ctx, inputs, output):
+    tensors, arrays, *ctx.plain = inputs
+    ctx.count, ctx.arrays = len(tensors), len(arrays)
+    ctx.needed = [n for n, x in enumerate(tensors) if x.requires_grad]
+    ctx.save_for_backward(*tensors, *arrays, *output)
+
+
+def _pull(ctx, cotangents):
+    saved = ctx.saved_tensors
+    tensors, arrays = list(saved[: ctx.count]), list(saved[ctx.count : ctx.count + ctx.arrays])
+    outputs = saved[ctx.count + ctx.arrays :]
+    by = [
+        torch.zeros_like(x) if g is None else g
+        for g, x, name in zip(cotangents[:-1], outputs[:-1], ctx.plain[-1].split(","))
+        if name != "threshold"
+    ]
+    found = _attend_backward(tensors, arrays, *ctx.plain, outputs[-1], by, ctx.needed)
+    gradients = [None] * ctx.count
+    for n, g in zip(ctx.needed, found):
+        gradients[n] = g
+    # An empty list counts as a list of tensors there.
+    return (gradients, [None] * ctx.arrays, *([] if isinstance(x, list) and not x else None for x in ctx.plain))
+
+
+_attend.register_autograd(_pull, setup_context=_setup)
+
+
+def _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, returns):
+    arrays, nodes = [], []
+    if mask is not None:
+        _packed(mask, nodes, arrays)
+    has_offset = 0
+    if isinstance(offset, torch.Tensor):
+        arrays.append(offset)
+        has_offset, offset = 2, 0
+    elif offset is not None:
+        has_offset = 1
+    options = [1 if layout == "blhd" else 0, -1 if threads is None else threads, has_offset, 0 if offset is None else offset]
+    text = ",".join(names) + ";" + ",".join(numbers)
+    values = [float(x) for x in numbers.values()]
+    return _attend(tensors, arrays, operator._key, text, values, nodes, options, ",".join(returns))[:-1]
+
+
+# --- the call -----------------------------------------------------------------------------------------------------------
+
+
+def _autocast(x):
+    """What autocast makes of an input: its 16-bit type, for inputs of float32 and 16 bits."""
+    if x.dtype in (torch.float32, torch.bfloat16, torch.float16):
+        return x.to(torch.get_autocast_dtype("cpu"))
+    return x
+
+
+def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
+    """The outputs of an operator, with gradients by every tensor that requires them. See attune.Operator."""
+    if not isinstance(operator, Operator):
+        raise wrong("operator", f"the type {type(operator).__name__}", 'an operator: attune.op("softmax")')
+    one = isinstance(returns, str)
+    returns = (returns,) if one else tuple(returns)
+    d = operator._description
+    names, tensors, numbers = [], [], {}
+    cast = torch.is_autocast_enabled("cpu")
+    for name, x in (("q", q), ("k", k), ("v", v), *named.items()):
+        if x is None:
+            continue
+        if name not in d.names:
+            raise TypeError(f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}")
+        if isinstance(x, torch.Tensor):
+            if x.requires_grad and not x.dtype.is_floating_point:
+                raise wrong(name, f"the type {x.dtype} and requires_grad", "a tensor of a real type")
+            names.append(name)
+            tensors.append(_autocast(x) if cast and name in d.fields else x)
+        elif name in d.fields:
+            raise wrong(name, f"the type {type(x).__name__}", "a tensor of torch")
+        elif is_array(x):
+            raise wrong(name, f"the type {type(x).__name__}", "a number or a tensor of torch")
+        else:
+            numbers[name] = x
+    if torch.compiler.is_compiling():
+        outputs = _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, returns)
+    else:
+        spec = Spec(operator, names, numbers, mask, offset, layout, torch.get_num_threads() if threads is None else threads, returns)
+        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+            outputs = _Attend.apply(spec, *tensors)[:-1]
+        elif torch._C._are_functorch_transforms_active():
+            outputs = _Attend.apply(spec, *tensors)[:-1]
+        else:
+            outputs = _forward(spec, tensors, False)[0]
+    return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
+
+
+def known(operator):
+    """Makes an operator known to torch.compile, which names operators by text."""
+    _operators[operator._key] = operator
+    return operator
+
+
+__all__ = ["Error", "call", "known"]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Modules with the parameters of an operator."""
+
+import math
+
+import torch
+from torch import nn
+
+from .. import _presets
+from .._arrays import wrong
+from .._operator import Operator
+from . import _call
+
+
+def _operator(op):
+    return _call.known(op if isinstance(op, Operator) else _presets.op(op))
+
+
+class Attention(nn.Module):
+    """An operator with its parameters as learnable tensors, one number per head.
+
+        layer = at.Attention("principled", heads=8)
+        y = layer(q, k, v, gate_q=..., gate_k=...)
+
+    op: a preset's name or an operator. parameters: names that are learned, with their start values; None: all parameters
+    that have a number as default. Names with a dot are written with an underscore in the state: length_scale_gamma.
+    """
+
+    def __init__(self, op, heads, parameters=None, mask=None):
+        super().__init__()
+        self.op, self.heads, self.mask = _operator(op), heads, mask
+        if parameters is None:
+            parameters = {path: start for path, start in self.op.parameters.items() if start is not None}
+        self._paths = {}
+        for name, start in parameters.items():
+            if not any(kind == "parameter" for kind, _ in self.op._description.names.get(name, ())):
+                raise wrong("parameters", f"the name {name!r}", f"some of {', '.join(self.op.parameters)}")
+            member = name.replace(".", "_")
+            self._paths[member] = name
+            start = torch.as_tensor(start, dtype=torch.float32)
+            self.register_parameter(member, nn.Parameter(start.expand(heads).clone() if start.dim() == 0 else start.clone()))
+
+    def forward(self, q=None, k=None, v=None, *, mask=None, **named):
+        """The outputs of the operator. mask: in place of the mask of the layer. Arguments: attune.Operator."""
+        learned = {name: getattr(self, member) for member, name in self._paths.items()}
+        return _call.call(self.op, q, k, v, mask=self.mask if mask is None else mask, **{**learned, **named})
+
+    def extra_repr(self):
+        return f"{self.op.name}, heads={self.heads}, mask={self.mask!r}"
+
+
+class MultiheadAttention(nn.Module):
+    """Projections around an operator: the state of nn.MultiheadAttention loads (batch_first; key_heads of all heads).
+
+    Inputs are (B, L, embed_dim). key_heads: heads of keys and values, a divisor of heads.
+    """
+
+    def __init__(self, embed_dim, heads, op="softmax", key_heads=None, mask=None, bias=True, parameters=None):
+        super().__init__()
+        key_heads = heads if key_heads is None else key_heads
+        if embed_dim % heads or heads % key_heads:
+            raise wrong("heads", f"the values {heads} and key_heads {key_heads}", f"divisors of {embed_dim} and of heads")
+        self.embed_dim, self.heads, self.key_heads, self.width = embed_dim, heads, key_heads, embed_dim // heads
+        rows = embed_dim + 2 * key_heads * self.width
+        self.in_proj_weight = nn.Parameter(torch.empty(rows, embed_dim))
+        self.in_proj_bias = nn.Parameter(torch.zeros(rows)) if bias else None
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+        bound = math.sqrt(6 / (rows + embed_dim))
+        nn.init.uniform_(self.in_proj_weight, -bound, bound)
+        if bias:
+            nn.init.zeros_(self.out_proj.bias)
+        self.attention = Attention(op, heads, parameters, mask)
+
+    def _load_from_state_dict(self, state, prefix, *rest):
+        for name, x in self.attention.named_parameters():  # a state of nn.MultiheadAttention has none: keep the start
+            state.setdefault(f"{prefix}attention.{name}", x.detach())
+        super()._load_from_state_dict(state, prefix, *rest)
+
+    def forward(self, query, key=None, value=None, *, mask=None, **named):
+        """(B, L, embed_dim) -> (B, L, embed_dim). key and value are query by default."""
+        key = query if key is None else key
+        value = key if value is None else value
+        sizes = [self.embed_dim, self.key_heads * self.width, self.key_heads * self.width]
+        weights = self.in_proj_weight.split(sizes)
+        biases = self.in_proj_bias.split(sizes) if self.in_proj_bias is not None else (None,) * 3
+        heads = (self.heads, self.key_heads, self.key_heads)
+        q, k, v = (
+            nn.functional.linear(x, w, b).unflatten(-1, (h, self.width))
+            for x, w, b, h in zip((query, key, value), weights, biases, heads)
+        )
+        out = self.attention(q, k, v, mask=mask, layout="blhd", **named)
+        return self.out_proj(out.flatten(-2))

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""attune.torch: gradients, torch.compile, the drop-in function, modules; and in which words the rest is refused."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402
+
+import attune  # noqa: E402
+import attune.torch as at  # noqa: E402
+import dense  # noqa: E402
+from attune import masks  # noqa: E402
+
+
+def tensors(rng, *shapes, dtype=torch.float64, grad=True):
+    return [torch.from_numpy(rng.standard_normal(s)).to(dtype).requires_grad_(grad) for s in shapes]
+
+
+def arguments_of(op, rng, batch=1, groups=2, heads=4, queries=3, keys=5, width=4, dtype=torch.float64):
+    """Tensors for every input, parameter and table of an operator."""
+    d, given = op._description, {}
+    for name, side, narrow in zip(d.fields, d.sides, d.narrow):
+        last = 1 if narrow else 2 if name in ("center", "spread", "place") else width
+        shape = {
+            "query": (batch, heads, queries, last),
+            "key": (batch, groups, keys, last),
+            "pair": (1, 1, queries, keys),
+            "ground": (1, heads, 1, width),
+        }[side]
+        if name == "v" or name == "value_gate":
+            shape = (batch, heads, keys, width)
+        x = torch.from_numpy(rng.standard_normal(shape)).to(dtype)
+        given[name] = x.abs() + 0.5 if name == "spread" else x
+    for p in op._functions.description["parameters"]:
+        low = {"positive": 0.6, "above_one": 1.6, "one_to_four": 1.2}.get(p["domain"], -0.3)
+        given[p["path"]] = low + 0.6 * torch.from_numpy(rng.random(heads)).to(torch.float64)
+    for t in op._functions.description["tables"]:
+        rows = {"query_row": 1}.get(t["columns"], queries + keys if t["columns"] != "one" else 32)
+        columns = {"one": 1, "any": 4}.get(t["columns"], width)
+        given[t["path"]] = torch.from_numpy(rng.random((1, heads, rows, columns)))
+    return given
+
+
+def test_gradcheck_of_every_preset(rng, many):
+    """By every input, parameter and table, through out, lse and ground weight."""
+    for name in attune.presets():
+        op = attune.op(name)
+        given = arguments_of(op, rng)
+        names = list(given)
+        returns = tuple(n for n in op.outputs if n != "threshold")
+        xs = [x.requires_grad_() for x in given.values()]
+
+        def f(*xs):
+            out = at.attend(op, mask=masks.causal(), returns=returns, **dict(zip(names, xs)))
+            return out if isinstance(out, tuple) else (out,)
+
+        assert torch.autograd.gradcheck(f, xs, atol=1e-6, rtol=1e-5), name
+
+
+def test_values_of_bf16_and_threads(rng):
+    q, k, v = tensors(rng, (2, 4, 33, 16), (2, 2, 40, 16), (2, 2, 40, 16), dtype=torch.bfloat16)
+    before = torch.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            out, lse = at.softmax(q, k, v, mask=masks.causal(), returns=("out", "lse"))
+            assert out.dtype == torch.bfloat16 and lse.dtype == torch.float32
+            results.append((out, *torch.autograd.grad(out.float().square().sum() + lse.sum(), (q, k, v))))
+        for other in results[1:]:
+            assert all(torch.equal(a, b) for a, b in zip(results[0], other))
+    finally:
+        torch.set_num_threads(before)
+    i, j = np.arange(33)[:, None] + 7, np.arange(40)
+    expected, _ = dense.softmax(*(x.detach().float().numpy() for x in (q, k, v)), j <= i)
+    assert np.abs(results[0][0].detach().float().numpy() - expected).max() < 0.02
+
+
+def test_drop_in_is_pytorchs_function(rng, many):
+    for number in range(200 if many else 40):
+        lead = [(), (3,), (2, 4), (2, 1, 4)][number % 4]
+        queries, keys, width, values = (int(n) for n in rng.integers(1, 9, 4))
+        q, k, v = tensors(rng, (*lead, queries, width), (*lead, keys, width), (*lead, keys, values))
+        more = {}
+        kind = rng.integers(4)
+        if kind == 1:
+            more["is_causal"] = True
+        if kind == 2:
+            table = rng.random((queries, keys)) < 0.7
+            table[:, 0] = True  # PyTorch has NaN in rows that see nothing
+            more["attn_mask"] = torch.from_numpy(table)
+        if kind == 3:
+            (more["attn_mask"],) = tensors(rng, (*lead[-1:], queries, keys))
+        if rng.random() < 0.3:
+            more["scale"] = 0.3
+        mine, theirs = at.scaled_dot_product_attention(q, k, v, **more), F.scaled_dot_product_attention(q, k, v, **more)
+        assert mine.shape == theirs.shape and torch.allclose(mine, theirs, atol=1e-12), (number, lead, more)
+        inputs = [q, k, v, *(x for x in more.values() if isinstance(x, torch.Tensor) and x.requires_grad)]
+        for a, b in zip(*(torch.autograd.grad(x.square().sum(), inputs, allow_unused=True) for x in (mine, theirs))):
+            assert torch.allclose(a, b, atol=1e-11), (number, lead, more)
+
+
+def test_drop_in_with_gqa_and_refusals(rng):
+    q, k, v = tensors(rng, (2, 4, 3, 5), (2, 2, 6, 5), (2, 2, 6, 5))
+    assert torch.allclose(
+        at.scaled_dot_product_attention(q, k, v, enable_gqa=True), F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    )
+    with pytest.raises(attune.Error, match="key has 2 heads and value 2; expected 4, as query; or enable_gqa=True"):
+        at.scaled_dot_product_attention(q, k, v)
+    with pytest.raises(attune.Error, match="dropout_p has the value 1.5"):
+        at.scaled_dot_product_attention(q, k, v, dropout_p=1.5, enable_gqa=True)
+
+
+@pytest.mark.skipif("softmax_dropout" not in attune.presets(), reason="built without softmax_dropout")
+def test_dropout(rng):
+    q, k, v = tensors(rng, (1, 2, 60, 4), (1, 2, 50, 4), (1, 2, 50, 50), grad=False)
+    v[:] = torch.eye(50)  # outputs are weights
+    plain = at.softmax(q, k, v)
+    torch.manual_seed(7)
+    first = at.scaled_dot_product_attention(q, k, v, dropout_p=0.25)
+    torch.manual_seed(7)
+    assert torch.equal(first, at.scaled_dot_product_attention(q, k, v, dropout_p=0.25))
+    kept = first != 0
+    assert torch.allclose(first[kept], plain[kept] / 0.75) and abs(kept.double().mean() - 0.75) < 0.03
+    assert not torch.equal(first, at.scaled_dot_product_attention(q, k, v, dropout_p=0.25))
+
+
+def test_compile_without_breaks_and_with_dynamic_lengths(rng):
+    from torch._dynamo.testing import CompileCounter
+
+    counter = CompileCounter()
+
+    def f(q, k, v, logit, table):
+        out, ground = at.sink(q, k, v, logit=logit, mask=masks.causal() & masks.visible(table), returns=("out", "ground_weight"))
+        return out.sin() * ground.unsqueeze(-1)
+
+    mask = torch.from_numpy(rng.random((70, 70)) < 0.8)
+    for backend, dynamic in (("aot_eager", False), (counter, True)):
+        g = torch.compile(f, fullgraph=True, backend=backend, dynamic=dynamic)
+        for length in (9, 17, 33) if dynamic else (9,):
+            q, k, v, logit = tensors(rng, *[(2, 4, length, 6)] * 3, (4,))
+            expected, got = (h(q, k, v, logit, mask[:length, :length]) for h in (f, g))
+            assert torch.equal(expected, got)
+            for a, b in zip(*(torch.autograd.grad(x.sum(), (q, k, v, logit)) for x in (expected, got))):
+                assert torch.equal(a, b)
+    assert counter.frame_count == 1
+
+
+def test_the_operator_of_torch_library(rng):
+    q, k, v, s = tensors(rng, *[(1, 2, 5, 3)] * 3, (2,))
+    at.attend(attune.op("sink"), q, k, v, logit=s)
+    args = ([q, k, v, s], [], "sink", "q,k,v,logit;scale", [0.5], [1, 0, 0, -1, -1], [0, -1, 1, 0], "out,lse,ground_weight")
+    torch.library.opcheck(torch.ops.attune.attend, args)
+
+
+def test_transforms_work_or_are_refused_in_words(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3)
+    f = lambda q: at.softmax(q, k, v).square().sum()
+    (expected,) = torch.autograd.grad(f(q), q)
+    assert torch.equal(torch.func.grad(f)(q), expected)
+    assert torch.equal(torch.func.vjp(f, q)[1](torch.ones((), dtype=torch.float64))[0], expected)
+    (first,) = torch.autograd.grad(f(q), q, create_graph=True)
+    assert torch.equal(first, expected)
+    with pytest.raises(NotImplementedError, match="attune: second derivatives of an operator"):
+        first.sum().backward()
+    with pytest.raises(NotImplementedError, match="attune: torch.vmap over an operator"):
+        torch.vmap(lambda q: at.softmax(q, k, v))(torch.ones(3, 1, 2, 5, 3, dtype=torch.float64))
+    with pytest.raises(NotImplementedError, match="attune: forward-mode derivatives"):
+        torch.func.jvp(lambda q: at.softmax(q, k.detach(), v.detach()), (q.detach(),), (q.detach(),))
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.equal(torch.autograd.grad(f(q), q)[0], expected)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_autocast(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = at.softmax(q, k, v)
+    assert out.dtype == torch.bfloat16
+    assert torch.equal(out, at.softmax(q.bfloat16(), k.bfloat16(), v.bfloat16()))
+    out.float().sum().backward()
+    assert q.grad.dtype == torch.float32
+
+
+def test_integers_and_devices_are_refused(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 3)] * 3)
+    with pytest.raises(attune.Error, match="q has the type int64; expected float32 or float64"):
+        at.softmax(q.long(), k, v)
+    with pytest.raises(attune.Error, match="q has the device meta; expected a tensor on the CPU"):
+        at.softmax(q.detach().to("meta"), k, v)
+    with pytest.raises(attune.Error, match="q has the layout torch.sparse_coo; expected a dense tensor"):
+        at.softmax(q.detach()[0, 0].to_sparse(), k, v)
+    with pytest.raises(attune.Error, match="k has the type ndarray; expected a tensor of torch"):
+        at.softmax(q, k.detach().numpy(), v)
+    with pytest.raises(TypeError, match="has no argument 'gamma'"):
+        at.softmax(q, k, v, gamma=1)
+
+
+def test_modules(rng):
+    theirs = torch.nn.MultiheadAttention(24, 4, batch_first=True, dtype=torch.float64)
+    mine = at.MultiheadAttention(24, 4).double()
+    mine.load_state_dict(theirs.state_dict())
+    (x,) = tensors(rng, (2, 7, 24))
+    assert torch.allclose(mine(x), theirs(x, x, x)[0])
+    layer = at.Attention("principled", heads=4, mask=masks.causal())
+    assert sorted(n for n, _ in layer.named_parameters()) == [
+        "gate_beta",
+        "length_scale_alpha",
+        "length_scale_gamma",
+        "normalizer_gamma",
+    ]
+    q, k, v, gq, gk = tensors(rng, *[(2, 4, 5, 3)] * 5)
+    layer(q, k, v, gate_q=gq, gate_k=gk).sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in layer.parameters())
+    same = pickle.loads(pickle.dumps(layer))
+    assert torch.equal(same(q, k, v, gate_q=gq, gate_k=gk), layer(q, k, v, gate_q=gq, gate_k=gk))
+    grouped = at.MultiheadAttention(24, 4, op="sink", key_heads=2, parameters={"logit": 0.0}).double()
+    grouped(x).sum().backward()
+    assert grouped.attention.logit.grad.shape == (4,)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_data_loaders_that_fork(rng):
+    class Items(torch.utils.data.Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, n):
+            x = torch.full((1, 2, 5, 3), float(n))
+            return at.softmax(x, x, x)
+
+    at.softmax(*tensors(rng, *[(1, 4, 70, 8)] * 3))  # the threads of this process run
+    found = torch.cat(list(torch.utils.data.DataLoader(Items(), batch_size=None, num_workers=2)))
+    assert torch.equal(found[:, 0, 0, 0], torch.arange(4.0))
+
+
+def test_block_masks_of_flex_attention(rng):
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    block = create_block_mask(lambda b, h, i, j: (i >= j) & ((i - j) < 9 * (h + 1)), 1, 2, 40, 40, device="cpu")
+    q, k, v = tensors(rng, *[(1, 2, 40, 4)] * 3)
+    i, j = np.arange(40)[:, None], np.arange(40)
+    seen = np.stack([(i >= j) & (i - j < 9), (i >= j) & (i - j < 18)])[None]
+    expected, _ = dense.softmax(*(x.detach().numpy() for x in (q, k, v)), seen)
+    assert np.allclose(at.softmax(q, k, v, mask=masks.from_block_mask(block)).detach().numpy(), expected)

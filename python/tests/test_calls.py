@@ -153,6 +153,15 @@ def test_wanted_gradients_alone(rng):
     assert all(np.array_equal(only[name], every[name]) for name in only)
 
 
+@pytest.mark.skipif("top_k" not in attune.presets(), reason="built without top_k")
+def test_constants(rng):
+    op = attune.op("top_k")
+    assert op.constants == {"k": 8.0}
+    q, k, v = (rng.standard_normal((1, 1, 5, 4)) for _ in range(3))
+    best = v[:, :, np.argmax(np.einsum("id,jd->ij", q[0, 0], k[0, 0]), axis=1)]
+    assert np.allclose(op(q, k, v, constant_k=1), best)
+
+
 def test_offset(rng):
     q, k, v = (rng.standard_normal((2, 1, n, 4)) for n in (2, 6, 6))
     op = attune.op("softmax")

@@ -37,7 +37,7 @@ class Description:
                 for name in {path, path.rsplit(".", 1)[-1]}:
                     self.names.setdefault(name, []).append((kind, n))
         for n, name in enumerate(self.constants):
-            self.names.setdefault(name, []).append(("constant", n))
+            self.names.setdefault(f"constant_{name}" if name in self.names else name, []).append(("constant", n))
         at = _abi.CALL.size
         self.field_at, at = at, at + _abi.TENSOR.size * len(self.fields)
         self.parameter_at, at = at, at + _abi.PARAMETER.size * len(self.parameters)
@@ -443,7 +443,7 @@ class Operator:
 
     @property
     def constants(self):
-        """Names of the constants, and their numbers."""
+        """Names of the constants, and their numbers. A call names a constant constant_k where an input is called k."""
         return dict(zip(self._description.constants, self._description.constant_defaults))
 
     @property

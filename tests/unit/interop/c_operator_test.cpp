@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The C interface, called as another language calls it.
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#define ATTUNE_C_TYPES 1
+#include <attune/interop/c_operator.hpp>
+#include <attune/operators/presets.hpp>
+#include <attune/policies.hpp>
+
+#include "../check.hpp"
+
+ATTUNE_C_OPERATOR(softmax, softmax_attention(m))
+ATTUNE_C_OPERATOR(top, attention(kernel::dot_product{}, normalizer::top_k{index_t(c("k", 2))}, m))
+ATTUNE_C_OPERATOR(sink, sink_attention(open, m))
+
+namespace attune::test {
+namespace {
+
+attune_tensor dense(std::vector<float>& x, shape const& e) {
+  strides const s = strides::dense(e);
+  return {
+      x.data(), {e.batch, e.head, e.position, e.feature}, {s.batch, s.head, s.position, s.feature}, attune_float32, 1};
+}
+
+/// A call of self-attention with the same numbers for q, k and v.
+struct c_call {
+  static constexpr shape rows{1, 2, 3, 4};
+  std::vector<float> x, out = std::vector<float>(24), lse = std::vector<float>(6);
+  std::array<attune_tensor, 3> fields{};
+  std::array<attune_parameter, 2> parameters{};
+  std::array<attune_mask_node, 3> mask{};
+  attune_constant constant{"k", 1};
+  std::array<char, 300> text{};
+  attune_call c{};
+
+  c_call() {
+    for (int n = 0; n < 24; ++n) x.push_back(float((n * 37) % 11) / 5 - 1);
+    fields.fill(dense(x, rows));
+    c.fields = fields.data();
+    c.parameters = parameters.data();
+    c.outputs[0] = dense(out, rows);
+    c.outputs[1] = dense(lse, {1, 2, 3, 1});
+    c.type = attune_float32;
+    c.threads = 1;
+  }
+  attune_text error() { return {text.data(), index_t(text.size())}; }
+  std::string refused(attune_operator const* op) {
+    text.fill(0);
+    CHECK(op->forward(&c, nullptr, 0, error()) == attune_refused);
+    return text.data();
+  }
+};
+
+TEST_CASE("the C interface: values and gradients of the same operator in C++") {
+  c_call x;
+  x.mask[0].kind = attune_mask_causal;
+  x.mask[1].kind = attune_mask_band;
+  x.mask[1].a = 1, x.mask[1].b = -1;
+  x.mask[2].kind = attune_mask_both;
+  x.mask[2].a = 0, x.mask[2].b = 1;
+  x.c.mask = x.mask.data();
+  x.c.mask_count = 3;
+  attune_operator const* const op = interop::operator_softmax();
+  int64_t count = 0;
+  REQUIRE(op->saved_size(&x.c, &count, x.error()) == attune_done);
+  std::vector<float> saved(static_cast<std::size_t>(count)), by_k(24), by_scale(1);
+  REQUIRE(op->forward(&x.c, saved.data(), count, x.error()) == attune_done);
+  std::array<attune_tensor, 3> to{};
+  to[1] = dense(by_k, c_call::rows);
+  attune_tensor const scale = dense(by_scale, {1, 1, 1, 1});
+  attune_gradients g{{x.fields[0], {}, {}}, to.data(), &scale, nullptr};
+  REQUIRE(op->vjp(&x.c, saved.data(), count, &g, x.error()) == attune_done);
+
+  auto const same = softmax_attention(mask::causal_window{2});
+  std::vector<float> out(24);
+  tensor<float const> const view(x.x, c_call::rows);
+  forward(cpu{1}, same, {.q = view, .k = view, .v = view}, {.out = tensor(out, c_call::rows)});
+  CHECK(out == x.out);
+  auto const all = vjp(cpu{1}, same, {.q = view, .k = view, .v = view}, {.out = view});
+  CHECK(by_k == all.of(field::k).values);
+  CHECK(by_scale == all.parameter("scale").values);
+}
+
+TEST_CASE("the C interface: constants") {
+  c_call x;
+  x.c.outputs[1] = {};
+  std::vector<float> two(24);
+  attune_operator const* const op = interop::operator_top();
+  REQUIRE(op->forward(&x.c, nullptr, 0, x.error()) == attune_done);
+  two = x.out;
+  x.c.constants = &x.constant;
+  x.c.constant_count = 1;
+  REQUIRE(op->forward(&x.c, nullptr, 0, x.error()) == attune_done);
+  CHECK(x.out != two);
+  x.constant.value = -1e300;
+  CHECK(x.refused(op) ==
+        "attune::call: the constant k has the value -1e+300; expected a number between -2^53 and 2^53");
+  CHECK(std::strstr(op->description, "\"constants\": [[\"k\", 2]]") != nullptr);
+}
+
+TEST_CASE("the C interface: wrong arguments") {
+  attune_operator const* const op = interop::operator_softmax();
+  c_call x;
+  x.c.type = attune_bfloat16;
+  CHECK(x.refused(op) == "attune::call: the element type has bfloat16; expected float32");
+  x.c.type = attune_float32;
+  x.fields[1].type = attune_float64;
+  CHECK(x.refused(op) == "attune::call: the type of k has float64; expected float32");
+  x.fields[1].type = 77;
+  CHECK(x.refused(op) == "attune::call: the type of k has an unknown type; expected float32");
+  x.fields[1].type = attune_float32;
+  x.fields[1].data = static_cast<char*>(x.fields[1].data) + 1;
+  CHECK(x.refused(op).find("attune::call: k has an address that is not aligned") == 0);
+  x.fields[1].data = nullptr;
+  CHECK(x.refused(op) == "attune::tensor: data has a null pointer; expected memory for the shape (1, 2, 3, 4)");
+  x.fields[1].given = 0;
+  CHECK(x.refused(op).find("attune::call: k has no tensor; expected (batch, key head, key, D)") == 0);
+  x.fields[1] = x.fields[0];
+  x.fields[1].extents[2] = -5;
+  CHECK(x.refused(op).find("attune::tensor: shape has the value (1, 2, -5, 4)") == 0);
+  x.fields[1] = x.fields[0];
+  x.c.mask = x.mask.data();
+  x.c.mask_count = 1;
+  x.mask[0].kind = 50;
+  CHECK(x.refused(op) == "attune::call: mask node 0 has the kind 50; expected one of attune_mask_kind");
+  x.mask[0].kind = attune_mask_either;
+  CHECK(x.refused(op).find("attune::mask::composed: node 0 has the indices 0 and 0") == 0);
+  x.c.mask_count = 0;
+  x.c.outputs[2] = x.c.outputs[1];
+  CHECK(x.refused(op) == "attune::call: ground_weight has a tensor; expected none: this operator has no such output");
+  CHECK(x.refused(interop::operator_sink()) ==
+        "attune::call: normalizer.logit has no value; expected a number or a tensor: it has no default");
+  CHECK(x.out == std::vector<float>(24));  // nothing was written
+  x.c.outputs[2] = {};
+  CHECK(op->forward(&x.c, x.x.data(), 3, x.error()) == attune_refused);  // memory for 3 saved numbers
+  attune_text const none{nullptr, 0};
+  x.c.type = 9;
+  CHECK(op->forward(&x.c, nullptr, 0, none) == attune_refused);
+}
+
+}  // namespace
+}  // namespace attune::test

@@ -17,7 +17,7 @@ struct leaky_sum {
   using contraction = contraction::scalar_difference;
   template <class T>
   struct bound {
-    T score(T const& sum, key<T> const&) const { return math::larger(sum, T(T(0.2) * sum)); }
+    T score(T const& sum, key<T> const&) const { return math::larger(sum, T(lift<T>::constant(0.2) * sum)); }
   };
   template <class T>
   bound<T> bind(row<T> const&) const {

@@ -22,8 +22,8 @@ struct lorentz_distance {
   struct bound {
     T beta;
     T score(T const& dot, key<T> const&) const {
-      T const e = math::larger(T(-dot - T(1)), T(1e-7));                 // rounding may leave less than 1 for arccosh
-      return -beta * math::log1p(T(e + math::sqrt(T(e * (e + T(2))))));  // arccosh(1 + e)
+      T const e = math::larger(T(-dot - T(1)), lift<T>::constant(1e-7));  // rounding may leave less than 1 for arccosh
+      return -beta * math::log1p(T(e + math::sqrt(T(e * (e + T(2))))));   // arccosh(1 + e)
     }
   };
   template <class T>

@@ -47,10 +47,14 @@ struct loop_inputs {
 
   /// Feature d of query or key `at` for query head h. Heads of keys and values serve groups of query heads.
   double& of(field f, index_t b, index_t h, index_t at, index_t d = 0) const {
+    return in_head(f, b, h * tensors[std::size_t(f)]->extents.head / heads, at, d);
+  }
+  /// The same for a head of the input itself. The inputs of a fold have several heads for each head of its output.
+  double& in_head(field f, index_t b, index_t head, index_t at, index_t d = 0) const {
     auto& x = *tensors[std::size_t(f)];
     shape const& e = x.extents;
-    index_t const group = h * e.head / heads, batch = e.batch == 1 ? 0 : b, position = e.position == 1 ? 0 : at;
-    return x.doubles[std::size_t(((batch * e.head + group) * e.position + position) * e.feature + d)];
+    index_t const batch = e.batch == 1 ? 0 : b, position = e.position == 1 ? 0 : at;
+    return x.doubles[std::size_t(((batch * e.head + head) * e.position + position) * e.feature + d)];
   }
   double q(index_t b, index_t h, index_t i, index_t d) const { return of(field::q, b, h, i, d); }
   double k(index_t b, index_t h, index_t j, index_t d) const { return of(field::k, b, h, j, d); }

@@ -175,6 +175,12 @@ inline constexpr bool has_states = true;
 template <std::size_t N, class... Ops>
 inline constexpr bool has_states<fold_operator<N, Ops...>> = sizeof...(Ops) == 1;
 
+/// Whether an operator, or one of a fold, has an ordered sum.
+template <class Op>
+inline constexpr bool sums_in_order = has_ordered_sums<Op>;
+template <std::size_t N, class... Ops>
+inline constexpr bool sums_in_order<fold_operator<N, Ops...>> = (has_ordered_sums<Ops> || ...);
+
 /// Checks every call of this executor.
 template <class Op, class Exec>
 void check_executor(forward_report& to, std::string const& name, Exec const& exec, Op const& op,
@@ -204,7 +210,7 @@ void check_executor(forward_report& to, std::string const& name, Exec const& exe
     if constexpr (exec_cpu::decodable<Op>)
       computed("decode", 2, [&](outputs<Op, T> const& out) { decode(exec, op, in, out); });
 
-  if constexpr (has_ordered_sums<Op>) {
+  if constexpr (sums_in_order<Op>) {
     line("split and merge").left_out = "the states of an operator with an ordered sum do not merge";
   } else if constexpr (!has_states<Op>) {
     line("split and merge").left_out = "a fold of several operators has no states";

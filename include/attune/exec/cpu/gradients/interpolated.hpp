@@ -37,7 +37,7 @@ struct contraction_vjp<C, T, Arch> {
         T const x = t.own[e * tiling<T, Arch>::queries + l];
         if (shared != nullptr)
           (*shared)(0, 0, at.first + l - to.first, e) += double(x);
-        else
+        else if (to.takes(C::of))
           to.to->of(C::of)(at.b, at.h, at.first + l, e) += x;
       }
   }

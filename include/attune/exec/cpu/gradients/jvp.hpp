@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <vector>
 
-#include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
+#include <attune/exec/cpu/gradients/contractions/ordered.hpp>
+#include <attune/exec/cpu/gradients/contractions/rotary.hpp>
 #include <attune/exec/cpu/gradients/gates/weight_gate_jvp.hpp>
 #include <attune/exec/cpu/gradients/moving_tensor.hpp>
-#include <attune/exec/cpu/gradients/ordered.hpp>
-#include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/products/lane_bits.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>

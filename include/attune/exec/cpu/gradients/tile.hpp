@@ -13,10 +13,10 @@
 #include <array>
 #include <vector>
 
-#include <attune/exec/cpu/gradients/contractions_vjp.hpp>
+#include <attune/exec/cpu/gradients/contractions/ordered.hpp>
+#include <attune/exec/cpu/gradients/contractions/rotary.hpp>
+#include <attune/exec/cpu/gradients/contractions/vjp.hpp>
 #include <attune/exec/cpu/gradients/entries_vjp.hpp>
-#include <attune/exec/cpu/gradients/ordered.hpp>
-#include <attune/exec/cpu/gradients/rotary.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>

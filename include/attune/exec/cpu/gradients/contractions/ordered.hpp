@@ -9,9 +9,9 @@
 #pragma once
 
 #include <attune/core/dual.hpp>
-#include <attune/exec/cpu/gradients/contractions_jvp.hpp>
-#include <attune/exec/cpu/gradients/interpolated.hpp>
-#include <attune/exec/cpu/gradients/terms_vjp.hpp>
+#include <attune/exec/cpu/gradients/contractions/interpolated.hpp>
+#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
+#include <attune/exec/cpu/gradients/contractions/terms.hpp>
 #include <attune/exec/cpu/tile/contract.hpp>
 
 namespace attune::exec_cpu {

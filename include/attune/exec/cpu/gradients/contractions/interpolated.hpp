@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include <attune/core/dual.hpp>
-#include <attune/exec/cpu/gradients/contractions_jvp.hpp>
-#include <attune/exec/cpu/gradients/terms_vjp.hpp>
+#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
+#include <attune/exec/cpu/gradients/contractions/terms.hpp>
 #include <attune/exec/cpu/tile/contract.hpp>
 
 namespace attune::exec_cpu {

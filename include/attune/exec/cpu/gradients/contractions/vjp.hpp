@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include <attune/core/dual.hpp>
-#include <attune/exec/cpu/gradients/terms_vjp.hpp>
+#include <attune/exec/cpu/gradients/contractions/terms.hpp>
 #include <attune/exec/cpu/products/outer.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
 

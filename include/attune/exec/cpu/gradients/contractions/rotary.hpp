@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-#include <attune/exec/cpu/gradients/contractions_jvp.hpp>
-#include <attune/exec/cpu/gradients/contractions_vjp.hpp>
+#include <attune/exec/cpu/gradients/contractions/jvp.hpp>
+#include <attune/exec/cpu/gradients/contractions/vjp.hpp>
 
 namespace attune::exec_cpu {
 

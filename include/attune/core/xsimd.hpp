@@ -176,6 +176,34 @@ inline constexpr bool has_floor =
         false;
 #endif
 
+/// Integers in [0, 2^31) (doubles: [0, 2^51)) as integers of the same size.
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<xsimd::as_integer_t<T>, Arch> to_integers(xsimd::batch<T, Arch> const& x) {
+  if constexpr (sizeof(T) == 4) {
+    return xsimd::to_int(x);
+  } else {  // few targets have an instruction: the lowest bits of 1.5 2^52 + x are x
+    xsimd::batch<T, Arch> const lift(T(0x1.8p52));
+    using integer = xsimd::as_integer_t<T>;
+    return bits_as<integer>(as_computed(xsimd::batch<T, Arch>(x + lift))) - bits_as<integer>(lift);
+  }
+}
+
+/// Lane l is from[at[l]].
+template <class T, class Arch>
+ATTUNE_INLINE xsimd::batch<T, Arch> gathered(T const* from, xsimd::batch<xsimd::as_integer_t<T>, Arch> const& at) {
+#if XSIMD_WITH_AVX512F && !XSIMD_WITH_EMULATED
+  if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) return xsimd::batch<T, Arch>::gather(from, at);
+#endif
+#if XSIMD_WITH_AVX2 && !XSIMD_WITH_EMULATED
+  if constexpr (std::is_base_of_v<xsimd::avx2, Arch>) return xsimd::batch<T, Arch>::gather(from, at);
+#endif
+  alignas(64) xsimd::as_integer_t<T> places[xsimd::batch<T, Arch>::size];
+  alignas(64) T lanes[xsimd::batch<T, Arch>::size];
+  at.store_aligned(places);
+  for (std::size_t l = 0; l < xsimd::batch<T, Arch>::size; ++l) lanes[l] = from[places[l]];
+  return xsimd::batch<T, Arch>::load_aligned(lanes);
+}
+
 /// The square root, correctly rounded.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> square_root(xsimd::batch<T, Arch> const& x) {

@@ -84,6 +84,11 @@ ATTUNE_NOINLINE inline void check_field(char const* function, field f, field sou
         return require_shared(function, name, e, p.rows(e.feature == 1 ? 1 : p.value_width),
                               ", the last the width of v or 1");
       }
+      if (f == field::position_scores) {
+        require_at_least_one(function, name, "feature", e.feature);
+        p.learn(f, source, e);
+        return require_shared(function, name, e, p.rows(e.feature));
+      }
       require_queries(function, name, e, p);
       if (one)
         require_extent(function, name, "feature", e.feature, 1, "one number per query");

@@ -38,6 +38,7 @@ struct problem_shape {
       gate_width = 0,          ///< features of gate_q and gate_k
       position_width = 0,      ///< features of position_q and position_k
       axes = 0,                ///< features of center, spread and place
+      positions = 0,           ///< features of position_scores
       output_gate_width = 0;   ///< features of output_gate: Dv or 1
   index_t offset = 0;          ///< position of query 0 among the keys, if `offsets` is null
 

@@ -206,6 +206,9 @@ constexpr auto attention(P... policies) {
       static_assert(contraction::has_sources<contractions>(),
                     "attune: an ordered sum adds a contraction of the same kernel: list it before the sum, e.g. "
                     "contraction::list<contraction::dot, contraction::later_sum<contraction::dot, F>>");
+      static_assert(contraction::has_indices<contractions>(),
+                    "attune: contraction::interpolated<S> reads a row at the index that the sum S of the same kernel "
+                    "gives: list S before it. See docs/reference/policies.md#a-row-read-at-an-index");
       static_assert(contraction::one_order<contractions>,
                     "attune: an operator streams the keys of a row in one order: it cannot have sums over later keys "
                     "and sums over earlier keys");

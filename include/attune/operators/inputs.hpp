@@ -89,6 +89,7 @@ constexpr View missing_out() {
 ///   sort_q (B, H, Lq, 1)  sort_k (B, H', Lk, 1)               one number per position
 ///   position_q (B, H, Lq, Dp)  position_k (B, H', Lk, Dp)     projections of positions
 ///   center, spread (B, H, Lq, A)  place (B, H', Lk, A)        A spatial axes
+///   position_scores (1|B, 1|H, 1|Lq, P)                       a row of numbers, read at an index
 ///   key_bias (B, H', Lk, 1)  value_gate (1|B, 1|Hv, Lk, Dv)  output_gate (1|B, 1|H, 1|Lq, Dv | 1)
 ///   v0 (1|B, 1|H, 1|Lq, Dv)                                   the ground value
 ///   offset                                                    position of query 0 among the keys; Lk - Lq by default

@@ -206,6 +206,12 @@ inline constexpr bool is_known<uniform> = true;
 /// A sum over the keys on one side of a key (policies/ordered_sum.hpp).
 template <class C>
 inline constexpr bool is_ordered = requires { typename C::ordered_type; };
+/// A row of numbers, read at the index that an ordered sum gives (policies/interpolated.hpp).
+template <class C>
+inline constexpr bool is_interpolated = requires { typename C::interpolated_type; };
+/// A contraction that is computed from the values of other contractions.
+template <class C>
+inline constexpr bool is_derived = is_ordered<C> || is_interpolated<C>;
 
 namespace detail {
 /// C inherits the term of Base unchanged.
@@ -248,7 +254,7 @@ concept PairLookup = Plain<C> && is_by_pair<typename C::x>;
 
 /// A contraction with the same value for all pairs at one distance.
 template <class C>
-inline constexpr bool of_distance_alone = !is_ordered<C> && detail::in_table<typename C::x> &&
+inline constexpr bool of_distance_alone = !is_derived<C> && detail::in_table<typename C::x> &&
                                           detail::in_table<typename C::y> && detail::in_table<typename C::z>;
 
 /// Operand number N.
@@ -282,16 +288,39 @@ template <class C>
 struct inner_of<C> {
   using type = typename C::inner;
 };
+template <class C>
+  requires is_interpolated<C>
+struct inner_of<C> {
+  using type = typename C::index::inner;
+};
+template <class C>
+struct alone {
+  using type = list<C>;
+};
+template <class C>
+  requires std::is_base_of_v<none, C>
+struct alone<C> {
+  using type = list<>;
+};
+template <class C>
+  requires is_ordered<C>
+struct alone<C> {
+  using type = list<typename C::inner, C>;
+};
+template <class C>
+  requires is_interpolated<C>
+struct alone<C> {
+  using type = list<typename C::index::inner, typename C::index, C>;
+};
 }  // namespace detail
-/// The contraction that reads the tensors: C itself, or what an ordered sum C adds.
+/// The contraction that operands belong to: C itself, or what an ordered sum C adds, or the same of the index of C.
 template <class C>
 using inner_of = typename detail::inner_of<C>::type;
 
-/// A list of one contraction; empty for contraction::none and contraction::uniform. An ordered sum stands behind the
-/// contraction that it adds.
+/// A list of one contraction; empty for contraction::none and contraction::uniform. An ordered sum comes after the
+/// contraction that it adds, and an interpolated row after the sum that gives its index.
 template <class C>
-using single = std::conditional_t<std::is_base_of_v<none, C>, list<>,
-                                  std::conditional_t<is_ordered<C>, list<inner_of<C>, C>, list<C>>>;
+using single = typename detail::alone<C>::type;
 
 }  // namespace contraction
 }  // namespace attune

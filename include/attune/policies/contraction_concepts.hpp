@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <attune/core/row.hpp>
+#include <attune/policies/interpolated.hpp>
 #include <attune/policies/named_contractions.hpp>
 #include <attune/policies/ordered_sum.hpp>
 

@@ -157,10 +157,15 @@ constexpr bool complete() {
                   "attune: KernelPolicy: bind(row) must return an object with T score(T const& contraction, "
                   "attune::key<T> const& key) const (for contraction::none: T score(attune::key<T> const& key) "
                   "const). See docs/reference/policies.md#kernels");
-              static_assert(named_in_list<P>::score || !NamesOneContraction<P> || contraction::named_by<P>::size < 2,
+              static_assert(named_in_list<P>::score || !NamesOneContraction<P> || contraction::named_by<P>::size != 2,
                             "attune: KernelPolicy of an ordered sum: bind(row) must return an object with T score(T "
                             "const& x, T const& sum, attune::key<T> const& key) const: x is the contraction that the "
                             "sum adds. See docs/reference/policies.md#ordered-sums");
+              static_assert(named_in_list<P>::score || !NamesOneContraction<P> || contraction::named_by<P>::size < 3,
+                            "attune: KernelPolicy of contraction::interpolated: bind(row) must return an object with T "
+                            "score(T const& x, T const& index, T const& number, attune::key<T> const& key) const: x is "
+                            "the contraction that the sum adds, index the sum. See "
+                            "docs/reference/policies.md#a-row-read-at-an-index");
               static_assert(named_in_list<P>::score || NamesOneContraction<P> || contraction::named_by<P>::size < 2,
                             "attune: KernelPolicy with a list of contractions: bind(row) must return an object with T "
                             "score(T const& x, T const& y, attune::key<T> const& key) const: one argument for each "

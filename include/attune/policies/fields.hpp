@@ -67,6 +67,9 @@ namespace attune {
   ROW(key_bias, key, key_bias_heads, 1, "(batch, key head, key, 1)",                                                \
       "the kernel of this operator has no bias per key (kernel::key_bias has)",                                     \
       ": the kernel of this operator adds a bias per key")                                                          \
+  ROW(position_scores, query, heads, positions, "(1 or batch, 1 or head, 1 or query, P)",                           \
+      "the kernel of this operator reads no row at an index (contraction::interpolated does)",                      \
+      ": the kernel of this operator reads a row of numbers at an index")                                           \
   ROW(value_gate, key, value_heads, value_width, "(1 or batch, 1 or value head, key, Dv)",                          \
       "this operator has no value gate (gate::sigmoid_value is one)", ": this operator has a value gate")           \
   ROW(output_gate, query, heads, output_gate_width, "(1 or batch, 1 or head, 1 or query, Dv or 1)",                 \
@@ -118,6 +121,9 @@ ATTUNE_HD constexpr input_side side_of(field f) {
   }
   return {};
 }
+
+/// Whether an input with a row per query may share rows: its axes may have extent 1.
+ATTUNE_HD constexpr bool shares_rows(field f) { return f == field::output_gate || f == field::position_scores; }
 
 /// The first field of the table with the same number of features. A call takes that number from it.
 constexpr field width_source(field f) {

@@ -36,6 +36,8 @@ struct input_operand {
       "attune: this input is of another side: of_query, of_key or of_pair as <attune/policies/fields.hpp> says");
   static_assert(F != field::v && F != field::value_gate && F != field::output_gate,
                 "attune: values and their gates are no operands of a contraction: scores do not depend on them");
+  static_assert(F != field::position_scores,
+                "attune: position_scores is no operand of a term: contraction::interpolated reads it at an index");
   static constexpr operand_side side = Side;  ///< query, key or pair
   static constexpr field of = F;              ///< the input
 };

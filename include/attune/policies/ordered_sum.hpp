@@ -39,7 +39,7 @@ struct ordered_sum {
   static_assert(is_known<C> && !std::is_same_v<C, none>,
                 "attune: an ordered sum such as contraction::later_sum<C, F> adds a map of another contraction C: name "
                 "one that reads tensors, such as contraction::dot");
-  static_assert(!is_ordered<C>,
+  static_assert(!is_derived<C>,
                 "attune: an ordered sum of an ordered sum does not exist: sum a contraction that reads "
                 "tensors, such as contraction::dot");
   using ordered_type = ordered_sum;          ///< marks an ordered sum for executors

@@ -80,17 +80,20 @@ struct scalar<detail::probe_scalar> {
 
 namespace detail {
 
-template <class C, class Bound>
+/// Number: of the contraction among those that the policy P names. The map of an ordered sum gets the part of a sum of
+/// kernels that named it.
+template <class P, class C, int Number, class Bound>
 void probe_contraction([[maybe_unused]] Bound const& bound) {
   using T = probe_scalar;
   if constexpr (contraction::is_ordered<C>)
-    (void)contraction::mapped<C>(bound, T{});
-  else if constexpr (!contraction::Rotary<C>)
+    (void)contraction::mapped<C>(kernel::evaluation<P>::template part<Number>(bound), T{});
+  else if constexpr (!contraction::Rotary<C> && !contraction::is_interpolated<C>)
     (void)C::term(T{}, T{}, T{}, T{});
 }
-template <class Bound, class... C>
-void probe_contractions([[maybe_unused]] Bound const& bound, contraction::list<C...>) {
-  (..., probe_contraction<C>(bound));
+template <class P, class Bound, class... C, int... Number>
+void probe_contractions([[maybe_unused]] Bound const& bound, contraction::list<C...>,
+                        std::integer_sequence<int, Number...>) {
+  (..., probe_contraction<P, C, Number>(bound));
 }
 
 /// Calls every hook of a policy. It is instantiated, never run.
@@ -103,7 +106,7 @@ void probe(P const& policy, row<probe_scalar> const& r) {
     if constexpr (P::role == policy_role::kernel || P::role == policy_role::gate) {
       using named = contraction::named_by<P>;
       [[maybe_unused]] T const values[named::size + 1];
-      probe_contractions(bound, named{});
+      probe_contractions<P>(bound, named{}, std::make_integer_sequence<int, named::size>{});
       if constexpr (P::role == policy_role::kernel)
         (void)kernel::evaluation<P>::score(bound, values, key<T>{x});
       else
@@ -112,7 +115,8 @@ void probe(P const& policy, row<probe_scalar> const& r) {
     if constexpr (P::role == policy_role::length_scale) (void)bound.scale(x);
     if constexpr (P::role == policy_role::value_gate || P::role == policy_role::output_gate) (void)bound.factor(x);
     if constexpr (P::role == policy_role::weight_gate) {
-      probe_contractions(bound, contraction::named_by<P>{});
+      using named = contraction::named_by<P>;
+      probe_contractions<P>(bound, named{}, std::make_integer_sequence<int, named::size>{});
       if constexpr (std::is_same_v<typename P::contraction, contraction::none>)
         (void)bound.factor(key<T>{x});
       else

@@ -211,7 +211,7 @@ class altered_rows {
     [[maybe_unused]] attune::detail::row_contractions<T> ordered{Op::contractions::size, {}};
     if constexpr (has_ordered_sums<Op>) {
       for (index_t j : seen.keys) contract.all(ordered.add_key(), b, h, i, j);
-      attune::detail::sum_in_order<Op>(f, ordered);
+      attune::detail::sum_in_order(contract, f, ordered, b, h, i);
     }
     for (index_t j : seen.keys) {
       T x[Op::contractions::size + 1]{};

@@ -56,7 +56,7 @@ void for_each_visible(reference_contraction<T, Op, View> const& contract, Bound 
       }
     }
   if constexpr (has_ordered_sums<Op>) {
-    sum_in_order<Op>(f, all);
+    sum_in_order(contract, f, all, b, h, i);
     for (std::size_t n = 0; n < keys.size(); ++n) {
       T const s = f.score(&all.at(n, 0), key<T>{T(double(keys[n]))});
       visit(keys[n], s, f.logit_of_score(s, &all.at(n, 0)));

@@ -82,7 +82,7 @@ class row_pullback {
         }
       }
     if constexpr (has_ordered_sums<Op>) {
-      sum_in_order<Op>(plain, all);
+      sum_in_order(contract, plain, all, b, h, i);
       for (std::size_t n = 0; n < seen_.keys.size(); ++n) add_logit(&all.at(n, 0), seen_.keys[n]);
     }
     weighed_row<T> const w = weigh<normalizer>(plain.normalizer, seen_, plain_row.visible);
@@ -100,12 +100,11 @@ class row_pullback {
     if constexpr (Op::has_weight_gate) pull_factors(w);
     if constexpr (has_ordered_sums<Op>) {
       row_contractions<T> by_pair{pairs, std::move(by_pair_)};
-      pull_in_order<Op, D>(
-          f, by_pair, [&](std::size_t n, int c) { return D::variable(all.at(n, c), c); }, first_parameter, directions,
-          [&](int k, T const& by) {
-            T& to = by_parameter_[std::size_t(k - first_parameter)];
-            to = to + by;
-          });
+      if constexpr (has_interpolated_rows<Op>) pull_rows(contract, all, by_pair, to_, b, h, i);
+      pull_in_order<Op, D>(f, all, by_pair, first_parameter, directions, [&](int k, T const& by) {
+        T& to = by_parameter_[std::size_t(k - first_parameter)];
+        to = to + by;
+      });
       by_pair_ = std::move(by_pair.values);
     }
     if constexpr (entries > 0) pull_entries(first_entry);

@@ -9,6 +9,7 @@
 #include <attune/exec/gradients.hpp>
 #include <attune/exec/thrust/gradients/entry_program.hpp>
 #include <attune/exec/thrust/gradients/pair_tables.hpp>
+#include <attune/exec/thrust/gradients/row_entries.hpp>
 
 namespace attune {
 
@@ -51,7 +52,7 @@ class gradient_run {
     pairs(to);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
-        if constexpr (side_of(F) == input_side::query && F != field::output_gate)
+        if constexpr (side_of(F) == input_side::query && !shares_rows(F))
           with(to.of(F), [&](tensor<T> const& g) {
             launch(query_program<T, Op, wanted_field<operand_side::query>>{call_, g, {F}});
           });
@@ -60,6 +61,9 @@ class gradient_run {
       }
     });
     values(to);
+    if constexpr (has_interpolated_rows<Op>)
+      with_all(to.of(field::position_scores), rows_of(p_.positions),
+               [&](tensor<T> const& g) { for_each_task(exec_, rows, row_entries_program<T, Op>{call_, g}); });
     if constexpr (Op::has_output_gate)
       if (given())
         with_all(to.of(field::output_gate), rows_of(p_.output_gate_width),

@@ -30,6 +30,49 @@ ATTUNE_HD void for_each_key_in(row_pairs<T, Op> const& pairs, Visit const& visit
   }
 }
 
+/// The two entries that a row of `count` numbers is read at, for an index y, and the weight of the second.
+template <class T>
+struct row_entries {
+  index_t lower, upper;
+  T fraction;  ///< NaN where y is NaN
+  bool moves;  ///< the value moves with y
+
+  ATTUNE_HD row_entries(T const& y, index_t count) {
+    T const last(double(count - 1)), clamped = math::smaller(math::larger(T(0), y), last);  // 0 where y is NaN
+    T const below = math::floor(clamped);
+    lower = index_t(below);
+    upper = lower + 1 < count ? lower + 1 : lower;
+    fraction = math::select(y == y, T(clamped - below), y);
+    moves = !(y < T(0)) && upper != lower;
+  }
+  /// The row's number. At an integer the second entry is not used: it may be infinite.
+  template <class Row>
+  ATTUNE_HD T value(Row const& row) const {
+    T const a = row[lower];
+    return fraction == T(0) ? a : T((T(1) - fraction) * a + fraction * row[upper]);
+  }
+  /// The derivative by y.
+  template <class Row>
+  ATTUNE_HD T slope(Row const& row) const {
+    return moves ? T(row[upper] - row[lower]) : T(0);
+  }
+};
+/// The row of numbers of a query.
+template <class T, class Op>
+ATTUNE_HD auto numbers_of_row(row_pairs<T, Op> const& pairs) {
+  auto const& x = pairs.at.in.position_scores;
+  auto const from = attune::detail::broadcast(x, pairs.b, pairs.h, pairs.i);
+  return features(x, from.batch, from.head, from.position, 0);
+}
+/// Reads the row of a query at the ordered sums of one pair, where x has the values of the other contractions.
+template <class T, class Op>
+ATTUNE_HD void read_rows(row_pairs<T, Op> const& pairs, T* x) {
+  contraction::each_interpolated<typename Op::contractions>([&](auto, auto index, auto source) {
+    row_entries<T> const at(x[decltype(source)::value], pairs.at.p.positions);
+    x[decltype(index)::value] = at.value(numbers_of_row(pairs));
+  });
+}
+
 /// Calls visit(j, x) for every visible key in the order of the ordered sums; x: the values of all contractions. If
 /// visit returns false, no further key follows.
 template <class T, class Op, class Visit>
@@ -50,6 +93,7 @@ ATTUNE_HD void for_each_in_order(row_pairs<T, Op> const& pairs, typename row_pai
       sum[at] = before + contraction::mapped<C>(Op::template part<at>(f), x[decltype(source)::value]);
       x[at] = C::own == contraction::own_key::included ? sum[at] : before;
     });
+    if constexpr (has_interpolated_rows<Op>) read_rows(pairs, x);
     goes_on = visit(j, x);
   });
 }

@@ -103,10 +103,11 @@ struct row_pairs {
   ATTUNE_HD void each_contraction(Visit const& visit) const {
     each(visit, contractions{}, std::make_integer_sequence<int, contractions::size>{});
   }
-  /// The values of all contractions of the pair with key j, except ordered sums: see thrust/ordered.hpp.
+  /// The values of all contractions of the pair with key j, except ordered sums and rows that are read at them: see
+  /// thrust/ordered.hpp.
   ATTUNE_HD void contract(T* x, index_t j) const {
     each_contraction([&](auto c, auto const& owner, auto n) {
-      if constexpr (!contraction::is_ordered<decltype(c)>) x[decltype(n)::value] = contracted<decltype(c)>(owner, j);
+      if constexpr (!contraction::is_derived<decltype(c)>) x[decltype(n)::value] = contracted<decltype(c)>(owner, j);
     });
   }
   ATTUNE_HD T logit(bound const& f, index_t j) const {

@@ -34,7 +34,7 @@ gradient_needs needs_of(Call const& c) {
   for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
   if constexpr (Op::uses(field::v0)) needs.ground_value = c.in.v0.extents();
   for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || F == field::output_gate)) {
+    if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || shares_rows(F))) {
       shape const e = member<F>(c.in).extents();
       if (!(e == c.p.rows(e.feature))) needs.shared.push_back(F);
     }

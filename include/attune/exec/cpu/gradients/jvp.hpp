@@ -97,6 +97,15 @@ class directional_tile {
                                                            key_block_place{s.first, s.n}, memory.pushes);
     });
     if constexpr (has_ordered_sums<Op>) ordered_.fill(moving_, scratch, tangents, s, bits);
+    if constexpr (has_interpolated_rows<Op>)
+      each_push([&](auto c, auto const&, T const* packed, T* own, int n) {
+        if constexpr (contraction::is_interpolated<decltype(c)>) {
+          index_t const to = n * types::pair_buffer,
+                        at = contraction::index_number<typename Op::contractions>(n) * types::pair_buffer;
+          read_moving_rows<T, Arch>(packed, own, tile_.p->positions, scratch + at, tangents + at, scratch + to,
+                                    tangents + to, s.n);
+        }
+      });
     batch highest[vectors];
     for (int v = 0; v < vectors; ++v) highest[v] = reference_[v];
     logits<true>(scratch, tangents, s.first, 0, s.full_first, bits, highest);

@@ -91,6 +91,7 @@ class mass_gradients {
       ordered_.fill(
           tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, slots::logit, 1); }, pairs_at, s,
           bits, memory.slopes);
+    if constexpr (has_interpolated_rows<Op>) read_rows_and_slopes(tile_.rows, pairs_at, s.n, memory.read);
     row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
@@ -108,6 +109,7 @@ class mass_gradients {
       pull_pairs<true>({pairs_at, gain, spare, s.first, nullptr}, v, plain, s.full_last);
       pull_pairs<true>(rows, v, s.full_last, s.n);
     }
+    if constexpr (has_interpolated_rows<Op>) tile_.pull_rows(pairs_at, s.n, memory.read);
     if constexpr (has_ordered_sums<Op>) ordered_.pull(pairs_at, s.n, memory.slopes, tile_.by_logit_parameter);
     tile_.pull_block(
         {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory.pulls, to);

@@ -10,6 +10,7 @@
 
 #include <attune/core/dual.hpp>
 #include <attune/exec/cpu/gradients/contractions_jvp.hpp>
+#include <attune/exec/cpu/gradients/interpolated.hpp>
 #include <attune/exec/cpu/gradients/terms_vjp.hpp>
 #include <attune/exec/cpu/tile/contract.hpp>
 
@@ -68,10 +69,11 @@ struct ordered_block_memory {
   ordered_block_memory(arena<T>&, problem_shape const&) {}
 };
 template <class T, class Arch, class Op, int Parameters>
-struct ordered_block_memory<T, Arch, Op, Parameters, true> {
+struct ordered_block_memory<T, Arch, Op, Parameters, true> : interpolated_block_memory<T, Arch, Op> {
   T* slopes;
   ordered_block_memory(arena<T>& from, problem_shape const&)
-      : slopes(from.take(count_ordered<typename Op::contractions>() * (1 + Parameters) *
+      : interpolated_block_memory<T, Arch, Op>(from),
+        slopes(from.take(count_ordered<typename Op::contractions>() * (1 + Parameters) *
                          tile_types<T, Arch, Op>::pair_buffer)) {}
 };
 

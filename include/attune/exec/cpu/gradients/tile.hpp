@@ -191,6 +191,20 @@ struct gradient_tile {
     });
   }
 
+  /// Passes the gradients of what n keys read in the rows of the tile to the rows, and to the sums that gave the
+  /// indices. `read`: of read_rows_and_slopes.
+  void pull_rows(T* pairs_at, index_t n, T const* read) const {
+    each_pull([&](auto c, auto const&, auto const& t, int number) {
+      if constexpr (contraction::is_interpolated<decltype(c)>) {
+        pull_read_rows<T, Arch>(
+            pairs_at + number * types::pair_buffer,
+            pairs_at + contraction::index_number<typename Op::contractions>(number) * types::pair_buffer, read, n,
+            rows.p->positions, t.own);
+        read += 2 * types::pair_buffer;
+      }
+    });
+  }
+
   /// Passes the gradients that accumulated in the tile to the call.
   void flush(index_t first_of_task, gradient_sinks<T>& to) const {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {

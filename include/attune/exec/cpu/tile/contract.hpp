@@ -5,12 +5,13 @@
 //
 // The third step of a row: the products of tile/contractions.hpp, one contraction after the other. Then the ordered
 // sums (policies/ordered_sum.hpp), for which blocks come in the order of the sum: a row carries one number from block
-// to block.
+// to block. Then the rows that are read at these sums.
 #pragma once
 
 #include <algorithm>
 
 #include <attune/exec/cpu/products/lane_bits.hpp>
+#include <attune/exec/cpu/products/row_entries.hpp>
 #include <attune/exec/cpu/tile/bind.hpp>
 #include <attune/exec/cpu/tile/contractions.hpp>
 
@@ -24,6 +25,20 @@ struct contractor<C, T, Arch> {
   static index_t rows(problem_shape const&) { return 0; }
   template <class In, class Owner>
   static void pack(T*, In const&, Owner const&, tile_place const&) {}
+  template <class In, class Owner>
+  static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
+};
+
+/// A row that is read at an index: its numbers are packed once per tile. `read_rows` below reads them.
+template <class C, class T, class Arch>
+  requires contraction::is_interpolated<C>
+struct contractor<C, T, Arch> {
+  static index_t resident(problem_shape const& p) { return packed_rows_size<T, Arch>(p.positions); }
+  static index_t rows(problem_shape const&) { return 0; }
+  template <class In, class Owner>
+  static void pack(T* to, In const& in, Owner const&, tile_place const& at) {
+    pack_rows<T, Arch>(to, attune::detail::spread_over(member<C::of>(in), at.p->rows(1)), at.b, at.h, at.first);
+  }
   template <class In, class Owner>
   static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
 };
@@ -212,5 +227,19 @@ class ordered_sums<T, Arch, Op, true> {
     for (int v = 0; v < vectors; ++v) local[v] = sum[v];
   }
 };
+
+/// Reads the rows of a tile at the ordered sums of a block of n keys.
+template <class T, class Arch, class Op>
+void read_rows(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t n) {
+  constexpr index_t buffer = tile_types<T, Arch, Op>::pair_buffer;
+  int number = 0;
+  each_contraction(tile, [&](auto c, auto const&, T* own) {
+    if constexpr (contraction::is_interpolated<decltype(c)>)
+      read_rows<T, Arch>(own, tile.p->positions,
+                         pairs + contraction::index_number<typename Op::contractions>(number) * buffer,
+                         pairs + number * buffer, n);
+    ++number;
+  });
+}
 
 }  // namespace attune::exec_cpu

@@ -67,6 +67,7 @@ class statistics_tile {
     for (int v = 0; v < vectors; ++v) unused.highest[v] = unused.lowest[v] = unused.poison[v] = batch(T(0));
     contract_all(tile_, call_->in, s, memory);
     if constexpr (has_ordered_sums<Op>) ordered_.fill(tile_, memory.pairs, s, bits);
+    if constexpr (has_interpolated_rows<Op>) read_rows(tile_, memory.pairs, s.n);
     all_logits(tile_, memory.pairs, s, bits, unused);
     T* const pairs = memory.pairs;
     add<true>(pairs, s.first, 0, s.full_first, bits);

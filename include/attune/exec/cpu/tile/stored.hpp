@@ -97,7 +97,7 @@ class stored_run {
           auto const& given = member<F>(in_);
           if (!wanted(F)) return unread(given);
           auto const x = F == field::value_gate    ? attune::detail::spread_over(given, in_.v.extents())
-                         : F == field::output_gate ? attune::detail::spread_over(given, p_.rows(1))
+                         : shares_rows(F)          ? attune::detail::spread_over(given, p_.rows(1))
                                                    : given;
           float* const rows = to;
           to += tile::room(p_, F);

@@ -146,7 +146,7 @@ struct reference_contraction {
   }
   /// Computed once all keys of the row are known: reference/ordered.hpp.
   template <class C, class Owner>
-    requires contraction::is_ordered<C>
+    requires contraction::is_derived<C>
   T value(C, Owner const&, index_t, index_t, index_t, index_t) const {
     return T(0);
   }
@@ -302,7 +302,7 @@ struct reference_contraction {
     to.add(field::gates, b, h, i, j, dx);
   }
   template <class C, class Owner>
-    requires contraction::is_ordered<C>
+    requires contraction::is_derived<C>
   void pull(C, Owner const&, T const&, dense_gradients<T>&, index_t, index_t, index_t, index_t) const {}
   template <class C, class Owner>
   void pull(C, Owner const& owner, T const& dx, dense_gradients<T>& to, index_t b, index_t h, index_t i,

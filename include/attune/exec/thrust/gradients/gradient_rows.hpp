@@ -233,6 +233,7 @@ class row_gradients {
     if constexpr (has_ordered_sums<Op>)
       contraction::each_ordered<typename Op::contractions>(
           [&](auto, auto index, auto) { x[decltype(index)::value] = call_.ordered.sums[ordered_at(index, j)]; });
+    if constexpr (has_interpolated_rows<Op>) read_rows(view, x);
     D moved[pairs + 1];
     for (int c = 0; c < pairs; ++c) moved[c] = D::variable(x[c], c);
     key<D> const at{D(T(double(j)))};
@@ -286,6 +287,12 @@ class row_gradients {
     for (int s = 0; s < parameters; ++s)
       by_parameter[s] = by_parameter[s] + chained(by_logit, logit.tangent[first + s]);
     if constexpr (Op::has_weight_gate) pull_factor(to, factor, gain, by_parameter);
+    if constexpr (has_interpolated_rows<Op>)
+      contraction::each_interpolated<typename Op::contractions>([&](auto, auto index, auto source) {
+        constexpr int from = decltype(source)::value;
+        T const slope = row_entries<T>(x[from], call_.at.p.positions).slope(numbers_of_row(view));
+        to.by_contraction[from] = to.by_contraction[from] + chained(to.by_contraction[decltype(index)::value], slope);
+      });
     if constexpr (has_ordered_sums<Op>)
       contraction::each_ordered<typename Op::contractions>([&](auto c, auto index, auto source) {
         constexpr int at_sum = decltype(index)::value, from = decltype(source)::value;

@@ -25,6 +25,7 @@ family family_of(golden_case const& c) {
                                                    {"fold_two", {run_fold_case}},
                                                    {"ema", {run_moving_average}},
                                                    {"rotary", {run_rotary}},
+                                                   {"cope", {run_cope}},
                                                    {"l_align", {run_regularizer}},
                                                    {"l_spread", {run_regularizer}},
                                                    {"l_tau", {run_regularizer}},

@@ -94,6 +94,9 @@ outcome run_diagnostics(golden_case const& c, registry const& operators, instanc
 /// The operator rotary of rotary.json, with its gradients.
 outcome run_rotary(golden_case const& c, registry const& operators, instances::backend executor);
 
+/// The operator cope of cope.json, with its gradients.
+outcome run_cope(golden_case const& c, registry const& operators, instances::backend executor);
+
 /// The operators l_align, l_spread and l_tau of regularizers.json.
 outcome run_regularizer(golden_case const& c, registry const& operators, instances::backend executor);
 

@@ -27,13 +27,13 @@ struct interpolated {
                 "attune: contraction::interpolated<S> reads a row at the index that an ordered sum S gives: name one, "
                 "such as contraction::later_sum<contraction::dot, F>. See "
                 "docs/reference/policies.md#a-row-read-at-an-index");
-  using interpolated_type = interpolated;               ///< marks an interpolated row for executors
-  using index = S;                                      ///< y
-  static constexpr field of = field::position_scores;   ///< the input with the rows
-  using x = no_operand;                                 ///< has no operand of a term
-  using y = no_operand;                                 ///< has no operand of a term
-  using z = no_operand;                                 ///< has no operand of a term
-  static constexpr int operands = 0;                    ///< none: the value comes from the index and the row
+  using interpolated_type = interpolated;              ///< marks an interpolated row for executors
+  using index = S;                                     ///< y
+  static constexpr field of = field::position_scores;  ///< the input with the rows
+  using x = no_operand;                                ///< has no operand of a term
+  using y = no_operand;                                ///< has no operand of a term
+  using z = no_operand;                                ///< has no operand of a term
+  static constexpr int operands = 0;                   ///< none: the value comes from the index and the row
   /// Whether the index or the row reads the input f.
   ATTUNE_HD static constexpr bool uses(field f) { return f == of || S::uses(f); }
 };

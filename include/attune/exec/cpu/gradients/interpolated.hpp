@@ -103,8 +103,8 @@ ATTUNE_NOINLINE void pull_read_rows(T const* by_row, T* by_index, T const* read,
       index_t const here = j * tile::queries + v * tile::lanes;
       batch const by = batch::load_aligned(by_row + here);
       if (xsimd::all(by == zero)) continue;
-      batch const sum = batch::load_aligned(by_index + here) +
-                        attune::detail::chained(by, batch::load_aligned(slopes + here));
+      batch const sum =
+          batch::load_aligned(by_index + here) + attune::detail::chained(by, batch::load_aligned(slopes + here));
       sum.store_aligned(by_index + here);
       place const entry(batch::load_aligned(read + here), last, v);
       entry.at.store_aligned(at);
@@ -131,8 +131,7 @@ ATTUNE_NOINLINE void read_moving_rows(T const* rows, T const* along, index_t ent
       lane_entries<T, Arch> const entry(batch::load_aligned(index + here), last, v);
       batch slope;
       entry.read(rows, slope).store_aligned(to + here);
-      batch const moved =
-          attune::detail::chained(batch::load_aligned(index_along + here), slope) + entry.read(along);
+      batch const moved = attune::detail::chained(batch::load_aligned(index_along + here), slope) + entry.read(along);
       moved.store_aligned(to_along + here);
     }
 }

@@ -37,8 +37,8 @@ struct lane_entries {
   using integers = xsimd::batch<integer, Arch>;
   static constexpr int lanes = tiling<T, Arch>::lanes, queries = tiling<T, Arch>::queries;
 
-  integers at;        ///< of entry n of each lane
-  batch fraction;     ///< f; NaN where the index is NaN
+  integers at;                       ///< of entry n of each lane
+  batch fraction;                    ///< f; NaN where the index is NaN
   xsimd::batch_bool<T, Arch> below;  ///< the index is below 0
 
   /// last: P - 1.

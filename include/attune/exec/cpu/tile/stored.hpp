@@ -96,9 +96,9 @@ class stored_run {
         [&]<field F>() {
           auto const& given = member<F>(in_);
           if (!wanted(F)) return unread(given);
-          auto const x = F == field::value_gate    ? attune::detail::spread_over(given, in_.v.extents())
-                         : shares_rows(F)          ? attune::detail::spread_over(given, p_.rows(1))
-                                                   : given;
+          auto const x = F == field::value_gate ? attune::detail::spread_over(given, in_.v.extents())
+                         : shares_rows(F)       ? attune::detail::spread_over(given, p_.rows(1))
+                                                : given;
           float* const rows = to;
           to += tile::room(p_, F);
           index_t const head = side_of(F) == input_side::query ? h : p_.group(h, p_.heads_of(F));

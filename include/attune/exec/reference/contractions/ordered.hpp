@@ -37,8 +37,8 @@ void in_order(contraction::key_order order, std::size_t keys, Visit const& visit
 }
 
 /// The weight of entry c among the `count` entries of a row that is read at the index y: 1 at c, 0 at c - 1 and c + 1,
-/// and lines in between. It is a difference of two ramps, each from 0 to 1. So it knows no integer part, and the
-/// derivative at an integer is the one on the right.
+/// and lines in between. It is a difference of two ramps, each from 0 to 1. So no integer part is taken, and
+/// the derivative at an integer is the one on the right.
 template <class T>
 T entry_weight(T const& y, index_t c, index_t count) {
   T const one(1), from_0 = math::larger(y, T(0));

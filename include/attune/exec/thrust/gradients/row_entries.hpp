@@ -27,9 +27,9 @@ struct row_entries_program {
       contraction::each_interpolated<typename Op::contractions>([&](auto, auto index, auto source) {
         T const by = pair.by_contraction[decltype(index)::value];
         if (scalar<T>::vanishes(by)) return;
-        row_entries<T> const at(call.ordered.sums[call.ordered.at(p, decltype(source)::value,
-                                                                  call.row_number(t.b, t.h, t.i), j)],
-                                p.positions);
+        row_entries<T> const at(
+            call.ordered.sums[call.ordered.at(p, decltype(source)::value, call.row_number(t.b, t.h, t.i), j)],
+            p.positions);
         sums[at.lower] = sums[at.lower] + chained(by, T(T(1) - at.fraction));
         sums[at.upper] = sums[at.upper] + chained(by, at.fraction);
       });

@@ -24,7 +24,7 @@ template <class Sum>
 struct cope_of {
   static constexpr auto role = policy_role::kernel;
   using contraction = contraction::interpolated<Sum>;
-  parameter rate = 1, scale;
+  parameter rate = 1, scale = {};
   static constexpr auto parameters() {
     return std::array{listed("rate", &cope_of::rate), listed("scale", &cope_of::scale)};
   }

@@ -56,7 +56,8 @@ void for_each_entry(reference_contraction<T, Op, View> const& contract, W const&
     W const w = entry_weight(y, c, contract.p.positions);
     if (scalar<W>::all(scalar<W>::vanishes(w))) continue;
     T const z = read_shared<T>(contract.in.position_scores, b, h, i, c);
-    if (!scalar<T>::all(T(z - z) == T(0)) && scalar<W>::all(w == W(0))) continue;  // an infinite entry next to y
+    if constexpr (std::is_same_v<W, T>)  // an infinite entry next to y adds nothing to the value
+      if (!scalar<T>::all(T(z - z) == T(0)) && scalar<T>::all(w == T(0))) continue;
     visit(c, w, z);
   }
 }

@@ -188,20 +188,32 @@ ATTUNE_INLINE xsimd::batch<xsimd::as_integer_t<T>, Arch> to_integers(xsimd::batc
   }
 }
 
-/// Lane l is from[at[l]].
+/// Lane l is from[at[l]]. By instructions: a call of xsimd's is not always inlined.
 template <class T, class Arch>
 ATTUNE_INLINE xsimd::batch<T, Arch> gathered(T const* from, xsimd::batch<xsimd::as_integer_t<T>, Arch> const& at) {
 #if XSIMD_WITH_AVX512F && !XSIMD_WITH_EMULATED
-  if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) return xsimd::batch<T, Arch>::gather(from, at);
+  if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+    if constexpr (sizeof(T) == 4)
+      return _mm512_i32gather_ps(at.data, from, 4);
+    else
+      return _mm512_i64gather_pd(at.data, from, 8);
+  } else
 #endif
 #if XSIMD_WITH_AVX2 && !XSIMD_WITH_EMULATED
-  if constexpr (std::is_base_of_v<xsimd::avx2, Arch>) return xsimd::batch<T, Arch>::gather(from, at);
+      if constexpr (std::is_base_of_v<xsimd::avx2, Arch>) {
+    if constexpr (sizeof(T) == 4)
+      return _mm256_i32gather_ps(from, at.data, 4);
+    else
+      return _mm256_i64gather_pd(from, at.data, 8);
+  } else
 #endif
-  alignas(64) xsimd::as_integer_t<T> places[xsimd::batch<T, Arch>::size];
-  alignas(64) T lanes[xsimd::batch<T, Arch>::size];
-  at.store_aligned(places);
-  for (std::size_t l = 0; l < xsimd::batch<T, Arch>::size; ++l) lanes[l] = from[places[l]];
-  return xsimd::batch<T, Arch>::load_aligned(lanes);
+  {
+    alignas(64) xsimd::as_integer_t<T> places[xsimd::batch<T, Arch>::size];
+    alignas(64) T lanes[xsimd::batch<T, Arch>::size];
+    at.store_aligned(places);
+    for (std::size_t l = 0; l < xsimd::batch<T, Arch>::size; ++l) lanes[l] = from[places[l]];
+    return xsimd::batch<T, Arch>::load_aligned(lanes);
+  }
 }
 
 /// The square root, correctly rounded.

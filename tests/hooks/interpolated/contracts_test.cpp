@@ -136,10 +136,10 @@ TEST_CASE("interpolated rows: a row of no entries and rows of other extents are 
   auto in = r.in<view>();
   auto const call = [&] { forward(cpu<double>{1}, op, in, {.out = tensor<double>(out, {1, 1, 1, 1})}); };
   in.position_scores = view(r.row.data(), {1, 1, 1, 0});
-  CHECK(error_of(call) == "attune: forward(): position_scores has feature extent 0; expected at least 1");
+  CHECK(error_of(call) == "attune::forward: position_scores has feature extent 0; expected at least 1");
   in.position_scores = view(r.row, {1, 2, 1, 1});
   CHECK(error_of(call) ==
-        "attune: forward(): position_scores has shape (1, 2, 1, 1); expected (1 or 1, 1 or 1, 1 or 1, 1)");
+        "attune::forward: position_scores has shape (1, 2, 1, 1); expected (1 or 1, 1 or 1, 1 or 1, 1)");
 }
 
 TEST_CASE("interpolated rows: 16-bit tensors are float's, rounded once; rows may be shared") {

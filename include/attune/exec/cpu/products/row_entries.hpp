@@ -47,7 +47,7 @@ struct lane_entries {
     batch const lower = math::floor(clamped);
     fraction = math::select(index == index, batch(clamped - lower), index);
     below = index < batch(T(0));
-    at = simd::to_integers(lower) * integers(integer(queries)) + lane_numbers() + integers(integer(v * lanes));
+    at = simd::to_integers(batch(lower * batch(T(queries)))) + lane_numbers() + integers(integer(v * lanes));
   }
   /// The number that each lane reads, and the slope of its segment.
   ATTUNE_INLINE batch read(T const* rows, batch& slope) const {

@@ -53,7 +53,8 @@ int main() {
                            p += 1 / (1 + std::exp(-x.dot(b, h, i, j)));
                            double const at = std::min(p, double(x.width - 1)), n = std::floor(at), f = at - n;
                            auto const z = [&](double entry) {
-                             return x.of(field::position_scores, b, h, i, std::min(index_t(entry), x.width - 1));
+                             return x.of(field::position_scores, row.b, row.h, row.i,
+                                         std::min(index_t(entry), x.width - 1));
                            };
                            w[std::size_t(j)] = x.scale() * x.dot(b, h, i, j) + (1 - f) * z(n) + f * z(n + 1);
                          }

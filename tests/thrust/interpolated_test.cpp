@@ -26,7 +26,7 @@ double worst(std::vector<double> const& x, std::vector<double> const& y) {
 
 /// rows: the extents (batch, heads, queries) of position_scores; 1: shared.
 template <class Op>
-void check(Op const& op, shape const& rows) {
+void check_rows(Op const& op, shape const& rows) {
   constexpr index_t heads = 4, queries = 9, keys = 13;
   testing::detail::normal_numbers random(1);
   testing::drawn_problem<Op> p({.batch = 2,
@@ -70,12 +70,12 @@ void check(Op const& op, shape const& rows) {
 
 TEST_CASE("thrust: rows read at a sum over later keys") {
   std::vector<double> const rates{0.3, 1.2, 0.7, 0.1};
-  check(attention(cope{per_head(rates)}, mask::causal{}), {2, 4, 9, 0});
+  check_rows(attention(cope{per_head(rates)}, mask::causal{}), {2, 4, 9, 0});
 }
 TEST_CASE("thrust: shared rows read at a sum over earlier keys") {
-  check(attention(cope_before{} + kernel::alibi{0.1},
-                  mask::predicate([](mask_row const& r, index_t j) { return (r.query * 7 + j * 5) % 3 != 0; })),
-        {1, 4, 1, 0});
+  check_rows(attention(cope_before{} + kernel::alibi{0.1},
+                       mask::predicate([](mask_row const& r, index_t j) { return (r.query * 7 + j * 5) % 3 != 0; })),
+             {1, 4, 1, 0});
 }
 
 }  // namespace

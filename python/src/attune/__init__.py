@@ -12,11 +12,27 @@
 attune.torch has the operators as differentiable functions and modules of PyTorch.
 """
 
-from . import masks
+from . import masks, policy
 from ._abi import Error
+from ._compile import compile, compile_operator
+from ._errors import CompileError, ExpressionError
 from ._operator import Operator
 from ._places import __version__, get_cmake_dir, get_include
 from ._presets import names as presets
 from ._presets import op
 
-__all__ = ["Error", "Operator", "__version__", "get_cmake_dir", "get_include", "masks", "op", "presets"]
+__all__ = [
+    "CompileError",
+    "Error",
+    "ExpressionError",
+    "Operator",
+    "__version__",
+    "compile",
+    "compile_operator",
+    "get_cmake_dir",
+    "get_include",
+    "masks",
+    "op",
+    "policy",
+    "presets",
+]

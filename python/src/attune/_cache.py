@@ -6,9 +6,9 @@ A library is code that the process runs, so the folder must be the user's own, a
 library has a hash of its content behind it. A file that does not fit its hash is compiled again.
 
 The key of a library is a hash of everything that its code depends on: the generated source, the flags, the compiler's
-version, the processor's features, and the content of attune's headers. Reading all headers takes too long for each
-process. So their hash is kept in the folder under a hash of their names, sizes and times of change; the compiler's
-version is kept in the same way.
+version, the processor's features, and the content of attune's headers. To read all headers takes too long. So their
+hash is kept in the folder under a hash of their names, sizes and times of change, and a process looks at these once: it
+does not see headers that change while it runs. The compiler's version is kept in the folder in the same way.
 """
 
 import contextlib
@@ -134,15 +134,20 @@ def _files(root):
     return sorted(found)
 
 
+_headers = {}
+
+
 def headers(cache, root):
     """A hash of the content of all headers below a folder."""
-    found = _files(root)
+    if root not in _headers:
+        found = _files(root)
 
-    def content():
-        return digest(*(text for name, _, _ in found for text in (name, _content(f"{root}/{name}"))))
+        def content():
+            return digest(*(text for name, _, _ in found for text in (name, _content(f"{root}/{name}"))))
 
-    stamp = digest(os.path.abspath(root), *(f"{name} {size} {time}" for name, size, time in found))
-    return remembered(cache, "headers", stamp, content)
+        stamp = digest(os.path.abspath(root), "\n".join(f"{name} {size} {time}" for name, size, time in found))
+        _headers[root] = remembered(cache, "headers", stamp, content)
+    return _headers[root]
 
 
 def _content(path):

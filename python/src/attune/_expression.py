@@ -70,6 +70,8 @@ _REFUSED = {
 }
 LONGEST = 4000
 LARGEST_POWER = 16
+DEEPEST = 200  # brackets in brackets; compilers take 256
+_TOO_DEEP = "the expression is nested too deeply, or has too many terms: give a part of it as a policy in C++"
 
 
 class _Translation:
@@ -95,6 +97,13 @@ class _Translation:
         before = self.parsed.encode()[: node.col_offset].decode(errors="replace")
         return len(before) + 1 + self.start
 
+    def operator_column(self, node):
+        """The column of the operator between two operands."""
+        at = len(self.parsed.encode()[: node.left.end_col_offset].decode(errors="replace"))
+        while at + 1 < len(self.parsed) and self.parsed[at] in " )\t":
+            at += 1
+        return at + 1 + self.start
+
     def parse(self):
         if len(self.text) > LONGEST:
             self.line = self.line[:60]
@@ -103,17 +112,18 @@ class _Translation:
         self.start = len(self.line) - len(self.line.lstrip())
         if not self.parsed:
             self.fail(1, "the text is empty")
-        if "#" in self.parsed:
-            self.fail(self.parsed.index("#") + 1 + self.start, "a comment is not available")
+        for x, why in (("#", "a comment is not available"), ("\0", "no expression: a character 0")):
+            if x in self.parsed:
+                self.fail(self.parsed.index(x) + 1 + self.start, why)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return ast.parse(self.parsed, mode="eval").body
         except SyntaxError as e:
-            column = min(max(e.offset or 1, 1), len(self.parsed))
+            column = min(e.offset or len(self.parsed), len(self.parsed))
             self.fail(column + self.start, f"no expression: {e.msg}")
         except (ValueError, MemoryError, RecursionError) as e:
-            self.fail(1, f"no expression: {e or 'it is nested too deeply'}")
+            self.fail(1, _TOO_DEEP if isinstance(e, (MemoryError, RecursionError)) else f"no expression: {e}")
 
     def number(self, node, sign=1):
         x = node.value
@@ -204,7 +214,7 @@ class _Translation:
             sign = _OPERATORS.get(type(node.op))
             if sign is not None:
                 return f"T({self.of(node.left)} {sign} {self.of(node.right)})"
-            self.fail(self.column(node), _REFUSED.get(type(node.op), "this operator is not available"))
+            self.fail(self.operator_column(node), _REFUSED.get(type(node.op), "this operator is not available"))
         why = _REFUSED.get(type(node), f"{type(node).__name__} is not available")
         self.fail(self.column(node), why)
 
@@ -219,6 +229,13 @@ def translate(text, names, what="expression"):
         raise ExpressionError(f"attune: {what}: expected a text, not {type(text).__name__}", part=what)
     t = _Translation(text, names, what)
     try:
-        return t.of(t.parse()), t.used
+        cpp = t.of(t.parse())
     except RecursionError:
-        t.fail(1, "the expression is nested too deeply")
+        t.fail(1, _TOO_DEEP)
+    depth = deepest = 0
+    for x in cpp:
+        depth += (x == "(") - (x == ")")
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST:
+        t.fail(1, _TOO_DEEP)
+    return cpp, t.used

@@ -87,29 +87,36 @@ def sigmoid(x):
 # --- values and gradients ----------------------------------------------------------------------------------------------
 
 
-def hard():
-    return policy.normalizer("sigmoid(a + bias - log_visible)", divided_by="one", parameters={"bias": 0.5})
-
-
-def slow():
-    return policy.term("-rate * log1p(abs(distance))", parameters={"rate": 0.25})
-
-
 @pytest.fixture(scope="module")
 def sigmoid_operator(cache):
-    return attune.compile(normalizer=hard(), terms=[slow()], dtypes="float64", cache=cache)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTUNE_CACHE", str(cache))
+        # [snippet: compile]
+        hard = attune.policy.normalizer("sigmoid(a + bias - log_visible)", divided_by="one", parameters={"bias": 0.5})
+        slow = attune.policy.term("-rate * log1p(abs(distance))", parameters={"rate": 0.25})
+        op = attune.compile("dot_product{}", normalizer=hard, terms=[slow])
+        # [/snippet]
+    return op
 
 
 @compiles
 def test_a_normalizer_and_a_term_have_the_values_of_a_loop(sigmoid_operator):
-    op, x = sigmoid_operator, inputs()
-    bias = np.array([0.25, -1.0])
+    op, x, bias = sigmoid_operator, inputs(), np.array([0.25, -1.0])
+    q, k, v = x.values()
+    # [snippet: call]
+    got = op(q, k, v, bias=bias, mask=masks.causal())  # bias: a number, (H), (H, Lq) or (B, H, Lq)
+    # [/snippet]
+    dout = np.ones_like(got)
+    # [snippet: vjp]
+    g = op.vjp(q, k, v, bias=bias, mask=masks.causal(), dout=dout)
+    # [/snippet]
+    assert g["normalizer.bias"].shape == (H,)
     out = np.zeros((B, H, LQ, DV))
     for b, h, i, position, keys in rows(causal):
         for j in keys:
             s = x["q"][b, h, i] @ x["k"][b, h, j] / np.sqrt(D) - 0.25 * np.log1p(abs(position - j))
             out[b, h, i] += sigmoid(s + bias[h] - np.log(len(keys))) * x["v"][b, h, j]
-    np.testing.assert_allclose(op(**x, bias=bias, mask=masks.causal()), out, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(got, out, rtol=1e-13, atol=1e-14)
     assert op.parameters["normalizer.bias"] == 0.5 and 0.25 in op.parameters.values()
     assert op.outputs == ("out",)
 
@@ -117,13 +124,6 @@ def test_a_normalizer_and_a_term_have_the_values_of_a_loop(sigmoid_operator):
 @compiles
 def test_a_normalizer_and_a_term_have_their_gradients(sigmoid_operator):
     check_gradients(sigmoid_operator, inputs(), masks.causal(), [("bias", [0.25, -1.0]), ("rate", 0.3)])
-
-
-@compiles
-def test_only_the_types_that_are_named_are_compiled(sigmoid_operator):
-    x = {name: a.astype(np.float32) for name, a in inputs().items()}
-    with pytest.raises(attune.Error, match="float32; expected float64"):
-        sigmoid_operator(**x)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +180,13 @@ def test_a_policy_of_every_role_has_its_gradients(all_roles):
 
 
 @compiles
+def test_only_the_types_that_are_named_are_compiled(all_roles):
+    x = {name: a.astype(np.float32) for name, a in inputs(**ROLES).items()}
+    with pytest.raises(attune.Error, match="float32; expected float64"):
+        all_roles(**x)
+
+
+@compiles
 def test_a_parameter_is_checked_by_its_domain(all_roles):
     with pytest.raises(attune.Error, match="cap"):
         all_roles(**inputs(**ROLES), cap=-1.0)
@@ -211,7 +218,9 @@ struct shifted {
 def test_a_policy_in_cpp_has_values_and_gradients(cache, tmp_path):
     file = tmp_path / "shifted.hpp"
     file.write_text("#include <cmath>\n" + CPP)
-    op = attune.compile("dot_product{} + alibi{0.25}", normalizer=file, dtypes="float64", cache=cache)
+    # [snippet: text]
+    op = attune.compile("dot_product{} + alibi{0.25}", normalizer=pathlib.Path(file), dtypes="float64", cache=cache)
+    # [/snippet]
     x = inputs()
     out = np.zeros((B, H, LQ, DV))
     for b, h, i, position, keys in rows(causal):
@@ -222,6 +231,7 @@ def test_a_policy_in_cpp_has_values_and_gradients(cache, tmp_path):
     check_gradients(op, x, masks.causal(), [("shift", [0.2, -0.1]), ("slope", 0.4)])
 
 
+# [snippet: operator]
 OPERATOR = """
 struct squared_relu {
   template <class T>
@@ -233,6 +243,7 @@ struct squared_relu {
 attention(kernel::dot_product{open} + kernel::alibi{c("start", 0.25)},
           normalizer::generic<squared_relu, divisor::count>{}, m)
 """
+# [/snippet]
 
 
 @compiles

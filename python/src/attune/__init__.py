@@ -9,6 +9,7 @@
     out, lse = op(q, k, v, gate_q=gq, gate_k=gk, mask=masks.causal(), returns=("out", "lse"))
     g = op.vjp(q, k, v, gate_q=gq, gate_k=gk, mask=masks.causal(), dout=dout)
 
+attune.compile makes operators of your own policies, which attune.policy helps to write.
 attune.torch has the operators as differentiable functions and modules of PyTorch.
 """
 

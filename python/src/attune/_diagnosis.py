@@ -14,8 +14,7 @@ _ERROR = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?:fatal )?e
 _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):", re.MULTILINE)
 _NO_COLUMN = re.compile(r"^(?P<file>[^\n:]+?):(?P<line>\d+)?:? ?(?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _ASSERTION = re.compile(r"static assertion failed[^:]*: (.*)|static_assert failed[^\"]*\"(.*)\"|static assertion .*?: (.*)")
-_POLICY = re.compile(r"attune_own::part_(\d+)::(\w+)")
-_CHECKED = re.compile(r"(?:\bP = |complete<)attune_own::part_(\d+)::(\w+)")
+_CHECKED = re.compile(r"(?:\bP = |(?:complete|require_contractions|probe)<)attune_own::part_(\d+)::(\w+)")
 _FUNCTIONS = (
     "abs acos cos erf exp exp_nonpositive expm1 floor infinity larger log log1p log1p_rate lowest_logit pow "
     "scale_keeping_off select sigmoid sin smaller softplus sqrt tanh zero_if_finite"
@@ -65,7 +64,7 @@ def _line(part, line):
 
 def _place_of_policy(log, parts):
     """The struct that a failed assertion is about, or the expression."""
-    found = _CHECKED.search(log) or _POLICY.search(log)
+    found = _CHECKED.search(log)
     if found and int(found.group(1)) < len(parts):
         part = parts[int(found.group(1))]
         at = re.search(rf"\b(?:struct|class|using)\s+{found.group(2)}\b", part.code)
@@ -142,14 +141,14 @@ def _of_name(found, part, line, column):
     space = found.groupdict().get("space") or ""
     space = space.rsplit("::", 1)[-1]
     if space == "math":
-        return f"attune::math has no function {name}{_near(name, _FUNCTIONS)}; it has {', '.join(_FUNCTIONS)}"
+        return f"attune::math has no function {name}{_near(name, _FUNCTIONS)} It has {', '.join(_FUNCTIONS)}"
     known = _policies(space or (part.namespace if part else None))
     kind = (space or part.namespace) if known else None
     if known and part and (space or line >= part.place(part.expression_at)[0]):
-        return f"the {kind.replace('_', ' ')} {name} is unknown{_near(name, known)}; attune has {', '.join(known)}"
+        return f"the {kind.replace('_', ' ')} {name} is unknown{_near(name, known)} attune has {', '.join(known)}"
     members = _enumerators(space)
     if members:
-        return f"{space} has no {name}{_near(name, members)}; it has {', '.join(members)}"
+        return f"{space} has no {name}{_near(name, members)} It has {', '.join(members)}"
     return f"the name {name} is unknown"
 
 
@@ -158,16 +157,16 @@ def _of_member(found, part, line, column):
     name, of = found.group("name"), found.group("type")
     plain = re.sub(r"<.*", "", of).rsplit("::", 1)[-1].rsplit(" ", 1)[-1]
     if plain == "row":
-        return f"the row has no member {name}{_near(name, _ROW.split(', '))}; it has {_ROW}"
+        return f"the row has no member {name}{_near(name, _ROW.split(', '))} It has {_ROW}"
     members = _members(plain)
     if members:
-        return f"{plain} has no member {name}{_near(name, members)}; it has {', '.join(members)}"
+        return f"{plain} has no member {name}{_near(name, members)} It has {', '.join(members)}"
     return f"{plain} has no member {name}"
 
 
 def _near(name, known):
     near = difflib.get_close_matches(name, known, 1)
-    return f": do you mean {near[0]}?" if near else ""
+    return f": do you mean {near[0]}?" if near else "."
 
 
 def _headers(*folders):

@@ -45,7 +45,7 @@ def run(cpp, **values):
         ("where(a > bias, a, bias)", lambda a, b: max(a, b)),
         ("where(a <= bias, 1, 0) + where(a < bias, 1, 0) + where(a >= bias, 4, 0)", lambda a, b: 4 if a >= b else 2),
         ("maximum(a, 0) + minimum(a, 0)", lambda a, b: a),
-        ("log1p(abs(a)) + expm1(bias) + softplus(a)", lambda a, b: math.log1p(abs(a)) + math.expm1(b) + SOFT["softplus"](a)),
+        ("log1p(abs(a)) + expm1(bias)", lambda a, b: math.log1p(abs(a)) + math.expm1(b)),
         ("0.1e-3 * a + 12345678901", lambda a, b: 0.1e-3 * a + 12345678901),
         ("  tanh(\n a)", lambda a, b: math.tanh(a)),
         ("+a - -bias", lambda a, b: a + b),
@@ -203,7 +203,8 @@ def test_tables_of_contractions_are_members():
 
 
 def test_the_last_struct_is_the_policy():
-    part = Part("normalizer", "normalizer", "struct x { int y; };\n// struct no {}\nstruct last : x { };\n", "normalizer")
+    text = "struct x { int y; };\n// struct no {}\nstruct last : x { };\n"
+    part = Part("normalizer", "normalizer", text, "normalizer")
     assert part.made() == "last{}"
     part = Part("normalizer", "normalizer", "struct f {};\nusing last = generic<f>;", "normalizer")
     assert part.made() == "last{}"

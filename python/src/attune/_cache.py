@@ -86,7 +86,7 @@ def write(path, data):
 
 def seal(path, data):
     """Writes a library with the hash of its content behind it. Loaders ignore what is behind the last section."""
-    write(path, data + _MARK + hashlib.sha256(data).hexdigest().encode())
+    write(path, data + _MARK + _seal(data))
 
 
 def is_whole(path):
@@ -99,7 +99,11 @@ def is_whole(path):
     start = end - len(_MARK)
     if start <= 0 or data[start:end] != _MARK:
         return False
-    return hashlib.sha256(memoryview(data)[:start]).hexdigest().encode() == data[end:]
+    return _seal(memoryview(data)[:start]) == data[end:]
+
+
+def _seal(data):
+    return hashlib.blake2b(data, digest_size=_HEXADECIMAL // 2).hexdigest().encode()
 
 
 def remembered(cache, kind, stamp, compute):

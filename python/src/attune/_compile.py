@@ -57,10 +57,11 @@ def compile(
     declarations, whose last struct is the policy unless an expression follows; or a pathlib.Path of such a text. In an
     expression, `open` is a parameter that the caller sets, and c("k", 8) a constant with its default.
 
-    terms: kernels that are added to the kernel. map: a score map of their sum. dtypes: some of float32, float64, bfloat16
-    and float16; what you leave out is not compiled; 16-bit types come with float32. compiler: a command; by default
-    $ATTUNE_CXX, $CXX, or the first of g++, clang++ and c++. cache: the folder of compiled operators; by default
-    $ATTUNE_CACHE or ~/.cache/attune. With ATTUNE_NO_COMPILE=1 nothing is compiled: the cache must have the operator.
+    terms: kernels that are added to the kernel. map: a score map of their sum.
+    dtypes: some of float32, float64, bfloat16, float16; what you leave out is not compiled. 16 bits need float32, too.
+    compiler: a command; by default $ATTUNE_CXX, $CXX, or the first of g++, clang++ and c++.
+    cache: the folder of compiled operators; by default $ATTUNE_CACHE or ~/.cache/attune. With ATTUNE_NO_COMPILE=1
+    nothing is compiled: the folder must have the operator.
 
     The first call takes the compiler's time, 10 to 60 seconds; later calls load a file. Raises attune.CompileError.
     """

@@ -13,8 +13,9 @@ from ._places import get_include
 _ERROR = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):", re.MULTILINE)
 _NO_COLUMN = re.compile(r"^(?P<file>[^\n:]+?):(?P<line>\d+)?:? ?(?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
-_ASSERTION = re.compile(r"static assertion failed[^:]*: (.*)|static_assert failed[^\"]*\"(.*)\"|static assertion .*?: (.*)")
+_ASSERTION = re.compile(r"static assertion failed[^:]*: (.*)|static_assert failed[^\"]*\"(.*)\"")
 _CHECKED = re.compile(r"(?:\bP = |(?:complete|require_contractions|probe)<)attune_own::part_(\d+)::(\w+)")
+_SPACES = ("kernel", "gate", "normalizer", "length_scale", "mask")
 _FUNCTIONS = (
     "abs acos cos erf exp exp_nonpositive expm1 floor infinity larger log log1p log1p_rate lowest_logit pow "
     "scale_keeping_off select sigmoid sin smaller softplus sqrt tanh zero_if_finite"
@@ -97,9 +98,10 @@ def _called(part, line, column):
     """The function that the user's line calls next to a column, with its namespace; or None."""
     best = None
     for call in re.finditer(r"(?<![\w:.])((?:\w+::)*)(\w+)\s*\(", _line(part, line)):
-        if call.start() < column + 1 and call.end() >= column - 40 and not call.group(1).startswith(("math::", "attune::")):
-            if call.group(2) in _FUNCTIONS or call.group(2) in _OTHER_NAMES:
-                best = call.group(1) + call.group(2)
+        near = call.start() <= column and call.end() >= column - 40
+        known = call.group(2) in _FUNCTIONS or call.group(2) in _OTHER_NAMES
+        if near and known and not call.group(1).startswith(("math::", "attune::")):
+            best = call.group(1) + call.group(2)
     return best
 
 
@@ -178,7 +180,7 @@ def _headers(*folders):
 
 def _policies(namespace):
     """The policies of a namespace of attune."""
-    if namespace not in ("kernel", "gate", "normalizer", "length_scale", "mask"):
+    if namespace not in _SPACES:
         return []
     found = []
     for text in _headers(os.path.join("policies", namespace)):
@@ -190,7 +192,7 @@ def _policies(namespace):
 
 
 def _body(kind, name):
-    for text in _headers("core", "policies", *(f"policies/{x}" for x in ("kernel", "gate", "normalizer", "length_scale", "mask"))):
+    for text in _headers("core", "policies", *(f"policies/{space}" for space in _SPACES)):
         found = re.search(rf"^{kind} {name} (?:: [\w:<>, ]+ )?\{{(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
         if found:
             return re.sub(r"//[^\n]*", "", found.group(1))
@@ -202,7 +204,8 @@ def _enumerators(name):
 
 
 def _members(name):
-    return re.findall(r"^  (?!static|using|template|struct)[\w:]+ (\w+)(?: =[^;]*|\{[^;]*)?;", _body("struct", name), re.MULTILINE)
+    member = r"^  (?!static|using|template|struct)[\w:]+ (\w+)(?: =[^;]*|\{[^;]*)?;"
+    return re.findall(member, _body("struct", name), re.MULTILINE)
 
 
 _RULES = (
@@ -211,10 +214,10 @@ _RULES = (
     (r"unknown type name '(?P<name>\w+)'", _of_name),
     (r"'(?P<name>\w+)' is not a member of '(?P<space>[\w:]+)'", _of_name),
     (r"no (?:member|type|template) named '(?P<name>\w+)' in (?:namespace )?'(?P<space>[\w:]+)'(?!.*<)", _of_name),
-    (r"'(?:const )?(?:struct |class )?(?P<type>[\w:<>, ]+)' has no (?:non-static data )?member named '(?P<name>\w+)'", _of_member),
+    (r"'(?P<type>[\w:<>, ]+)' has no (?:non-static data )?member named '(?P<name>\w+)'", _of_member),
     (r"designator '(?P<name>\w+)' does not refer to any field in type '(?:const )?(?P<type>[^']+)'", _of_member),
     (r"no member named '(?P<name>\w+)' in '(?P<type>[^']+)'", _of_member),
     (r"no matching function for call|call to '.*' is ambiguous|call of overloaded", _of_function),
-    (r"(?:cannot convert|invalid cast from type|no viable conversion from|cannot be converted).*probe_scalar", _of_conversion),
+    (r"(?:cannot convert|invalid cast|cannot cast|no viable conversion).*probe_scalar", _of_conversion),
     (r"probe_scalar.*(?:to type|to '(?:double|float)')", _of_conversion),
 )

@@ -162,7 +162,8 @@ T power(T const& x) {
 _TAIL = """
 namespace attune_own {
 struct make_operator {
-  static auto make([[maybe_unused]] attune::mask::composed m, [[maybe_unused]] attune::interop::call_constants const& c) {
+  static auto make([[maybe_unused]] attune::mask::composed m,
+                   [[maybe_unused]] attune::interop::call_constants const& c) {
     using namespace attune;
     return %s;
   }

@@ -204,9 +204,9 @@ def kernel(contractions, score, *, parameters=None, domains=None):
         kernel(["dot", "scalar_difference"], "inverse_sqrt_width * dot + scalar_difference")
 
     score: an expression of the contractions, by their names, and of key and distance as in `term`. Contractions:
-    biased_dot, dot, gate_dot, given_bias, given_gates, given_key_bias, given_scores, metric_distance, metric_dot, per_key,
-    position_dot, scalar_difference, spatial_distance, squared_distance. The inputs and tables that they read become
-    arguments of the operator.
+    biased_dot, dot, gate_dot, given_bias, given_gates, given_key_bias, given_scores, metric_distance, metric_dot,
+    per_key, position_dot, scalar_difference, spatial_distance, squared_distance. The inputs and tables that they read
+    become arguments of the operator.
     """
     names = _named_contractions("kernel", contractions)
     return _of_contractions("kernel", "kernel", "score", names, (), score, parameters, domains)
@@ -294,7 +294,10 @@ def value_gate(factor, *, parameters=None, domains=None):
 
 
 def output_gate(factor, *, parameters=None, domains=None):
-    """An output gate: a factor of each output, from the number x of the input output_gate: output_gate("sigmoid(x)")."""
+    """An output gate: a factor of each output, from the number x of the input output_gate.
+
+        output_gate("sigmoid(x)")
+    """
     hooks = [("factor(T const& x_x)", {"x": "x_x"}, factor, None)]
     return _policy("output_gate", "output_gate", hooks, parameters, domains)
 

@@ -358,6 +358,18 @@ def test_messages_of_both_compilers_are_understood(compiler, name):
     assert (error.part, error.line) == (label, line)
 
 
+def test_the_assertions_of_newer_compilers_are_understood():
+    part = Part("normalizer", "normalizer", "\n" + NORMALIZER, "normalizer")
+    log = (
+        "attune/policies/diagnostics.hpp:228:15: fatal error: static assertion failed due to requirement "
+        "'Earns<attune_own::part_0::mine>': attune: NormalizerPolicy: write earned\n"
+        "attune/operators/attention.hpp:167:42: note: in instantiation of function template specialization "
+        "'attune::detail::complete<attune_own::part_0::mine>' requested here\n"
+    )
+    error = _diagnosis.error(log, [part], "c++ x.cpp")
+    assert str(error).startswith("attune: NormalizerPolicy: write earned\n  normalizer, line 2, column 1:\n")
+
+
 def test_other_failures_of_a_compiler_are_passed_on():
     error = _diagnosis.error("cc1plus: fatal error: cannot execute\ncompilation terminated.\n", [], "c++ x.cpp")
     assert "the compiler failed: cannot execute\n  repeat: c++ x.cpp" in str(error)

@@ -13,7 +13,9 @@ from ._places import get_include
 _ERROR = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):", re.MULTILINE)
 _NO_COLUMN = re.compile(r"^(?P<file>[^\n:]+?):(?P<line>\d+)?:? ?(?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
-_ASSERTION = re.compile(r"static assertion failed[^:]*: (.*)|static_assert failed[^\"]*\"(.*)\"")
+_ASSERTION = re.compile(
+    r"static assertion failed(?: due to requirement '.*')?: (.*)|static_assert failed[^\"]*\"(.*)\""
+)
 _CHECKED = re.compile(r"(?:\bP = |(?:complete|require_contractions|probe)<)attune_own::part_(\d+)::(\w+)")
 _SPACES = ("kernel", "gate", "normalizer", "length_scale", "mask")
 _FUNCTIONS = (

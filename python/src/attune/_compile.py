@@ -219,7 +219,9 @@ def _refusal(folder, words, compiler):
 def _load(path):
     library = _abi.Library(path)
     (functions,) = library.operators.values()
-    return Operator(functions, f"An operator that attune.compile made: {path.with_suffix('.cpp')}")
+    operator = Operator(functions, f"An operator that attune.compile made: {path.with_suffix('.cpp')}")
+    operator._key = path.stem
+    return operator
 
 
 def _translate(path, source, parts, command):

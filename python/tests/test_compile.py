@@ -370,6 +370,12 @@ def test_the_assertions_of_newer_compilers_are_understood():
     assert str(error).startswith("attune: NormalizerPolicy: write earned\n  normalizer, line 2, column 1:\n")
 
 
+def test_an_expression_in_place_of_cpp_is_recognized():
+    part = Part("normalizer", "normalizer", "sigmoid(a)", "normalizer")
+    error = _diagnosis.error("normalizer:1:9: error: 'a' was not declared in this scope\n", [part], "c++ x.cpp")
+    assert "the name a is unknown. Give an expression of Python as attune.policy.normalizer(...)" in str(error)
+
+
 def test_other_failures_of_a_compiler_are_passed_on():
     error = _diagnosis.error("cc1plus: fatal error: cannot execute\ncompilation terminated.\n", [], "c++ x.cpp")
     assert "the compiler failed: cannot execute\n  repeat: c++ x.cpp" in str(error)

@@ -142,6 +142,8 @@ def _of_name(found, part, line, column):
     called = part and _called(part, line, column)
     if called and called.rsplit("::", 1)[-1] == name:
         return _of_function(found, part, line, column)
+    if part and part.namespace and "{" not in part.text:
+        return f"the name {name} is unknown. Give an expression of Python as attune.policy.{part.role}(...)"
     space = found.groupdict().get("space") or ""
     space = space.rsplit("::", 1)[-1]
     if space == "math":

@@ -30,7 +30,7 @@ _NAMESPACES = {
     "output_gate": "gate",
 }
 _loaded = {}
-_lock = threading.RLock()
+_lock = threading.Lock()
 
 
 def compile(
@@ -182,15 +182,15 @@ def _operator(source, parts, dtypes, compiler, cache):
     content = _cache.digest(*facts)[:32]
     may_compile = words is not None and not _forbidden()
     name = f"{content}-{_cache.digest(*words[1:], _version(folder, words))[:16]}" if may_compile else None
+    path = _found(folder, content, name)
+    if path is None:
+        if not may_compile:
+            raise CompileError(_refusal(folder, words, compiler))
+        path = folder / f"{name}.so"
+        with _cache.locked(folder / f"{name}.lock"):
+            if not _cache.is_whole(path):
+                _translate(path, source, parts, [*words, *flags, "-isystem", include])
     with _lock:
-        path = _found(folder, content, name)
-        if path is None:
-            if not may_compile:
-                raise CompileError(_refusal(folder, words, compiler))
-            path = folder / f"{name}.so"
-            with _cache.locked(folder / f"{name}.lock"):
-                if not _cache.is_whole(path):
-                    _translate(path, source, parts, [*words, *flags, "-isystem", include])
         if path not in _loaded:
             _loaded[path] = _load(path)
         return _loaded[path]

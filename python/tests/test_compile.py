@@ -376,6 +376,13 @@ def test_an_expression_in_place_of_cpp_is_recognized():
     assert "the name a is unknown. Give an expression of Python as attune.policy.normalizer(...)" in str(error)
 
 
+def test_an_error_in_a_file_names_the_file():
+    part = Part("normalizer", "own/mine.hpp", NORMALIZER, "normalizer", "normalizer")
+    assert '#line 1 "normalizer"' in part.source("x") and "own" not in part.source("x").replace("attune_own", "")
+    error = _diagnosis.error("normalizer:6:9: error: expected ;\n", [part], "c++ x.cpp")
+    assert "\n  own/mine.hpp, line 6, column 9:\n" in str(error)
+
+
 def test_other_failures_of_a_compiler_are_passed_on():
     error = _diagnosis.error("cc1plus: fatal error: cannot execute\ncompilation terminated.\n", [], "c++ x.cpp")
     assert "the compiler failed: cannot execute\n  repeat: c++ x.cpp" in str(error)

@@ -91,7 +91,7 @@ def compile_operator(text, dtypes=("float32", "float64"), compiler=None, cache=N
         path, text = os.fspath(text), pathlib.Path(text).read_text()
     if not isinstance(text, str):
         raise CompileError(f"attune: compile_operator takes C++ text, not {type(text).__name__}")
-    part = Part("operator", path or "operator", text, None)
+    part = Part("operator", path or "operator", text, None, "operator")
     part.require_expression()
     return _operator(source_of_operator(part), [part], dtypes, compiler, cache)
 
@@ -110,14 +110,14 @@ def _part(role, label, x):
         fits = x.role == role or {x.role, role} == {"kernel", "term"}
         if not fits:
             raise CompileError(f"attune: {label}: the policy is a {x.role}: give it as {_argument(x.role)}", part=label)
-        return Part(role, label, x.text, _NAMESPACES[role], own=True)
+        return Part(role, label, x.text, _NAMESPACES[role])
     path = None
     if isinstance(x, os.PathLike):
         path, x = os.fspath(x), pathlib.Path(x).read_text()
     if not isinstance(x, str):
         expected = "a policy of attune.policy, C++ text or a pathlib.Path"
         raise CompileError(f"attune: {label}: expected {expected}, not {type(x).__name__}", part=label)
-    return Part(role, path or label, x, _NAMESPACES[role])
+    return Part(role, path or label, x, _NAMESPACES[role], label)
 
 
 def _argument(role):

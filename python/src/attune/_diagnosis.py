@@ -91,7 +91,7 @@ def _first_place(log, parts):
 
 def _of_part(found, parts):
     for part in parts:
-        if part.name == found.group("file"):
+        if part.label == found.group("file"):
             return part, int(found.group("line")), int(found.group("column"))
     return None
 

@@ -32,11 +32,11 @@ class Part:
     """One text: `declarations`, then `expression`, which makes the policy.
 
     role: where it belongs. name: how errors call it. namespace: of attune, whose policies the expression names without
-    it. own: made by attune.policy.
+    it. label: the file in messages of compilers, the same wherever a file is.
     """
 
-    def __init__(self, role, name, text, namespace, own=False):
-        self.role, self.name, self.text, self.namespace, self.own = role, name, text, namespace, own
+    def __init__(self, role, name, text, namespace, label=None):
+        self.role, self.name, self.text, self.namespace, self.label = role, name, text, namespace, label or name
         if "\0" in text:
             raise CompileError(f"attune: {name}: the text has a character 0", part=name)
         self.code = _DIRECTIVE.sub(_blank, _COMMENTS_AND_STRINGS.sub(_blank, text))
@@ -120,16 +120,15 @@ class Part:
 
     def source(self, namespace):
         """The C++ of the part: a function make(m, c) in the namespace."""
-        file = self.name.replace("\\", "\\\\").replace('"', '\\"')
         line, _ = self.place(self.expression_at)
         text = _INCLUDE.sub(_blank, self.declarations)
         indent = " " * (self.place(self.expression_at)[1] - 1)
-        lines = [f"namespace attune_own::{namespace} {{", "using namespace attune;", f'#line 1 "{file}"', text]
+        lines = [f"namespace attune_own::{namespace} {{", "using namespace attune;", f'#line 1 "{self.label}"', text]
         lines += ['#line 1 "attune.compile"', "inline auto make([[maybe_unused]] mask::composed const& m,"]
         lines += ["                 [[maybe_unused]] interop::call_constants const& c) {"]
         lines += [f"  using namespace attune::{self.namespace};"] if self.namespace else []
         lines += ["  [[maybe_unused]] parameter const open;", "  return"]
-        lines += [f'#line {line} "{file}"', indent + self.made(), '#line 1 "attune.compile"', "  ;", "}", "}", ""]
+        lines += [f'#line {line} "{self.label}"', indent + self.made(), '#line 1 "attune.compile"', "  ;", "}", "}", ""]
         return "\n".join(lines)
 
 

@@ -478,6 +478,23 @@ def test_the_key_has_everything_that_the_code_depends_on(own, tmp_path, monkeypa
     assert len(libraries(own.folder)) == 7
 
 
+def test_installed_headers_are_looked_at_by_one_of_them(tmp_path):
+    root, folder = tmp_path / "include", attune._cache.folder(tmp_path / "cache")
+    shutil.copytree(pathlib.Path(attune.get_include()) / "attune", root / "attune")
+
+    def look(installed):
+        attune._cache._headers.clear()
+        return attune._cache.headers(folder, str(root), installed)
+
+    before = look(True)
+    assert before == look(False)
+    (root / "attune" / "config.hpp").write_text("// changed\n")
+    assert look(True) == before != look(False)
+    version = root / "attune" / "version.hpp"
+    version.write_text(version.read_text())
+    assert look(True) == look(False) != before
+
+
 @pytest.mark.parametrize("damage", ["empty", "short", "changed", "no hash"])
 def test_a_damaged_library_is_compiled_again(own, damage):
     own()

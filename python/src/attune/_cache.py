@@ -8,7 +8,8 @@ library has a hash of its content behind it. A file that does not fit its hash i
 The key of a library is a hash of everything that its code depends on: the generated source, the flags, the compiler's
 version, the processor's features, and the content of attune's headers. To read all headers takes too long. So their
 hash is kept in the folder under a hash of their names, sizes and times of change, and a process looks at these once: it
-does not see headers that change while it runs. The compiler's version is kept in the folder in the same way.
+does not see headers that change while it runs. Headers of an installed package change all at once, so one of them is
+looked at. The compiler's version is kept in the folder in the same way.
 """
 
 import contextlib
@@ -141,16 +142,19 @@ def _files(root):
 _headers = {}
 
 
-def headers(cache, root):
+def headers(cache, root, installed=False):
     """A hash of the content of all headers below a folder."""
     if root not in _headers:
-        found = _files(root)
 
         def content():
-            return digest(*(text for name, _, _ in found for text in (name, _content(f"{root}/{name}"))))
+            return digest(*(text for name, _, _ in _files(root) for text in (name, _content(f"{root}/{name}"))))
 
-        stamp = digest(os.path.abspath(root), "\n".join(f"{name} {size} {time}" for name, size, time in found))
-        _headers[root] = remembered(cache, "headers", stamp, content)
+        if installed:
+            at = os.stat(f"{root}/attune/version.hpp")
+            facts = f"{at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
+        else:
+            facts = "\n".join(f"{name} {size} {time}" for name, size, time in _files(root))
+        _headers[root] = remembered(cache, "headers", digest(os.path.abspath(root), facts), content)
     return _headers[root]
 
 

@@ -178,7 +178,9 @@ def _operator(source, parts, dtypes, compiler, cache):
     codes, words, include = _codes(dtypes), _compiler(compiler), get_include()
     folder = _cache.folder(cache)
     flags = _flags(codes, words or [])
-    facts = [str(_abi.VERSION), source, *flags, _cache.processor(), _cache.headers(folder, include)]
+    installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
+    headers = _cache.headers(folder, include, installed)
+    facts = [str(_abi.VERSION), source, *flags, _cache.processor(), headers]
     content = _cache.digest(*facts)[:32]
     may_compile = words is not None and not _forbidden()
     name = f"{content}-{_cache.digest(*words[1:], _version(folder, words))[:16]}" if may_compile else None

@@ -9,14 +9,31 @@
     out, lse = op(q, k, v, gate_q=gq, gate_k=gk, mask=masks.causal(), returns=("out", "lse"))
     g = op.vjp(q, k, v, gate_q=gq, gate_k=gk, mask=masks.causal(), dout=dout)
 
+attune.compile makes operators of your own policies, which attune.policy helps to write.
 attune.torch has the operators as differentiable functions and modules of PyTorch.
 """
 
-from . import masks
+from . import masks, policy
 from ._abi import Error
+from ._compile import compile, compile_operator
+from ._errors import CompileError, ExpressionError
 from ._operator import Operator
 from ._places import __version__, get_cmake_dir, get_include
 from ._presets import names as presets
 from ._presets import op
 
-__all__ = ["Error", "Operator", "__version__", "get_cmake_dir", "get_include", "masks", "op", "presets"]
+__all__ = [
+    "CompileError",
+    "Error",
+    "ExpressionError",
+    "Operator",
+    "__version__",
+    "compile",
+    "compile_operator",
+    "get_cmake_dir",
+    "get_include",
+    "masks",
+    "op",
+    "policy",
+    "presets",
+]

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Operators of your own policies: C++ that the system's compiler translates once."""
+
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+
+from . import _abi, _cache, _diagnosis
+from ._errors import CompileError
+from ._operator import Operator
+from ._places import get_include
+from ._sources import Part, source_of_operator, source_of_parts
+from .policy import Policy
+
+_TYPES = {"float32": 1, "float64": 2, "bfloat16": 5, "float16": 5}
+_NAMESPACES = {
+    "kernel": "kernel",
+    "term": "kernel",
+    "score_map": "kernel",
+    "length_scale": "length_scale",
+    "gate": "gate",
+    "normalizer": "normalizer",
+    "weight_gate": "gate",
+    "value_gate": "gate",
+    "output_gate": "gate",
+}
+_loaded = {}
+_lock = threading.Lock()
+
+
+def compile(
+    kernel="dot_product{}",
+    length_scale=None,
+    gate=None,
+    normalizer=None,
+    weight_gate=None,
+    value_gate=None,
+    output_gate=None,
+    terms=(),
+    map=None,
+    dtypes=("float32", "float64"),
+    compiler=None,
+    cache=None,
+):
+    """An operator of policies: your own, and attune's.
+
+        hard = attune.policy.normalizer("sigmoid(a + bias - log_visible)", divided_by="one", parameters={"bias": 0.0})
+        op = attune.compile("dot_product{} + alibi{0.1}", normalizer=hard)
+        out = op(q, k, v, bias=-1.0)
+
+    Each part is a policy of attune.policy; or C++ text: an expression of attune's policies ("softcap{50}"), or
+    declarations, whose last struct is the policy unless an expression follows; or a pathlib.Path of such a text. In an
+    expression, `open` is a parameter that the caller sets, and c("k", 8) a constant with its default.
+
+    terms: kernels that are added to the kernel. map: a score map of their sum.
+    dtypes: some of float32, float64, bfloat16, float16; what you leave out is not compiled. 16 bits need float32, too.
+    compiler: a command; by default $ATTUNE_CXX, $CXX, or the first of g++, clang++ and c++.
+    cache: the folder of compiled operators; by default $ATTUNE_CACHE or ~/.cache/attune. With ATTUNE_NO_COMPILE=1
+    nothing is compiled: the folder must have the operator.
+
+    The first call takes the compiler's time, 10 to 60 seconds; later calls load a file. Raises attune.CompileError.
+    """
+    given = [("kernel", kernel), *(("term", x) for x in _listed("terms", terms))]
+    given += [("score_map", map), ("length_scale", length_scale), ("gate", gate), ("normalizer", normalizer)]
+    given += [("weight_gate", weight_gate), ("value_gate", value_gate), ("output_gate", output_gate)]
+    parts, numbers = [], {}
+    for role, x in given:
+        if x is None and role != "kernel":
+            continue
+        numbers[role] = numbers.get(role, 0) + 1
+        label = role if role != "term" else f"term {numbers[role]}"
+        parts.append(_part(role, label, x))
+    return _operator(source_of_parts(parts), parts, dtypes, compiler, cache)
+
+
+def compile_operator(text, dtypes=("float32", "float64"), compiler=None, cache=None):
+    """The operator of a C++ expression, with declarations in front of it if you like.
+
+        op = attune.compile_operator("attention(kernel::rbf{open}, normalizer::sink{open}, m)")
+
+    m is the mask of a call, `open` a parameter that the caller sets, and c("k", 8) a constant with its default. The
+    namespace attune is visible. text may be a pathlib.Path. Other arguments are those of attune.compile.
+    """
+    path = None
+    if isinstance(text, os.PathLike):
+        path, text = os.fspath(text), pathlib.Path(text).read_text()
+    if not isinstance(text, str):
+        raise CompileError(f"attune: compile_operator takes C++ text, not {type(text).__name__}")
+    part = Part("operator", path or "operator", text, None, "operator")
+    part.require_expression()
+    return _operator(source_of_operator(part), [part], dtypes, compiler, cache)
+
+
+def _listed(name, x):
+    if isinstance(x, (str, Policy, os.PathLike)):
+        return (x,)
+    try:
+        return tuple(x)
+    except TypeError:
+        raise CompileError(f"attune: {name}: expected a list of policies, not {type(x).__name__}") from None
+
+
+def _part(role, label, x):
+    if isinstance(x, Policy):
+        fits = x.role == role or {x.role, role} == {"kernel", "term"}
+        if not fits:
+            raise CompileError(f"attune: {label}: the policy is a {x.role}: give it as {_argument(x.role)}", part=label)
+        return Part(role, label, x.text, _NAMESPACES[role])
+    path = None
+    if isinstance(x, os.PathLike):
+        path, x = os.fspath(x), pathlib.Path(x).read_text()
+    if not isinstance(x, str):
+        expected = "a policy of attune.policy, C++ text or a pathlib.Path"
+        raise CompileError(f"attune: {label}: expected {expected}, not {type(x).__name__}", part=label)
+    return Part(role, path or label, x, _NAMESPACES[role], label)
+
+
+def _argument(role):
+    return {"term": "terms=[...]", "score_map": "map="}.get(role, f"{role}=")
+
+
+def _codes(dtypes):
+    names = (dtypes,) if isinstance(dtypes, str) else tuple(dtypes)
+    codes = 0
+    for name in names:
+        if name not in _TYPES:
+            raise CompileError(f"attune: dtypes has {name!r}; expected some of {', '.join(_TYPES)}")
+        codes |= _TYPES[name]
+    if not codes:
+        raise CompileError(f"attune: dtypes is empty; expected some of {', '.join(_TYPES)}")
+    return codes
+
+
+def _compiler(chosen):
+    """The words of the compiler's command, the first with its path; or None if there is no compiler."""
+    command = chosen or os.environ.get("ATTUNE_CXX") or os.environ.get("CXX")
+    words = shlex.split(command) if command else None
+    for name in [words[0]] if words else ("g++", "clang++", "c++"):
+        path = shutil.which(name)
+        if path:
+            return [path, *(words or [name])[1:]]
+    return None
+
+
+def _version(cache, words):
+    """The compiler's version. It is kept under the sizes and times of the programs in the command."""
+    facts = []
+    for word in words:
+        path = shutil.which(word) if not word.startswith("-") else None
+        if path:
+            at = os.stat(path)
+            facts.append(f"{os.path.realpath(path)} {at.st_size} {at.st_mtime_ns}")
+
+    def ask():
+        run = subprocess.run([*words, "--version"], capture_output=True, text=True)
+        return (run.stdout or run.stderr).partition("\n")[0]
+
+    return _cache.remembered(cache, "compiler", _cache.digest(*words, *facts), ask)
+
+
+def _flags(codes, words):
+    flags = ["-std=c++20", "-march=native", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-pthread"]
+    if not any(word.startswith("-O") for word in words):
+        flags.insert(1, "-O2")
+    return [*flags, "-Wno-psabi", "-Werror=return-type", f"-DATTUNE_C_TYPES={codes}"]
+
+
+def _forbidden():
+    return os.environ.get("ATTUNE_NO_COMPILE", "0") not in ("", "0")
+
+
+def _operator(source, parts, dtypes, compiler, cache):
+    codes, words, include = _codes(dtypes), _compiler(compiler), get_include()
+    folder = _cache.folder(cache)
+    flags = _flags(codes, words or [])
+    installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
+    headers = _cache.headers(folder, include, installed)
+    facts = [str(_abi.VERSION), source, *flags, _cache.processor(), headers]
+    content = _cache.digest(*facts)[:32]
+    may_compile = words is not None and not _forbidden()
+    name = f"{content}-{_cache.digest(*words[1:], _version(folder, words))[:16]}" if may_compile else None
+    path = _found(folder, content, name)
+    if path is None:
+        if not may_compile:
+            raise CompileError(_refusal(folder, words, compiler))
+        path = folder / f"{name}.so"
+        with _cache.locked(folder / f"{name}.lock"):
+            if not _cache.is_whole(path):
+                _translate(path, source, parts, [*words, *flags, "-isystem", include])
+    with _lock:
+        if path not in _loaded:
+            _loaded[path] = _load(path)
+        return _loaded[path]
+
+
+def _found(folder, content, name):
+    """The library of the key, whole; without a compiler, one that any compiler made."""
+    paths = [folder / f"{name}.so"] if name else sorted(folder.glob(f"{content}-*.so"))
+    return next((path for path in paths if path in _loaded or _cache.is_whole(path)), None)
+
+
+def _refusal(folder, words, compiler):
+    if words is None:
+        wanted = compiler or os.environ.get("ATTUNE_CXX") or os.environ.get("CXX")
+        missing = f"there is no {wanted}" if wanted else "there is none of g++, clang++ and c++"
+        return (
+            f"attune: the folder {folder} does not have this operator, and it cannot be compiled: {missing}. Install a "
+            "C++ compiler, or set ATTUNE_CXX"
+        )
+    return (
+        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Call attune.compile "
+        "once without it, on a machine with the same processor, and keep the folder"
+    )
+
+
+def _load(path):
+    library = _abi.Library(path)
+    (functions,) = library.operators.values()
+    operator = Operator(functions, f"An operator that attune.compile made: {path.with_suffix('.cpp')}")
+    operator._key = path.stem
+    return operator
+
+
+def _translate(path, source, parts, command):
+    """Compiles the source to a library in the cache."""
+    text = path.with_suffix(".cpp")
+    _cache.write(text, source.encode())
+    handle, made = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    os.close(handle)
+    quiet = ["-Wfatal-errors", "-fdiagnostics-color=never"]
+    try:
+        run = subprocess.run(
+            [*command, *quiet, "-shared", "-s", str(text), "-o", made],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        if run.returncode != 0:
+            again = shlex.join([*command, "-fsyntax-only", str(text)])
+            raise _diagnosis.error(run.stderr, parts, again)
+        _cache.seal(path, pathlib.Path(made).read_bytes())
+    finally:
+        os.unlink(made)
+
+
+__all__ = ["compile", "compile_operator"]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""The C++ source of an operator, from the texts of its parts.
+
+The operator is made before the executors are included, so that a wrong policy is reported after a second or two. Every
+text has its own namespace, and `#line` in front: errors name the user's lines.
+"""
+
+import re
+
+from ._errors import CompileError, pointed
+
+_COMMENTS_AND_STRINGS = re.compile(
+    r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*", re.MULTILINE)
+_STRUCT = re.compile(r"^(?:struct|class)\s+(?:\[\[.*?\]\]\s*)?(\w+)\s*(?:final\s*)?(?::[^{]*)?\{", re.DOTALL)
+_ALIAS = re.compile(r"^using\s+(\w+)\s*=")
+_FUNCTION = re.compile(r"^(?:inline|constexpr|static|auto|template|namespace|\[\[)\b")
+_DECLARATION = re.compile(
+    r"^(?:struct|class|union|enum|template|using|namespace|inline|constexpr|static|typedef|extern|auto)\b"
+)
+_WHOLE_NUMBERS = re.compile(r"(?<![\w.])(\d+)\s*/\s*(\d+)(?![\w.])")
+
+
+def _blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+class Part:
+    """One text: `declarations`, then `expression`, which makes the policy.
+
+    role: where it belongs. name: how errors call it. namespace: of attune, whose policies the expression names without
+    it. label: the file in messages of compilers, the same wherever a file is.
+    """
+
+    def __init__(self, role, name, text, namespace, label=None):
+        self.role, self.name, self.text, self.namespace, self.label = role, name, text, namespace, label or name
+        if "\0" in text:
+            raise CompileError(f"attune: {name}: the text has a character 0", part=name)
+        self.code = _DIRECTIVE.sub(_blank, _COMMENTS_AND_STRINGS.sub(_blank, text))
+        if not self.code.strip():
+            raise CompileError(f"attune: {name}: the text is empty", part=name)
+        self._split()
+        self._check_division()
+
+    def place(self, at):
+        """Line and column of an index into the text, from 1."""
+        line = self.text.count("\n", 0, at) + 1
+        return line, at - (self.text.rfind("\n", 0, at) + 1) + 1
+
+    def fail(self, at, why):
+        line, column = self.place(at)
+        shown = pointed(self.text.split("\n")[line - 1], column)
+        raise CompileError(
+            f"attune: {why}\n  {self.name}, line {line}, column {column}:\n{shown}", self.name, line, column
+        )
+
+    def _split(self):
+        """Finds the last declaration and the expression behind it."""
+        depth, start, last, opened = 0, 0, None, []
+        for at, x in enumerate(self.code):
+            if x in "({[":
+                depth += 1
+                opened.append(at)
+            elif x in ")}]":
+                depth -= 1
+                if depth < 0:
+                    self.fail(at, f"{x} closes nothing")
+                opened.pop()
+            if depth == 0 and (x == ";" or x == "}" and self._is_function(start, at)):
+                last = self._named(start, at) or last
+                start = at + 1
+        if depth:
+            self.fail(opened[-1], f"{self.code[opened[-1]]} is not closed")
+        rest = self.code[start:]
+        self.expression_at = start + len(rest) - len(rest.lstrip())
+        if rest.strip() and _DECLARATION.match(rest.strip()):
+            self.fail(self.expression_at, "a declaration does not end: write ; behind it")
+        self.declarations, self.expression = self.text[: self.expression_at], self.text[self.expression_at :].rstrip()
+        if not rest.strip():
+            self.expression = None
+            self.last = last
+
+    def _is_function(self, start, end):
+        chunk = self.code[start:end].strip()
+        head = chunk.partition("{")[0]
+        return bool(_FUNCTION.match(chunk)) and not re.search(r"\b(?:struct|class|union|enum)\b|=\s*$", head)
+
+    def _named(self, start, end):
+        chunk = self.code[start:end].strip()
+        found = _STRUCT.match(chunk) or _ALIAS.match(chunk)
+        return found.group(1) if found else None
+
+    def _check_division(self):
+        for found in _WHOLE_NUMBERS.finditer(self.code):
+            a, b = int(found.group(1)), int(found.group(2))
+            if b == 0 or a % b:
+                why = f"{found.group()} divides whole numbers, and C++ drops the rest: write {a}.0 / {b}"
+                self.fail(found.start(), why)
+
+    def require_expression(self):
+        """Fails unless an expression is behind the declarations."""
+        if self.expression is None:
+            why = "the text has no expression at its end, for example attention(kernel::dot_product{}, m)"
+            self.fail(len(self.code.rstrip()) - 1, why)
+
+    def made(self):
+        """The expression, or the last struct."""
+        if self.expression is not None:
+            return self.expression
+        if self.last is None:
+            self.fail(len(self.code.rstrip()) - 1, f"the text has no struct: the policy of the {self.role}")
+        return f"{self.last}{{}}"
+
+    def includes(self):
+        """The #include lines, which belong outside a namespace."""
+        return [found.group().strip() for found in _INCLUDE.finditer(self.text)]
+
+    def source(self, namespace):
+        """The C++ of the part: a function make(m, c) in the namespace."""
+        line, _ = self.place(self.expression_at)
+        text = _INCLUDE.sub(_blank, self.declarations)
+        indent = " " * (self.place(self.expression_at)[1] - 1)
+        lines = [f"namespace attune_own::{namespace} {{", "using namespace attune;", f'#line 1 "{self.label}"', text]
+        lines += ['#line 1 "attune.compile"', "inline auto make([[maybe_unused]] mask::composed const& m,"]
+        lines += ["                 [[maybe_unused]] interop::call_constants const& c) {"]
+        lines += [f"  using namespace attune::{self.namespace};"] if self.namespace else []
+        lines += ["  [[maybe_unused]] parameter const open;", "  return"]
+        lines += [f'#line {line} "{self.label}"', indent + self.made(), '#line 1 "attune.compile"', "  ;", "}", "}", ""]
+        return "\n".join(lines)
+
+
+_HEAD = """// An operator that attune.compile made.
+#include <limits>
+
+#include <attune/policies.hpp>
+
+#include <attune/interop/c_arguments.hpp>
+"""
+_POWER = """
+namespace attune_own {
+// x^N for whole numbers N.
+template <int N, class T>
+T power(T const& x) {
+  if constexpr (N < 0)
+    return T(T(1) / power<-N>(x));
+  else if constexpr (N == 0)
+    return T(1);
+  else if constexpr (N == 1)
+    return x;
+  else if constexpr (N % 2 == 0)
+    return power<N / 2>(T(x * x));
+  else
+    return T(x * power<N - 1>(x));
+}
+}
+
+"""
+_TAIL = """
+namespace attune_own {
+struct make_operator {
+  static auto make([[maybe_unused]] attune::mask::composed m,
+                   [[maybe_unused]] attune::interop::call_constants const& c) {
+    using namespace attune;
+    return %s;
+  }
+};
+using made = decltype(make_operator::make(attune::mask::composed{}, attune::interop::call_constants{}));
+}
+
+#include <attune/interop/c_operator.hpp>
+
+extern "C" __attribute__((visibility("default"))) attune_library const* attune_library_1() {
+  static attune_operator const* const only[] = {
+      attune::interop::operator_functions<attune_own::make_operator>::get("compiled")};
+  return attune::interop::library_of(only);
+}
+"""
+
+
+def _source(parts, expression):
+    includes = dict.fromkeys(line for part in parts for line in part.includes())
+    texts = [part.source(f"part_{n}") for n, part in enumerate(parts)]
+    return _HEAD + "\n".join(["", *includes]) + _POWER + "\n".join(texts) + _TAIL % expression
+
+
+def source_of_operator(part):
+    """The source of an operator that one expression makes."""
+    return _source([part], "attune_own::part_0::make(m, c)")
+
+
+def source_of_parts(parts):
+    """The source of attention() of the parts."""
+    made = [f"attune_own::part_{n}::make(m, c)" for n in range(len(parts))]
+    kernels = [x for x, part in zip(made, parts) if part.role in ("kernel", "term")]
+    maps = [x for x, part in zip(made, parts) if part.role == "score_map"]
+    rest = [x for x, part in zip(made, parts) if part.role not in ("kernel", "term", "score_map")]
+    kernel = " + ".join(kernels)
+    if maps:
+        kernel = f"({kernel}) | {maps[0]}"
+    return _source(parts, f"attention({', '.join([kernel, *rest, 'm'])})")

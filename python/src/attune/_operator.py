@@ -273,6 +273,14 @@ class Call:
 
         cotangents: gradients by out, lse and ground_weight, or None. wanted: pairs (kind, number).
         """
+        memory, results, _ = self.gradient_block(cotangents, wanted)
+        v = None if saved is None else view("saved", saved)
+        at, count = (None, 0) if v is None else (v.data or None, v.shape[0])
+        self.operator._functions.vjp(self.address, at, count, ctypes.addressof(memory))
+        return results
+
+    def gradient_block(self, cotangents, wanted):
+        """The memory that vjp() of the interface reads, new arrays for the gradients, and where their addresses stand."""
         d = self.operator._description
         parts = [_abi.ABSENT] * 3
         for n, x in enumerate(cotangents):
@@ -292,7 +300,7 @@ class Call:
             self.keep.append(v.owner)
         sizes = (len(d.fields), len(d.parameters), len(d.tables))
         memory = ctypes.create_string_buffer(_abi.GRADIENTS.size + _abi.TENSOR.size * sum(sizes) + 1)
-        base, results = ctypes.addressof(memory), {}
+        base, results, places = ctypes.addressof(memory), {}, []
         starts = [_abi.GRADIENTS.size]
         for size in sizes[:2]:
             starts.append(starts[-1] + size * _abi.TENSOR.size)
@@ -302,9 +310,8 @@ class Call:
             x, shape, strides, v = self._blank_gradient(d, kind, n)
             _PACK(memory, at, v.data, *shape, *strides, v.code, 1)
             results[kind, n] = x
-        v = None if saved is None else view("saved", saved)
-        self.operator._functions.vjp(self.address, None if v is None else v.data or None, 0 if v is None else v.shape[0], base)
-        return results
+            places.append(at)
+        return memory, results, places
 
     def _blank_gradient(self, d, kind, n):
         if kind == "field":

@@ -2,10 +2,11 @@
 # Copyright (c) 2026 The attune authors
 """Calls that look like an earlier call: only the addresses change.
 
-A plan is the memory of a checked call. Its key is all that checks depend on: types, shapes, strides, numbers, mask. Every
-thread has plans of its own, because a call runs while other threads go on.
+A plan is the memory of a checked call. Its key has everything that the checks depend on: types, shapes, strides, numbers,
+mask. Every thread has its own plans, because a call runs while other threads go on.
 """
 
+import ctypes
 import struct
 import sys
 import threading
@@ -17,27 +18,90 @@ from ._operator import Call
 
 _ADDRESS = struct.Struct("=Q").pack_into
 _MOST = 64  # plans of an operator and thread
+_OUTPUTS = ("out", "lse", "ground_weight", "threshold")
+_NUMPY_TYPES = (numpy.float32, numpy.float64, None, numpy.float16)
 
 
-class _Plan:
-    __slots__ = ("call", "places", "outputs", "count", "address", "memory", "run", "numpy")
+class Plan:
+    """The memory of a call. `outputs`: place, shape and type of each output."""
 
-    def __init__(self, call, arrays, returns):
+    __slots__ = ("operator", "call", "places", "outputs", "count", "address", "memory", "model", "pulls", "saves_as")
+
+    def __init__(self, call, names, returns, model):
         d = call.operator._description
-        self.call, self.memory, self.address = call, call.memory, call.address
-        self.places = [_place(d, name) for name, _ in arrays]
-        self.outputs = []
+        self.operator, self.call, self.memory, self.address = call.operator, call, call.memory, call.address
+        self.places = [_place(d, name) for name in names]
         call.blank_outputs(returns)
+        torch = None if isinstance(model, numpy.ndarray) else sys.modules["torch"]
+        self.model = torch
+        types = _NUMPY_TYPES if torch is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+        self.outputs = []
         for name in returns:
-            at = 120 + _abi.TENSOR.size * ("out", "lse", "ground_weight", "threshold").index(name)
+            at = 120 + _abi.TENSOR.size * _OUTPUTS.index(name)
             *_, code, _ = _abi.TENSOR.unpack_from(call.memory, at)
             b, h, q, w = call.rows
             shape = (b, h, q) if name != "out" else (b, q, h, w) if call.layout else call.rows
-            self.outputs.append((at, shape, code))
-        self.count = None
-        self.run = call.operator._functions.forward
-        self.numpy = not hasattr(call.model, "data_ptr")
+            self.outputs.append((at, shape, model.dtype if types[code] is None else types[code]))
+        self.saves_as = types[1 if call.code == 1 else 0]
+        self.count, self.pulls = None, {}
         call.keep, call.views, call.model = [call.keep[0]], None, None  # the mask stays, arrays do not
+
+    def run(self, addresses, saves):
+        """The outputs in a list, with the saved rows at the end if `saves`."""
+        memory = self.memory
+        for at, address in zip(self.places, addresses):
+            _ADDRESS(memory, at, address)
+        results, torch = [], self.model
+        for at, shape, kind in self.outputs:
+            if torch is None:
+                x = numpy.empty(shape, kind)
+                _ADDRESS(memory, at, x.__array_interface__["data"][0])
+            else:
+                x = torch.empty(shape, dtype=kind)
+                _ADDRESS(memory, at, x.data_ptr())
+            results.append(x)
+        functions = self.operator._functions
+        if not saves:
+            functions.forward(self.address)
+            return results
+        if self.count is None:
+            b, h, q, _ = self.call.rows
+            self.count = functions.saved_size(self.address) if b * h * q else 0
+        if torch is None:
+            saved = numpy.empty(self.count, self.saves_as)
+            at = saved.__array_interface__["data"][0]
+        else:
+            saved = torch.empty(self.count, dtype=self.saves_as)
+            at = saved.data_ptr()
+        functions.forward(self.address, at if self.count else None, self.count)
+        results.append(saved)
+        return results
+
+    def pull(self, addresses, saved, cotangents, wanted, make):
+        """The gradients of torch tensors in the order of `wanted`. make(): a Call of the same tensors, for the first time."""
+        key = (wanted, *(None if x is None else (x.dtype, x.shape, x.stride()) for x in cotangents))
+        found = self.pulls.get(key)
+        if found is None:
+            call = make()
+            memory, results, places = call.gradient_block(cotangents, wanted)
+            shapes = [(at, tuple(x.shape), x.dtype) for at, x in zip(places, results.values())]
+            cot = [n * _abi.TENSOR.size for n, x in enumerate(cotangents) if x is not None]
+            if len(shapes) != len(wanted):
+                return None
+            found = self.pulls[key] = memory, ctypes.addressof(memory), cot, shapes
+        memory, base, cot, shapes = found
+        for at, address in zip(self.places, addresses):
+            _ADDRESS(self.memory, at, address)
+        for at, x in zip(cot, (x for x in cotangents if x is not None)):
+            _ADDRESS(memory, at, x.data_ptr())
+        empty, results = self.model.empty, []
+        for at, shape, kind in shapes:
+            x = empty(shape, dtype=kind)
+            _ADDRESS(memory, at, x.data_ptr())
+            results.append(x)
+        count = saved.shape[0]
+        self.operator._functions.vjp(self.address, saved.data_ptr() if count else None, count, base)
+        return results
 
 
 def _place(d, name):
@@ -60,16 +124,43 @@ def new():
     return _Plans()
 
 
-def run(operator, q, k, v, mask, offset, threads, layout, returns, named, saves=False):
-    """The outputs of a call in a list, with the saved rows at the end if `saves`; None: not for a plan."""
+def plain_tensor(x, torch):
+    """Whether x is a tensor whose memory can be read as it is."""
+    return x.is_cpu and not x.is_neg() and x.layout is torch.strided
+
+
+def three(operator, torch, q, k, v, mask, offset, threads, layout, returns):
+    """run() for three tensors of torch and no other argument, where a plan exists; else None."""
+    if not (q.is_cpu and k.is_cpu and v.is_cpu) or q.is_neg() or k.is_neg() or v.is_neg():
+        return None
+    try:
+        plan = operator._plans.found.get(
+            (
+                ("q", q.dtype, q.shape, q.stride()),
+                ("k", k.dtype, k.shape, k.stride()),
+                ("v", v.dtype, v.shape, v.stride()),
+                mask and mask._identity(),
+                offset,
+                threads,
+                layout,
+                returns,
+            )
+        )
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        return None
+    return plan and plan.run((q.data_ptr(), k.data_ptr(), v.data_ptr()), False)
+
+
+def find(operator, items, mask, offset, threads, layout, returns, grads=True):
+    """The plan of a call, its addresses and its key; None: not for a plan. items: pairs (name, value)."""
     torch = sys.modules.get("torch")
     tensor = None if torch is None else torch.Tensor
-    signature, addresses, arrays = [], [], []
-    items = (("q", q), ("k", k), ("v", v), *named.items()) if named else (("q", q), ("k", k), ("v", v))
+    parameter = None if torch is None else torch.nn.Parameter
+    signature, addresses, names, model = [], [], [], None
     for name, x in items:
         kind = type(x)
-        if kind is tensor or (torch is not None and kind is torch.nn.Parameter):
-            if not x.is_cpu or x.layout is not torch.strided or x.is_neg() or (x.requires_grad and torch.is_grad_enabled() and not saves):
+        if tensor is not None and (kind is tensor or kind is parameter):
+            if not plain_tensor(x, torch) or (grads and x.requires_grad and torch.is_grad_enabled()):
                 return None
             signature.append((name, x.dtype, x.shape, x.stride()))
             addresses.append(x.data_ptr())
@@ -83,8 +174,9 @@ def run(operator, q, k, v, mask, offset, threads, layout, returns, named, saves=
             continue
         else:
             return None
-        arrays.append((name, x))
-    if not arrays or not (offset is None or type(offset) is int) or type(returns) is not tuple:
+        names.append(name)
+        model = x if model is None else model
+    if model is None or not (offset is None or type(offset) is int) or type(returns) is not tuple:
         return None
     try:
         key = (*signature, mask and mask._identity(), offset, threads, layout, returns)
@@ -92,40 +184,20 @@ def run(operator, q, k, v, mask, offset, threads, layout, returns, named, saves=
     except (AttributeError, TypeError, ValueError):  # the checks say what is wrong
         return None
     if plan is None:
-        if any(len(operator._description.names.get(name, (0, 0))) != 1 for name, _ in arrays):
+        if any(len(operator._description.names.get(name, (0, 0))) != 1 for name in names):
             return None
-        fields = {name: x for name, x in (("q", q), ("k", k), ("v", v)) if x is not None}
-        call = Call(operator, fields, named, mask, offset, threads, layout)
-        plan = _Plan(call, arrays, returns)
+        given = dict(items)
+        fields = {name: given.pop(name) for name in "qkv" if given.get(name) is not None}
+        call = Call(operator, fields, {n: x for n, x in given.items() if x is not None}, mask, offset, threads, layout)
+        plan = Plan(call, names, returns, model)
         if len(operator._plans.found) >= _MOST:
             operator._plans.found.clear()
         operator._plans.found[key] = plan
-    memory = plan.memory
-    for at, address in zip(plan.places, addresses):
-        _ADDRESS(memory, at, address)
-    results = []
-    if plan.numpy:
-        types = (numpy.float32, numpy.float64, None, numpy.float16)
-        like = arrays[0][1]
-        for at, shape, code in plan.outputs:
-            x = numpy.empty(shape, types[code] or like.dtype)
-            _ADDRESS(memory, at, x.__array_interface__["data"][0])
-            results.append(x)
-    else:
-        types = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
-        for at, shape, code in plan.outputs:
-            x = torch.empty(shape, dtype=types[code])
-            _ADDRESS(memory, at, x.data_ptr())
-            results.append(x)
-    if not saves:
-        plan.run(plan.address)
-        return results
-    if plan.count is None:
-        rows = plan.call.rows
-        plan.count = operator._functions.saved_size(plan.address) if rows[0] * rows[1] * rows[2] else 0
-    code = 1 if plan.outputs[0][2] == 1 else 0
-    saved = numpy.empty(plan.count, types[code]) if plan.numpy else torch.empty(plan.count, dtype=types[code])
-    at = saved.__array_interface__["data"][0] if plan.numpy else saved.data_ptr()
-    plan.run(plan.address, at if plan.count else None, plan.count)
-    results.append(saved)
-    return results
+    return plan, addresses, key
+
+
+def run(operator, q, k, v, mask, offset, threads, layout, returns, named):
+    """The outputs of a call in a list; None: not for a plan."""
+    items = (("q", q), ("k", k), ("v", v), *named.items()) if named else (("q", q), ("k", k), ("v", v))
+    found = find(operator, items, mask, offset, threads, layout, returns)
+    return None if found is None else found[0].run(found[1], False)

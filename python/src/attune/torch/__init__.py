@@ -33,6 +33,10 @@ def _function(name):
     operator = _call.known(_presets.op(name))
 
     def preset(q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
+        if not named:
+            found = _call.quick(operator, q, k, v, mask, offset, threads, layout, returns)
+            if found is not None:
+                return found[0] if len(found) == 1 else tuple(found)
         return _call.call(
             operator, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named
         )

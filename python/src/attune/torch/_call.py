@@ -13,7 +13,7 @@ from .._arrays import is_array, wrong
 from .._operator import Call, Operator
 from ..masks import Mask
 
-_ROWS = ("lse", "ground_weight", "threshold")
+_COTANGENTS = ("out", "lse", "ground_weight")
 _SECOND = (
     "attune: second derivatives of an operator: create_graph=True, double backward, a gradient of a gradient. In C++, "
     "jvp_of_vjp() of the reference computes them"
@@ -45,16 +45,18 @@ class Spec:
         return [(n, place) for n, name in enumerate(self.names) if needed[n] for place in d.names[name]]
 
 
-def _forward(spec, tensors, saves):
-    given = dict(zip(spec.names, tensors))
-    q, k, v = (given.pop(name, None) for name in "qkv")
-    if spec.numbers:
-        given.update(spec.numbers)
-    found = _plans.run(
-        spec.operator, q, k, v, spec.mask, spec.offset, spec.threads, spec.layout, spec.returns, given, saves
+def _plan(spec, tensors):
+    items = [*zip(spec.names, tensors), *spec.numbers.items()]
+    return _plans.find(
+        spec.operator, items, spec.mask, spec.offset, spec.threads, spec.layout, spec.returns, grads=False
     )
+
+
+def _forward(spec, tensors, saves):
+    found = _plan(spec, tensors)
     if found is not None:
-        return (found[:-1], found[-1]) if saves else (found, None)
+        results = found[0].run(found[1], saves)
+        return (results[:-1], results[-1]) if saves else (results, None)
     call = spec.call(tensors)
     outputs = call.blank_outputs(spec.returns)
     saved = call.saved_memory() if saves else None
@@ -63,9 +65,20 @@ def _forward(spec, tensors, saves):
 
 
 def _backward(spec, tensors, saved, cotangents, needed):
-    call = spec.call(tensors)
     by = dict(zip(spec.returns, cotangents))
     places = spec.places(needed)
+    found = _plan(spec, tensors)
+    if found is not None and all(by.get(n) is None or _plans.plain_tensor(by[n], torch) for n in _COTANGENTS):
+        wanted = tuple([place for _, place in places])
+        results = found[0].pull(
+            found[1], saved, [by.get(n) for n in _COTANGENTS], wanted, lambda: spec.call(tensors)
+        )
+        if results is not None:
+            gradients = [None] * len(tensors)
+            for (n, _), g in zip(places, results):
+                gradients[n] = g if g.dtype == tensors[n].dtype else g.to(tensors[n].dtype)
+            return gradients
+    call = spec.call(tensors)
     found = call.vjp(saved, (by.get("out"), by.get("lse"), by.get("ground_weight")), [place for _, place in places])
     gradients = [None] * len(tensors)
     for n, place in places:
@@ -92,6 +105,28 @@ class _Pull(torch.autograd.Function):
     @staticmethod
     def vmap(info, in_dims, *more):
         raise NotImplementedError(_VMAP)
+
+
+class _Eager(torch.autograd.Function):
+    """The operator outside of torch.func, whose conventions cost time."""
+
+    @staticmethod
+    def forward(ctx, spec, *tensors):
+        outputs, saved = _forward(spec, tensors, True)
+        ctx.spec = spec
+        ctx.save_for_backward(*tensors, saved)
+        ctx.set_materialize_grads(False)
+        if "threshold" in spec.returns:
+            ctx.mark_non_differentiable(outputs[spec.returns.index("threshold")])
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx, *cotangents):
+        *tensors, saved = ctx.saved_tensors
+        needed = ctx.needs_input_grad[1:]
+        if torch.is_grad_enabled():  # create_graph=True
+            return (None, *_Pull.apply(ctx.spec, needed, len(cotangents), *cotangents, *tensors, saved))
+        return (None, *_backward(ctx.spec, tensors, saved, cotangents, needed))
 
 
 class _Attend(torch.autograd.Function):
@@ -305,6 +340,22 @@ def _autocast(x):
     return x
 
 
+def quick(operator, q, k, v, mask, offset, threads, layout, returns):
+    """The outputs of a call without gradients that looks like an earlier one, in a list; else None."""
+    if (
+        torch.compiler.is_compiling()
+        or type(q) is not torch.Tensor
+        or type(k) is not torch.Tensor
+        or type(v) is not torch.Tensor
+        or (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad))
+        or torch.is_autocast_enabled("cpu")
+        or torch._C._are_functorch_transforms_active()
+    ):
+        return None
+    threads = torch.get_num_threads() if threads is None else threads
+    return _plans.three(operator, torch, q, k, v, mask, offset, threads, layout, returns)
+
+
 def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):
     """The outputs of an operator, with gradients by every tensor that requires them. See attune.Operator."""
     if not isinstance(operator, Operator):
@@ -334,10 +385,10 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
         outputs = _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, returns)
     else:
         spec = Spec(operator, names, numbers, mask, offset, layout, torch.get_num_threads() if threads is None else threads, returns)
-        if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        if torch._C._are_functorch_transforms_active():
             outputs = _Attend.apply(spec, *tensors)[:-1]
-        elif torch._C._are_functorch_transforms_active():
-            outputs = _Attend.apply(spec, *tensors)[:-1]
+        elif torch.is_grad_enabled() and any([x.requires_grad for x in tensors]):
+            outputs = _Eager.apply(spec, *tensors)
         else:
             outputs = _forward(spec, tensors, False)[0]
     return outputs[0] if one or len(outputs) == 1 else tuple(outputs)

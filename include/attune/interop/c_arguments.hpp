@@ -30,6 +30,7 @@ inline char const* name_of_type(int type) {
   constexpr char const* names[] = {"float32", "float64", "bfloat16", "float16", "int64", "bytes"};
   return type >= 0 && type < 6 ? names[type] : "an unknown type";
 }
+/// The attune_type of T.
 template <class T>
 inline constexpr int type_code = -1;
 template <>
@@ -83,9 +84,11 @@ std::span<T const> dense(std::string_view name, attune_tensor const& x) {
 /// The mask of a call.
 class call_mask {
  public:
+  /// Reads the nodes of a call, which must outlive the mask.
   explicit call_mask(attune_call const& c) {
     for (std::int64_t n = 0; n < c.mask_count; ++n) nodes_.push_back(node(c.mask[n], n));
   }
+  /// The policy; this object must outlive it.
   mask::composed mask() const { return {nodes_.data(), index_t(nodes_.size())}; }
 
  private:
@@ -144,8 +147,9 @@ class call_mask {
 
 /// The constants of a call: by name, or the default.
 struct call_constants {
-  attune_call const* call = nullptr;
+  attune_call const* call = nullptr;                            ///< null: defaults only
   std::vector<std::pair<std::string, double>>* seen = nullptr;  ///< for the description
+  /// The constant of this name; `otherwise` where the call does not give it. Throws attune::error beyond 2^53.
   double operator()(char const* name, double otherwise) const {
     if (seen) seen->emplace_back(name, otherwise);
     for (std::int64_t n = 0; call && n < call->constant_count; ++n)

@@ -25,6 +25,7 @@
 #include <attune/version.hpp>
 
 #ifndef ATTUNE_C_TYPES
+/// The element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #define ATTUNE_C_TYPES 7
 #endif
 static_assert(ATTUNE_C_TYPES > 0 && ATTUNE_C_TYPES < 8 && ATTUNE_C_TYPES != 4,
@@ -35,10 +36,13 @@ namespace attune::interop {
 /// The functions of one operator. Make: a function of the mask and the constants that returns the operator.
 template <class Make>
 struct operator_functions {
+  /// The operator.
   using op_type = std::remove_cvref_t<decltype(Make::make(mask::composed{}, call_constants{}))>;
+  /// Whether it reads a number per pair, which the forward pass does not read from 16 bits.
   static constexpr bool takes_pairs =
       op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
 
+  /// The operator as C sees it, made once.
   static attune_operator const* get(char const* name) {
     static std::string const text = description();
     static attune_operator const op{name, text.c_str(), &saved_size, &forward, &vjp};
@@ -265,6 +269,7 @@ inline char const* built_for() {
       "\", \"instructions\": \"", xsimd::default_arch::name(), "\", \"compiler\": \"", __VERSION__, "\"}");
   return text.c_str();
 }
+/// attune_library::use_pool.
 inline int use_pool_of(void const* pool, attune_text text) {
   return guarded(text, [&] { use_pool(static_cast<pool_functions const*>(pool)); });
 }

@@ -35,8 +35,9 @@ enum class combination { both, either };
 struct expression_node {
   /// Two earlier nodes, by their index.
   struct pair {
-    combination how;        ///< keys of both nodes, or of at least one of them
-    index_t first, second;  ///< their indices
+    combination how;  ///< keys of both nodes, or of at least one of them
+    index_t first,    ///< the index of one
+        second;       ///< the index of the other
   };
   /// The mask, or the combination.
   std::variant<none, causal, causal_window, window, band, prefix, sink_window, padding, documents, ragged<>,

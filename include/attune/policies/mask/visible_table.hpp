@@ -17,6 +17,7 @@ struct visible_table {
   static constexpr bool checks_shape = true;
   tensor<unsigned char const> table;  ///< not 0: the query sees the key
 
+  /// Whether the table shows the key.
   ATTUNE_HD constexpr bool visible(mask_row const& r, index_t j) const {
     shape const& e = table.extents();
     return table(e.batch == 1 ? 0 : r.batch, e.head == 1 ? 0 : r.head, e.position == 1 ? 0 : r.query,

@@ -18,14 +18,6 @@ def get_include():
     return str(folder)
 
 
-def get_cmake_dir():
-    """The folder with attuneConfig.cmake. For CMake: -Dattune_DIR=..."""
-    folder = _HERE / "cmake"
-    if not folder.is_dir():
-        raise FileNotFoundError(f"attune: no {folder}: install the package by pip")
-    return str(folder)
-
-
 def _version():
     text = (pathlib.Path(get_include()) / "attune" / "version.hpp").read_text()
     return ".".join(re.search(rf"ATTUNE_VERSION_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR", "PATCH"))

@@ -25,8 +25,8 @@ inline constexpr bool is_cpu<cpu<T, Arch>> = true;
 }  // namespace detail
 
 /// Fused, tiled, multithreaded execution with SIMD. T is the type of the tensors. If T is float or double, it is also
-/// the type of the arithmetic. cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float (forward
-/// only). Arch is the instruction set. It is a template parameter of all SIMD code, so translation units built for
+/// the type of the arithmetic. cpu<bfloat16> and cpu<float16> read and write 16 bits and compute in float.
+/// Arch is the instruction set. It is a template parameter of all SIMD code, so translation units built for
 /// different instruction sets never share a symbol.
 /// Determinism: results are bitwise the same for any number of threads and any thread executor (threads/executor.hpp).
 /// Memory: scratch of a few hundred KiB per thread, independent of Lq and Lk; with a candidate set, also Lk logits per

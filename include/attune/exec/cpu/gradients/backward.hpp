@@ -179,14 +179,20 @@ dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<
   attune::detail::pull_projections(listed_parameters(op), to);
   return to;
 }
+/// The saved rows of the heads for which `runs` is true, without outputs.
+template <class T, class Arch, class Op>
+saved_rows<T, Op> rows_alone(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                             problem_shape const& p, std::function<bool(index_t)> const& runs) {
+  saved_rows<T, Op> saved(op, p);
+  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
+  return saved;
+}
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                              problem_shape const& p, cotangents<Op, tensor<T const>> const& d,
                              std::function<bool(index_t)> const& runs) {
-  saved_rows<T, Op> saved(op, p);
-  stream(exec, op, in, p, {0, p.keys}, runs, [&](auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
-  return fused_vjp(exec, op, in, p, saved, d, runs);
+  return fused_vjp(exec, op, in, p, rows_alone(exec, op, in, p, runs), d, runs);
 }
 
 }  // namespace exec_cpu
@@ -272,11 +278,7 @@ template <class T, class Arch, class Op>
 void vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
          cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
   problem_shape const p = detail::checked_problem("vjp", op, in, detail::output_shape(in));
-  saved_rows<T, Op> saved(op, p);
-  exec_cpu::stream(
-      exec, op, in, p, {0, p.keys}, [](index_t) { return true; },
-      [&](auto& tile, auto const&) { exec_cpu::save_rows<Op>(tile, saved, false); });
-  vjp(exec, op, in, saved, d, to);
+  vjp(exec, op, in, exec_cpu::rows_alone(exec, op, in, p, [](index_t) { return true; }), d, to);
 }
 
 }  // namespace attune

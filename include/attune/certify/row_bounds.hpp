@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include <attune/certify/factor_bend.hpp>
@@ -321,6 +322,7 @@ class row_bounds {
     // A double reference judges doubles: its own error counts as much as theirs.
     double const own = how_.arithmetic == storage::fp64 ? 2 : 1;
     double const n = double(seen_.keys.size());
+    if (coarse) find_equals();
     weight_loss const loss(flushed * number.least, per_mass_, n);
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
@@ -332,12 +334,14 @@ class row_bounds {
       if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground;
       double const lost = weighed(plain, loss.of_mass) + weighed(magnitude(sum) + 3 * magnitude(ground), loss.of_sum);
       double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost;
-      double rough = 0, scatter = 0;
+      double rough = 0, scatter = 0, shared = 0;
       if (coarse) {
-        // Rounded before or after the division, in the numerator alone or also in the sum.
+        // Rounded before or after the division, in the numerator alone or also in the sum. Equal weights round alike.
         double const tiny = weights.step / 2 * plain;
+        shared = weights.unit * std::sqrt(square_of_equals(x));
         rough = weights.unit * (spread_[x] + magnitude(r.value)) + tiny;
         scatter = weights.unit * (std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1))) + tiny;
+        scatter = std::hypot(scatter, shared);
       }
       if constexpr (Op::has_output_gate) {
         rounded const gate = attune::detail::output_factor<rounded>(in_, p_, loose, b_, h_, i_, d);
@@ -347,6 +351,7 @@ class row_bounds {
         walk = walk * factor + extra;
         rough *= factor;
         scatter *= factor;
+        shared *= factor;
         r.value *= attune::detail::output_factor<double>(in_, p_, f, b_, h_, i_, d);
       }
       double const all = worst + rough + 16 * number.least;
@@ -354,7 +359,7 @@ class row_bounds {
       // fp64 and fp32 outputs are rounded by the last operation, which is counted already.
       bool const narrow = out_format.unit > number.unit;
       r.bound = all + (narrow ? stored : 0);
-      r.drift = walk + 16 * number.least;
+      r.drift = walk + shared + 16 * number.least;
       // Over a binade the spacing halves: a rounding error has a standard deviation of at most unit |x| / sqrt 3.
       r.scatter = std::hypot(scatter, narrow ? stored : 0) / std::sqrt(3.);
       if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
@@ -374,6 +379,25 @@ class row_bounds {
     if constexpr (Op::has_ground_weight)
       to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
   }
+  /// Finds keys with equal weights: their weights have one rounding error.
+  void find_equals() {
+    equals_.resize(weighed_.weights.size());
+    std::iota(equals_.begin(), equals_.end(), std::size_t(0));
+    auto const& w = weighed_.weights;
+    std::sort(equals_.begin(), equals_.end(), [&](std::size_t a, std::size_t b) { return w[a] < w[b]; });
+  }
+  /// sum over sets of two or more equal weights of (sum over the set of w v)^2.
+  double square_of_equals(std::size_t d) const {
+    double all = 0;
+    for (std::size_t first = 0, last; first < equals_.size(); first = last) {
+      double const w = weighed_.weights[equals_[first]];
+      double sum = 0;
+      for (last = first; last < equals_.size() && weighed_.weights[equals_[last]] == w; ++last)
+        if (w != 0) sum += w * value(equals_[last], d);
+      if (last - first > 1) all += sum * sum;
+    }
+    return all;
+  }
   double plain_size(std::size_t d) const {
     double sum = 0;
     for (std::size_t n = 0; n < seen_.keys.size(); ++n)
@@ -392,9 +416,10 @@ class row_bounds {
   std::vector<double> delta_, values_, value_errors_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;
-  double per_mass_ = 1;          ///< the factor of a mass's underflow
-  std::vector<double> spread_;   ///< sum |w v|
-  std::vector<double> squares_;  ///< sum (w v)^2
+  double per_mass_ = 1;              ///< the factor of a mass's underflow
+  std::vector<double> spread_;       ///< sum |w v|
+  std::vector<double> squares_;      ///< sum (w v)^2
+  std::vector<std::size_t> equals_;  ///< the keys, those with equal weights next to each other
 };
 
 }  // namespace attune::certify::detail

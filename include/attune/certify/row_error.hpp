@@ -14,7 +14,7 @@ namespace attune::certify {
 struct bounded_number {
   double value = 0;    ///< the result in double
   double bound = 0;    ///< every correct kernel is within this bound
-  double drift = 0;    ///< part that may have one sign throughout, sums taken as random walks; excludes storage
+  double drift = 0;    ///< part that may have one sign throughout: sums as random walks, and weights that round alike
   double scatter = 0;  ///< standard deviation of rounding to storage formats, independent per element
 };
 

@@ -51,7 +51,12 @@ enum class defect {
   ground_not_in_sum,     ///< the ground's value is added, but the normalizer does not include the ground
   first_key_not_in_sum,  ///< the normalizer lacks the first visible key
   last_key_not_in_sum,
-  logits_in_bf16,       ///< logits rounded before the normalizer
+  logits_in_bf16,  ///< logits rounded before the normalizer
+  logits_in_fp16,
+  mask_ignored,         ///< every query sees every key
+  key_head_plus_one,    ///< keys and values of the next key head
+  batch_plus_one,       ///< keys and values of the next batch element
+  sum_off,              ///< each row has its own error of the sum of weights; a verdict computes it from the residual
   marked_keys_missing,  ///< the keys of `mark`, such as a skipped tile
   marked_keys_doubled,
 };
@@ -125,6 +130,16 @@ constexpr char const* name_of(defect d) {
       return "last visible key missing from the sum of weights";
     case defect::logits_in_bf16:
       return "logits rounded to bf16";
+    case defect::logits_in_fp16:
+      return "logits rounded to fp16";
+    case defect::mask_ignored:
+      return "mask ignored";
+    case defect::key_head_plus_one:
+      return "keys and values of the next key head";
+    case defect::batch_plus_one:
+      return "keys and values of the next batch element";
+    case defect::sum_off:
+      return "sum of weights off, by another factor in each row";
     case defect::marked_keys_missing:
       return "keys missing:";
     case defect::marked_keys_doubled:
@@ -151,10 +166,8 @@ class altered_rows {
   using normalizer = typename Op::normalizer_policy;
 
  public:
-  altered_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p) : op_(op), in_(in), p_(p) {
-    interleave();
-  }
-  altered_rows(altered_rows const&) = delete;  // views point into this object
+  altered_rows(Op const& op, inputs<Op, view> const& in, problem_shape const& p) : op_(op), in_(in), p_(p) {}
+  altered_rows(altered_rows const&) = delete;  // it refers to its arguments
 
   /// Whether a defect changes anything in this problem.
   bool applies(defect d) const {
@@ -176,7 +189,13 @@ class altered_rows {
       case defect::length_scale_ignored:
         return !std::is_same_v<typename Op::length_scale_policy, length_scale::none>;
       case defect::heads_interleaved:
-        return interleaved_;
+        return (p_.value_heads > 1 && p_.value_heads < p_.heads) || (p_.key_heads > 1 && p_.key_heads < p_.heads);
+      case defect::key_head_plus_one:
+        return Op::uses(field::k) && (p_.key_heads > 1 || p_.value_heads > 1);
+      case defect::batch_plus_one:
+        return Op::uses(field::k) && p_.batch > 1;
+      case defect::mask_ignored:
+        return !std::is_same_v<typename Op::mask_policy, mask::none>;
       case defect::values_by_position:
         return p_.value_heads > 1;
       case defect::out_by_position:
@@ -187,6 +206,7 @@ class altered_rows {
         return Op::has_lse && Op::contractions::size > 0;
       case defect::first_key_not_in_sum:
       case defect::last_key_not_in_sum:
+      case defect::sum_off:
         return Op::has_lse;
       default:
         return true;
@@ -203,9 +223,8 @@ class altered_rows {
     see(d, b, h, i, seen.keys);
     count(d, b, h, i, r);
     auto const f = op_.bind(r);
-    bool const swapped = d == defect::heads_interleaved && interleaved_;
-    attune::detail::reference_contraction<T, Op, view> const contract{op_, swapped ? other_ : in_,
-                                                                      swapped ? other_p_ : p_, numbers};
+    inputs<Op, view> const in = with_other_keys(d, b, h);
+    attune::detail::reference_contraction<T, Op, view> const contract{op_, in, p_, numbers};
     T raw_largest = -math::infinity<T>();
     std::vector<T> raw;
     [[maybe_unused]] attune::detail::row_contractions<T> ordered{Op::contractions::size, {}};
@@ -221,7 +240,9 @@ class altered_rows {
       T const s = f.score(x, key<T>{T(double(j))});
       seen.logits.push_back(logit(d, f, s, x));
       if constexpr (std::is_same_v<T, double>)
-        if (d == defect::logits_in_bf16) seen.logits.back() = rounded_to(storage::bf16, seen.logits.back());
+        if (d == defect::logits_in_bf16 || d == defect::logits_in_fp16)
+          seen.logits.back() =
+              rounded_to(d == defect::logits_in_bf16 ? storage::bf16 : storage::fp16, seen.logits.back());
       if (d == defect::lse_without_scale) {
         raw.push_back(x[0]);
         raw_largest = math::larger(raw_largest, x[0]);
@@ -290,6 +311,10 @@ class altered_rows {
 
   void see(defect d, index_t b, index_t h, index_t i, std::vector<index_t>& keys) const {
     mask_row m = p_.row(b, h, i);
+    if (d == defect::mask_ignored) {
+      for (index_t j = 0; j < p_.keys; ++j) keys.push_back(j);
+      return;
+    }
     if (d == defect::causal_top_left) m.position = i;
     if (d == defect::position_plus_one) ++m.position;
     if (d == defect::position_minus_one) --m.position;
@@ -336,6 +361,8 @@ class altered_rows {
   template <class T, class Bound>
   T value(defect d, Bound const& f, index_t b, index_t h, index_t j, index_t c) const {
     index_t head = d == defect::heads_interleaved ? h % p_.value_heads : p_.group(h, p_.value_heads);
+    if (d == defect::key_head_plus_one) head = (head + 1) % p_.value_heads;
+    if (d == defect::batch_plus_one) b = (b + 1) % p_.batch;
     if (d == defect::values_one_late) j = (std::min)(j + 1, p_.keys - 1);
     if (d == defect::values_by_position) {
       index_t const place = j * p_.value_heads + head;
@@ -353,31 +380,23 @@ class altered_rows {
       for (double& x : w) x = rounded_to(to, x / largest) * largest;
   }
 
-  /// Prepares keys (and values) for a kernel that maps heads the other way.
-  void interleave() {
-    interleaved_ = p_.value_heads > 1 && p_.value_heads < p_.heads;
-    other_ = in_;
-    other_p_ = p_;
+  /// The inputs of a row of a kernel that reads keys of another head or batch element.
+  inputs<Op, view> with_other_keys([[maybe_unused]] defect d, [[maybe_unused]] index_t b,
+                                   [[maybe_unused]] index_t h) const {
+    inputs<Op, view> in = in_;
     if constexpr (Op::uses(field::k)) {
-      if (p_.key_heads <= 1 || p_.key_heads == p_.heads) return;
-      interleaved_ = true;
-      for (index_t b = 0; b < p_.batch; ++b)
-        for (index_t h = 0; h < p_.heads; ++h)
-          for (index_t j = 0; j < p_.keys; ++j)
-            for (index_t c = 0; c < p_.width; ++c) keys_.push_back(in_.k(b, h % p_.key_heads, j, c));
-      other_.k = tensor<double const>(keys_, {p_.batch, p_.heads, p_.keys, p_.width});
-      other_p_.key_heads = p_.heads;
+      index_t const own = p_.group(h, p_.key_heads);
+      if (d == defect::heads_interleaved) in.k = in_.k.of_head(b, h % p_.key_heads);
+      if (d == defect::key_head_plus_one) in.k = in_.k.of_head(b, (own + 1) % p_.key_heads);
+      if (d == defect::batch_plus_one) in.k = in_.k.of_head((b + 1) % p_.batch, own);
     }
+    return in;
   }
 
   Op const& op_;
   inputs<Op, view> const& in_;
   problem_shape const& p_;
-  inputs<Op, view> other_{in_};
-  problem_shape other_p_;
-  std::vector<double> keys_;
   std::vector<bool> marked_;
-  bool interleaved_ = false;
 };
 
 }  // namespace detail

@@ -67,7 +67,7 @@ class gradient_judge {
  public:
   gradient_judge(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d,
                  gradient_candidate const& given, verdict_options const& how)
-      : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate),
+      : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate, regions_),
         p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
     if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
     storage narrowest = given.all().begin()->second.stored;
@@ -84,14 +84,38 @@ class gradient_judge {
 
   verdict_report operator()() {
     auto const bounds = gradient_error_bound(op_, in_, d_, precision_);
+    double const accumulation = accumulation_of(precision_.arithmetic);
+    std::vector<int> tensors;
     for (auto const& [f, x] : given_.all()) {
       shape const& e = bounds.shapes[std::size_t(f)];
       if (!(x.extents == e))
         throw error("testing::gradient_verdict", std::string("d") + name_of(f), "shape " + to_string(x.extents),
                     to_string(e));
-      report_.elements.push_back(compared(std::string("d") + name_of(f), e, x.values, bounds.of(f)));
-      for (std::size_t n = 0; n < x.values.size(); ++n) seen_.add(x.values[n], bounds.of(f)[n]);
-      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f)));
+      std::string const name = std::string("d") + name_of(f);
+      report_.elements.push_back(compared(name, e, x.values, bounds.of(f)));
+      bool const of_keys = side_of(f) == input_side::key;
+      int const tensor = regions_.add(name, e, of_keys ? "key" : "query", of_keys ? "key head" : "head");
+      tensors.push_back(tensor);
+      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f), accumulation, how_.gate));
+    }
+    std::size_t number = 0;
+    for (auto const& [f, x] : given_.all()) {
+      shape const& e = bounds.shapes[std::size_t(f)];
+      int const tensor = tensors[number++];
+      energies energy(std::string("d") + name_of(f), regions_, how_.gate);
+      add_energies(energy, regions_, tensor, e, x.values, bounds.of(f), accumulation);
+      report_.energies.push_back(energy.excess());
+      if (report_.energies.back().used > 1) seen_.must_explain(tensor);
+      report_.energy_tests += energy.tests();
+      for (std::size_t n = 0; n < x.values.size(); ++n) {
+        if (n % std::size_t(e.feature) == 0) {
+          index_t const row = index_t(n) / e.feature;
+          std::vector<int> ids;
+          regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
+          seen_.begin_row(std::move(ids));
+        }
+        seen_.add(x.values[n], bounds.of(f)[n], tensor);
+      }
     }
     seen_.close(stored_);
     exact_ = gradients(d_, p_);
@@ -285,6 +309,7 @@ class gradient_judge {
   verdict_options const& how_;
   storage stored_ = storage::fp32;
   precision precision_;
+  regions regions_;
   projections seen_;
   problem_shape p_;
   dense exact_;

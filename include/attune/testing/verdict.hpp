@@ -3,16 +3,20 @@
 //
 //   auto report = verdict(op, {.q = Q, .k = K, .v = V}, candidate(tensor(out, shape)).with_lse(natural_lse(L)));
 //
-// Is somebody's kernel right? Two tests, both of which every correct kernel passes:
-//   elements     |computed - exact| <= error_bound, for every element
+// Is somebody's kernel right? Three tests, which every correct kernel passes:
+//   elements     |computed - exact| <= error_bound, for every element: what is outside is proved wrong
+//   energies     of the residuals of every row and region, against what rounding leaves (energy.hpp)
 //   projections  of the residual on the effect of a defect on the output: a derivative by a parameter, or the whole
 //                difference that a named defect makes (projection.hpp). Rounding to storage averages out over elements,
 //                so that a defect far below the error of one element is visible.
+// Energies and projections are statistical: verdict_report::false_alarms bounds how often a correct kernel fails. Both
+// look at every head, batch element, block of queries and half of a tile by itself (regions.hpp).
 // The defect that explains most of the residual is the cause. The power says which defects these inputs could reveal.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +25,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include <attune/core/philox.hpp>
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
 #include <attune/testing/moving_parameter.hpp>
@@ -39,11 +44,13 @@ class judge {
  public:
   judge(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
       : op_(op), in_(in), given_(given), how_(how), precision_(formats(given, how)),
-        bounds_(error_bound(op, in, precision_)), p_(bounds_.extents), rows_(op_, in_, p_), seen_(how.gate) {
+        bounds_(error_bound(op, in, precision_)), p_(bounds_.extents), rows_(op_, in_, p_),
+        accumulation_(accumulation_of(precision_.arithmetic)), seen_(how.gate, regions_) {
     shape const wanted{p_.batch, p_.heads, p_.queries, p_.value_width};
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
     precision_.out = given.stored();
+    regions_.add("", {p_.batch, p_.heads, p_.queries, 1}, "query", "head");
   }
 
   verdict_report operator()() {
@@ -52,6 +59,7 @@ class judge {
     for_each_moving_parameter(
         op_, p_, [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
     as_a_whole();
+    lse_as_a_whole();
     for (int d = 1; d < defect_count; ++d) by_defect(static_cast<defect>(d), testing::name_of(static_cast<defect>(d)));
     decide();
     return std::move(report_);
@@ -79,6 +87,11 @@ class judge {
     if (wanted.empty())
       throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
     worst_element const all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
+    energies energy(output, regions_, how_.gate);
+    add_energies(energy, regions_, 0, {p_.batch, p_.heads, p_.queries, width}, got, wanted, accumulation_);
+    report_.energies.push_back(energy.excess());
+    if (report_.energies.back().used > 1) seen_.must_explain(tag_of(output));
+    report_.energy_tests += energy.tests();
     if (wanted.data() == bounds_.out.data())
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
         index_t const row = index_t(n) / width;
@@ -92,23 +105,35 @@ class judge {
     report_.elements.push_back(all);
   }
 
+  static int tag_of(std::string const& output) { return output == "out" ? 0 : output == "lse" ? 1 : 2; }
+
   // ---- projections --------------------------------------------------------------------------------------------------
   struct sampled_row {
     index_t batch, head, query;
   };
-  /// The residual at the sampled rows: out, then lse and ground weight if they were given.
+  /// The residual at the sampled rows: out, then lse and ground weight if they were given. Every head of every batch
+  /// element has as many rows, one drawn from each of equal intervals of queries.
   void sample() {
-    index_t const all = p_.batch * p_.heads * p_.queries, taken = (std::min)(all, (std::max<index_t>)(how_.rows, 1));
-    for (index_t n = 0; n < taken; ++n) {
-      index_t const row = n * all / taken;
-      sampled_.push_back({row / (p_.queries * p_.heads), row / p_.queries % p_.heads, row % p_.queries});
+    index_t const heads = p_.batch * p_.heads;
+    if (heads == 0 || p_.queries == 0) return seen_.close(precision_.out);
+    index_t const each = (std::min)(p_.queries, (std::max<index_t>)(2, (how_.rows + heads - 1) / heads));
+    for (index_t n = 0; n < heads * each; ++n) {
+      index_t const head = n / each, first = n % each * p_.queries / each, last = (n % each + 1) * p_.queries / each;
+      std::uint32_t const drawn =
+          philox::draw({{std::uint32_t(n), 0, 0, 0}}, std::uint32_t(how_.seed), std::uint32_t(how_.seed >> 32)).at[0];
+      index_t const i = first + index_t(drawn) % (last - first);
+      sampled_.push_back({head / p_.heads, head % p_.heads, i});
+      index_t const row = head * p_.queries + i;
+      std::vector<int> ids;
+      regions_.of(0, head / p_.heads, head % p_.heads, i, ids);
+      seen_.begin_row(std::move(ids));
       for (index_t d = 0; d < p_.value_width; ++d) {
         std::size_t const at = std::size_t(row * p_.value_width + d);
         seen_.add(given_.out()[at], bounds_.out[at]);
       }
-      if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)]);
+      if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)], 1);
       if (!given_.ground_weight().empty())
-        seen_.add(given_.ground_weight()[std::size_t(row)], bounds_.ground_weight[std::size_t(row)]);
+        seen_.add(given_.ground_weight()[std::size_t(row)], bounds_.ground_weight[std::size_t(row)], 2);
     }
     seen_.close(precision_.out);
   }
@@ -143,12 +168,56 @@ class judge {
                       x.resize(x.size() + step() - std::size_t(p_.value_width), 0);
                     }));
   }
+  /// A number added to every lse.
+  void lse_as_a_whole() {
+    if (given_.lse().empty()) return;
+    finding f;
+    f.name = "lse";
+    f.parameter = true;
+    judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
+                      x.resize(x.size() + std::size_t(p_.value_width), 0);
+                      x.push_back(std::isfinite(exact_lse(r).value) ? 1 : 0);
+                      if (!given_.ground_weight().empty()) x.push_back(0);
+                    }));
+  }
+  /// In each row the sum of weights has an error of its own: out times 1 + x, lse minus x. x comes from the residual.
+  void sum_of_row(std::vector<double>& to) const {
+    for (std::size_t n = 0; n < sampled_.size(); ++n) {
+      sampled_row const& r = sampled_[n];
+      double square = 0, product = 0;
+      auto const along = [&](std::size_t k) {
+        return k < std::size_t(p_.value_width) ? bounds_.at_out(r.batch, r.head, r.query, index_t(k)).value
+               : k == std::size_t(p_.value_width) && !given_.lse().empty() ? -1
+                                                                           : 0;
+      };
+      for (std::size_t k = 0; k < step(); ++k) {
+        double const x = along(k), m = seen_.metric(n * step() + k);
+        if (m == 0 || !std::isfinite(x)) continue;
+        square += x * x * m;
+        product += x * seen_.residual(n * step() + k) * m;
+      }
+      for (std::size_t k = 0; k < step(); ++k)
+        to.push_back(square > 0 && std::isfinite(along(k)) ? along(k) * product / square : 0);
+    }
+  }
   std::size_t step() const {
     return std::size_t(p_.value_width) + (given_.lse().empty() ? 0u : 1u) + (given_.ground_weight().empty() ? 0u : 1u);
   }
 
   void by_defect(defect d, std::string const& name) {
     if (!rows_.applies(d)) return;
+    if (d == defect::sum_off) {
+      // It moves out and lse. One of them alone has another cause.
+      if (!seen_.has_unexplained(0) || !seen_.has_unexplained(1)) return;
+      finding f;
+      f.name = name;
+      std::vector<double> along;
+      sum_of_row(along);
+      f = seen_.judged(f, along);
+      f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+      report_.findings.push_back(f);
+      return;
+    }
     bool const of_lse =
         d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
     if (of_lse && given_.lse().empty()) return;
@@ -159,7 +228,10 @@ class judge {
       storage const to = d == defect::weights_in_bf16 ? storage::bf16 : storage::fp16;
       f.tested = format_of(precision_.weights).unit < format_of(to).unit;
     }
-    if (d == defect::logits_in_bf16) f.tested = format_of(precision_.arithmetic).unit < format_of(storage::bf16).unit;
+    if (d == defect::logits_in_bf16 || d == defect::logits_in_fp16) {
+      storage const to = d == defect::logits_in_bf16 ? storage::bf16 : storage::fp16;
+      f.tested = format_of(precision_.arithmetic).unit < format_of(to).unit;
+    }
     judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
                       if (d == defect::out_by_position) return out_by_position(r, x);
                       auto const row = rows_.template evaluate<double>(d, r.batch, r.head, r.query);
@@ -190,17 +262,18 @@ class judge {
 
   /// Estimates the effective weight (1 + x_j) w_ij of each key: sum_j x_j w_ij (v_j - out_i) = r_i with the computed
   /// out_i, whatever the row was divided by. Uses least squares for all keys at once, because values of different keys
-  /// are not orthogonal. Then looks for keys without weight and for keys with twice their weight.
-  void by_keys() {
+  /// are not orthogonal. Then looks for keys without weight, with twice their weight, and for one key that is off.
+  /// `of`: the sampled rows to use.
+  void by_keys(std::vector<std::size_t> const& of) {
     using matrix = Eigen::MatrixXd;
     index_t const keys = p_.keys, width = p_.value_width;
     index_t const rows =
-        (std::min<index_t>)(index_t(sampled_.size()), index_t(4e9) / (std::max<index_t>)(1, keys * keys * width));
+        (std::min<index_t>)(index_t(of.size()), index_t(4e9) / (std::max<index_t>)(1, keys * keys * width));
     if (keys == 0 || rows * width < 2 * keys) return;
     matrix of_keys = matrix::Zero(rows * width, keys);
     Eigen::VectorXd residual = Eigen::VectorXd::Zero(rows * width);
     for (index_t n = 0; n < rows; ++n) {
-      std::size_t const at_row = std::size_t(n) * sampled_.size() / std::size_t(rows);
+      std::size_t const at_row = of[std::size_t(n) * of.size() / std::size_t(rows)];
       sampled_row const& r = sampled_[at_row];
       auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
       index_t const head = p_.group(r.head, p_.value_heads);
@@ -221,13 +294,19 @@ class judge {
     Eigen::VectorXd const acts = normal.ldlt().solve(of_keys.transpose() * residual);
     // The equations of any residual have a solution in which no key has weight. They give it where keys explain
     // nothing.
-    std::vector<double> sorted(acts.data(), acts.data() + acts.size());
+    std::vector<double> sorted;
+    for (double x : acts) sorted.push_back(std::fabs(x));
     std::nth_element(sorted.begin(), sorted.begin() + keys / 2, sorted.end());
-    if (!(std::fabs(sorted[std::size_t(keys / 2)]) < 0.5)) return;
-    report_.by_key.assign(acts.data(), acts.data() + acts.size());
+    double const usual = sorted[std::size_t(keys / 2)];
+    if (!(usual < 0.5)) return;
+    std::vector<double> const all(acts.data(), acts.data() + acts.size());
+    if (report_.by_key.empty()) report_.by_key = all;
+    index_t most;
+    acts.cwiseAbs().maxCoeff(&most);
+    if (std::fabs(acts(most)) > 10 * usual) by_one_weight(most);
     // Keys with little weight cannot be told apart one by one, but tiles of them can.
     for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
-      std::vector<double> mean(report_.by_key.size(), 0);
+      std::vector<double> mean(all.size(), 0);
       for (index_t first = 0; first < keys; first += tile) {
         index_t const n = (std::min)(tile, keys - first);
         double const average = acts.segment(first, n).mean();
@@ -235,6 +314,24 @@ class judge {
       }
       by_marked_keys(defect::marked_keys_missing, mean, [](double x) { return x < -0.6; });
       by_marked_keys(defect::marked_keys_doubled, mean, [](double x) { return x > 0.6; });
+    }
+  }
+  /// The weight of one key is off by a factor.
+  void by_one_weight(index_t key) {
+    if constexpr (Op::has_lse && !Op::has_ground_weight) {
+      finding f;
+      f.name = "the weight of key " + std::to_string(key);
+      f.parameter = f.relative = true;
+      if (report_.find(f.name) != nullptr) return;
+      judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
+                        auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
+                        auto const at = std::find(row.keys.begin(), row.keys.end(), key);
+                        double const w = at == row.keys.end() ? 0 : row.weights[std::size_t(at - row.keys.begin())];
+                        index_t const head = p_.group(r.head, p_.value_heads);
+                        for (index_t c = 0; c < p_.value_width; ++c)
+                          x.push_back(w == 0 ? 0 : w * (in_.v(r.batch, head, key, c) - row.out[std::size_t(c)]));
+                        if (!given_.lse().empty()) x.push_back(w);
+                      }));
     }
   }
   template <class Marks>
@@ -250,11 +347,34 @@ class judge {
     rows_.mark(std::move(keys));
     by_defect(d, name);
   }
+  /// The sampled rows of the region whose residuals are too large; of all regions if there is none.
+  std::vector<std::size_t> suspect_rows() const {
+    std::vector<int> const* parts = nullptr;
+    for (energy_excess const& e : report_.energies)
+      if (e.found && !e.parts.empty()) parts = &e.parts;
+    std::vector<std::size_t> to;
+    std::vector<int> ids;
+    for (std::size_t n = 0; n < sampled_.size(); ++n) {
+      ids.clear();
+      regions_.of(0, sampled_[n].batch, sampled_[n].head, sampled_[n].query, ids);
+      bool const in = parts == nullptr || std::any_of(ids.begin(), ids.end(), [&](int id) {
+                        return std::find(parts->begin(), parts->end(), id) != parts->end();
+                      });
+      if (in) to.push_back(n);
+    }
+    return to;
+  }
 
   // ---- decision -----------------------------------------------------------------------------------------------------
   void decide() {
-    if (any_outside(report_) || any_noticed(report_, how_.gate)) by_keys();
-    report_.condition = condition_of(bounds_.out);
+    if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.has_unexplained()) {
+      std::vector<std::size_t> all(sampled_.size());
+      std::iota(all.begin(), all.end(), std::size_t(0));
+      by_keys(all);
+      auto const suspects = suspect_rows();
+      if (suspects.size() < all.size()) by_keys(suspects);
+    }
+    report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);
     conclude(report_, seen_, how_, 0.25);
   }
 
@@ -266,6 +386,8 @@ class judge {
   error_bounds bounds_;
   problem_shape const& p_;
   altered_rows<Op> rows_;
+  double accumulation_;
+  regions regions_;
   std::vector<sampled_row> sampled_;
   projections seen_;
   verdict_report report_;

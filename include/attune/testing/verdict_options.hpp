@@ -6,6 +6,7 @@
 // The options of a verdict.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +26,10 @@ struct demanded {
 struct verdict_options {
   std::optional<precision> how = std::nullopt;  ///< formats of the kernel; by default derived from its storage type
   double gate = 6;                              ///< standard deviations
-  index_t rows = 256;                           ///< rows for projections, spread evenly; all elements are compared
-  std::vector<demanded> must_detect = {};       ///< a verdict that could not notice one of these is undecidable
+  index_t rows = 256;                      ///< rows for projections, drawn in every head; all elements are compared
+  std::uint64_t seed = 1;                  ///< of the drawn rows
+  bool proved_only = false;                ///< FAIL only where an element is outside its certified bound
+  std::vector<demanded> must_detect = {};  ///< a verdict that could not notice one of these is undecidable
 };
 
 }  // namespace attune::testing

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <ostream>
 #include <string>
@@ -27,19 +28,23 @@ constexpr char const* name_of(judgement j) {
 
 /// One kind of defect: how much of it the residual shows, and how much of it these inputs could reveal.
 struct finding {
-  std::string name;        ///< "kernel.scale", "sink or ground ignored"
-  bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is present
-  bool relative = false;   ///< estimate and power in units of the parameter's value
-  double estimate = 0;     ///< how much of the defect the residual shows
-  double z = 0;            ///< estimate divided by its uncertainty, which includes rounding in one direction
-  double power = 0;        ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
-  double gain = 0;         ///< the part of the residual's weighted square that it explains
-  bool tested = true;      ///< false: allowed by the kernel's precision, or no effect here
+  std::string name;          ///< "kernel.scale", "sink or ground ignored"
+  bool parameter = false;    ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is present
+  bool relative = false;     ///< estimate and power in units of the parameter's value
+  double estimate = 0;       ///< how much of the defect the residual shows
+  double z = 0;              ///< estimate divided by its uncertainty, which includes rounding in one direction
+  double power = 0;          ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
+  double gain = 0;           ///< the part of the residual's weighted square that it explains
+  double share = 0;  ///< the part of the residual that it explains, of the output that it explains least: 0 to 1
+  bool tested = true;        ///< false: allowed by the kernel's precision, or no effect here
+  std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
+  double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
   /// The finding as text: "behaves as if: value gate ignored".
   std::string words() const {
-    if (!parameter) return "behaves as if: " + name;
-    return "behaves as if " + name + " were " + amount(estimate, true);
+    std::string const at = where.empty() ? "" : " " + where;
+    if (!parameter) return "behaves as if: " + name + at;
+    return "behaves as if " + name + " were " + amount(estimate, true) + at;
   }
   /// A number in the units of this finding as text, in percent if it is relative.
   std::string amount(double x, bool with_sign) const {
@@ -50,6 +55,25 @@ struct finding {
       std::snprintf(text, sizeof text, with_sign ? "%+.4g" : "%.2g", x);
     return text;
   }
+};
+
+/// Residuals that are larger than rounding leaves them: their root mean square, in standard deviations of rounding.
+struct energy_excess {
+  bool found = false;  ///< whether a region exceeds its limit
+  std::string output;  ///< "out", "lse", "ground weight", "dq"
+  std::string where;   ///< the region, "in head 3"; "" for everywhere
+  std::vector<int> parts;  ///< the numbers of the regions that it consists of
+  double times = 0,    ///< the root mean square there
+      limit = 0,       ///< the largest that a correct kernel shows there
+      overall = 0,   ///< the root mean square everywhere
+      used = 0;      ///< the largest share of its limit that a region or row reaches; above 1 it is found
+};
+
+/// Why a verdict is FAIL.
+enum class failure_ground {
+  none,
+  proved,       ///< an element is outside its certified bound: no correct kernel does that
+  statistical,  ///< all elements together: a correct kernel does that in verdict_report::false_alarms of the reports
 };
 
 /// The elements of one output, and the worst one.
@@ -68,15 +92,20 @@ struct worst_element {
 
 /// The result of a verdict.
 struct verdict_report {
-  judgement decision = judgement::pass;  ///< the outcome
-  std::vector<std::string> reasons;      ///< for FAIL and UNDECIDABLE, most important first
-  std::vector<worst_element> elements;   ///< per output
-  std::vector<double> by_query,          ///< the largest error / bound of out, per query
-      by_head,                           ///< the same per head
-      by_feature;                        ///< the same per feature
-  std::vector<double> by_key;            ///< for a FAIL: relative error of each key's weight: -1 missing, 1 twice
-  std::vector<finding> findings;         ///< most important first
-  double condition = 0;                  ///< median of bound / root mean square of out
+  judgement decision = judgement::pass;          ///< the outcome
+  failure_ground ground = failure_ground::none;  ///< of FAIL
+  double false_alarms = 0;              ///< the share of correct kernels that fail on statistical grounds, at most
+  index_t energy_tests = 0;             ///< rows and regions whose energy was tested
+  std::uint64_t seed = 0;               ///< with which the sampled rows were drawn
+  std::vector<std::string> reasons;     ///< for FAIL and UNDECIDABLE, most important first
+  std::vector<worst_element> elements;  ///< per output
+  std::vector<double> by_query,         ///< the largest error / bound of out, per query
+      by_head,                          ///< the same per head
+      by_feature;                       ///< the same per feature
+  std::vector<double> by_key;           ///< for a FAIL: relative error of each key's weight: -1 missing, 1 twice
+  std::vector<finding> findings;        ///< most important first
+  std::vector<energy_excess> energies;  ///< per output
+  double condition = 0;                 ///< median of bound / root mean square of out
 
   /// The finding that explains a failure; null if there is none.
   finding const* cause() const {
@@ -88,7 +117,8 @@ struct verdict_report {
       if (f.name == name) return &f;
     return nullptr;
   }
-  bool caused = false;  ///< whether the first finding explains the failure
+  bool caused = false;  ///< whether the first finding explains the failure, or a part of it
+  double share = 0;     ///< the part of the unexplained residual that the first finding explains, 0 to 1
 };
 
 namespace detail {
@@ -118,6 +148,11 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
         e.output.c_str(), e.outside, e.count, e.ratio, e.place.batch, e.place.head, e.place.position, e.place.feature);
     to << text;
   }
+  for (energy_excess const& e : r.energies) {
+    std::snprintf(text, sizeof text, "  %s: the residuals are %.3g times what rounding leaves\n", e.output.c_str(),
+                  e.overall);
+    if (e.overall > 0) to << text;
+  }
   if (r.decision == judgement::fail) {
     auto const where = [&](char const* what, std::vector<double> const& x) {
       auto const outside = [&](std::size_t n) { return !(x[n] <= 1); };
@@ -136,18 +171,21 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
     where("feature", r.by_feature);
     return to;
   }
-  to << "  would have been noticed:";
+  to << "  would have been noticed, also in one head, batch element, or half of the rows of a tile:";
   bool first = true;
   for (finding const& f : r.findings) {
-    if (!f.tested || (!f.parameter && !(f.power < 1)) || !std::isfinite(f.power)) continue;
+    if (!f.tested || (!f.parameter && !(f.power_of_part < 1)) || !std::isfinite(f.power_of_part)) continue;
     to << (first ? " " : "; ") << f.name;
-    if (f.parameter) to << " off by " << f.amount(f.power, false);
+    if (f.parameter) to << " off by " << f.amount(f.power_of_part, false);
     first = false;
   }
   to << (first ? " nothing but errors of single elements\n" : "\n");
-  std::string blind;
-  for (finding const& f : r.findings)
-    if (!f.parameter && f.tested && !(f.power < 1)) blind += (blind.empty() ? "" : "; ") + f.name;
+  std::string whole, blind;
+  for (finding const& f : r.findings) {
+    if (f.parameter || !f.tested || f.power_of_part < 1) continue;
+    (f.power < 1 ? whole : blind) += ((f.power < 1 ? whole : blind).empty() ? "" : "; ") + f.name;
+  }
+  if (!whole.empty()) to << "  would have been noticed everywhere, but not in a part: " << whole << '\n';
   if (!blind.empty()) to << "  would not: " << blind << '\n';
   return to;
 }

@@ -4,6 +4,8 @@
 //   x(b, h, i, d) as a double, from float or double storage
 #pragma once
 
+#include <type_traits>
+
 #include <attune/core/tensor.hpp>
 
 namespace attune {
@@ -30,6 +32,15 @@ class any_tensor {
   constexpr decltype(auto) row(index_t b, index_t h, index_t i, Use const& use) const {
     return single_ ? use(floats_.row(b, h, i), floats_.steps().feature)
                    : use(doubles_.row(b, h, i), doubles_.steps().feature);
+  }
+  /// The positions of one head: every batch element and head of the view is head h of element b.
+  constexpr any_tensor of_head(index_t b, index_t h) const {
+    auto const view = [&](auto const& x) {
+      auto const steps = x.steps();
+      return std::remove_cvref_t<decltype(x)>(&x(b, h, 0, 0), {1, 1, extents_.position, extents_.feature},
+                                              {0, 0, steps.position, steps.feature});
+    };
+    return absent() ? *this : single_ ? any_tensor(view(floats_)) : any_tensor(view(doubles_));
   }
 
  private:

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   energy of a region = sum over its rows of the mean of (residual / sigma)^2
+//
+// The size of the residuals against what rounding leaves in a correct kernel, for every row and every region. It sees
+// errors that lie between rounding and the worst-case bounds: lost keys in long rows, accumulators in 16 bits.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <attune/core/tensor.hpp>
+#include <attune/testing/regions.hpp>
+#include <attune/testing/verdict_report.hpp>
+#include <attune/testing/vocabulary.hpp>
+
+namespace attune::testing::detail {
+
+/// The largest sum of n squared standard normal numbers that is not `gate` standard deviations too large (Wilson and
+/// Hilferty's approximation).
+inline double largest_square_sum(double n, double gate) {
+  double const root = 1 - 2 / (9 * n) + gate * std::sqrt(2 / (9 * n));
+  return n * root * root * root;
+}
+
+/// The standard deviation that rounding leaves in an element of a correct kernel: storage and rounded weights, and the
+/// accumulation in `format`. The factors come from the calibration of tests/verdict: the largest ratio of the root mean
+/// square of the residuals to the drift over its kernels, times 1.5.
+inline double sigma_of(bounded_number const& x, double accumulation) {
+  return std::hypot(x.scatter, accumulation * x.drift);
+}
+
+/// The factor of the drift in `sigma_of`, by the format of the accumulation.
+inline double accumulation_of(storage arithmetic) {
+  return arithmetic == storage::fp32 ? 0.25 : 1;  // a reference in fp64 has errors like those of the kernel
+}
+
+/// The energies of one output.
+class energies {
+ public:
+  energies(std::string output, regions const& all, double gate)
+      : output_(std::move(output)), all_(all), gate_(gate), sum_(std::size_t(all.count()), 0), rows_(sum_) {}
+
+  /// Adds a row: mean of (residual / sigma)^2, and its regions. A row without usable elements is not added.
+  void add(double square, std::vector<int> const& ids) {
+    for (int id : ids) {
+      sum_[std::size_t(id)] += square;
+      rows_[std::size_t(id)] += 1;
+    }
+    ++tests_;
+    if (square > largest_square_sum(1, gate_)) ++high_rows_;
+    highest_ = std::fmax(highest_, square);
+  }
+  /// What exceeds its limit: the region that holds most of the excess in the fewest rows. `found` is false if nothing
+  /// does.
+  energy_excess excess() const {
+    energy_excess to;
+    to.output = output_;
+    double best = 0;
+    double const all_rows = rows_.empty() ? 0 : rows_[0];
+    for (int k = 0; k < regions::kinds; ++k) {
+      std::vector<int> members;
+      double over = 0, rows = 0, square = 0;
+      for (int id = 0; id < all_.count(); ++id) {
+        std::size_t const n = std::size_t(id);
+        if (all_.at(id).by != regions::kind(k) || rows_[n] == 0) continue;
+        to.used = std::fmax(to.used, std::sqrt(sum_[n] / largest_square_sum(rows_[n], gate_)));
+        if (!(sum_[n] > largest_square_sum(rows_[n], gate_))) continue;
+        members.push_back(id);
+        over += sum_[n] - rows_[n];
+        rows += rows_[n];
+        square += sum_[n];
+      }
+      if (members.empty()) continue;
+      double const merit = over * (1 + 0.5 * (1 - rows / all_rows));
+      if (to.found && !(merit > 1.05 * best)) continue;
+      best = merit;
+      to.found = true;
+      to.parts = members;
+      to.where = rows == all_rows ? "" : all_.words(members);
+      to.times = std::sqrt(square / rows);
+      to.limit = std::sqrt(largest_square_sum(rows, gate_) / rows);
+    }
+    if (!to.found && high_rows_ > 0) {
+      to.found = true;
+      to.where = "in " + std::to_string(high_rows_) + (high_rows_ == 1 ? " row" : " rows");
+      to.times = std::sqrt(highest_);
+      to.limit = std::sqrt(largest_square_sum(1, gate_));
+    }
+    to.used = std::fmax(to.used, std::sqrt(highest_ / largest_square_sum(1, gate_)));
+    if (!rows_.empty() && rows_[0] > 0) to.overall = std::sqrt(sum_[0] / rows_[0]);
+    return to;
+  }
+  /// How many regions and rows were tested.
+  index_t tests() const { return index_t(all_.count()) + tests_; }
+
+ private:
+  std::string output_;
+  regions const& all_;
+  double gate_, highest_ = 0;
+  std::vector<double> sum_, rows_;
+  index_t high_rows_ = 0, tests_ = 0;
+};
+
+/// Adds every row of an output, (batch, head, position, feature), to its energies.
+inline void add_energies(energies& to, regions const& all, int tensor, shape const& e, std::vector<double> const& got,
+                         std::vector<bounded_number> const& wanted, double accumulation) {
+  std::vector<int> ids;
+  std::size_t n = 0;
+  // Where an element is nearly 0 by accident, its own rounding is too small a measure: other elements of the row count.
+  for (index_t row = 0; row < e.batch * e.head * e.position; ++row) {
+    double floor = 0, square = 0, count = 0;
+    for (index_t d = 0; d < e.feature; ++d)
+      floor = std::fmax(floor, 1e-3 * sigma_of(wanted[n + std::size_t(d)], accumulation));
+    for (index_t d = 0; d < e.feature; ++d, ++n) {
+      bounded_number const& x = wanted[n];
+      if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
+      double const sigma = std::fmax(sigma_of(x, accumulation), floor), r = got[n] - x.value;
+      if (sigma > 0) square += r * r / (sigma * sigma);
+      count += sigma > 0;
+    }
+    if (count == 0) continue;
+    ids.clear();
+    all.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
+    to.add(square / count, ids);
+  }
+}
+
+}  // namespace attune::testing::detail

@@ -34,6 +34,12 @@ def try_softmax():
     assert g["v"].shape == v.shape and np.abs(g["v"].sum() - out.sum()) < 1e-11, "the gradient by v is wrong"
     error = np.abs(out - dense(q, k, v)).max()
     assert error < 1e-13, f"softmax is wrong by {error}"
+    try:
+        attune.op("softmax")(q, k[..., :5], v)
+    except attune.Error as e:  # an exception of C++, caught in the library
+        assert "16" in str(e), e
+    else:
+        raise AssertionError("a wrong call is not refused")
     return error
 
 

@@ -138,10 +138,12 @@ class _Command:
     """The arguments of run and vjp: those of the call, and `files`, where each of `targets` goes."""
 
     def __init__(self, op: Operator, words: list[str], targets: dict[str, str], cotangents: tuple[str, ...]):
-        self.op, self.given, self.files = op, {}, {}
+        self.op = op
+        self.given: dict[str, Any] = {}
+        self.files: dict[str, str] = {}
         self.mask: Any = None
         known = {"mask", "offset", "threads", "layout", *targets, *cotangents, *op._description.names}
-        pairs = []
+        pairs: list[tuple[str, str]] = []
         for word in words:
             name, equals, text = word.partition("=")
             if not equals or not text:

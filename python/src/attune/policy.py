@@ -22,14 +22,20 @@ The number here is the default. domains: names of parameters and which numbers a
 "extended" (also infinite), "real_or_minus_inf", "positive", "above_one" or "one_to_four".
 """
 
+from __future__ import annotations
+
 import math
 import re
+from typing import Mapping, Optional, Sequence, Union
 
 from ._errors import ExpressionError
 from ._expression import FUNCTIONS, translate
 
 _ROW = ("position", "visible", "log_visible", "keys", "inverse_sqrt_width")
 _DOMAINS = ("real", "extended", "real_or_minus_inf", "positive", "above_one", "one_to_four")
+_Parameters = Optional[Mapping[str, float]]
+_Domains = Optional[Mapping[str, str]]
+_Contractions = Union[str, Sequence[str]]
 _DIVISORS = ("sum", "one", "count")
 _QUERY_ROW = "query_row"
 # Contractions, and the tables that they read: name and number of columns.
@@ -59,7 +65,7 @@ class Policy:
 
     __slots__ = ("role", "text")
 
-    def __init__(self, role, text):
+    def __init__(self, role: str, text: str):
         self.role, self.text = role, text
 
     def __repr__(self):
@@ -142,7 +148,15 @@ def _policy(what, role, hooks, parameters, domains, declarations=(), tables=(), 
     return Policy(what, "\n".join(lines))
 
 
-def normalizer(earned, *, divided_by="sum", weight_factor=None, uniform_share=None, parameters=None, domains=None):
+def normalizer(
+    earned: str,
+    *,
+    divided_by: str = "sum",
+    weight_factor: str | None = None,
+    uniform_share: str | None = None,
+    parameters: _Parameters = None,
+    domains: _Domains = None,
+) -> Policy:
     """A normalizer, from the mass that a key earns by its logit a.
 
         normalizer("softplus(a)")                                 weights softplus(a) / sum softplus(a)
@@ -166,7 +180,7 @@ def normalizer(earned, *, divided_by="sum", weight_factor=None, uniform_share=No
     if not relative:
         traits.append(".reference = mass_reference::none")
     names = {"a": "x_a" if relative else "T(x_a + x_shift)", "m": "x_m"}
-    hooks = [("earned(T const& x_a, [[maybe_unused]] T const& x_m)", names, earned, None)]
+    hooks: list = [("earned(T const& x_a, [[maybe_unused]] T const& x_m)", names, earned, None)]
     for label, text in (("weight_factor", weight_factor), ("uniform_share", uniform_share)):
         if text is not None:
             traits.append(f".{label} = true")
@@ -187,7 +201,7 @@ _OF_KEY = {"key": "x_key.position", "distance": "T(r_position - x_key.position)"
 _FIELDS_OF_KEY = {"distance": ("r_position", "r.position")}
 
 
-def term(score, *, parameters=None, domains=None):
+def term(score: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A term that the kernel adds to the scores, from positions alone: an expression of key and distance.
 
         term("-rate * log1p(abs(distance))", parameters={"rate": 1.0})
@@ -197,7 +211,9 @@ def term(score, *, parameters=None, domains=None):
     return _of_contractions("term", "kernel", "score", (), (), score, parameters, domains)
 
 
-def kernel(contractions, score, *, parameters=None, domains=None):
+def kernel(
+    contractions: _Contractions, score: str, *, parameters: _Parameters = None, domains: _Domains = None
+) -> Policy:
     """A kernel: the score of a query and a key, from the values of contractions.
 
         kernel("dot", "inverse_sqrt_width * dot")
@@ -212,7 +228,13 @@ def kernel(contractions, score, *, parameters=None, domains=None):
     return _of_contractions("kernel", "kernel", "score", names, (), score, parameters, domains)
 
 
-def gate(expression, *, contractions="gate_dot", parameters=None, domains=None):
+def gate(
+    expression: str,
+    *,
+    contractions: _Contractions = "gate_dot",
+    parameters: _Parameters = None,
+    domains: _Domains = None,
+) -> Policy:
     """A score gate: the gated score, from the score and the values of contractions.
 
         gate("score + strength * tanh(gate_dot)", parameters={"strength": 1.0})
@@ -225,7 +247,9 @@ def gate(expression, *, contractions="gate_dot", parameters=None, domains=None):
     return _of_contractions("gate", "gate", "gate", names, ("score",), expression, parameters, domains)
 
 
-def weight_gate(factor, *, contraction=None, parameters=None, domains=None):
+def weight_gate(
+    factor: str, *, contraction: str | None = None, parameters: _Parameters = None, domains: _Domains = None
+) -> Policy:
     """A weight gate: a factor of what each key adds to the output, after the normalizer.
 
         weight_gate("exp(-rate * abs(distance))", parameters={"rate": 0.1})
@@ -263,7 +287,7 @@ def _of_contractions(what, role, hook, contractions, first, text, parameters, do
     return _policy(what, role, hooks, parameters, domains, [named], tables, fields_of=_FIELDS_OF_KEY)
 
 
-def score_map(expression, *, parameters=None, domains=None):
+def score_map(expression: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A map of the sum of all kernels: an expression of score.
 
         score_map("cap * tanh(score / cap)", parameters={"cap": 30.0}, domains={"cap": "positive"})
@@ -272,7 +296,7 @@ def score_map(expression, *, parameters=None, domains=None):
     return _policy("score_map", "score_map", hooks, parameters, domains)
 
 
-def length_scale(expression, *, parameters=None, domains=None):
+def length_scale(expression: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A length scale: the logit, from the score and the number of visible keys.
 
         length_scale("scale_keeping_off(sqrt(log_visible), score)")
@@ -284,7 +308,7 @@ def length_scale(expression, *, parameters=None, domains=None):
     return _policy("length_scale", "length_scale", hooks, parameters, domains, declarations)
 
 
-def value_gate(factor, *, parameters=None, domains=None):
+def value_gate(factor: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A value gate: a factor of each value, from the number x of the input value_gate: value_gate("sigmoid(x)").
 
     It acts for all queries alike, so no name of the query's row is available.
@@ -293,7 +317,7 @@ def value_gate(factor, *, parameters=None, domains=None):
     return _policy("value_gate", "value_gate", hooks, parameters, domains, row=())
 
 
-def output_gate(factor, *, parameters=None, domains=None):
+def output_gate(factor: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """An output gate: a factor of each output, from the number x of the input output_gate.
 
         output_gate("sigmoid(x)")

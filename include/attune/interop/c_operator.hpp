@@ -5,7 +5,8 @@
 //   ATTUNE_C_LIBRARY(mine)
 //
 // Operators as a shared library for other languages: c_abi.h. In the expression, m is the mask, `open` a parameter that
-// the caller sets, and c("k", 8) a constant with its default. Compile with -shared -fPIC -fvisibility=hidden.
+// the caller sets, and c("k", 8) a constant with its default. c.array("x") is a view of numbers that a call gives, and
+// c.angles("a") the same as angles of kernel::rotary. A fold is an operator, too. Compile with -shared -fPIC -fvisibility=hidden.
 // ATTUNE_C_TYPES chooses the element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #pragma once
 
@@ -56,7 +57,8 @@ struct operator_functions {
     call_mask mask;
     op_type op;
     explicit bound_call(attune_call const& call)
-        : c(call), mask(call), op(Make::make(mask.mask(), call_constants{&call})) {
+        : c(call), mask(call),
+          op(Make::make(mask.mask(), call_constants{&call, nullptr, &arrays(), table_count<op_type>})) {
       std::size_t n = 0;
       for (operator_parameter const& p : listed_parameters(op)) {
         attune_parameter const& x = c.parameters[n++];
@@ -125,9 +127,19 @@ struct operator_functions {
     }
   };
 
+  /// Names of the arrays that the expression takes, in the order in which it takes them.
+  static std::vector<std::string>& arrays() {
+    static std::vector<std::string> names = [] {
+      std::vector<std::string> all;
+      Make::make(mask::composed{}, call_constants{nullptr, nullptr, &all});
+      return all;
+    }();
+    return names;
+  }
   /// Whether the caller must set parameter n: the expression leaves it open, and its policy has a number by default. A
   /// policy whose parameter is not set by default computes it.
   static bool required([[maybe_unused]] std::size_t n, operator_parameter const& p) {
+    if (p.policy == "fold.") return !p.at->is_set();
     if constexpr (std::is_default_constructible_v<op_type>) {
       static op_type const defaults{};
       return !p.at->is_set() && listed_parameters(defaults)[n].at->is_set();
@@ -247,6 +259,8 @@ struct operator_functions {
       constexpr char const* widths[] = {"any", "one", "query", "query_row"};
       next("{\"path\": " + quoted(t.path()) + ", \"columns\": " + quoted(widths[int(t.width)]) + "}");
     }
+    for (std::string const& name : arrays())
+      next("{\"path\": " + quoted(name) + ", \"columns\": \"any\", \"gradient\": false}");
     list("constants");
     for (auto const& [name, value] : constants) next("[" + quoted(name) + ", " + number(value) + "]");
     list("outputs");
@@ -258,7 +272,10 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    return all + "]}";
+    all += "]";
+    if constexpr (attune::detail::heads_of_inputs<op_type> > 1)
+      all += attune::detail::text(", \"heads_each\": ", attune::detail::heads_of_inputs<op_type>);
+    return all + "}";
   }
 };
 

@@ -26,22 +26,26 @@ class Description:
         self.parameters = tuple(p["path"] for p in d["parameters"])
         self.defaults = tuple(p["value"] for p in d["parameters"])
         self.required = tuple(p["path"] for p in d["parameters"] if p.get("required"))
-        self.tables = tuple(t["path"] for t in d["tables"])
+        self.tables = tuple(t["path"] for t in d["tables"] if t.get("gradient", True))
+        self.arrays = tuple(t["path"] for t in d["tables"] if not t.get("gradient", True))  # stand behind the tables
+        self.heads_each = d.get("heads_each", 1)  # query heads for each head of out
         self.constants = tuple(name for name, _ in d["constants"])
         self.constant_defaults = tuple(value for _, value in d["constants"])
         self.outputs = tuple(d["outputs"])
         self.types = tuple(d["types"])
         self.names = {}
-        for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", self.tables)):
+        tables = (*self.tables, *self.arrays)
+        for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", tables)):
             for n, path in enumerate(paths):
-                for name in {path, path.rsplit(".", 1)[-1]}:
+                last = path.rsplit(".", 1)[-1]
+                for name in {path, path.replace(".", "_") if last.isdigit() else last}:  # fold_1
                     self.names.setdefault(name, []).append((kind, n))
         for n, name in enumerate(self.constants):
             self.names.setdefault(f"constant_{name}" if name in self.names else name, []).append(("constant", n))
         at = _abi.CALL.size
         self.field_at, at = at, at + _abi.TENSOR.size * len(self.fields)
         self.parameter_at, at = at, at + _abi.PARAMETER.size * len(self.parameters)
-        self.table_at, at = at, at + _abi.TENSOR.size * len(self.tables)
+        self.table_at, at = at, at + _abi.TENSOR.size * len(tables)
         self.constant_at, at = at, at + _abi.CONSTANT.size * len(self.constants)
         self.mask_at = at
         self.blank = bytes(at)
@@ -71,7 +75,7 @@ class Call:
         if not isinstance(layout, str) or layout not in _LAYOUTS:
             raise wrong("layout", f"the value {layout!r}", '"bhld" or "blhd"')
         self.operator, self.layout, self.keep = operator, _LAYOUTS[layout], []
-        self.parameters, self.tables = [None] * len(d.parameters), [None] * len(d.tables)
+        self.parameters, self.tables = [None] * len(d.parameters), [None] * (len(d.tables) + len(d.arrays))
         constants = None
         for name, x in named.items():
             places = d.names.get(name)
@@ -166,7 +170,11 @@ class Call:
         return tuple(shape), tuple(strides)
 
     def _extent_of_rows(self, d):
-        """(B, H, Lq, Dv)."""
+        """(B, H, Lq, Dv) of out."""
+        b, h, q, w = self._extent_of_inputs(d)
+        return b, max(h // d.heads_each, 1), q, w
+
+    def _extent_of_inputs(self, d):
         batch, heads, queries, values = 1, 1, 1, 0
         for n, name in enumerate(d.fields):
             if self.views[n] is None:
@@ -198,7 +206,7 @@ class Call:
         _abi.PARAMETER.pack_into(self.memory, at, v.data, *shape, *strides, v.code, 1, 0.0, 2)
 
     def _put_table(self, d, n, x):
-        name = d.tables[n]
+        name = (*d.tables, *d.arrays)[n]
         v = view(name, x)
         if v.code > 1:
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
@@ -409,13 +417,14 @@ class Operator:
 
             d, sizes = self._description, []
             for width in (1, 2):
-                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width)}
+                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width), "query": (1, d.heads_each, 1, width)}
                 fields = {name: numpy.zeros(shapes.get(side, (1, 1, 1, width)), numpy.dtype(d.types[0])) for name, side in zip(d.fields, d.sides)}
                 for n, name in enumerate(d.fields):
                     if d.narrow[n]:
                         fields[name] = fields[name][..., :1]
                 named = {path: 2.0 for path in d.parameters}
                 named.update({path: numpy.ones((1, 1, 1, width), numpy.float32) for path in d.tables})
+                named.update({path: numpy.ones((1, 1, 1, 2), numpy.float32) for path in d.arrays})
                 call = Call(self, fields, named, None, None, 1, "bhld")
                 sizes.append(self._functions.saved_size(call.address))
             self._per_row = sizes[1] - sizes[0], 2 * sizes[0] - sizes[1]
@@ -447,6 +456,11 @@ class Operator:
     def tables(self):
         """Paths of the tables."""
         return self._description.tables
+
+    @property
+    def arrays(self):
+        """Names of the arrays without gradients, for example angles. A call must give all of them."""
+        return self._description.arrays
 
     @property
     def constants(self):
@@ -524,7 +538,7 @@ class Operator:
         if wanted is None:
             places = [("field", n) for n, x in enumerate(call.views) if x is not None]
             places += [("parameter", n) for n in range(len(d.parameters))]
-            places += [("table", n) for n, x in enumerate(call.tables) if x is not None]
+            places += [("table", n) for n in range(len(d.tables)) if call.tables[n] is not None]
         else:
             places = []
             for name in wanted:
@@ -532,6 +546,8 @@ class Operator:
                 if not found:
                     raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
                 for kind, n in found:
+                    if kind == "table" and n >= len(d.tables):
+                        raise wrong("wanted", f"the name {name!r}", "an argument with a gradient: an array has none")
                     if kind == "field" and call.views[n] is None or kind == "table" and call.tables[n] is None:
                         raise wrong("wanted", f"the name {name!r}", "an array that the call gives")
                     places.append((kind, n))

@@ -32,7 +32,7 @@ pygments_dark_style = "monokai"
 # The order of the sections. Pages of a section are sorted by the names of their files, those that are listed here first.
 SECTIONS = [
     ("", "docs", ["index"]),
-    ("Tutorial", "docs/tutorial", []),
+    ("Tutorial", "docs/tutorial", ["first_operator", "own_variant", "from_a_paper", "train", "judge_a_kernel"]),
     ("How to", "docs/howto", []),
     ("Reference", "docs/reference", ["glossary", "contracts", "policies", "operators", "line"]),
     ("Explanation", "docs/explanation", ["architecture"]),

@@ -7,6 +7,7 @@ copies a file instead.
 """
 
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -610,3 +611,29 @@ def test_a_failed_compilation_leaves_its_source_and_nothing_else(own, tmp_path):
     assert not libraries(own.folder) and not list(own.folder.glob("*.part"))
     (source,) = own.folder.glob("*.cpp")
     assert e.value.command.endswith(str(source)) and "fatal error: no memory" in e.value.log
+
+
+@pytest.mark.compiles
+def test_a_formula_of_a_paper(cache):
+    """docs/tutorial/from_a_paper.md: Mega's attention by the Laplace function."""
+    # [snippet: paper]
+    op = attune.compile(
+        "dot_product{1}",
+        length_scale=attune.policy.length_scale("scale_keeping_off(1 / maximum(visible, 1), score)"),
+        normalizer=attune.policy.normalizer(
+            "(1 + erf((a - mu) / (sigma * sqrt(2)))) / 2",
+            divided_by="one",
+            parameters={"mu": 0.5**0.5, "sigma": (0.25 / math.pi) ** 0.5},
+            domains={"sigma": "positive"},
+        ),
+        dtypes="float64",
+        cache=cache,
+    )
+    # [/snippet]
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((1, 2, 6, 4)) for _ in range(3))
+    out = op(q, k, v, mask=masks.causal(), sigma=0.4)
+    for h, i in np.ndindex(2, 6):
+        x = k[0, h, : i + 1] @ q[0, h, i] / (i + 1)
+        w = [0.5 * (1 + math.erf((s - 0.5**0.5) / (0.4 * 2**0.5))) for s in x]
+        np.testing.assert_allclose(out[0, h, i], w @ v[0, h, : i + 1], rtol=1e-12, atol=1e-14)

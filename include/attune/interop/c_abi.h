@@ -31,9 +31,9 @@ enum attune_type {
 /** The result of a function. */
 enum attune_status {
   attune_done = 0,
-  attune_refused = 1,      /**< an argument is wrong: the text names it, its value and the expectation */
+  attune_refused = 1, /**< an argument is wrong: the text names it, its value and the expectation */
   attune_out_of_memory = 2,
-  attune_failed = 3        /**< anything else; the text says what */
+  attune_failed = 3 /**< anything else; the text says what */
 };
 
 /** A strided view with axes (batch, head, position, feature). given = 0: absent, and nothing else counts. */
@@ -83,27 +83,27 @@ typedef struct attune_mask_node {
 
 /** The arguments that all functions share. The description of the operator gives numbers and order of the arrays. */
 typedef struct attune_call {
-  attune_tensor const* fields;         /**< inputs */
+  attune_tensor const* fields; /**< inputs */
   attune_parameter const* parameters;
-  attune_tensor const* tables;         /**< then arrays, which have no gradient */
+  attune_tensor const* tables; /**< then arrays, which have no gradient */
   attune_constant const* constants;
   attune_mask_node const* mask;
-  attune_tensor offsets;               /**< int64, one per batch element; absent: `offset` */
-  attune_tensor outputs[4];            /**< out, lse, ground_weight, threshold; absent: not computed */
+  attune_tensor offsets;    /**< int64, one per batch element; absent: `offset` */
+  attune_tensor outputs[4]; /**< out, lse, ground_weight, threshold; absent: not computed */
   int64_t constant_count, mask_count;
-  int64_t offset;                      /**< the position of query 0, if has_offset */
+  int64_t offset; /**< the position of query 0, if has_offset */
   int32_t has_offset;
-  int32_t type;                        /**< attune_type of all fields and of out */
-  int32_t threads;                     /**< 0: one per processor */
-  int32_t reserved;                    /**< 0 */
+  int32_t type;     /**< attune_type of all fields and of out */
+  int32_t threads;  /**< 0: one per processor */
+  int32_t reserved; /**< 0 */
 } attune_call;
 
 /** Gradients of <cotangents, outputs>. Absent gradients are not computed. */
 typedef struct attune_gradients {
-  attune_tensor cotangents[3];       /**< by out, lse, ground_weight; absent: 0 */
-  attune_tensor const* fields;       /**< gradients by the inputs, of the type of the call */
-  attune_tensor const* parameters;   /**< of float64 for calls of float64, else float32 */
-  attune_tensor const* tables;       /**< the same; none of arrays */
+  attune_tensor cotangents[3];     /**< by out, lse, ground_weight; absent: 0 */
+  attune_tensor const* fields;     /**< gradients by the inputs, of the type of the call */
+  attune_tensor const* parameters; /**< of float64 for calls of float64, else float32 */
+  attune_tensor const* tables;     /**< the same; none of arrays */
 } attune_gradients;
 
 /** Memory for a text of at most `room` bytes. */
@@ -127,14 +127,36 @@ typedef struct attune_operator {
 
 /** Everything that a shared library offers. */
 typedef struct attune_library {
-  int32_t version;             /**< ATTUNE_ABI_VERSION */
-  int32_t count;               /**< of operators */
+  int32_t version; /**< ATTUNE_ABI_VERSION */
+  int32_t count;   /**< of operators */
   attune_operator const* const* operators;
-  char const* built_for;       /**< JSON: instruction set, compiler, version of attune */
-  void const* own_pool;        /**< attune::pool_functions of this library's threads */
+  char const* built_for; /**< JSON: instruction set, compiler, version of attune */
+  void const* own_pool;  /**< attune::pool_functions of this library's threads */
   /** Runs later calls on the pool of another library: its own_pool; null: on the library's own pool. */
   int (*use_pool)(void const* own_pool, attune_text error);
 } attune_library;
+
+/** A further library for an operator: one function on its calls. A library made with c_statistics.hpp exports
+ * attune_statistics_1() and nothing else, and so on. */
+typedef struct attune_companion {
+  int32_t version;       /**< ATTUNE_ABI_VERSION */
+  int32_t reserved;      /**< 0 */
+  char const* built_for; /**< as in attune_library */
+  void const* own_pool;
+  int (*use_pool)(void const* own_pool, attune_text error);
+  /** Runs on a call. `more` is the structure that the library's name says: attune_statistics. */
+  int (*run)(attune_call const*, void const* more, attune_text error);
+} attune_companion;
+
+/** Statistics of the rows and keys of a call: exec/statistics.hpp. Numbers are float64 for calls of float64, else
+ * float32; counts are int64. Absent: not computed. The outputs of the call are not written. */
+typedef struct attune_statistics {
+  attune_tensor highest_logit, mean_logit, highest_weight, mass, first_key, ground_weight; /**< (B, H, Lq, 1) */
+  attune_tensor entropy, effective_keys;                                                   /**< (B, H, Lq, 1) */
+  attune_tensor scored, above;                                                             /**< (B, H, Lq, 1) */
+  attune_tensor columns;                                                                   /**< (B, H, Lk, 1) */
+  double threshold;                                                                        /**< of `above` */
+} attune_statistics;
 
 #ifdef __cplusplus
 }

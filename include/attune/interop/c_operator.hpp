@@ -5,13 +5,13 @@
 //   ATTUNE_C_LIBRARY(mine)
 //
 // Operators as a shared library for other languages: c_abi.h. In the expression, m is the mask, `open` a parameter that
-// the caller sets, and c("k", 8) a constant with its default. c.array("x") is a view of numbers that a call gives, and
-// c.angles("a") the same as angles of kernel::rotary. A fold is an operator, too. Compile with -shared -fPIC -fvisibility=hidden.
+// the caller sets, and c("k", 8) a constant with its default. c.array("x") is a view of numbers that the caller gives, and
+// c.angles("x") the same as angles of kernel::rotary. A fold is an operator, too.
+// Compile with -shared -fPIC -fvisibility=hidden.
 // ATTUNE_C_TYPES chooses the element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #pragma once
 
 #include <cstdio>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -20,17 +20,8 @@
 
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
-#include <attune/interop/c_abi.h>
-#include <attune/interop/c_arguments.hpp>
-#include <attune/operators/listing.hpp>
-#include <attune/version.hpp>
-
-#ifndef ATTUNE_C_TYPES
-/// The element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
-#define ATTUNE_C_TYPES 7
-#endif
-static_assert(ATTUNE_C_TYPES > 0 && ATTUNE_C_TYPES < 8 && ATTUNE_C_TYPES != 4,
-              "attune: ATTUNE_C_TYPES is the sum of 1 (float32), 2 (float64) and 4 (16 bits, with float32)");
+#include <attune/interop/bound_call.hpp>
+#include <attune/interop/c_library.hpp>
 
 namespace attune::interop {
 
@@ -38,145 +29,30 @@ namespace attune::interop {
 template <class Make>
 struct operator_functions {
   /// The operator.
-  using op_type = std::remove_cvref_t<decltype(Make::make(mask::composed{}, call_constants{}))>;
+  using op_type = typename bound_call<Make>::op_type;
   /// Whether it reads a number per pair, which the forward pass does not read from 16 bits.
   static constexpr bool takes_pairs =
       op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
 
   /// The operator as C sees it, made once.
-  static attune_operator const* get(char const* name) {
-    static std::string const text = description();
+  static attune_operator const* get(char const* name, char const* expression = "") {
+    static std::string const text = description(expression);
     static attune_operator const op{name, text.c_str(), &saved_size, &forward, &vjp};
     return &op;
   }
 
  private:
-  /// An operator with the parameters, tables and mask of a call.
-  struct bound_call {
-    attune_call const& c;
-    call_mask mask;
-    op_type op;
-    explicit bound_call(attune_call const& call)
-        : c(call), mask(call),
-          op(Make::make(mask.mask(), call_constants{&call, nullptr, &arrays(), table_count<op_type>})) {
-      std::size_t n = 0;
-      for (operator_parameter const& p : listed_parameters(op)) {
-        attune_parameter const& x = c.parameters[n++];
-        auto& to = const_cast<parameter&>(*p.at);  // a member of `op`
-        int const number = to.number();
-        if (x.how == 0 && required(n - 1, p))
-          throw error("call", p.path(), "no value", "a number or a tensor: it has no default");
-        if (x.how == 1) to = parameter(x.number);
-        if (x.how == 2) to = parameter(numbers(p.path(), x.tensor));
-        to.number(number);
-      }
-      n = 0;
-      for (operator_table const& t : listed_tables(op)) {
-        attune_tensor const& x = c.tables[n++];
-        auto& to = const_cast<table&>(*t.at);
-        if (!x.given) continue;
-        int const number = to.number(), first = to.first_entry();
-        to = table(numbers(t.path(), x));
-        to.number(number);
-        to.first_entry(first);
-      }
-    }
-    template <class T>
-    inputs<op_type, tensor<T const>> in() const {
-      std::size_t n = 0;
-      std::optional<std::span<index_t const>> offsets;
-      if (c.offsets.given) {
-        auto const all = dense<std::int64_t>("offsets", c.offsets);
-        offsets = std::span<index_t const>(reinterpret_cast<index_t const*>(all.data()), all.size());
-      }
-      return make_inputs<op_type, tensor<T const>>(
-          [&]<field F>() {
-            attune_tensor const& x = c.fields[n++];
-            if constexpr (F == field::v0)
-              if (!x.given) return zeros<T>(value_width());
-            if (!x.given) throw error("call", name_of(F), "no tensor", fields[std::size_t(F)].extents);
-            return view<T const>(name_of(F), x);
-          },
-          c.has_offset ? std::optional<index_t>(index_t(c.offset)) : std::nullopt, offsets);
-    }
-    index_t value_width() const {
-      std::size_t n = 0, v = 0;
-      for_each_field([&]<field F>() {
-        if constexpr (op_type::uses(F)) {
-          if (F == field::v) v = n;
-          ++n;
-        }
-      });
-      return index_t(c.fields[v].extents[3]);
-    }
-    template <class T>
-    outputs<op_type, T> out() const {
-      using number = arithmetic_t<T>;
-      outputs<op_type, T> to{.out = view<T>("out", c.outputs[0])};
-      auto const rows = [&](bool has, int n, char const* name) {
-        if (c.outputs[n].given && !has) throw error("call", name, "a tensor", "none: this operator has no such output");
-        return view<number>(name, c.outputs[n]);
-      };
-      auto const lse = rows(op_type::has_lse, 1, "lse"), ground = rows(op_type::has_ground_weight, 2, "ground_weight"),
-                 threshold = rows(op_type::has_threshold, 3, "threshold");
-      if constexpr (op_type::has_lse)
-        if (!lse.absent()) to.lse = natural_lse<number>(lse);
-      if constexpr (op_type::has_ground_weight) to.ground_weight = ground;
-      if constexpr (op_type::has_threshold) to.threshold = threshold;
-      return to;
-    }
-  };
-
-  /// Names of the arrays that the expression takes, in the order in which it takes them.
-  static std::vector<std::string>& arrays() {
-    static std::vector<std::string> names = [] {
-      std::vector<std::string> all;
-      Make::make(mask::composed{}, call_constants{nullptr, nullptr, &all});
-      return all;
-    }();
-    return names;
-  }
-  /// Whether the caller must set parameter n: the expression leaves it open, and its policy has a number by default. A
-  /// policy whose parameter is not set by default computes it.
-  static bool required([[maybe_unused]] std::size_t n, operator_parameter const& p) {
-    if (p.policy == "fold.") return !p.at->is_set();
-    if constexpr (std::is_default_constructible_v<op_type>) {
-      static op_type const defaults{};
-      return !p.at->is_set() && listed_parameters(defaults)[n].at->is_set();
-    } else {
-      return false;
-    }
-  }
-  /// Calls f with a value of the element type of the call.
-  template <class F>
-  static void with_type(attune_call const& c, F const& f) {
-    if constexpr ((ATTUNE_C_TYPES & 1) != 0)
-      if (c.type == attune_float32) return f(float{});
-    if constexpr ((ATTUNE_C_TYPES & 2) != 0)
-      if (c.type == attune_float64) return f(double{});
-    if constexpr ((ATTUNE_C_TYPES & 4) != 0) {
-      if (c.type == attune_bfloat16) return f(bfloat16{});
-      if (c.type == attune_float16) return f(float16{});
-    }
-    throw error("call", "the element type", name_of_type(c.type), types());
-  }
-  static char const* types() {
-    constexpr char const* names[] = {"",        "float32",
-                                     "float64", "float32 or float64",
-                                     "",        "float32, bfloat16 or float16",
-                                     "",        "float32, float64, bfloat16 or float16"};
-    return names[ATTUNE_C_TYPES];
-  }
+  using bound = bound_call<Make>;
 
   static int saved_size(attune_call const* c, int64_t* count, attune_text text) {
     return guarded(text, [&] {
-      bound_call const call(*c);
+      bound const call(*c);
       with_type(*c, [&]<class T>(T) { *count = attune::saved_size(call.op, call.template in<T>()); });
     });
   }
   static int forward(attune_call const* c, void* saved, int64_t count, attune_text text) {
     return guarded(text, [&] {
-      bound_call const call(*c);
+      bound const call(*c);
       with_type(*c, [&]<class T>(T) {
         using number = arithmetic_t<T>;
         cpu<T> const exec(c->threads);
@@ -195,7 +71,7 @@ struct operator_functions {
   }
   static int vjp(attune_call const* c, void const* saved, int64_t count, attune_gradients const* g, attune_text text) {
     return guarded(text, [&] {
-      bound_call const call(*c);
+      bound const call(*c);
       with_type(*c, [&]<class T>(T) {
         using number = arithmetic_t<T>;
         cotangents<op_type, tensor<T const>> d;
@@ -226,7 +102,7 @@ struct operator_functions {
     });
   }
 
-  static std::string description() {
+  static std::string description(char const* expression) {
     std::vector<std::pair<std::string, double>> constants;
     op_type const op = Make::make(mask::composed{}, call_constants{nullptr, &constants});
     std::string all = "{\"fields\": [", comma;
@@ -252,14 +128,14 @@ struct operator_functions {
                                          "positive", "above_one", "one_to_four"};
       next("{\"path\": " + quoted(p.path()) + ", \"domain\": " + quoted(domains[int(p.values)]) +
            ", \"value\": " + (p.at->is_number() ? number(p.at->at(0, 0, 0)) : std::string("null")) +
-           ", \"required\": " + (required(n++, p) ? "true}" : "false}"));
+           ", \"required\": " + (bound::required(n++, p) ? "true}" : "false}"));
     }
     list("tables");
     for (operator_table const& t : listed_tables(op)) {
       constexpr char const* widths[] = {"any", "one", "query", "query_row"};
       next("{\"path\": " + quoted(t.path()) + ", \"columns\": " + quoted(widths[int(t.width)]) + "}");
     }
-    for (std::string const& name : arrays())
+    for (std::string const& name : bound::arrays())
       next("{\"path\": " + quoted(name) + ", \"columns\": \"any\", \"gradient\": false}");
     list("constants");
     for (auto const& [name, value] : constants) next("[" + quoted(name) + ", " + number(value) + "]");
@@ -272,24 +148,15 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    all += "]";
-    if constexpr (attune::detail::heads_of_inputs<op_type> > 1)
-      all += attune::detail::text(", \"heads_each\": ", attune::detail::heads_of_inputs<op_type>);
-    return all + "}";
+    all +=
+        attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>, ", \"expression\": \"");
+    for (char const* x = expression; *x; ++x) {
+      if (*x == '"' || *x == '\\') all += '\\';
+      all += *x;
+    }
+    return all + "\"}";
   }
 };
-
-/// Version, instruction set and compiler of a library, as JSON.
-inline char const* built_for() {
-  static std::string const text = attune::detail::text(
-      "{\"version\": \"", ATTUNE_VERSION_MAJOR, ".", ATTUNE_VERSION_MINOR, ".", ATTUNE_VERSION_PATCH,
-      "\", \"instructions\": \"", xsimd::default_arch::name(), "\", \"compiler\": \"", __VERSION__, "\"}");
-  return text.c_str();
-}
-/// attune_library::use_pool.
-inline int use_pool_of(void const* pool, attune_text text) {
-  return guarded(text, [&] { use_pool(static_cast<pool_functions const*>(pool)); });
-}
 
 /// The library of some operators, which the caller keeps: pointers to them, made once.
 inline attune_library const* library_of(std::span<attune_operator const* const> operators) {
@@ -301,16 +168,10 @@ inline attune_library const* library_of(std::span<attune_operator const* const> 
 }  // namespace attune::interop
 
 /// Makes an operator for ATTUNE_C_LIBRARY. NAME: its name; the expression: see the top of this header.
-#define ATTUNE_C_OPERATOR(NAME, ...)                                                                          \
-  namespace attune::interop {                                                                                 \
-  struct make_##NAME {                                                                                        \
-    static auto make([[maybe_unused]] ::attune::mask::composed m, [[maybe_unused]] call_constants const& c) { \
-      using namespace ::attune;                                                                               \
-      [[maybe_unused]] parameter const open;                                                                  \
-      return __VA_ARGS__;                                                                                     \
-    }                                                                                                         \
-  };                                                                                                          \
-  attune_operator const* operator_##NAME() { return operator_functions<make_##NAME>::get(#NAME); }            \
+#define ATTUNE_C_OPERATOR(NAME, ...)                                                                             \
+  ATTUNE_C_MAKE(NAME, __VA_ARGS__)                                                                               \
+  namespace attune::interop {                                                                                    \
+  attune_operator const* operator_##NAME() { return operator_functions<make_##NAME>::get(#NAME, #__VA_ARGS__); } \
   }
 
 /// Exports a library of one operator, made by ATTUNE_C_OPERATOR.

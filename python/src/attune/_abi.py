@@ -35,6 +35,9 @@ CALL = struct.Struct("=5Q" + "Q8q2i" * 5 + "3q4i")
 # attune_gradients: three cotangents, three pointers
 GRADIENTS = struct.Struct("=" + "Q8q2i" * 3 + "3Q")
 
+# attune_statistics: eleven tensors, a number
+STATISTICS = struct.Struct("=" + "Q8q2i" * 11 + "d")
+
 ABSENT = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ROOM = 4000
 
@@ -60,6 +63,17 @@ class _Library(ctypes.Structure):
     ]
 
 
+class _Companion(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("built_for", ctypes.c_char_p),
+        ("own_pool", ctypes.c_void_p),
+        ("use_pool", ctypes.c_void_p),
+        ("run", ctypes.c_void_p),
+    ]
+
+
 class _Text(ctypes.Structure):
     _fields_ = [("at", ctypes.c_void_p), ("room", ctypes.c_int64)]
 
@@ -67,6 +81,7 @@ class _Text(ctypes.Structure):
 _SAVED_SIZE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _Text)
 _FORWARD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, _Text)
 _VJP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, _Text)
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, _Text)
 _USE_POOL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _Text)
 
 
@@ -125,26 +140,22 @@ class Functions:
         check(self._vjp(call, saved, count, gradients, _thread.text))
 
 
-class Library:
-    """A loaded library: `operators` by name, and what it was built for."""
+class _Loaded:
+    """A loaded library: its file, what it was built for, its threads."""
 
-    def __init__(self, path):
+    def __init__(self, path, kind, structure):
         self.path = os.fspath(path)
         self._handle = ctypes.CDLL(self.path, mode=os.RTLD_LOCAL | os.RTLD_NOW)
         try:
-            entry = getattr(self._handle, f"attune_library_{VERSION}")
+            entry = getattr(self._handle, f"attune_{kind}_{VERSION}")
         except AttributeError:
             raise ImportError(
                 f"attune: {self.path} is no library of attune with interface {VERSION}: build it with the headers "
                 "of this package"
             ) from None
-        entry.restype = ctypes.POINTER(_Library)
+        entry.restype = ctypes.POINTER(structure)
         self._at = entry().contents
         self.built_for = json.loads(self._at.built_for)
-        self.operators = {}
-        for n in range(self._at.count):
-            functions = Functions(self._at.operators[n].contents, self)
-            self.operators[functions.name] = functions
         _share_threads(self)
 
     @property
@@ -155,6 +166,29 @@ class Library:
     def use_pool(self, pool):
         """Runs later calls on the threads of another library."""
         check(_USE_POOL(self._at.use_pool)(pool, _thread.text))
+
+
+class Library(_Loaded):
+    """A library of operators: `operators` by name."""
+
+    def __init__(self, path):
+        super().__init__(path, "library", _Library)
+        self.operators = {}
+        for n in range(self._at.count):
+            functions = Functions(self._at.operators[n].contents, self)
+            self.operators[functions.name] = functions
+
+
+class Companion(_Loaded):
+    """A library beside an operator's, with one function on its calls."""
+
+    def __init__(self, path, kind):
+        super().__init__(path, kind, _Companion)
+        self._run = _RUN(self._at.run)
+
+    def run(self, call, more):
+        """Runs on a call. more: the address of the structure of this kind of library."""
+        check(self._run(call, more, _thread.text))
 
 
 _first = None

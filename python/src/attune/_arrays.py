@@ -134,15 +134,25 @@ def bytes_of(name, x):
     return a
 
 
+def widened(x):
+    """An array of 16 bits as float32, which has all its numbers; others as they are."""
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        return x.detach().float() if x.dtype in (torch.bfloat16, torch.float16) else x.detach()
+    if not isinstance(x, numpy.ndarray):
+        return x
+    return x.astype(numpy.float32) if x.dtype == numpy.float16 or x.dtype.name == "bfloat16" else x
+
+
 def empty_like(x, shape, code=None):
     """A new array of the library of x, with another shape and perhaps another type."""
     if is_torch(x):
         torch = sys.modules["torch"]
-        kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16)[code]
+        kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64)[code]
         return torch.empty(shape, dtype=kind)
     if not isinstance(x, numpy.ndarray):
         x = numpy.from_dlpack(x)
-    return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16)[code])
+    return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16, numpy.int64)[code])
 
 
-__all__ = ["CODES", "View", "bytes_of", "empty_like", "index_of", "is_array", "is_torch", "numbers_of_int64", "view", "wrong"]
+__all__ = ["CODES", "View", "bytes_of", "empty_like", "index_of", "is_array", "is_torch", "numbers_of_int64", "view", "widened", "wrong"]

@@ -76,7 +76,7 @@ def compile(
         numbers[role] = numbers.get(role, 0) + 1
         label = role if role != "term" else f"term {numbers[role]}"
         parts.append(_part(role, label, x))
-    return _operator(source_of_parts(parts), parts, dtypes, compiler, cache)
+    return _operator(source_of_parts(parts), dtypes, compiler, cache)
 
 
 def compile_operator(text, dtypes=("float32", "float64"), compiler=None, cache=None):
@@ -94,7 +94,7 @@ def compile_operator(text, dtypes=("float32", "float64"), compiler=None, cache=N
         raise CompileError(f"attune: compile_operator takes C++ text, not {type(text).__name__}")
     part = Part("operator", path or "operator", text, None, "operator")
     part.require_expression()
-    return _operator(source_of_operator(part), [part], dtypes, compiler, cache)
+    return _operator(source_of_operator(part), dtypes, compiler, cache)
 
 
 def _listed(name, x):
@@ -175,13 +175,48 @@ def _forbidden():
     return os.environ.get("ATTUNE_NO_COMPILE", "0") not in ("", "0")
 
 
-def _operator(source, parts, dtypes, compiler, cache):
-    codes, words, include = _codes(dtypes), _compiler(compiler), get_include()
+def _operator(source, dtypes, compiler, cache):
+    path = compiled(source, "library", _codes(dtypes), compiler, cache)
+    with _lock:
+        if path not in _loaded:
+            text = f"An operator that attune.compile made: {path.with_suffix('.cpp')}"
+            _loaded[path] = Operator(_load(path), text, path.stem, Companions(source, compiler, cache))
+        return _loaded[path]
+
+
+def _load(path):
+    """The functions of a library of one operator."""
+    (functions,) = _abi.Library(path).operators.values()
+    return functions
+
+
+class Companions:
+    """Libraries beside an operator's, each with one more function on its calls. They are compiled when first used."""
+
+    def __init__(self, source, compiler=None, cache=None):
+        self._source, self._where, self._runs = source, (compiler, cache), {}
+
+    def run(self, kind, code):
+        """The function of a companion ("statistics") for calls of an element type."""
+        key = kind, code
+        if key not in self._runs:
+            path = compiled(self._source, kind, _TYPES[_abi.TYPES[code]], *self._where)
+            with _lock:
+                if path not in _loaded:
+                    _loaded[path] = _abi.Companion(path, kind)
+                self._runs[key] = _loaded[path].run
+        return self._runs[key]
+
+
+def compiled(source, kind, codes, compiler=None, cache=None):
+    """The path of a library, which is compiled unless the cache has it."""
+    words, include = _compiler(compiler), get_include()
     folder = _cache.folder(cache)
     flags = _flags(codes, words or [])
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
-    facts = [str(_abi.VERSION), source, *flags, _cache.processor(), headers]
+    text = source.of(kind)
+    facts = [str(_abi.VERSION), text, *flags, _cache.processor(), headers]
     content = _cache.digest(*facts)[:32]
     may_compile = words is not None and not _forbidden()
     name = f"{content}-{_cache.digest(*words[1:], _version(folder, words))[:16]}" if may_compile else None
@@ -192,11 +227,8 @@ def _operator(source, parts, dtypes, compiler, cache):
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
-                _translate(path, source, parts, [*words, *flags, "-isystem", include])
-    with _lock:
-        if path not in _loaded:
-            _loaded[path] = _load(path)
-        return _loaded[path]
+                _translate(path, text, source.parts, [*words, *flags, "-isystem", include])
+    return path
 
 
 def _found(folder, content, name):
@@ -217,14 +249,6 @@ def _refusal(folder, words, compiler):
         f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Call attune.compile "
         "once without it, on a machine with the same processor, and keep the folder"
     )
-
-
-def _load(path):
-    library = _abi.Library(path)
-    (functions,) = library.operators.values()
-    operator = Operator(functions, f"An operator that attune.compile made: {path.with_suffix('.cpp')}")
-    operator._key = path.stem
-    return operator
 
 
 def _translate(path, source, parts, command):

@@ -14,7 +14,7 @@ import threading
 import numpy
 
 from . import _abi
-from ._operator import Call
+from ._calls import Call
 
 _ADDRESS = struct.Struct("=Q").pack_into
 _MOST = 64  # plans of an operator and thread

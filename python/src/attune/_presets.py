@@ -61,6 +61,13 @@ def names():
     return sorted(library().operators)
 
 
+def _companions(functions):
+    from ._compile import Companions  # not before it is needed
+    from ._sources import source_of_preset
+
+    return Companions(source_of_preset(functions.description["expression"]))
+
+
 def op(name):
     """The operator of a preset: attune.op("principled")."""
     found = _operators.get(name)
@@ -68,5 +75,5 @@ def op(name):
         functions = library().operators.get(name)
         if functions is None:
             raise _abi.Error(f"attune: op has the name {name!r}; expected one of {', '.join(names())}")
-        found = _operators[name] = Operator(functions, f"The preset {name}.")
+        found = _operators[name] = Operator(functions, f"The preset {name}.", None, _companions(functions))
     return found

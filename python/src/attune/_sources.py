@@ -158,18 +158,22 @@ T power(T const& x) {
 }
 
 """
-_TAIL = """
+_OPERATOR = """
 namespace attune_own {
 struct make_operator {
   static auto make([[maybe_unused]] attune::mask::composed m,
                    [[maybe_unused]] attune::interop::call_constants const& c) {
     using namespace attune;
+    [[maybe_unused]] parameter const open;
     return %s;
   }
 };
 using made = decltype(make_operator::make(attune::mask::composed{}, attune::interop::call_constants{}));
 }
-
+"""
+# What a library exports, by its kind. The operator is complete before these headers come.
+_EXPORTS = {
+    "library": """
 #include <attune/interop/c_operator.hpp>
 
 extern "C" __attribute__((visibility("default"))) attune_library const* attune_library_1() {
@@ -177,18 +181,40 @@ extern "C" __attribute__((visibility("default"))) attune_library const* attune_l
       attune::interop::operator_functions<attune_own::make_operator>::get("compiled")};
   return attune::interop::library_of(only);
 }
-"""
+""",
+    "statistics": """
+#include <attune/interop/c_statistics.hpp>
+
+ATTUNE_C_COMPANION(statistics, run_statistics<attune_own::make_operator>)
+""",
+}
+
+
+class Source:
+    """The C++ of an operator. parts: the texts that a user wrote."""
+
+    def __init__(self, text, parts=()):
+        self.text, self.parts = text, parts
+
+    def of(self, kind):
+        """The C++ of a library: "library" for the operator itself, or a companion's kind."""
+        return self.text + _EXPORTS[kind]
 
 
 def _source(parts, expression):
     includes = dict.fromkeys(line for part in parts for line in part.includes())
     texts = [part.source(f"part_{n}") for n, part in enumerate(parts)]
-    return _HEAD + "\n".join(["", *includes]) + _POWER + "\n".join(texts) + _TAIL % expression
+    return Source(_HEAD + "\n".join(["", *includes]) + _POWER + "\n".join(texts) + _OPERATOR % expression, parts)
 
 
 def source_of_operator(part):
     """The source of an operator that one expression makes."""
     return _source([part], "attune_own::part_0::make(m, c)")
+
+
+def source_of_preset(expression):
+    """The source of a preset, from the expression in its description."""
+    return Source(_HEAD + "#include <attune/operators/presets.hpp>\n" + _OPERATOR % expression)
 
 
 def source_of_parts(parts):

@@ -10,7 +10,8 @@ import torch
 from .. import _plans
 from .._abi import Error
 from .._arrays import is_array, wrong
-from .._operator import Call, Operator
+from .._calls import Call
+from .._operator import Operator
 from ..masks import Mask
 
 _COTANGENTS = ("out", "lse", "ground_weight")

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""One call of an operator: arrays as the memory that the C interface reads."""
+
+import ctypes
+import struct
+
+from . import _abi
+from ._arrays import empty_like, index_of, is_array, numbers_of_int64, view, wrong
+from .masks import Mask
+
+_LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
+_OUTPUTS = ("out", "lse", "ground_weight", "threshold")
+_PACK = _abi.TENSOR.pack_into
+_NUMBERS_OF = (0, 1, 0, 0)  # the type of rows, parameters and saved numbers, by the type of a call
+
+
+class Call:
+    """One call: its memory and the arrays that it points to."""
+
+    __slots__ = (
+        "operator",
+        "layout",
+        "memory",
+        "address",
+        "views",
+        "keep",
+        "code",
+        "model",
+        "rows",
+        "parameters",
+        "tables",
+        "threads",
+    )
+
+    def __init__(self, operator, fields, named, mask, offset, threads, layout):
+        d = operator._description
+        if not isinstance(layout, str) or layout not in _LAYOUTS:
+            raise wrong("layout", f"the value {layout!r}", '"bhld" or "blhd"')
+        self.operator, self.layout, self.keep = operator, _LAYOUTS[layout], []
+        self.parameters, self.tables = [None] * len(d.parameters), [None] * (len(d.tables) + len(d.arrays))
+        constants = None
+        for name, x in named.items():
+            places = d.names.get(name)
+            if places is None:
+                raise TypeError(f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}")
+            for kind, n in places:
+                if kind == "field":
+                    fields = dict(fields) if fields is not None else {}
+                    fields[name] = x
+                elif x is None:
+                    continue
+                elif kind == "parameter":
+                    self.parameters[n] = x
+                elif kind == "table":
+                    self.tables[n] = x
+                else:
+                    constants = constants or list(d.constant_defaults)
+                    constants[n] = _real(name, x)
+        nodes, count = (b"", 0) if mask is None else _mask(mask)._pack()
+        self.memory = ctypes.create_string_buffer(d.blank + nodes, d.mask_at + len(nodes) + 1)
+        base = self.address = ctypes.addressof(self.memory)
+        self.keep.append(mask)
+        self._read_fields(d, fields)
+        for n, x in enumerate(self.parameters):
+            if x is not None:
+                self._put_parameter(d, n, x)
+        for n, x in enumerate(self.tables):
+            if x is not None:
+                self._put_table(d, n, x)
+        if d.constants:
+            for n, value in enumerate(constants or d.constant_defaults):
+                at = d.constant_at + n * _abi.CONSTANT.size
+                _abi.CONSTANT.pack_into(self.memory, at, ctypes.addressof(d.constant_names[n]), value)
+        offsets, start, has_start = _abi.ABSENT, 0, 0
+        if offset is not None:
+            offsets, start, has_start = self._offset(offset)
+        self.threads = 0 if threads is None else _count("threads", threads)
+        head = struct.pack("=5Q", base + d.field_at, base + d.parameter_at, base + d.table_at, base + d.constant_at, base + d.mask_at)
+        self.memory[0:40] = head
+        _PACK(self.memory, 40, *offsets)
+        struct.pack_into("=3q4i", self.memory, 440, len(d.constants), count, start, has_start, self.code, self.threads, 0)
+
+    # --- inputs -----------------------------------------------------------------------------------------------------
+
+    def _read_fields(self, d, fields):
+        self.views, self.code, self.model = [], None, None
+        at = d.field_at
+        for n, name in enumerate(d.fields):
+            x = fields.get(name)
+            if x is None:
+                self.views.append(None)
+                if name != "v0":
+                    raise wrong(name, "no value", f"an array: {self.operator.name} reads it")
+            else:
+                v = view(name, x)
+                if self.code is None:
+                    self.code, self.model = v.code, x
+                    if _abi.TYPES[v.code] not in d.types:
+                        raise wrong(name, f"the type {_abi.TYPES[v.code]}", " or ".join(d.types))
+                elif v.code != self.code:
+                    raise wrong(name, f"the type {_abi.TYPES[v.code]}", f"{_abi.TYPES[self.code]}, the type of {self._first(d)}")
+                shape, strides = self._axes(d, n, name, v.shape, v.strides)
+                self.views.append((x, shape))
+                self.keep.append(v.owner)
+                _PACK(self.memory, at, v.data, *shape, *strides, v.code, 1)
+            at += _abi.TENSOR.size
+        if self.code is None:
+            raise wrong("the call", "no array", "at least one")
+        for name in fields:
+            if name not in d.names and fields[name] is not None:
+                raise TypeError(f"attune: {self.operator.name}() has no argument {name!r}; it has {self.operator.arguments}")
+        self.rows = self._extent_of_rows(d)
+
+    def _first(self, d):
+        return next(name for name, v in zip(d.fields, self.views) if v is not None)
+
+    def _axes(self, d, n, name, shape, strides):
+        """Shape and strides with the axes (batch, head, position, feature)."""
+        side, narrow, axes = d.sides[n], d.narrow[n], len(shape)
+        if side == "pair":
+            return _aligned(name, shape, strides)
+        if side == "ground":
+            if axes <= 2:  # (Dv) or (H, Dv)
+                shape, strides = (*(1,) * (2 - axes), *shape), (*(0,) * (2 - axes), *strides)
+                return (1, shape[0], 1, shape[1]), (0, strides[0], 0, strides[1])
+        elif narrow and axes == 3:
+            shape, strides, axes = (*shape, 1), (*strides, 0), 4
+        if axes != 4:
+            raise wrong(name, f"{axes} axes", "4: " + ("(batch, position, head, feature)" if self.layout else "(batch, head, position, feature)"))
+        if self.layout:
+            shape, strides = (shape[0], shape[2], shape[1], shape[3]), (strides[0], strides[2], strides[1], strides[3])
+        return tuple(shape), tuple(strides)
+
+    def _extent_of_rows(self, d):
+        """(B, H, Lq, Dv) of out."""
+        b, h, q, w = self._extent_of_inputs(d)
+        return b, max(h // d.heads_each, 1), q, w
+
+    def _extent_of_inputs(self, d):
+        batch, heads, queries, values = 1, 1, 1, 0
+        for n, name in enumerate(d.fields):
+            if self.views[n] is None:
+                continue
+            shape, side = self.views[n][1], d.sides[n]
+            if name == "v":
+                values = shape[3]
+            if side != "ground":
+                batch = max(batch, shape[0])
+            if side in ("query", "pair"):
+                heads, queries = max(heads, shape[1]), max(queries, shape[2])
+                if side == "query" and name != "output_gate":
+                    return (*shape[:3], self._value_width(d))
+        return batch, heads, queries, values
+
+    def _value_width(self, d):
+        return self.views[d.fields.index("v")][1][3]
+
+    def extent_of(self, *names):
+        """The number of positions of the first of these inputs that the operator reads."""
+        d = self.operator._description
+        for name in names:
+            if name in d.fields and self.views[d.fields.index(name)] is not None:
+                return self.views[d.fields.index(name)][1][2]
+        raise wrong("the call", "no keys", f"one of {', '.join(names)}")
+
+    def _put_parameter(self, d, n, x):
+        name, at = d.parameters[n], d.parameter_at + n * _abi.PARAMETER.size
+        if not is_array(x):
+            _abi.PARAMETER.pack_into(self.memory, at, *_abi.ABSENT, _real(name, x), 1)
+            return
+        v = view(name, x)
+        if v.code > 1:
+            raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
+        shape, strides = parameter_axes(name, v.shape, v.strides)
+        self.keep.append(v.owner)
+        _abi.PARAMETER.pack_into(self.memory, at, v.data, *shape, *strides, v.code, 1, 0.0, 2)
+
+    def _put_table(self, d, n, x):
+        name = (*d.tables, *d.arrays)[n]
+        v = view(name, x)
+        if v.code > 1:
+            raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
+        shape, strides = _aligned(name, v.shape, v.strides)
+        self.keep.append(v.owner)
+        _PACK(self.memory, d.table_at + n * _abi.TENSOR.size, v.data, *shape, *strides, v.code, 1)
+
+    def _offset(self, offset):
+        if is_array(offset):
+            x = numbers_of_int64("offset", offset)
+            if x.ndim != 1:
+                raise wrong("offset", f"{x.ndim} axes", "an integer, or one for each batch element")
+            self.keep.append(x)
+            at = view("offset", x)
+            return (at.data, 1, 1, 1, at.shape[0], 0, 0, 0, 1, at.code, 1), 0, 0
+        n = index_of(offset)
+        if n is None:
+            raise wrong("offset", f"the value {offset!r}", "an integer, or one for each batch element")
+        if not -(2**62) < n < 2**62:
+            raise wrong("offset", f"the value {n}", "an integer of 62 bits")
+        return _abi.ABSENT, n, 1
+
+    # --- results ----------------------------------------------------------------------------------------------------
+
+    def blank_outputs(self, returns):
+        """New arrays for the named outputs, which the next forward pass writes."""
+        d, results = self.operator._description, []
+        b, h, q, w = self.rows
+        if not returns:
+            raise wrong("returns", "no name", f"some of {', '.join(d.outputs)}")
+        for name in returns:
+            if not isinstance(name, str) or name not in d.outputs:
+                raise wrong("returns", f"the output {name!r}", f"some of {', '.join(d.outputs)}")
+        for n, name in enumerate(_OUTPUTS):
+            at = 120 + n * _abi.TENSOR.size
+            if n == 0:
+                shape = (b, q, h, w) if self.layout else (b, h, q, w)
+                x = empty_like(self.model, shape)
+                v = view(name, x)
+                strides = v.strides
+                if self.layout:
+                    strides = (strides[0], strides[2], strides[1], strides[3])
+                _PACK(self.memory, at, v.data, b, h, q, w, *strides, v.code, 1)
+                out = x
+            elif name in returns:
+                x = empty_like(self.model, (b, h, q), _NUMBERS_OF[self.code])
+                v = view(name, x)
+                _PACK(self.memory, at, v.data, b, h, q, 1, *v.strides, 0, v.code, 1)
+            else:
+                continue
+            results.append((name, x))
+        self.keep.append(out)
+        found = dict(results)
+        return [found[name] for name in returns]
+
+    def saved_memory(self):
+        """New memory for the rows that a forward pass saves."""
+        if self.rows[0] * self.rows[1] * self.rows[2] == 0:
+            return empty_like(self.model, (0,), _NUMBERS_OF[self.code])
+        return empty_like(self.model, (self.operator._functions.saved_size(self.address),), _NUMBERS_OF[self.code])
+
+    def forward(self, saved=None):
+        """Runs the forward pass."""
+        if saved is None:
+            self.operator._functions.forward(self.address)
+        else:
+            v = view("saved", saved)
+            self.operator._functions.forward(self.address, v.data or None, v.shape[0])
+
+    def vjp(self, saved, cotangents, wanted):
+        """The gradients of the named inputs, parameters and tables: new arrays, by name.
+
+        cotangents: gradients by out, lse and ground_weight, or None. wanted: pairs (kind, number).
+        """
+        memory, results, _ = self.gradient_block(cotangents, wanted)
+        v = None if saved is None else view("saved", saved)
+        at, count = (None, 0) if v is None else (v.data or None, v.shape[0])
+        self.operator._functions.vjp(self.address, at, count, ctypes.addressof(memory))
+        return results
+
+    def gradient_block(self, cotangents, wanted):
+        """The memory that vjp() of the interface reads, new arrays for the gradients, and where their addresses stand."""
+        d = self.operator._description
+        parts = [_abi.ABSENT] * 3
+        for n, x in enumerate(cotangents):
+            if x is None:
+                continue
+            name = f"the gradient of {_OUTPUTS[n]}"
+            v = view(name, x)
+            shape, strides = tuple(v.shape), tuple(v.strides)
+            if n == 0:
+                if len(shape) == 4 and self.layout:
+                    shape, strides = tuple(shape[a] for a in self.layout), tuple(strides[a] for a in self.layout)
+            else:
+                shape, strides = (*shape, 1), (*strides, 0)
+            if shape != (*self.rows[:3], self.rows[3] if n == 0 else 1):
+                raise wrong(name, f"the shape {tuple(v.shape)}", f"the shape of {_OUTPUTS[n]}")
+            parts[n] = (v.data, *shape, *strides, v.code, 1)
+            self.keep.append(v.owner)
+        sizes = (len(d.fields), len(d.parameters), len(d.tables))
+        memory = ctypes.create_string_buffer(_abi.GRADIENTS.size + _abi.TENSOR.size * sum(sizes) + 1)
+        base, results, places = ctypes.addressof(memory), {}, []
+        starts = [_abi.GRADIENTS.size]
+        for size in sizes[:2]:
+            starts.append(starts[-1] + size * _abi.TENSOR.size)
+        _abi.GRADIENTS.pack_into(memory, 0, *parts[0], *parts[1], *parts[2], *(base + s for s in starts))
+        for kind, n in wanted:
+            at = starts[("field", "parameter", "table").index(kind)] + n * _abi.TENSOR.size
+            x, shape, strides, v = self._blank_gradient(d, kind, n)
+            _PACK(memory, at, v.data, *shape, *strides, v.code, 1)
+            results[kind, n] = x
+            places.append(at)
+        return memory, results, places
+
+    def _blank_gradient(self, d, kind, n):
+        if kind == "field":
+            given = self.views[n][0]
+            x = empty_like(given, tuple(given.shape))
+            v = view(d.fields[n], x)
+            shape, strides = self._axes(d, n, d.fields[n], v.shape, v.strides)
+            return x, shape, strides, v
+        given = (self.parameters if kind == "parameter" else self.tables)[n]
+        if given is None or not is_array(given):
+            x = empty_like(self.model, (), _NUMBERS_OF[self.code])
+            v = view("a gradient", x)
+            return x, (1, 1, 1, 1), (0, 0, 0, 0), v
+        x = empty_like(given, tuple(given.shape), _NUMBERS_OF[self.code])
+        v = view("a gradient", x)
+        shape, strides = (parameter_axes if kind == "parameter" else _aligned)("a gradient", v.shape, v.strides)
+        return x, shape, strides, v
+
+
+def parameter_axes(name, shape, strides):
+    """Shape and strides of a parameter: a number, (H), (H, Lq), (B, H, Lq), or four axes whose last has length 1."""
+    axes = len(shape)
+    if axes == 0:
+        return (1, 1, 1, 1), (0, 0, 0, 0)
+    if axes == 1:
+        return (1, shape[0], 1, 1), (0, strides[0], 0, 0)
+    if axes == 2:
+        return (1, *shape, 1), (0, *strides, 0)
+    if axes == 3:
+        return (*shape, 1), (*strides, 0)
+    if axes == 4:
+        return tuple(shape), tuple(strides)
+    raise wrong(name, f"{axes} axes", "a number, (heads), (heads, queries) or (batch, heads, queries)")
+
+
+def _aligned(name, shape, strides):
+    """Up to four axes, aligned at the right."""
+    axes = len(shape)
+    if axes > 4:
+        raise wrong(name, f"{axes} axes", "at most 4")
+    return (*(1,) * (4 - axes), *shape), (*(0,) * (4 - axes), *strides)
+
+
+def _mask(mask):
+    if not isinstance(mask, Mask):
+        raise wrong("mask", f"the type {type(mask).__name__}", "a mask of attune.masks, for example masks.causal()")
+    return mask
+
+
+def _real(name, x):
+    if isinstance(x, bool):
+        return float(x)
+    try:
+        return float(x)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong(name, f"the value {x!r}", "a number or an array of numbers") from None
+
+
+def _count(name, x):
+    n = index_of(x)
+    if n is None or not 0 <= n < 2**20:
+        raise wrong(name, f"the value {x!r}", "a number of threads; 0: one per processor")
+    return n

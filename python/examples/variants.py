@@ -27,9 +27,11 @@ def cable(**options):
 
 def cope(**options):
     """CoPE: s = c <q_i, k_j> + z_i[p_ij], p_ij = sum of sigmoid(<q_i, k_l>) over keys l from j on. position_scores: z."""
+    # [snippet: cope]
     place = policy.ordered_sum("place", "dot", "sigmoid(dot)", own=True)
     z = policy.read_at("z", place)
     return attune.compile(policy.kernel(["dot", place, z], "inverse_sqrt_width * dot + z"), **options)
+    # [/snippet]
 
 
 def cosine(**options):
@@ -42,7 +44,9 @@ def differential(**options):
 
     Heads 2 h and 2 h + 1 of q and k are the terms of head h of v.
     """
+    # [snippet: differential]
     return attune.compile_operator("fold(softmax_attention(m), {1.0, open})", **options)
+    # [/snippet]
 
 
 def dropout(**options):

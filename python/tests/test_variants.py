@@ -8,6 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
+import attune
 import variant_formulas
 from attune import masks
 
@@ -66,3 +67,47 @@ def test_a_variant_has_its_values_and_gradients(name, variants):
     op = variants[name](dtypes="float64")
     for causal in (False, True):
         check(op, getattr(variant_formulas, name)(np.random.default_rng(5)), causal, np.random.default_rng(6))
+
+
+@pytest.mark.compiles
+def test_rotary_angles_of_batch_elements_and_of_axes():
+    width, scale, length = 8, 4.0, 7
+    x = variant_formulas.qkv(np.random.default_rng(7), width=width)
+    q, k, v = x.values()
+    # [snippet: rotary]
+    op = attune.compile('rotary{c.angles("angles")}', dtypes="float64")
+    angles = attune.rotary.angles(attune.rotary.ntk(width, scale), length)  # once: cosines and sines of all positions
+    out = op(q, k, v, angles=angles, mask=masks.causal())
+    # [/snippet]
+    assert op.arrays == ("angles",) and op.tables == ()
+    moved = attune.rotary.angles(attune.rotary.ntk(width, scale), np.arange(length) + np.array([[3], [50]]))
+    np.testing.assert_allclose(op(q, k, v, angles=moved, mask=masks.causal()), out, rtol=1e-12, atol=1e-13)
+    axes = [attune.rotary.angles(attune.rotary.plain(width // 2), n) for n in (np.arange(length) // 3, np.arange(length) % 3)]
+    i, turned = np.arange(variant_formulas.LQ) + length - variant_formulas.LQ, 0
+    for axis, by in ((slice(0, 2), lambda n: n // 3), (slice(2, 4), lambda n: n % 3)):
+        pairs = np.r_[axis, axis.start + 4 : axis.stop + 4]
+        part = {name: x[name][..., pairs] for name in "qk"}
+        frequencies = variant_formulas.theta(width // 2)
+        turned = turned + variant_formulas.turned_dots(part, frequencies, by(i)[:, None], by(np.arange(length))[None])
+    expected = variant_formulas.weighted(variant_formulas.softmax(turned / np.sqrt(width), True), v)
+    np.testing.assert_allclose(op(q, k, v, angles=attune.rotary.joined(*axes)), expected, rtol=1e-11, atol=1e-12)
+    with pytest.raises(attune.Error, match="angles has no tensor; expected an array of numbers"):
+        op(q, k, v)
+    with pytest.raises(attune.Error, match="angles.*4 rows"):
+        op(q, k, v, angles=angles[:4])
+    with pytest.raises(attune.Error, match="wanted has the name 'angles'"):
+        op.vjp(q, k, v, angles=angles, dout=out, wanted=("angles",))
+
+
+@pytest.mark.compiles
+def test_a_fold_says_what_it_needs(variants):
+    op = variants["differential"](dtypes="float64")
+    q, k, v = variant_formulas.qkv(np.random.default_rng(8), heads=4).values()
+    assert op.outputs == ("out",) and op.required == ("fold.1",)
+    assert op(q, k, v, fold_1=-0.5).shape == (*v.shape[:2], q.shape[2], v.shape[3])
+    with pytest.raises(attune.Error, match="fold.1 has no value"):
+        op(q, k, v)
+    with pytest.raises(attune.Error, match="head extent 3; expected 2"):
+        op(q[:, :3], k[:, :3], v[:, :1], fold_1=-0.5)
+    with pytest.raises(attune.Error, match="statistics has a fold"):
+        op.statistics(q, k, v, fold_1=-0.5)

@@ -5,8 +5,8 @@
     op = fox()
     out = op(q, k, v, sort_q=sums, sort_k=sums, mask=attune.masks.causal())
 
-Every function compiles an operator; options are dtypes, compiler and cache. The text of a function says the formula, and
-what a call gives besides q, k and v. c is 1 / sqrt(D), w are weights, and i and j are positions of queries and keys.
+Every function compiles an operator; options are dtypes, compiler and cache. The text of a function says the formula,
+and what a call gives besides q, k and v. c is 1 / sqrt(D), w are weights, i and j are positions of queries and keys.
 """
 
 import attune
@@ -26,7 +26,7 @@ def cable(**options):
 
 
 def cope(**options):
-    """CoPE: s = c <q_i, k_j> + z_i[p_ij], p_ij = sum of sigmoid(<q_i, k_l>) over keys l from j on. position_scores: z."""
+    """CoPE: s = c <q_i, k_j> + z_i[p_ij], p_ij = sum_{j <= l <= i} sigmoid(<q_i, k_l>). position_scores: z."""
     # [snippet: cope]
     place = policy.ordered_sum("place", "dot", "sigmoid(dot)", own=True)
     z = policy.read_at("z", place)
@@ -200,7 +200,7 @@ natten(index_t(c("rows", 1)), index_t(c("columns", 1)), index_t(c("radius", 0)),
 
 
 def natten(**options):
-    """NATTEN: s = c <q_i, k_j> + B[y_i - y_j, x_i - x_j], j in the square around i. values: B; rows, columns, radius."""
+    """NATTEN: s = c <q_i, k_j> + B[y_i - y_j, x_i - x_j], j in a square around i. values: B; rows, columns, radius."""
     return attune.compile_operator(NATTEN, **options)
 
 
@@ -231,9 +231,9 @@ def relu_squared(**options):
 
 
 def retention(**options):
-    """Retention: s = c <R(i) q_i, R(j) k_j> e^(-rate (i - j)) / sqrt(sum_{l <= i} e^(-rate (i - l))), w = s / max(|sum s|, 1).
+    """Retention: s = c <R(i) q_i, R(j) k_j> g^(i - j) / sqrt(sum_{l <= i} g^(i - l)), w = s / max(|sum s|, 1).
 
-    angles, rate.
+    angles; rate: g = e^-rate.
     """
     decays = "expm1(-rate * (position + 1)) / expm1(-rate)"  # a geometric sum
     decayed = f"inverse_sqrt_width * rotary_dot * exp(-rate * distance) / sqrt({decays})"
@@ -243,9 +243,9 @@ def retention(**options):
 
 
 def sandwich(**options):
-    """Sandwich: s = c <q_i, k_j> + sum_r a_r cos(w_r (i - j)). cosine: a, H / (8 h) for head h = 1, ..., H; frequency: w.
+    """Sandwich: s = c <q_i, k_j> + sum_r a_r cos(w_r (i - j)). cosine: a, H / (8 h) for head h = 1, ..., H.
 
-    sine: zeros. Tables have the shape (1, H or 1, terms, 1).
+    frequency: w; sine: zeros. Tables have the shape (1, H or 1, terms, 1).
     """
     return attune.compile("dot_product{} + fourier_prior{}", **options)
 
@@ -263,7 +263,7 @@ def softpick(**options):
 
 
 def ssd(**options):
-    """State space duality: w = <q_i, k_j> exp(c_i - c_j), without a division. sort_q, sort_k: c_i = sum_{l <= i} log a_l."""
+    """State space duality: w = <q_i, k_j> exp(c_i - c_j), not divided. sort_q, sort_k: c_i = sum_{l <= i} log a_l."""
     return attune.compile(
         "dot_product{1}",
         gate=policy.gate("score * exp(scalar_difference)", contractions="scalar_difference"),

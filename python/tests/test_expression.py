@@ -171,7 +171,7 @@ def test_nothing_but_a_text_is_an_expression():
         (lambda: policy.feature_sum("x", "q * j"), "feature_sum, column 5: the name j is unknown"),
         (lambda: policy.ordered_sum("x", "dot", "dot", keys="last"), "expected later or earlier"),
         (lambda: policy.ordered_sum("x", policy.ordered_sum("y", "dot", "dot"), "y"), "a sum of y, which is computed"),
-        (lambda: policy.kernel(policy.ordered_sum("x", "dot", "rate * dot"), "x"), "kernel, x, column 1: the name rate"),
+        (lambda: policy.kernel(policy.ordered_sum("x", "dot", "rate * dot"), "x"), "kernel, x, column 1: the name"),
         (lambda: policy.gate("score + x", contractions=policy.ordered_sum("x", "dot", "dot")), "x belongs to a kernel"),
         (lambda: policy.read_at("x", "dot"), "expected an ordered_sum"),
         (lambda: policy.rotary(layout="both"), "expected half or interleaved"),
@@ -256,10 +256,12 @@ def test_numbers_keep_all_their_digits():
 def test_ordered_sums_stand_behind_what_they_add_and_in_front_of_what_reads_them():
     place = policy.ordered_sum("place", "dot", "rate * sigmoid(dot)", keys="earlier", own=True)
     text = policy.kernel([policy.read_at("z", place), "given_bias"], "z + given_bias", parameters={"rate": 1}).text
-    sum = "contraction::ordered_sum<contraction::dot, map_place, contraction::key_order::earlier, contraction::own_key::included>"
+    rule = "contraction::key_order::earlier, contraction::own_key::included"
+    sum = f"contraction::ordered_sum<contraction::dot, map_place, {rule}>"
     order = ["contraction::dot", "contraction::given_bias", sum, f"contraction::interpolated<{sum}>"]
     assert f"contraction::list<{', '.join(order)}>" in text
-    assert "score([[maybe_unused]] T const& x_dot, [[maybe_unused]] T const& x_given_bias, [[maybe_unused]] T const& x_place, " in text
+    values = "".join(f"[[maybe_unused]] T const& x_{name}, " for name in ("dot", "given_bias", "place", "z"))
+    assert f"score({values}" in text
     assert "row.p_rate" in text and "T p_rate;" in text
 
 
@@ -277,5 +279,6 @@ def test_frequencies_and_angles():
     np.testing.assert_allclose(rotary.ntk(4, 8)[-1], rotary.linear(4, 8)[-1])  # the slowest pair is that of linear
     yarn = rotary.yarn(64, 4, 2048)
     assert yarn[0] == rotary.plain(64)[0] and yarn[-1] == rotary.linear(64, 4)[-1] and rotary.yarn_factor(0.5) == 1
-    np.testing.assert_allclose(rotary.angles([0.5, 2.0], 3, 2.0)[2], 2 * np.array([math.cos(1), math.cos(4), math.sin(1), math.sin(4)]))
+    expected = [2 * f(x) for f in (math.cos, math.sin) for x in (1, 4)]
+    np.testing.assert_allclose(rotary.angles([0.5, 2.0], 3, 2.0)[2], expected)
     assert rotary.angles(rotary.plain(4), np.ones((3, 5))).shape == (3, 1, 5, 4)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""The code of the pages runs. A comment in front of a block says so, and what it needs: <!-- python: runs torch compiles -->.
+"""The code of the pages runs. A comment in front of a block says so: <!-- python: runs torch compiles -->.
 
-compiles: it, or a block before it, calls attune.compile.
+torch, compiles: what it needs. A block that compiles calls attune.compile, or a block before it does.
 """
 
 import importlib.util

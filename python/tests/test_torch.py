@@ -41,7 +41,8 @@ def arguments_of(op, rng, batch=1, groups=2, heads=4, queries=3, keys=5, width=4
         low = {"positive": 0.6, "above_one": 1.6, "one_to_four": 1.2}.get(p["domain"], -0.3)
         given[p["path"]] = low + 0.6 * torch.from_numpy(rng.random(heads)).to(torch.float64)
     for t in op._functions.description["tables"]:
-        rows = 1 if t["columns"] == "query_row" else 8 if "bidirectional" in op.constants else 11  # T5 takes an even number
+        rows = 8 if "bidirectional" in op.constants else 11  # T5 takes an even number
+        rows = 1 if t["columns"] == "query_row" else rows
         columns = {"one": 1, "any": 4}.get(t["columns"], width)
         given[t["path"]] = torch.from_numpy(rng.random((1, heads, rows, columns)))
     return given

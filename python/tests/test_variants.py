@@ -82,7 +82,8 @@ def test_rotary_angles_of_batch_elements_and_of_axes():
     assert op.arrays == ("angles",) and op.tables == ()
     moved = attune.rotary.angles(attune.rotary.ntk(width, scale), np.arange(length) + np.array([[3], [50]]))
     np.testing.assert_allclose(op(q, k, v, angles=moved, mask=masks.causal()), out, rtol=1e-12, atol=1e-13)
-    axes = [attune.rotary.angles(attune.rotary.plain(width // 2), n) for n in (np.arange(length) // 3, np.arange(length) % 3)]
+    rows, columns = np.divmod(np.arange(length), 3)
+    axes = [attune.rotary.angles(attune.rotary.plain(width // 2), n) for n in (rows, columns)]
     i, turned = np.arange(variant_formulas.LQ) + length - variant_formulas.LQ, 0
     for axis, by in ((slice(0, 2), lambda n: n // 3), (slice(2, 4), lambda n: n % 3)):
         pairs = np.r_[axis, axis.start + 4 : axis.stop + 4]

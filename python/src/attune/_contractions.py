@@ -115,16 +115,16 @@ def ordered_sum(name, of, summand, *, keys="later", own=False):
     """
     inner = named("ordered_sum", of)
     if inner.before:
-        raise _wrong("ordered_sum", f"a sum of {inner.name}, which is computed from others: sum what it is computed from")
-    side = "included" if own else "excluded"
-    order = _one_of("ordered_sum", "keys", keys, _KEYS)
+        raise _wrong("ordered_sum", f"a sum of {inner.name}, which is computed from others: sum one of those")
+    side = f"contraction::own_key::{'included' if own else 'excluded'}"
+    order = f"contraction::key_order::{_one_of('ordered_sum', 'keys', keys, _KEYS)}"
     map = f"map_{_checked_name('ordered_sum', name)}"
-    type = f"contraction::ordered_sum<{inner.type}, {map}, contraction::key_order::{order}, contraction::own_key::{side}>"
+    type = f"contraction::ordered_sum<{inner.type}, {map}, {order}, {side}>"
     return Contraction(name, type, before=(inner,), summand=(inner.name, summand))
 
 
 def read_at(name, index):
-    """The number at a fractional index of the input position_scores, a row of numbers for each query: read_at("z", sum).
+    """The number at a fractional index of the input position_scores, a row for each query: read_at("z", sum).
 
     index: an ordered_sum. Between two integers the value is on a line.
     """
@@ -137,14 +137,14 @@ def read_at(name, index):
 def rotary(layout="half", keys="plain", given=False):
     """The contraction rotary_dot: the dot product of q and k, turned by the angles of their positions.
 
-    layout: the features of a pair, "half" for (r, r + R) or "interleaved" for (2 r, 2 r + 1). keys: "plain", or "turned"
-    if k holds keys that are turned already. given: the operator takes query_angles and key_angles, a row for each query
-    and each key, in place of angles, a row for each position. attune.rotary computes angles.
+    layout: the features of a pair, "half" for (r, r + R) or "interleaved" for (2 r, 2 r + 1). keys: "plain", or
+    "turned" if k holds keys that are turned already. given: the operator takes query_angles and key_angles, a row for
+    each query and each key, in place of angles, a row for each position. attune.rotary computes angles.
     """
     layout = _one_of("rotary", "layout", layout, _LAYOUTS)
     stored = _one_of("rotary", "keys", keys, _STORED)
     size = "sizeof(rotary_rows) + sizeof(rotary_layout) + sizeof(rotary_keys)"
-    members = [f"static constexpr std::size_t constants = {size};", "rotary_rows angles;", f"rotary_layout layout = rotary_layout::{layout};"]
-    members.append(f"rotary_keys keys = rotary_keys::{stored};")
+    members = [f"static constexpr std::size_t constants = {size};", "rotary_rows angles;"]
+    members += [f"rotary_layout layout = rotary_layout::{layout};", f"rotary_keys keys = rotary_keys::{stored};"]
     made = 'c.angles("query_angles", "key_angles")' if given else 'c.angles("angles")'
     return Contraction("rotary_dot", "contraction::rotary_dot", members=members, made=[f".angles = {made}"])

@@ -173,8 +173,8 @@ def normalizer(
     earned: an expression of a, and of m if the mass is relative to the largest logit m: e^-m times the mass at m = 0.
     divided_by: "sum" of the masses, "one" (the masses are the weights) or "count" (of the visible keys).
     constant: an expression, a mass of the row that no key earns; it may name m. ground: an expression as earned, a mass
-    that a key gives to the row and not to itself. Both belong to the sum of the masses. ground_value: they weight v0, an
-    input of the operator, and not nothing.
+    that a key gives to the row and not to itself. Both belong to the sum of the masses. ground_value: they weight v0,
+    an input of the operator, and not nothing.
     logits: names of parameters that are logits, like a. With m, logits and zero, the logit 0, are as far from a as they
     should be; no other number is.
     weight_factor, uniform_share: expressions of earned, the sum of the masses: a factor of every weight, and a number
@@ -186,7 +186,8 @@ def normalizer(
     logits = (logits,) if isinstance(logits, str) else tuple(logits)
     for name in logits:
         if name not in (parameters or {}):
-            raise _wrong("normalizer", f"logits has {name!r}; the parameters are {', '.join(parameters or {}) or 'none'}")
+            there = ", ".join(parameters or {}) or "none"
+            raise _wrong("normalizer", f"logits has {name!r}; the parameters are {there}")
     used = set()
     for text in (earned, *(text for _, text in masses)):
         used |= _probe("normalizer", text, {"a", "m", "zero"}, parameters)[1]
@@ -208,13 +209,15 @@ def normalizer(
     for label, text in masses:
         traits.append(f".{label}_mass = true")
         known = names if label == "ground" else {name: cpp for name, cpp in names.items() if name != "a"}
-        hooks.append((f"ground{of_key}" if label == "ground" else "constant([[maybe_unused]] T const& x_m)", known, text, label))
+        signature = f"ground{of_key}" if label == "ground" else "constant([[maybe_unused]] T const& x_m)"
+        hooks.append((signature, known, text, label))
     if ground_value:
         traits.append(".ground_value = true")
     if relative and masses:
         levels = [*(["x_zero"] if "zero" in used else []), *(f"p_{name}" for name in logits)]
         if not levels:
-            raise _wrong("normalizer", "constant and ground relative to m need the logit that they have: zero, or one of logits")
+            why = "constant and ground relative to m need the logit that they have: zero, or one of logits"
+            raise _wrong("normalizer", why)
         largest = levels[0]
         for level in levels[1:]:
             largest = f"T(math::larger({largest}, {level}))"

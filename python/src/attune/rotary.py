@@ -61,6 +61,6 @@ def angles(frequencies, positions, factor=1.0):
 
 
 def joined(*of_axes):
-    """Angles of several axes, of rows and columns of an image for example: the pairs of the first, then of the second."""
+    """Angles of several axes, such as rows and columns of an image: the pairs of the first, then of the second."""
     halves = [np.split(x, 2, axis=-1) for x in of_axes]
     return np.concatenate([*(c for c, _ in halves), *(s for _, s in halves)], -1)

@@ -111,3 +111,30 @@ def test_a_fold_says_what_it_needs(variants):
         op(q[:, :3], k[:, :3], v[:, :1], fold_1=-0.5)
     with pytest.raises(attune.Error, match="statistics has a fold"):
         op.statistics(q, k, v, fold_1=-0.5)
+
+
+@pytest.mark.compiles
+def test_a_fold_and_angles_in_torch(variants):
+    torch = pytest.importorskip("torch")
+    import attune.torch as at
+
+    op = variants["differential"](dtypes="float64")
+    r = np.random.default_rng(9)
+    given = [torch.from_numpy(x).requires_grad_() for x in variant_formulas.qkv(r, heads=4).values()]
+    given.append(torch.tensor([-0.8, -0.3], dtype=torch.float64, requires_grad=True))
+
+    def f(q, k, v, x):
+        return at.attend(op, q, k, v, fold_1=x, mask=masks.causal())
+
+    assert torch.autograd.gradcheck(f, given)
+    expected, got = (g(*given) for g in (f, torch.compile(f, fullgraph=True, backend="aot_eager")))
+    assert torch.equal(expected, got)
+    for a, b in zip(*(torch.autograd.grad(x.square().sum(), given) for x in (expected, got))):
+        assert torch.equal(a, b)
+
+    turned = variants["ntk"](dtypes="float64")
+    q, k, v = (torch.from_numpy(x).requires_grad_() for x in variant_formulas.qkv(r).values())
+    angles = torch.from_numpy(attune.rotary.angles(attune.rotary.plain(4), variant_formulas.LK))
+    assert torch.autograd.gradcheck(lambda q, k, v: at.attend(turned, q, k, v, angles=angles), (q, k, v))
+    with pytest.raises(attune.Error, match="angles has a tensor that requires gradients"):
+        at.attend(turned, q, k, v, angles=angles.requires_grad_())

@@ -127,7 +127,7 @@ TEST_CASE("the C interface: a fold has the values and gradients of the same fold
   CHECK(op->forward(&x.c, saved.data(), count - 1, x.error()) == attune_refused);
 
   auto const same = fold(softmax_attention(), {1.0, -0.75});
-  tensor<float const> const rows(x.x, c_call::rows), v(x.x, of_keys);
+  tensor<float const> const rows(x.x, c_call::rows), v(x.x.data(), of_keys);
   std::vector<float> expected(12);
   forward(cpu{1}, same, {.q = rows, .k = rows, .v = v}, {.out = tensor(expected, of_out)});
   CHECK(out == expected);

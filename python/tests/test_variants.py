@@ -91,6 +91,11 @@ def test_rotary_angles_of_batch_elements_and_of_axes():
         turned = turned + variant_formulas.turned_dots(part, frequencies, by(i)[:, None], by(np.arange(length))[None])
     expected = variant_formulas.weighted(variant_formulas.softmax(turned / np.sqrt(width), True), v)
     np.testing.assert_allclose(op(q, k, v, angles=attune.rotary.joined(*axes)), expected, rtol=1e-11, atol=1e-12)
+    kernel = attune.policy.kernel(attune.policy.rotary(given=True), "inverse_sqrt_width * rotary_dot")
+    given = attune.compile(kernel, dtypes="float64")
+    assert given.arrays == ("query_angles", "key_angles")
+    rows = {"query_angles": angles[length - variant_formulas.LQ :], "key_angles": angles}
+    np.testing.assert_allclose(given(q, k, v, **rows, mask=masks.causal()), out, rtol=1e-13, atol=1e-14)
     with pytest.raises(attune.Error, match="angles has no tensor; expected an array of numbers"):
         op(q, k, v)
     with pytest.raises(attune.Error, match="angles.*4 rows"):

@@ -132,7 +132,7 @@ def _policy(
     ]
     if listed:
         lines.append(f"  static constexpr auto parameters() {{ return std::array{{{', '.join(listed)}}}; }}")
-    elif tables:
+    elif tables or any(x.members for x in contractions):
         lines.append("  static constexpr auto parameters() { return std::tuple<>{}; }")
     if tables:
         listed = [f'listed("{name}", &own::{name}, table_width::{width})' for name, width in tables]

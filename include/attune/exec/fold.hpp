@@ -138,7 +138,7 @@ index_t saved_size_of_fold(char const* function, Op const& folded, inputs<Op, Vi
   });
   return sum;
 }
-/// Calls f(an array, its length) for every array of a saved_fold, in the order in which they lie in one piece of memory.
+/// Calls f(an array, its length) for every array of a saved_fold, in their order in one piece of memory.
 template <class Saved, class F>
 void each_array_of_fold(Saved& saved, F const& f) {
   std::apply([&](auto&... rows) { (std::remove_reference_t<decltype(rows)>::each_array(rows, f), ...); }, saved.rows);

@@ -18,7 +18,7 @@ from ._abi import Error
 from ._compile import compile, compile_operator
 from ._errors import CompileError, ExpressionError
 from ._operator import Operator
-from ._places import __version__, get_include
+from ._places import __version__, get_cmake_dir, get_include
 from ._presets import names as presets
 from ._presets import op
 
@@ -30,6 +30,7 @@ __all__ = [
     "__version__",
     "compile",
     "compile_operator",
+    "get_cmake_dir",
     "get_include",
     "masks",
     "op",

@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """Operators of your own policies: C++ that the system's compiler translates once."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import shlex
@@ -9,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from typing import Iterable, Optional, Union
 
 from . import _abi, _cache, _diagnosis
 from ._errors import CompileError
@@ -17,6 +20,8 @@ from ._places import get_include
 from ._sources import Part, source_of_operator, source_of_parts
 from .policy import Policy
 
+_Text = Union[str, "os.PathLike[str]"]
+_Part = Union[Policy, str, "os.PathLike[str]"]
 _TYPES = {"float32": 1, "float64": 2, "bfloat16": 5, "float16": 5}
 _NAMESPACES = {
     "kernel": "kernel",
@@ -29,24 +34,24 @@ _NAMESPACES = {
     "value_gate": "gate",
     "output_gate": "gate",
 }
-_loaded = {}
+_loaded: dict[pathlib.Path, Operator] = {}
 _lock = threading.Lock()
 
 
 def compile(
-    kernel="dot_product{}",
-    length_scale=None,
-    gate=None,
-    normalizer=None,
-    weight_gate=None,
-    value_gate=None,
-    output_gate=None,
-    terms=(),
-    map=None,
-    dtypes=("float32", "float64"),
-    compiler=None,
-    cache=None,
-):
+    kernel: _Part = "dot_product{}",
+    length_scale: Optional[_Part] = None,
+    gate: Optional[_Part] = None,
+    normalizer: Optional[_Part] = None,
+    weight_gate: Optional[_Part] = None,
+    value_gate: Optional[_Part] = None,
+    output_gate: Optional[_Part] = None,
+    terms: Union[_Part, Iterable[_Part]] = (),
+    map: Optional[_Part] = None,
+    dtypes: Union[str, Iterable[str]] = ("float32", "float64"),
+    compiler: Optional[str] = None,
+    cache: Optional[_Text] = None,
+) -> Operator:
     """An operator of policies: your own, and attune's.
 
         hard = attune.policy.normalizer("sigmoid(a + bias - log_visible)", divided_by="one", parameters={"bias": 0.0})
@@ -69,7 +74,8 @@ def compile(
     given = [("kernel", kernel), *(("term", x) for x in _listed("terms", terms))]
     given += [("score_map", map), ("length_scale", length_scale), ("gate", gate), ("normalizer", normalizer)]
     given += [("weight_gate", weight_gate), ("value_gate", value_gate), ("output_gate", output_gate)]
-    parts, numbers = [], {}
+    parts: list[Part] = []
+    numbers: dict[str, int] = {}
     for role, x in given:
         if x is None and role != "kernel":
             continue
@@ -79,7 +85,12 @@ def compile(
     return _operator(source_of_parts(parts), dtypes, compiler, cache)
 
 
-def compile_operator(text, dtypes=("float32", "float64"), compiler=None, cache=None):
+def compile_operator(
+    text: _Text,
+    dtypes: Union[str, Iterable[str]] = ("float32", "float64"),
+    compiler: Optional[str] = None,
+    cache: Optional[_Text] = None,
+) -> Operator:
     """The operator of a C++ expression, with declarations in front of it if you like.
 
         op = attune.compile_operator("attention(kernel::rbf{open}, normalizer::sink{open}, m)")

@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """Contractions that expressions name: those of attune, and your own sums over features or over keys."""
 
+from __future__ import annotations
+
 import re
 
 from ._errors import ExpressionError
@@ -88,7 +90,7 @@ def listed(what, contractions):
     return sorted(all.values(), key=lambda x: len(x.before))
 
 
-def feature_sum(name, term):
+def feature_sum(name: str, term: str) -> Contraction:
     """The sum over the features of q and k of an expression of the two features, q and k:
 
         feature_sum("manhattan", "abs(q - k)")
@@ -107,7 +109,9 @@ def feature_sum(name, term):
     return Contraction(name, type, "\n".join([*lines, f"    return {cpp};", "  }", "};", ""]), tables)
 
 
-def ordered_sum(name, of, summand, *, keys="later", own=False):
+def ordered_sum(
+    name: str, of: str | Contraction, summand: str, *, keys: str = "later", own: bool = False
+) -> Contraction:
     """The sum over the visible keys on one side of a key: ordered_sum("count", "dot", "sigmoid(dot)").
 
     of: a contraction, or its name. summand: an expression of it, of the parameters of the kernel and of the names of
@@ -123,7 +127,7 @@ def ordered_sum(name, of, summand, *, keys="later", own=False):
     return Contraction(name, type, before=(inner,), summand=(inner.name, summand))
 
 
-def read_at(name, index):
+def read_at(name: str, index: Contraction) -> Contraction:
     """The number at a fractional index of the input position_scores, a row for each query: read_at("z", sum).
 
     index: an ordered_sum. Between two integers the value is on a line.
@@ -134,7 +138,7 @@ def read_at(name, index):
     return Contraction(name, f"contraction::interpolated<{index.type}>", before=(*index.before, index))
 
 
-def rotary(layout="half", keys="plain", given=False):
+def rotary(layout: str = "half", keys: str = "plain", given: bool = False) -> Contraction:
     """The contraction rotary_dot: the dot product of q and k, turned by the angles of their positions.
 
     layout: the features of a pair, "half" for (r, r + R) or "interleaved" for (2 r, 2 r + 1). keys: "plain", or

@@ -22,15 +22,21 @@ The number here is the default. domains: names of parameters and which numbers a
 "extended" (also infinite), "real_or_minus_inf", "positive", "above_one" or "one_to_four".
 """
 
+from __future__ import annotations
+
 import math
 import re
+from typing import Mapping, Optional, Sequence, Union
 
-from ._contractions import feature_sum, listed, ordered_sum, read_at, rotary
+from ._contractions import Contraction, feature_sum, listed, ordered_sum, read_at, rotary
 from ._errors import ExpressionError
 from ._expression import FUNCTIONS, translate
 
 _ROW = ("position", "visible", "log_visible", "keys", "inverse_sqrt_width")
 _DOMAINS = ("real", "extended", "real_or_minus_inf", "positive", "above_one", "one_to_four")
+_Parameters = Optional[Mapping[str, float]]
+_Domains = Optional[Mapping[str, str]]
+_Contractions = Union[str, Contraction, Sequence[Union[str, Contraction]]]
 _DIVISORS = ("sum", "one", "count")
 
 
@@ -42,7 +48,7 @@ class Policy:
 
     __slots__ = ("role", "text")
 
-    def __init__(self, role, text):
+    def __init__(self, role: str, text: str):
         self.role, self.text = role, text
 
     def __repr__(self):
@@ -152,18 +158,18 @@ def _policy(
 
 
 def normalizer(
-    earned,
+    earned: str,
     *,
-    divided_by="sum",
-    constant=None,
-    ground=None,
-    ground_value=False,
-    weight_factor=None,
-    uniform_share=None,
-    parameters=None,
-    domains=None,
-    logits=(),
-):
+    divided_by: str = "sum",
+    constant: str | None = None,
+    ground: str | None = None,
+    ground_value: bool = False,
+    weight_factor: str | None = None,
+    uniform_share: str | None = None,
+    parameters: _Parameters = None,
+    domains: _Domains = None,
+    logits: str | Sequence[str] = (),
+) -> Policy:
     """A normalizer, from the mass that a key earns by its logit a.
 
         normalizer("softplus(a)")                                 weights softplus(a) / sum softplus(a)
@@ -183,12 +189,12 @@ def normalizer(
     if divided_by not in _DIVISORS:
         raise _wrong("normalizer", f"divided_by is {divided_by!r}; expected one of {', '.join(_DIVISORS)}")
     masses = [(label, text) for label, text in (("ground", ground), ("constant", constant)) if text is not None]
-    logits = (logits,) if isinstance(logits, str) else tuple(logits)
-    for name in logits:
+    levels = (logits,) if isinstance(logits, str) else tuple(logits)
+    for name in levels:
         if name not in (parameters or {}):
             there = ", ".join(parameters or {}) or "none"
             raise _wrong("normalizer", f"logits has {name!r}; the parameters are {there}")
-    used = set()
+    used: set = set()
     for text in (earned, *(text for _, text in masses)):
         used |= _probe("normalizer", text, {"a", "m", "zero"}, parameters)[1]
     relative = "m" in used
@@ -205,7 +211,7 @@ def normalizer(
         traits.append(".reference = mass_reference::none")
     names = {"a": "x_a" if relative else "T(x_a + x_shift)", "m": "x_m", "zero": "x_zero" if relative else "T(0)"}
     of_key = "([[maybe_unused]] T const& x_a, [[maybe_unused]] T const& x_m)"
-    hooks = [(f"earned{of_key}", names, earned, None)]
+    hooks: list = [(f"earned{of_key}", names, earned, None)]
     for label, text in masses:
         traits.append(f".{label}_mass = true")
         known = names if label == "ground" else {name: cpp for name, cpp in names.items() if name != "a"}
@@ -214,12 +220,12 @@ def normalizer(
     if ground_value:
         traits.append(".ground_value = true")
     if relative and masses:
-        levels = [*(["x_zero"] if "zero" in used else []), *(f"p_{name}" for name in logits)]
-        if not levels:
+        known_levels = [*(["x_zero"] if "zero" in used else []), *(f"p_{name}" for name in levels)]
+        if not known_levels:
             why = "constant and ground relative to m need the logit that they have: zero, or one of logits"
             raise _wrong("normalizer", why)
-        largest = levels[0]
-        for level in levels[1:]:
+        largest = known_levels[0]
+        for level in known_levels[1:]:
             largest = f"T(math::larger({largest}, {level}))"
         hooks.append(("lowest_reference()", {"level": largest}, "level", None))
     for label, text in (("weight_factor", weight_factor), ("uniform_share", uniform_share)):
@@ -237,7 +243,7 @@ def normalizer(
         domains,
         declarations,
         fields_of=fields_of,
-        logits=logits if relative else (),
+        logits=levels if relative else (),
     )
 
 
@@ -251,7 +257,7 @@ _OF_KEY = {"key": "x_key.position", "distance": "T(r_position - x_key.position)"
 _FIELDS_OF_KEY = {"distance": ("r_position", "r.position")}
 
 
-def term(score, *, parameters=None, domains=None):
+def term(score: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A term that the kernel adds to the scores, from positions alone: an expression of key and distance.
 
         term("-rate * log1p(abs(distance))", parameters={"rate": 1.0})
@@ -261,7 +267,9 @@ def term(score, *, parameters=None, domains=None):
     return _of_contractions("term", "kernel", "score", (), (), score, parameters, domains)
 
 
-def kernel(contractions, score, *, parameters=None, domains=None):
+def kernel(
+    contractions: _Contractions, score: str, *, parameters: _Parameters = None, domains: _Domains = None
+) -> Policy:
     """A kernel: the score of a query and a key, from the values of contractions.
 
         kernel("dot", "inverse_sqrt_width * dot")
@@ -273,25 +281,37 @@ def kernel(contractions, score, *, parameters=None, domains=None):
     feature_sum, ordered_sum, read_at and rotary. The inputs, tables and angles that they read become arguments of the
     operator.
     """
-    contractions = listed("kernel", contractions)
-    return _of_contractions("kernel", "kernel", "score", contractions, (), score, parameters, domains)
+    of_pair = listed("kernel", contractions)
+    return _of_contractions("kernel", "kernel", "score", of_pair, (), score, parameters, domains)
 
 
-def gate(expression, *, contractions="gate_dot", parameters=None, domains=None):
+def gate(
+    expression: str,
+    *,
+    contractions: _Contractions = "gate_dot",
+    parameters: _Parameters = None,
+    domains: _Domains = None,
+) -> Policy:
     """A score gate: the gated score, from the score and the values of contractions.
 
         gate("score + strength * tanh(gate_dot)", parameters={"strength": 1.0})
 
     expression: of score and of the contractions, by their names.
     """
-    contractions = listed("gate", contractions)
-    for x in contractions:
+    of_pair = listed("gate", contractions)
+    for x in of_pair:
         if x.name == "given_scores" or x.before:
             raise _wrong("gate", f"{x.name} belongs to a kernel")
-    return _of_contractions("gate", "gate", "gate", contractions, ("score",), expression, parameters, domains)
+    return _of_contractions("gate", "gate", "gate", of_pair, ("score",), expression, parameters, domains)
 
 
-def weight_gate(factor, *, contraction=None, parameters=None, domains=None):
+def weight_gate(
+    factor: str,
+    *,
+    contraction: str | Contraction | None = None,
+    parameters: _Parameters = None,
+    domains: _Domains = None,
+) -> Policy:
     """A weight gate: a factor of what each key adds to the output, after the normalizer.
 
         weight_gate("exp(-rate * abs(distance))", parameters={"rate": 0.1})
@@ -319,7 +339,7 @@ def _of_contractions(what, role, hook, contractions, first, text, parameters, do
     return _policy(what, role, hooks, parameters, domains, [named], contractions, fields_of=_FIELDS_OF_KEY)
 
 
-def score_map(expression, *, parameters=None, domains=None):
+def score_map(expression: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A map of the sum of all kernels: an expression of score.
 
         score_map("cap * tanh(score / cap)", parameters={"cap": 30.0}, domains={"cap": "positive"})
@@ -328,7 +348,7 @@ def score_map(expression, *, parameters=None, domains=None):
     return _policy("score_map", "score_map", hooks, parameters, domains)
 
 
-def length_scale(expression, *, parameters=None, domains=None):
+def length_scale(expression: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A length scale: the logit, from the score and the number of visible keys.
 
         length_scale("scale_keeping_off(sqrt(log_visible), score)")
@@ -340,7 +360,7 @@ def length_scale(expression, *, parameters=None, domains=None):
     return _policy("length_scale", "length_scale", hooks, parameters, domains, declarations)
 
 
-def value_gate(factor, *, parameters=None, domains=None):
+def value_gate(factor: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """A value gate: a factor of each value, from the number x of the input value_gate: value_gate("sigmoid(x)").
 
     It acts for all queries alike, so no name of the query's row is available.
@@ -349,7 +369,7 @@ def value_gate(factor, *, parameters=None, domains=None):
     return _policy("value_gate", "value_gate", hooks, parameters, domains, row=())
 
 
-def output_gate(factor, *, parameters=None, domains=None):
+def output_gate(factor: str, *, parameters: _Parameters = None, domains: _Domains = None) -> Policy:
     """An output gate: a factor of each output, from the number x of the input output_gate.
 
         output_gate("sigmoid(x)")

@@ -8,27 +8,32 @@
 Frequencies are arrays of one number for each pair of features, in radians per position.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
 
-def plain(features, theta=10000.0):
+def plain(features: int, theta: float = 10000.0) -> Any:
     """theta^(-2 r / features), r = 0 .. features / 2 - 1 (RoFormer)."""
     return float(theta) ** (-np.arange(0, features, 2) / features)
 
 
-def linear(features, scale, theta=10000.0):
+def linear(features: int, scale: float, theta: float = 10000.0) -> Any:
     """plain, divided by scale = context length / training length."""
     return plain(features, theta) / scale
 
 
-def ntk(features, scale, theta=10000.0):
+def ntk(features: int, scale: float, theta: float = 10000.0) -> Any:
     """plain with the base theta scale^(d / (d - 2)), d = features > 2."""
     return plain(features, theta * scale ** (features / (features - 2)))
 
 
-def yarn(features, scale, training_length, theta=10000.0, fast=32, slow=1):
+def yarn(
+    features: int, scale: float, training_length: int, theta: float = 10000.0, fast: float = 32, slow: float = 1
+) -> Any:
     """YaRN: plain for pairs that turn `fast` times within the training length, linear for those that turn `slow` times.
 
     Give angles() the factor yarn_factor(scale), too.
@@ -43,12 +48,12 @@ def yarn(features, scale, training_length, theta=10000.0, fast=32, slow=1):
     return w / scale * share + w * (1 - share)
 
 
-def yarn_factor(scale):
+def yarn_factor(scale: float) -> float:
     """The attention factor of YaRN: 0.1 log(scale) + 1, for scale > 1."""
     return 0.1 * math.log(scale) + 1 if scale > 1 else 1.0
 
 
-def angles(frequencies, positions, factor=1.0):
+def angles(frequencies: Any, positions: Any, factor: float = 1.0) -> Any:
     """Cosines, then sines, of every position: (positions, 2 R), or (B, 1, positions, 2 R).
 
     positions: their number, for 0, 1, ...; or an array of numbers, (L) or (B, L). factor: multiplies all.
@@ -60,7 +65,7 @@ def angles(frequencies, positions, factor=1.0):
     return factor * np.concatenate([np.cos(turn), np.sin(turn)], -1)
 
 
-def joined(*of_axes):
+def joined(*of_axes: Any) -> Any:
     """Angles of several axes, such as rows and columns of an image: the pairs of the first, then of the second."""
     halves = [np.split(x, 2, axis=-1) for x in of_axes]
     return np.concatenate([*(c for c, _ in halves), *(s for _, s in halves)], -1)

@@ -165,7 +165,7 @@ class _Attend(torch.autograd.Function):
 
 # --- torch.compile ------------------------------------------------------------------------------------------------------
 
-_operators = {}
+_operators: dict = {}
 
 
 def _spec_of(operator, names, arrays, numbers, mask, options, returns):

@@ -11,11 +11,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include <attune/exec/problem.hpp>
 #include <attune/interop/c_abi.h>
 #include <attune/interop/c_arguments.hpp>
+#include <attune/operators/fold.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
 
@@ -62,7 +65,8 @@ struct bound_call {
   op_type op;            ///< the operator
   /// Reads a call, which must outlive this. Throws attune::error if an argument is wrong.
   explicit bound_call(attune_call const& call)
-      : c(call), mask(call), op(Make::make(mask.mask(), call_constants{&call})) {
+      : c(call), mask(call),
+        op(Make::make(mask.mask(), call_constants{&call, nullptr, &arrays(), table_count<op_type>})) {
     std::size_t n = 0;
     for (operator_parameter const& p : listed_parameters(op)) {
       attune_parameter const& x = c.parameters[n++];
@@ -133,9 +137,19 @@ struct bound_call {
     return to;
   }
 
+  /// Names of the arrays that the expression takes, in the order in which it takes them. They stand behind the tables.
+  static std::vector<std::string>& arrays() {
+    static std::vector<std::string> names = [] {
+      std::vector<std::string> all;
+      Make::make(mask::composed{}, call_constants{nullptr, nullptr, &all});
+      return all;
+    }();
+    return names;
+  }
   /// Whether the caller must set parameter n: the expression leaves it open, and its policy has a number by default. A
   /// policy whose parameter is not set by default computes it.
   static bool required([[maybe_unused]] std::size_t n, operator_parameter const& p) {
+    if (p.policy == "fold.") return !p.at->is_set();
     if constexpr (std::is_default_constructible_v<op_type>) {
       static op_type const defaults{};
       return !p.at->is_set() && listed_parameters(defaults)[n].at->is_set();

@@ -85,7 +85,7 @@ typedef struct attune_mask_node {
 typedef struct attune_call {
   attune_tensor const* fields; /**< inputs */
   attune_parameter const* parameters;
-  attune_tensor const* tables;
+  attune_tensor const* tables; /**< then arrays, which have no gradient */
   attune_constant const* constants;
   attune_mask_node const* mask;
   attune_tensor offsets;    /**< int64, one per batch element; absent: `offset` */
@@ -103,7 +103,7 @@ typedef struct attune_gradients {
   attune_tensor cotangents[3];     /**< by out, lse, ground_weight; absent: 0 */
   attune_tensor const* fields;     /**< gradients by the inputs, of the type of the call */
   attune_tensor const* parameters; /**< of float64 for calls of float64, else float32 */
-  attune_tensor const* tables;     /**< the same */
+  attune_tensor const* tables;     /**< the same; none of arrays */
 } attune_gradients;
 
 /** Memory for a text of at most `room` bytes. */

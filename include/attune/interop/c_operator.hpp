@@ -5,7 +5,9 @@
 //   ATTUNE_C_LIBRARY(mine)
 //
 // Operators as a shared library for other languages: c_abi.h. In the expression, m is the mask, `open` a parameter that
-// the caller sets, and c("k", 8) a constant with its default. Compile with -shared -fPIC -fvisibility=hidden.
+// the caller sets, and c("k", 8) a constant with its default. c.array("x") is a view of numbers that the caller gives,
+// and c.angles("x") the same as angles of kernel::rotary. A fold is an operator, too. Compile with -shared -fPIC
+// -fvisibility=hidden.
 // ATTUNE_C_TYPES chooses the element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #pragma once
 
@@ -133,6 +135,8 @@ struct operator_functions {
       constexpr char const* widths[] = {"any", "one", "query", "query_row"};
       next("{\"path\": " + quoted(t.path()) + ", \"columns\": " + quoted(widths[int(t.width)]) + "}");
     }
+    for (std::string const& name : bound::arrays())
+      next("{\"path\": " + quoted(name) + ", \"columns\": \"any\", \"gradient\": false}");
     list("constants");
     for (auto const& [name, value] : constants) next("[" + quoted(name) + ", " + number(value) + "]");
     list("outputs");
@@ -144,7 +148,8 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    all += "], \"expression\": \"";
+    all +=
+        attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>, ", \"expression\": \"");
     for (char const* x = expression; *x; ++x) {
       if (*x == '"' || *x == '\\') all += '\\';
       all += *x;

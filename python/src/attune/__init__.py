@@ -13,7 +13,7 @@ attune.compile makes operators of your own policies, which attune.policy helps t
 attune.torch has the operators as differentiable functions and modules of PyTorch.
 """
 
-from . import masks, policy
+from . import masks, policy, rotary
 from ._abi import Error
 from ._compile import compile, compile_operator
 from ._errors import CompileError, ExpressionError
@@ -36,4 +36,5 @@ __all__ = [
     "op",
     "policy",
     "presets",
+    "rotary",
 ]

@@ -38,7 +38,7 @@ class Call:
         if not isinstance(layout, str) or layout not in _LAYOUTS:
             raise wrong("layout", f"the value {layout!r}", '"bhld" or "blhd"')
         self.operator, self.layout, self.keep = operator, _LAYOUTS[layout], []
-        self.parameters, self.tables = [None] * len(d.parameters), [None] * len(d.tables)
+        self.parameters, self.tables = [None] * len(d.parameters), [None] * (len(d.tables) + len(d.arrays))
         constants = None
         for name, x in named.items():
             places = d.names.get(name)
@@ -133,7 +133,11 @@ class Call:
         return tuple(shape), tuple(strides)
 
     def _extent_of_rows(self, d):
-        """(B, H, Lq, Dv)."""
+        """(B, H, Lq, Dv) of out."""
+        b, h, q, w = self._extent_of_inputs(d)
+        return b, max(h // d.heads_each, 1), q, w
+
+    def _extent_of_inputs(self, d):
         batch, heads, queries, values = 1, 1, 1, 0
         for n, name in enumerate(d.fields):
             if self.views[n] is None:
@@ -173,7 +177,7 @@ class Call:
         _abi.PARAMETER.pack_into(self.memory, at, v.data, *shape, *strides, v.code, 1, 0.0, 2)
 
     def _put_table(self, d, n, x):
-        name = d.tables[n]
+        name = (*d.tables, *d.arrays)[n]
         v = view(name, x)
         if v.code > 1:
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")

@@ -60,7 +60,8 @@ def compile(
 
     Each part is a policy of attune.policy; or C++ text: an expression of attune's policies ("softcap{50}"), or
     declarations, whose last struct is the policy unless an expression follows; or a pathlib.Path of such a text. In an
-    expression, `open` is a parameter that the caller sets, and c("k", 8) a constant with its default.
+    expression, `open` is a parameter that the caller sets, c("k", 8) a constant with its default, c.array("x") an array
+    that the caller gives, and c.angles("x") the same as angles of rotary.
 
     terms: kernels that are added to the kernel. map: a score map of their sum.
     dtypes: some of float32, float64, bfloat16, float16; what you leave out is not compiled. 16 bits need float32, too.
@@ -94,8 +95,8 @@ def compile_operator(
 
         op = attune.compile_operator("attention(kernel::rbf{open}, normalizer::sink{open}, m)")
 
-    m is the mask of a call, `open` a parameter that the caller sets, and c("k", 8) a constant with its default. The
-    namespace attune is visible. text may be a pathlib.Path. Other arguments are those of attune.compile.
+    m is the mask of a call, and `open`, c("k", 8), c.array("x") and c.angles("x") are as in attune.compile. An operator
+    may be a fold: fold(softmax_attention(m), {1.0, open}), whose argument is fold_1. The namespace attune is visible. text may be a pathlib.Path. Other arguments are those of attune.compile.
     """
     path = None
     if isinstance(text, os.PathLike):

@@ -40,13 +40,14 @@ class Operator:
 
             d, sizes = self._description, []
             for width in (1, 2):
-                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width)}
+                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width), "query": (1, d.heads_each, 1, width)}
                 fields = {name: numpy.zeros(shapes.get(side, (1, 1, 1, width)), numpy.dtype(d.types[0])) for name, side in zip(d.fields, d.sides)}
                 for n, name in enumerate(d.fields):
                     if d.narrow[n]:
                         fields[name] = fields[name][..., :1]
                 named = {path: 2.0 for path in d.parameters}
                 named.update({path: numpy.ones((1, 1, 1, width), numpy.float32) for path in d.tables})
+                named.update({path: numpy.ones((1, 1, 1, 2), numpy.float32) for path in d.arrays})
                 call = Call(self, fields, named, None, None, 1, "bhld")
                 sizes.append(self._functions.saved_size(call.address))
             self._per_row = sizes[1] - sizes[0], 2 * sizes[0] - sizes[1]
@@ -78,6 +79,11 @@ class Operator:
     def tables(self):
         """Paths of the tables."""
         return self._description.tables
+
+    @property
+    def arrays(self):
+        """Names of the arrays without gradients, for example angles. A call must give all of them."""
+        return self._description.arrays
 
     @property
     def constants(self):
@@ -155,7 +161,7 @@ class Operator:
         if wanted is None:
             places = [("field", n) for n, x in enumerate(call.views) if x is not None]
             places += [("parameter", n) for n in range(len(d.parameters))]
-            places += [("table", n) for n, x in enumerate(call.tables) if x is not None]
+            places += [("table", n) for n in range(len(d.tables)) if call.tables[n] is not None]
         else:
             places = []
             for name in wanted:
@@ -163,6 +169,8 @@ class Operator:
                 if not found:
                     raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
                 for kind, n in found:
+                    if kind == "table" and n >= len(d.tables):
+                        raise wrong("wanted", f"the name {name!r}", "an argument with a gradient: an array has none")
                     if kind == "field" and call.views[n] is None or kind == "table" and call.tables[n] is None:
                         raise wrong("wanted", f"the name {name!r}", "an array that the call gives")
                     places.append((kind, n))

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/decode/decodable.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/interop/bound_call.hpp>
@@ -28,9 +29,6 @@ template <class Make>
 struct operator_functions {
   /// The operator.
   using op_type = typename bound_call<Make>::op_type;
-  /// Whether it reads a number per pair, which the forward pass does not read from 16 bits.
-  static constexpr bool takes_pairs =
-      op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
 
   /// The operator as C sees it, made once.
   static attune_operator const* get(char const* name, char const* expression = "") {
@@ -58,7 +56,7 @@ struct operator_functions {
         auto const out = call.template out<T>();
         if (saved) {
           forward_and_save(exec, call.op, in, out, std::span(static_cast<number*>(saved), std::size_t(count)));
-        } else if constexpr (storage_only<T> && takes_pairs) {
+        } else if constexpr (storage_only<T> && bound::takes_pairs) {
           std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
           forward_and_save(exec, call.op, in, out, std::span(memory));
         } else {
@@ -144,7 +142,7 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    all += "], \"expression\": \"";
+    all += "], \"decodes\": " + std::string(exec_cpu::decodable<op_type> ? "true" : "false") + ", \"expression\": \"";
     for (char const* x = expression; *x; ++x) {
       if (*x == '"' || *x == '\\') all += '\\';
       all += *x;

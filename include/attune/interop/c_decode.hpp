@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <attune/exec/cpu/decode.hpp>

@@ -245,7 +245,7 @@ def _refusal(folder, words, compiler):
             "C++ compiler, or set ATTUNE_CXX"
         )
     return (
-        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Call attune.compile "
+        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Make this call "
         "once without it, on a machine with the same processor, and keep the folder"
     )
 

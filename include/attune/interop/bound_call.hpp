@@ -89,22 +89,31 @@ struct bound_call {
       to.first_entry(first);
     }
   }
+  /// Whether the operator reads a number per pair, which the executors do not read from 16 or 8 bits.
+  static constexpr bool takes_pairs =
+      op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
   /// The inputs.
   template <class T>
   inputs<op_type, tensor<T const>> in() const {
+    return in_as<T, tensor<T const>>(
+        [](field f, attune_tensor const& x) { return interop::view<T const>(name_of(f), x); });
+  }
+  /// The inputs as the views that read(field, tensor) returns; those that are not given are of T.
+  template <class T, class View, class Read>
+  inputs<op_type, View> in_as(Read const& read) const {
     std::size_t n = 0;
     std::optional<std::span<index_t const>> offsets;
     if (c.offsets.given) {
       auto const all = dense<std::int64_t>("offsets", c.offsets);
       offsets = std::span<index_t const>(reinterpret_cast<index_t const*>(all.data()), all.size());
     }
-    return make_inputs<op_type, tensor<T const>>(
-        [&]<field F>() {
+    return make_inputs<op_type, View>(
+        [&]<field F>() -> View {
           attune_tensor const& x = c.fields[n++];
           if constexpr (F == field::v0)
             if (!x.given) return zeros<T>(value_width());
           if (!x.given) throw error("call", name_of(F), "no tensor", fields[std::size_t(F)].extents);
-          return view<T const>(name_of(F), x);
+          return read(F, x);
         },
         c.has_offset ? std::optional<index_t>(index_t(c.offset)) : std::nullopt, offsets);
   }

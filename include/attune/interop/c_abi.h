@@ -24,8 +24,11 @@ enum attune_type {
   attune_float64 = 1,
   attune_bfloat16 = 2,
   attune_float16 = 3,
-  attune_int64 = 4, /**< of masks and offsets */
-  attune_bytes = 5  /**< of masks: 0 or not */
+  attune_int64 = 4,         /**< of masks and offsets */
+  attune_bytes = 5,         /**< of masks: 0 or not */
+  attune_int32 = 6,         /**< of page tables */
+  attune_float8_e4m3fn = 7, /**< of keys and values in attune_decode */
+  attune_float8_e5m2 = 8    /**< the same */
 };
 
 /** The result of a function. */
@@ -93,7 +96,7 @@ typedef struct attune_call {
   int64_t constant_count, mask_count;
   int64_t offset; /**< the position of query 0, if has_offset */
   int32_t has_offset;
-  int32_t type;     /**< attune_type of all fields and of out */
+  int32_t type;     /**< attune_type of out and of all fields, except for 8-bit keys and values */
   int32_t threads;  /**< 0: one per processor */
   int32_t reserved; /**< 0 */
 } attune_call;
@@ -115,7 +118,7 @@ typedef struct attune_text {
 /** An operator. */
 typedef struct attune_operator {
   char const* name;
-  /** JSON: fields, parameters, tables, constants, outputs, types. */
+  /** JSON: fields, parameters, tables, constants, outputs, types, decodes (whether attune_decode can have it). */
   char const* description;
   /** Writes the number of saved numbers of a call. */
   int (*saved_size)(attune_call const*, int64_t* count, attune_text error);
@@ -144,7 +147,7 @@ typedef struct attune_companion {
   char const* built_for; /**< as in attune_library */
   void const* own_pool;
   int (*use_pool)(void const* own_pool, attune_text error);
-  /** Runs on a call. `more` is the structure that the library's name says: attune_statistics. */
+  /** Runs on a call. `more` is the structure that the library's name says: attune_statistics, attune_decode. */
   int (*run)(attune_call const*, void const* more, attune_text error);
 } attune_companion;
 
@@ -157,6 +160,16 @@ typedef struct attune_statistics {
   attune_tensor columns;                                                                   /**< (B, H, Lk, 1) */
   double threshold;                                                                        /**< of `above` */
 } attune_statistics;
+
+/** A call with few queries against a long cache. Writes the outputs of the call; there are no saved numbers. */
+typedef struct attune_decode {
+  /** Page numbers, (1, 1, B, pages of a sequence) of int32, dense. Inputs with a row per key are then (pages, heads,
+   * keys of a page, width). Key j of sequence b is row j mod size of page pages(b, j / size). A number that is no page
+   * stands for keys that no query sees. Absent: the inputs are as in every call. */
+  attune_tensor pages;
+  /** Factors of 8-bit keys and values: float32, (1, 1 or heads, 1, 1). Absent: 1. */
+  attune_tensor k_scale, v_scale;
+} attune_decode;
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <attune/core/error.hpp>
+#include <attune/core/float8.hpp>
 #include <attune/core/rotary_angles.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/core/stored_view.hpp>
@@ -29,8 +30,9 @@ namespace attune::interop {
 
 /// The names of attune_type.
 inline char const* name_of_type(int type) {
-  constexpr char const* names[] = {"float32", "float64", "bfloat16", "float16", "int64", "bytes"};
-  return type >= 0 && type < 6 ? names[type] : "an unknown type";
+  constexpr char const* names[] = {"float32", "float64", "bfloat16",      "float16",    "int64",
+                                   "bytes",   "int32",   "float8_e4m3fn", "float8_e5m2"};
+  return type >= 0 && type < 9 ? names[type] : "an unknown type";
 }
 /// The attune_type of T.
 template <class T>
@@ -47,6 +49,12 @@ template <>
 inline constexpr int type_code<std::int64_t> = attune_int64;
 template <>
 inline constexpr int type_code<unsigned char> = attune_bytes;
+template <>
+inline constexpr int type_code<std::int32_t> = attune_int32;
+template <>
+inline constexpr int type_code<float8_e4m3fn> = attune_float8_e4m3fn;
+template <>
+inline constexpr int type_code<float8_e5m2> = attune_float8_e5m2;
 
 /// Throws unless the tensor has this type.
 ATTUNE_NOINLINE inline void require_type(std::string_view name, attune_tensor const& x, int type) {

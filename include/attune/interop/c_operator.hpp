@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/decode/decodable.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/interop/bound_call.hpp>
@@ -30,9 +31,6 @@ template <class Make>
 struct operator_functions {
   /// The operator.
   using op_type = typename bound_call<Make>::op_type;
-  /// Whether it reads a number per pair, which the forward pass does not read from 16 bits.
-  static constexpr bool takes_pairs =
-      op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
 
   /// The operator as C sees it, made once.
   static attune_operator const* get(char const* name, char const* expression = "") {
@@ -43,6 +41,14 @@ struct operator_functions {
 
  private:
   using bound = bound_call<Make>;
+
+  /// Whether decode() of the C interface takes it.
+  static constexpr bool decodes = [] {
+    if constexpr (Fold<op_type>)
+      return false;
+    else
+      return exec_cpu::decodable<op_type>;
+  }();
 
   static int saved_size(attune_call const* c, int64_t* count, attune_text text) {
     return guarded(text, [&] {
@@ -60,7 +66,7 @@ struct operator_functions {
         auto const out = call.template out<T>();
         if (saved) {
           forward_and_save(exec, call.op, in, out, std::span(static_cast<number*>(saved), std::size_t(count)));
-        } else if constexpr (storage_only<T> && takes_pairs) {
+        } else if constexpr (storage_only<T> && bound::takes_pairs) {
           std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
           forward_and_save(exec, call.op, in, out, std::span(memory));
         } else {
@@ -148,8 +154,8 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    all +=
-        attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>, ", \"expression\": \"");
+    all += attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>,
+                                ", \"decodes\": ", decodes ? "true" : "false", ", \"expression\": \"");
     for (char const* x = expression; *x; ++x) {
       if (*x == '"' || *x == '\\') all += '\\';
       all += *x;

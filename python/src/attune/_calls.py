@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from . import _abi
-from ._arrays import empty_like, index_of, is_array, numbers_of_int64, view, wrong
+from ._arrays import View, empty_like, index_of, is_array, numbers_of_int64, view, wrong
 from .masks import Mask
 
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
@@ -93,8 +93,10 @@ class Call:
                 if name != "v0":
                     raise wrong(name, "no value", f"an array: {self.operator.name} reads it")
             else:
-                v = view(name, x)
-                if self.code is None:
+                v = x if type(x) is View else view(name, x)
+                if _abi.TYPES[v.code] in _abi.FLOAT8:
+                    pass
+                elif self.code is None:
                     self.code, self.model = v.code, x
                     if _abi.TYPES[v.code] not in d.types:
                         raise wrong(name, f"the type {_abi.TYPES[v.code]}", " or ".join(d.types))

@@ -207,11 +207,11 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
-    def run(self, kind, code):
-        """The function of a companion ("statistics") for calls of an element type."""
-        key = kind, code
+    def run(self, kind, code, *types):
+        """The function of a companion ("statistics", "decode") for calls of an element type. types: of its template."""
+        key = kind, code, types
         if key not in self._runs:
-            path = compiled(self._source, kind, _TYPES[_abi.TYPES[code]], *self._where)
+            path = compiled(self._source, kind, _TYPES[_abi.TYPES[code]], *self._where, types=types)
             with _lock:
                 if path not in _loaded:
                     _loaded[path] = _abi.Companion(path, kind)
@@ -219,14 +219,14 @@ class Companions:
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None):
+def compiled(source, kind, codes, compiler=None, cache=None, types=()):
     """The path of a library, which is compiled unless the cache has it."""
     words, include = _compiler(compiler), get_include()
     folder = _cache.folder(cache)
     flags = _flags(codes, words or [])
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
-    text = source.of(kind)
+    text = source.of(kind, types)
     facts = [str(_abi.VERSION), text, *flags, _cache.processor(), headers]
     content = _cache.digest(*facts)[:32]
     may_compile = words is not None and not _forbidden()
@@ -257,7 +257,7 @@ def _refusal(folder, words, compiler):
             "C++ compiler, or set ATTUNE_CXX"
         )
     return (
-        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Call attune.compile "
+        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Make this call "
         "once without it, on a machine with the same processor, and keep the folder"
     )
 

@@ -26,6 +26,7 @@ class Description:
         self.constant_defaults = tuple(value for _, value in d["constants"])
         self.outputs = tuple(d["outputs"])
         self.types = tuple(d["types"])
+        self.decodes = d.get("decodes", True)
         self.names = {}
         tables = (*self.tables, *self.arrays)
         for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", tables)):

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """An operator as a Python object: arrays of NumPy, torch or DLPack in, arrays of the same library out."""
 
-from . import _plans, _statistics
+from . import _decode, _plans, _statistics
 from ._arrays import is_torch, wrong
 from ._calls import Call
 from ._description import Description
@@ -94,6 +94,11 @@ class Operator:
     def outputs(self):
         """Names of the outputs."""
         return self._description.outputs
+
+    @property
+    def decodes(self):
+        """Whether decode() supports the operator."""
+        return self._description.decodes
 
     @property
     def arguments(self):
@@ -201,3 +206,40 @@ class Operator:
         Memory: linear in Lq and Lk.
         """
         return _statistics.statistics(self, q, k, v, columns, above, mask, offset, threads, layout, named)
+
+    def decode(
+        self,
+        q=None,
+        k=None,
+        v=None,
+        page_table=None,
+        lengths=None,
+        *,
+        k_scale=None,
+        v_scale=None,
+        float8=None,
+        mask=None,
+        offset=None,
+        threads=None,
+        returns=("out",),
+        layout="bhld",
+        **named,
+    ):
+        """The outputs of a call with few queries against a long cache, which is not copied. Forward only.
+
+            out = op.decode(q, k_pages, v_pages, page_table, lengths)
+
+        q: (B, H, Lq, D). Without page_table k and v are as in a call. page_table: (B, pages of a sequence), integers; key
+        j of sequence b is row j % size of page page_table[b, j // size]. Arrays with a row per key are then (pages,
+        heads, size, width), or (pages, size, heads, width) with layout="blhd". An entry that is no page (-1) stands for
+        keys that no query sees.
+        lengths: (B), or an integer: the keys of each sequence. Other keys are not seen, and the queries are the last
+        positions of each sequence: masks.causal() is right for every one of them. Without, all keys count.
+        k and v may have 8 bits (float8_e4m3fn, float8_e5m2) beside float32 or 16 bits. k_scale, v_scale: their factors, a
+        number or (heads); 1 by default. float8: "e4m3fn" or "e5m2", for arrays of uint8.
+        Other arguments are those of a call. The first use of each element type compiles a library, which is kept.
+        Raises attune.Error if an argument is wrong or the operator has no decode(); see `decodes`.
+        """
+        return _decode.decode(
+            self, q, k, v, page_table, lengths, (k_scale, v_scale), float8, mask, offset, threads, returns, layout, named
+        )

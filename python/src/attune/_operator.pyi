@@ -36,6 +36,8 @@ class Operator:
     @property
     def outputs(self) -> Tuple[str, ...]: ...
     @property
+    def decodes(self) -> bool: ...
+    @property
     def arguments(self) -> str: ...
     @overload
     def __call__(
@@ -109,3 +111,21 @@ class Operator:
         layout: str = "bhld",
         **named: Any,
     ) -> Statistics: ...
+    def decode(
+        self,
+        q: Any = None,
+        k: Any = None,
+        v: Any = None,
+        page_table: Any = None,
+        lengths: Any = None,
+        *,
+        k_scale: Any = None,
+        v_scale: Any = None,
+        float8: Optional[str] = None,
+        mask: Optional[Mask] = None,
+        offset: Any = None,
+        threads: Optional[int] = None,
+        returns: Union[str, Sequence[str]] = ("out",),
+        layout: str = "bhld",
+        **named: Any,
+    ) -> Any: ...

@@ -171,9 +171,8 @@ struct make_operator {
 using made = decltype(make_operator::make(attune::mask::composed{}, attune::interop::call_constants{}));
 }
 """
-# What a library exports, by its kind. The operator is complete before these headers come.
-_EXPORTS = {
-    "library": """
+# What a library exports. The operator is complete before these headers come.
+_LIBRARY = """
 #include <attune/interop/c_operator.hpp>
 
 extern "C" __attribute__((visibility("default"))) attune_library const* attune_library_1() {
@@ -181,13 +180,12 @@ extern "C" __attribute__((visibility("default"))) attune_library const* attune_l
       attune::interop::operator_functions<attune_own::make_operator>::get("compiled")};
   return attune::interop::library_of(only);
 }
-""",
-    "statistics": """
-#include <attune/interop/c_statistics.hpp>
+"""
+_COMPANION = """
+#include <attune/interop/c_{0}.hpp>
 
-ATTUNE_C_COMPANION(statistics, run_statistics<attune_own::make_operator>)
-""",
-}
+ATTUNE_C_COMPANION({0}, run_{0}<{1}>)
+"""
 
 
 class Source:
@@ -196,9 +194,11 @@ class Source:
     def __init__(self, text, parts=()):
         self.text, self.parts = text, parts
 
-    def of(self, kind):
-        """The C++ of a library: "library" for the operator itself, or a companion's kind."""
-        return self.text + _EXPORTS[kind]
+    def of(self, kind, types=()):
+        """The C++ of a library: "library" for the operator itself, or a companion's kind and its types in C++."""
+        if kind == "library":
+            return self.text + _LIBRARY
+        return self.text + _COMPANION.format(kind, ", ".join(("attune_own::make_operator", *types)))
 
 
 def _source(parts, expression):

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 
-from . import _abi, _cache, _diagnosis
+from . import _abi, _cache, _diagnosis, _headers
 from ._errors import CompileError
 from ._operator import Operator
 from ._places import get_include
@@ -195,11 +195,11 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
-    def run(self, kind, code):
-        """The function of a companion ("statistics") for calls of an element type."""
+    def run(self, kind, code=None):
+        """The function of a companion ("statistics") for calls of an element type; None: of float32 and float64."""
         key = kind, code
         if key not in self._runs:
-            path = compiled(self._source, kind, _TYPES[_abi.TYPES[code]], *self._where)
+            path = compiled(self._source, kind, 3 if code is None else _TYPES[_abi.TYPES[code]], *self._where)
             with _lock:
                 if path not in _loaded:
                     _loaded[path] = _abi.Companion(path, kind)
@@ -226,7 +226,8 @@ def compiled(source, kind, codes, compiler=None, cache=None):
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
-                _translate(path, text, source.parts, [*words, *flags, "-isystem", include])
+                others = _headers.flags(words, kind)
+                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include])
     return path
 
 

@@ -187,6 +187,43 @@ extern "C" __attribute__((visibility("default"))) attune_library const* attune_l
 
 ATTUNE_C_COMPANION(statistics, run_statistics<attune_own::make_operator>)
 """,
+    "reference": """
+#include <attune/interop/c_reference.hpp>
+
+ATTUNE_C_COMPANION(reference, run_reference<double, attune_own::make_operator>)
+""",
+    "reference_vjp": """
+#include <attune/interop/c_reference.hpp>
+
+ATTUNE_C_COMPANION(reference_vjp, run_reference_vjp<double, attune_own::make_operator>)
+""",
+    "reference50": """
+#include <attune/exec/reference/multiprecision.hpp>
+#include <attune/interop/c_reference.hpp>
+
+ATTUNE_C_COMPANION(reference50, run_reference<attune::digits50, attune_own::make_operator>)
+""",
+    "reference50_vjp": """
+#include <attune/exec/reference/multiprecision.hpp>
+#include <attune/interop/c_reference.hpp>
+
+ATTUNE_C_COMPANION(reference50_vjp, run_reference_vjp<attune::digits50, attune_own::make_operator>)
+""",
+    "verdict": """
+#include <attune/testing/interop/c_verdict.hpp>
+
+ATTUNE_C_COMPANION(verdict, run_verdict<attune_own::make_operator>)
+""",
+    "verdict_gradients": """
+#include <attune/testing/interop/c_verdict_gradients.hpp>
+
+ATTUNE_C_COMPANION(verdict_gradients, run_verdict_gradients<attune_own::make_operator>)
+""",
+    "probes": """
+#include <attune/testing/interop/c_probes.hpp>
+
+ATTUNE_C_COMPANION(probes, run_probes<attune_own::make_operator>)
+""",
 }
 
 

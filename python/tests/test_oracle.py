@@ -49,6 +49,21 @@ def test_reference_is_dense_numpy(kind, rng):
 
 
 @compiles
+def test_scores_and_logits_are_told_apart(rng):
+    q, k, v, gq, gk = (rng.standard_normal((1, 2, n, 8)) for n in (4, 6, 6, 4, 6))
+    op, call = attune.op("principled"), dict(gate_q=gq, gate_k=gk, mask=CAUSAL)
+    named = {"length_scale.gamma": 0.5, "normalizer.gamma": 0.5}
+    exact = op.reference(q, k, v, **call, **named)
+    out, ground = op(q, k, v, returns=("out", "ground_weight"), **call, **named)
+    np.testing.assert_allclose(exact.out, out, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(exact.ground_weight, ground, rtol=1e-11)
+    np.testing.assert_allclose(exact.weights.sum(-1) + exact.ground_weight, 1, rtol=1e-12)
+    plain = np.einsum("bhid,bhjd->bhij", q, k) * 8**-0.5
+    np.testing.assert_allclose(exact.scores, np.where(seen(4, 6), plain, -np.inf), rtol=1e-12)
+    assert np.abs(exact.logits - exact.scores)[np.broadcast_to(seen(4, 6), plain.shape)].max() > 0.1
+
+
+@compiles
 def test_fifty_digits_are_correctly_rounded(rng):
     q, k, v = drawn(rng, queries=3, keys=5, width=4, heads=2, key_heads=1)
     op = attune.op("softmax")

@@ -23,7 +23,7 @@ inline double const* foreign_to(storage s, std::vector<double> const& x) {
       std::find_if(x.begin(), x.end(), [&](double y) { return std::isfinite(y) && rounded_to(s, y) != y; });
   return found == x.end() ? nullptr : &*found;
 }
-/// Throws attune::error if a number has more digits than the format that the kernel is said to store.
+/// Throws attune::error if a number has more digits than the format of the kernel's results.
 inline void require_format(std::string_view name, std::vector<double> const& x, storage s) {
   if (double const* const odd = foreign_to(s, x))
     throw error("testing::verdict", name, attune::detail::text("the number ", *odd),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the companions of verdicts share: formats, options, and the report on its way to the caller.
+// Formats, options and the report of the two companions that judge.
 #pragma once
 
 #include <algorithm>

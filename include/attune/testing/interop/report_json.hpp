@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   json_of(report)    {"decision": "FAIL", "reasons": [...], "cause": {...}, "elements": {...}, "findings": [...], ...}
+//   json_of(report)    {"decision": "FAIL", "reasons": [...], "cause": {...}, "elements": {...}, ...}
 //
-// A verdict's report as JSON. An infinity or a NaN is no number in JSON: they are "inf", "-inf" and "nan".
+// A verdict's report as JSON. An infinity or a NaN is no number in JSON: it is a text, as "-inf".
 #pragma once
 
 #include <cmath>

@@ -60,7 +60,8 @@ def test_scores_and_logits_are_told_apart(rng):
     np.testing.assert_allclose(exact.weights.sum(-1) + exact.ground_weight, 1, rtol=1e-12)
     plain = np.einsum("bhid,bhjd->bhij", q, k) * 8**-0.5
     np.testing.assert_allclose(exact.scores, np.where(seen(4, 6), plain, -np.inf), rtol=1e-12)
-    assert np.abs(exact.logits - exact.scores)[np.broadcast_to(seen(4, 6), plain.shape)].max() > 0.1
+    visible = exact.visible
+    assert np.abs(exact.logits[visible] - exact.scores[visible]).max() > 0.1
 
 
 @compiles
@@ -115,6 +116,9 @@ def test_right_kernels_pass(kind, rng):
     assert report.cause is None and report.reasons == []
     assert report.elements.out.outside == 0 and report.elements.out.count == out.size
     assert 0 < report.elements.lse.worst.error_over_bound <= 1
+    turned = (np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in (q, k, v, out.astype(kind)))
+    q, k, v, out = turned
+    assert attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out, lse=rows, layout="blhd")
 
 
 @compiles
@@ -215,6 +219,20 @@ def test_probes_of_a_kernel_in_numpy():
         attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect={"scale": 1e-12}, **SMALL)
     with pytest.raises(AssertionError, match="^UNDECIDABLE: sink: no probe shows it"):
         attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect=["sink"], **SMALL)
+
+
+@compiles
+def test_a_named_cause_is_reported_before_a_nameless_one():
+    calls = []
+
+    def kernel(q, k, v):
+        calls.append(q)
+        out, _ = plain(scale=17**-0.5 if len(calls) > 1 else None)(q, k, v)
+        return out + (0.1 * np.sin(np.arange(out.size) ** 2).reshape(out.shape).astype(np.float32) if len(calls) == 1 else 0)
+
+    with pytest.raises(AssertionError) as failed:
+        attune.testing.assert_attention(kernel, "softmax", mask=CAUSAL, **SMALL)
+    assert str(failed.value).startswith("behaves as if kernel.scale") and "'random'" not in str(failed.value)
 
 
 @compiles

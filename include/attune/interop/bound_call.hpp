@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -92,15 +93,15 @@ struct bound_call {
   /// Whether the operator reads a number per pair, which the executors do not read from 16 or 8 bits.
   static constexpr bool takes_pairs =
       op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
-  /// The inputs.
+  /// The inputs, of the type of the call.
   template <class T>
   inputs<op_type, tensor<T const>> in() const {
-    return in_as<T, tensor<T const>>(
-        [](field f, attune_tensor const& x) { return interop::view<T const>(name_of(f), x); });
+    return inputs_by<tensor<T const>, T>(
+        [](std::string_view name, attune_tensor const& x) { return interop::view<T const>(name, x); });
   }
-  /// The inputs as the views that read(field, tensor) returns; those that are not given are of T.
-  template <class T, class View, class Read>
-  inputs<op_type, View> in_as(Read const& read) const {
+  /// The inputs as the views that read(name, tensor) returns. Zero: the type of a v0 that is not given.
+  template <class View, class Zero, class Read>
+  inputs<op_type, View> inputs_by(Read const& read) const {
     std::size_t n = 0;
     std::optional<std::span<index_t const>> offsets;
     if (c.offsets.given) {
@@ -111,11 +112,27 @@ struct bound_call {
         [&]<field F>() -> View {
           attune_tensor const& x = c.fields[n++];
           if constexpr (F == field::v0)
-            if (!x.given) return zeros<T>(value_width());
+            if (!x.given) return zeros<Zero>(value_width());
           if (!x.given) throw error("call", name_of(F), "no tensor", fields[std::size_t(F)].extents);
-          return read(F, x);
+          return read(name_of(F), x);
         },
         c.has_offset ? std::optional<index_t>(index_t(c.offset)) : std::nullopt, offsets);
+  }
+  /// The cotangents of out, lse and ground_weight: out as read(name, tensor) returns it, the others by rows(name,
+  /// tensor).
+  template <class View, class Read, class Rows>
+  cotangents<op_type, View> cotangents_by(attune_tensor const* x, Read const& read, Rows const& rows) const {
+    cotangents<op_type, View> d;
+    d.out = read("the gradient of out", x[0]);
+    auto const require = [&](bool has, int n, char const* name) {
+      if (x[n].given && !has) throw error("call", name, "a tensor", "none: this operator has no such output");
+    };
+    constexpr char const *lse = "the gradient of lse", *ground = "the gradient of ground_weight";
+    require(op_type::has_lse, 1, lse);
+    require(op_type::has_ground_weight, 2, ground);
+    if constexpr (op_type::has_lse) d.lse = rows(lse, x[1]);
+    if constexpr (op_type::has_ground_weight) d.ground_weight = rows(ground, x[2]);
+    return d;
   }
   /// Dv.
   index_t value_width() const {

@@ -171,6 +171,39 @@ typedef struct attune_decode {
   attune_tensor k_scale, v_scale;
 } attune_decode;
 
+/** What the reference executor computes of a call: exec/reference/forward.hpp. float64; `visible` has bytes. Absent: not
+ * written. The outputs of the call are not written. attune_reference_1() computes in float64, attune_reference50_1() in
+ * 50 decimal digits. attune_reference_vjp_1() and attune_reference50_vjp_1() take attune_gradients, where cotangents are
+ * float32 or float64, and gradients float64. The inputs of a call are float32 or float64; each is read exactly. */
+typedef struct attune_reference {
+  attune_tensor out, lse, ground_weight, threshold; /**< (B, H, Lq, Dv), and (B, H, Lq, 1) */
+  attune_tensor scores, logits, weights, visible;   /**< (B, H, Lq, Lk) */
+} attune_reference;
+
+/** What a kernel computed from a call, to be judged: testing/verdict.hpp, testing/gradient_verdict.hpp. Numbers are
+ * float64. attune_verdict_1() judges `outputs`, attune_verdict_gradients_1() `gradients` of `cotangents`. */
+typedef struct attune_verdict {
+  attune_tensor outputs[3];        /**< out, lse, ground_weight; absent: not judged */
+  attune_tensor cotangents[3];     /**< by out, lse, ground_weight; absent: 0 */
+  attune_tensor const* gradients;  /**< by the inputs; absent: not judged */
+  char const* const* must_detect;  /**< names of defects that must not go unnoticed */
+  double const* sizes;             /**< how large these are */
+  int64_t must_detect_count;       /**< of names and sizes */
+  int32_t stored;                  /**< attune_type that the kernel stores */
+  int32_t weights;                 /**< attune_type of its probabilities; -1: from `stored` */
+  int32_t arithmetic, reserved;    /**< attune_type of everything else; -1: from `stored` */
+  void (*receive)(char const* at); /**< is called once, with the report as JSON */
+} attune_verdict;
+
+/** Inputs with power: testing/probes.hpp. Fields of the call are not read. */
+typedef struct attune_probes {
+  int64_t batch, heads, key_heads, value_heads, queries, keys, axes;
+  int64_t width, value_width, gate_width, position_width; /**< but for `width`, 0: as `width` */
+  int64_t seed;
+  /** Is called for each tensor of each probe, the cotangents "dout", "dlse", "dground_weight" included. float64. */
+  void (*receive)(char const* probe, char const* reveals, char const* name, attune_tensor const*);
+} attune_probes;
+
 #ifdef __cplusplus
 }
 #endif

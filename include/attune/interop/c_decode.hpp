@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -80,11 +81,12 @@ int run_decode(attune_call const* c, void const* more, attune_text text) {
       decode_either(cpu<T>(c->threads), call.op, call.template in<T>(), pages, out);
     } else {
       cpu_float8_cache<Codes, T> const exec(c->threads);
-      auto const in = call.template in_as<T, float8_view<T, Codes>>([&](field f, attune_tensor const& x) {
-        if (f == field::k) return view_of_codes<T, Codes>("k", x, "k_scale", from.k_scale);
-        if (f == field::v) return view_of_codes<T, Codes>("v", x, "v_scale", from.v_scale);
-        return float8_view<T, Codes>(view<T const>(name_of(f), x));
-      });
+      auto const in =
+          call.template inputs_by<float8_view<T, Codes>, T>([&](std::string_view name, attune_tensor const& x) {
+            if (name == "k") return view_of_codes<T, Codes>("k", x, "k_scale", from.k_scale);
+            if (name == "v") return view_of_codes<T, Codes>("v", x, "v_scale", from.v_scale);
+            return float8_view<T, Codes>(view<T const>(name, x));
+          });
       if (pages)
         attune::decode(exec, call.op, in, *pages, out);
       else

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -80,17 +81,9 @@ struct operator_functions {
       bound const call(*c);
       with_type(*c, [&]<class T>(T) {
         using number = arithmetic_t<T>;
-        cotangents<op_type, tensor<T const>> d;
-        d.out = view<T const>("the gradient of out", g->cotangents[0]);
-        auto const rows = [&](bool has, int n, char const* name) {
-          if (g->cotangents[n].given && !has)
-            throw error("call", name, "a tensor", "none: this operator has no such output");
-          return view<number const>(name, g->cotangents[n]);
-        };
-        auto const lse = rows(op_type::has_lse, 1, "the gradient of lse"),
-                   ground = rows(op_type::has_ground_weight, 2, "the gradient of ground_weight");
-        if constexpr (op_type::has_lse) d.lse = lse;
-        if constexpr (op_type::has_ground_weight) d.ground_weight = ground;
+        auto const d = call.template cotangents_by<tensor<T const>>(
+            g->cotangents, [](std::string_view name, attune_tensor const& x) { return view<T const>(name, x); },
+            [](std::string_view name, attune_tensor const& x) { return view<number const>(name, x); });
         gradient_outputs<op_type, T> to;
         std::size_t n = 0;
         for_each_field([&]<field F>() {

@@ -41,6 +41,14 @@ GRADIENTS = struct.Struct("=" + "Q8q2i" * 3 + "3Q")
 STATISTICS = struct.Struct("=" + "Q8q2i" * 11 + "d")
 # attune_decode: page numbers, scales of keys and values
 DECODE = struct.Struct("=" + "Q8q2i" * 3)
+# attune_reference: eight tensors
+REFERENCE = struct.Struct("=" + "Q8q2i" * 8)
+# attune_verdict: three outputs, three cotangents, three pointers, a count, four short numbers, a function
+VERDICT = struct.Struct("=" + "Q8q2i" * 6 + "3Qq4iQ")
+RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+# attune_probes: twelve numbers, a function
+PROBES = struct.Struct("=12qQ")
+TENSOR_RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p)
 
 ABSENT = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ROOM = 4000

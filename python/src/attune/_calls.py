@@ -260,8 +260,11 @@ class Call:
         self.operator._functions.vjp(self.address, at, count, ctypes.addressof(memory))
         return results
 
-    def gradient_block(self, cotangents, wanted):
-        """The memory that vjp() of the interface reads, new arrays for the gradients, and where their addresses stand."""
+    def gradient_block(self, cotangents, wanted, code=None):
+        """The memory that vjp() of the interface reads, new arrays for the gradients, and where their addresses stand.
+
+        code: the type of the gradients; None: as vjp() wants it.
+        """
         d = self.operator._description
         parts = [_abi.ABSENT] * 3
         for n, x in enumerate(cotangents):
@@ -288,25 +291,26 @@ class Call:
         _abi.GRADIENTS.pack_into(memory, 0, *parts[0], *parts[1], *parts[2], *(base + s for s in starts))
         for kind, n in wanted:
             at = starts[("field", "parameter", "table").index(kind)] + n * _abi.TENSOR.size
-            x, shape, strides, v = self._blank_gradient(d, kind, n)
+            x, shape, strides, v = self._blank_gradient(d, kind, n, code)
             _PACK(memory, at, v.data, *shape, *strides, v.code, 1)
             results[kind, n] = x
             places.append(at)
         return memory, results, places
 
-    def _blank_gradient(self, d, kind, n):
+    def _blank_gradient(self, d, kind, n, code):
         if kind == "field":
             given = self.views[n][0]
-            x = empty_like(given, tuple(given.shape))
+            x = empty_like(given, tuple(given.shape), code)
             v = view(d.fields[n], x)
             shape, strides = self._axes(d, n, d.fields[n], v.shape, v.strides)
             return x, shape, strides, v
+        code = _NUMBERS_OF[self.code] if code is None else code
         given = (self.parameters if kind == "parameter" else self.tables)[n]
         if given is None or not is_array(given):
-            x = empty_like(self.model, (), _NUMBERS_OF[self.code])
+            x = empty_like(self.model, (), code)
             v = view("a gradient", x)
             return x, (1, 1, 1, 1), (0, 0, 0, 0), v
-        x = empty_like(given, tuple(given.shape), _NUMBERS_OF[self.code])
+        x = empty_like(given, tuple(given.shape), code)
         v = view("a gradient", x)
         shape, strides = (parameter_axes if kind == "parameter" else _aligned)("a gradient", v.shape, v.strides)
         return x, shape, strides, v

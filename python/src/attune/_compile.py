@@ -13,7 +13,7 @@ import tempfile
 import threading
 from typing import Iterable, Optional, Union
 
-from . import _abi, _cache, _diagnosis
+from . import _abi, _cache, _diagnosis, _headers
 from ._errors import CompileError
 from ._operator import Operator
 from ._places import get_include
@@ -207,11 +207,13 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
-    def run(self, kind, code, *types):
-        """The function of a companion ("statistics", "decode") for calls of an element type. types: of its template."""
+    def run(self, kind, code=None, *types):
+        """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
+        types: of its template."""
         key = kind, code, types
         if key not in self._runs:
-            path = compiled(self._source, kind, _TYPES[_abi.TYPES[code]], *self._where, types=types)
+            codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
+            path = compiled(self._source, kind, codes, *self._where, types=types)
             with _lock:
                 if path not in _loaded:
                     _loaded[path] = _abi.Companion(path, kind)
@@ -238,7 +240,8 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=()):
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
-                _translate(path, text, source.parts, [*words, *flags, "-isystem", include])
+                others = _headers.flags(words, kind)
+                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include])
     return path
 
 

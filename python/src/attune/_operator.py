@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """An operator as a Python object: arrays of NumPy, torch or DLPack in, arrays of the same library out."""
 
-from . import _decode, _plans, _statistics
+from . import _decode, _oracle, _plans, _statistics
 from ._arrays import is_torch, wrong
 from ._calls import Call
 from ._description import Description
@@ -161,29 +161,12 @@ class Operator:
         call = self._call(q, k, v, mask, offset, threads, layout, named)
         if any(is_torch(x) and x.requires_grad for x in (q, k, v)):
             raise wrong("vjp", "a tensor that requires gradients", "attune.torch, or tensors after detach()")
-        d = self._description
-        paths = {"field": d.fields, "parameter": d.parameters, "table": d.tables}
-        if wanted is None:
-            places = [("field", n) for n, x in enumerate(call.views) if x is not None]
-            places += [("parameter", n) for n in range(len(d.parameters))]
-            places += [("table", n) for n in range(len(d.tables)) if call.tables[n] is not None]
-        else:
-            places = []
-            for name in wanted:
-                found = [at for at in d.names.get(name, ()) if at[0] != "constant"]
-                if not found:
-                    raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
-                for kind, n in found:
-                    if kind == "table" and n >= len(d.tables):
-                        raise wrong("wanted", f"the name {name!r}", "an argument with a gradient: an array has none")
-                    if kind == "field" and call.views[n] is None or kind == "table" and call.tables[n] is None:
-                        raise wrong("wanted", f"the name {name!r}", "an array that the call gives")
-                    places.append((kind, n))
+        places = self._gradients_of(call, wanted)
         for name, x in (("lse", dlse), ("ground_weight", dground_weight)):
-            if x is not None and name not in d.outputs:
+            if x is not None and name not in self.outputs:
                 raise wrong(f"d{name}", "an array", f"None: {self.name} has no output {name}")
         results = call.vjp(None, (dout, dlse, dground_weight), places)
-        return {paths[kind][n]: x for (kind, n), x in results.items()}
+        return self._by_path(results)
 
     def statistics(
         self,
@@ -243,3 +226,53 @@ class Operator:
         return _decode.decode(
             self, q, k, v, page_table, lengths, (k_scale, v_scale), float8, mask, offset, threads, returns, layout, named
         )
+
+    def _gradients_of(self, call, wanted):
+        """Pairs (kind, number) of the gradients with these names; None: of everything that the call gives."""
+        d = self._description
+        if wanted is None:
+            places = [("field", n) for n, x in enumerate(call.views) if x is not None]
+            places += [("parameter", n) for n in range(len(d.parameters))]
+            return places + [("table", n) for n in range(len(d.tables)) if call.tables[n] is not None]
+        places = []
+        for name in wanted:
+            found = [at for at in d.names.get(name, ()) if at[0] != "constant"]
+            if not found:
+                raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
+            for kind, n in found:
+                if kind == "table" and n >= len(d.tables):
+                    raise wrong("wanted", f"the name {name!r}", "an argument with a gradient: an array has none")
+                if kind == "field" and call.views[n] is None or kind == "table" and call.tables[n] is None:
+                    raise wrong("wanted", f"the name {name!r}", "an array that the call gives")
+                places.append((kind, n))
+        return places
+
+    def _by_path(self, results):
+        """Arrays by pairs (kind, number), as arrays by name."""
+        d = self._description
+        paths = {"field": d.fields, "parameter": d.parameters, "table": d.tables}
+        return {paths[kind][n]: x for (kind, n), x in results.items()}
+
+    def reference(self, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named):
+        """The exact result: dense, sequential, in float64, with every intermediate. See attune.reference."""
+        return _oracle.reference(self, q, k, v, digits=digits, mask=mask, offset=offset, layout=layout, **named)
+
+    def reference_vjp(
+        self,
+        q=None,
+        k=None,
+        v=None,
+        *,
+        dout=None,
+        dlse=None,
+        dground_weight=None,
+        wanted=None,
+        digits=None,
+        mask=None,
+        offset=None,
+        layout="bhld",
+        **named,
+    ):
+        """The exact gradients, in float64, by name. Arguments are those of vjp; digits as in attune.reference."""
+        cotangents = {"out": dout, "lse": dlse, "ground_weight": dground_weight}
+        return _oracle.reference_vjp(self, q, k, v, cotangents, wanted, digits, mask, offset, layout, named)

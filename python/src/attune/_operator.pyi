@@ -4,6 +4,7 @@
 # Operators have their arguments at run time, and return what `returns` says. _operator.py has the texts.
 from typing import Any, Dict, Iterable, Literal, Optional, Sequence, Tuple, TypeVar, Union, overload
 
+from ._oracle import Reference
 from ._statistics import Statistics
 from .masks import Mask
 
@@ -129,3 +130,31 @@ class Operator:
         layout: str = "bhld",
         **named: Any,
     ) -> Any: ...
+    def reference(
+        self,
+        q: Any = None,
+        k: Any = None,
+        v: Any = None,
+        *,
+        digits: Optional[int] = None,
+        mask: Optional[Mask] = None,
+        offset: Any = None,
+        layout: str = "bhld",
+        **named: Any,
+    ) -> Reference: ...
+    def reference_vjp(
+        self,
+        q: Any = None,
+        k: Any = None,
+        v: Any = None,
+        *,
+        dout: Any = None,
+        dlse: Any = None,
+        dground_weight: Any = None,
+        wanted: Optional[Iterable[str]] = None,
+        digits: Optional[int] = None,
+        mask: Optional[Mask] = None,
+        offset: Any = None,
+        layout: str = "bhld",
+        **named: Any,
+    ) -> Dict[str, Any]: ...

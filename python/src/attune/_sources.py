@@ -181,11 +181,20 @@ extern "C" __attribute__((visibility("default"))) attune_library const* attune_l
   return attune::interop::library_of(only);
 }
 """
-_COMPANION = """
-#include <attune/interop/c_{0}.hpp>
-
-ATTUNE_C_COMPANION({0}, run_{0}<{1}>)
-"""
+_MAKE = "attune_own::make_operator"
+_DIGITS = ("attune/exec/reference/multiprecision.hpp", "attune/interop/c_reference.hpp")
+# Companions: the headers, and the function. Types of a call are further arguments of its template.
+_COMPANIONS = {
+    "statistics": (("attune/interop/c_statistics.hpp",), f"run_statistics<{_MAKE}"),
+    "decode": (("attune/interop/c_decode.hpp",), f"run_decode<{_MAKE}"),
+    "reference": (("attune/interop/c_reference.hpp",), f"run_reference<double, {_MAKE}"),
+    "reference_vjp": (("attune/interop/c_reference.hpp",), f"run_reference_vjp<double, {_MAKE}"),
+    "reference50": (_DIGITS, f"run_reference<attune::digits50, {_MAKE}"),
+    "reference50_vjp": (_DIGITS, f"run_reference_vjp<attune::digits50, {_MAKE}"),
+    "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}"),
+    "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}"),
+    "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}"),
+}
 
 
 class Source:
@@ -198,7 +207,9 @@ class Source:
         """The C++ of a library: "library" for the operator itself, or a companion's kind and its types in C++."""
         if kind == "library":
             return self.text + _LIBRARY
-        return self.text + _COMPANION.format(kind, ", ".join(("attune_own::make_operator", *types)))
+        headers, function = _COMPANIONS[kind]
+        includes = "".join(f"#include <{header}>\n" for header in headers)
+        return f"{self.text}\n{includes}\nATTUNE_C_COMPANION({kind}, {', '.join((function, *types))}>)\n"
 
 
 def _source(parts, expression):

@@ -4,15 +4,28 @@ include(CMakePackageConfigHelpers)
 
 set(attune_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/attune")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attune" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
-install(TARGETS attune EXPORT attuneTargets)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh")
+install(TARGETS attune EXPORT attuneTargets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT attuneTargets NAMESPACE attune:: DESTINATION "${attune_package_dir}")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attuneConfig.cmake.in" "${PROJECT_BINARY_DIR}/attuneConfig.cmake"
-  INSTALL_DESTINATION "${attune_package_dir}")
+  INSTALL_DESTINATION "${attune_package_dir}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/attuneConfig.cmake" "${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/AttuneDependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/AttuneComponents.cmake"
   DESTINATION "${attune_package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# The xsimd of this build, for a package that must not depend on the system's. attuneConfig.cmake then uses it.
+if(ATTUNE_INSTALL_XSIMD)
+  attune_xsimd_folder(attune_xsimd_headers)
+  find_file(ATTUNE_XSIMD_LICENSE NAMES LICENSE copyright NO_DEFAULT_PATH DOC "xsimd's license"
+    PATHS "${attune_xsimd_headers}/.." "${attune_xsimd_headers}/../share/doc/libxsimd-dev" "${attune_xsimd_headers}/../share/licenses/xsimd")
+  if(NOT attune_xsimd_headers OR NOT ATTUNE_XSIMD_LICENSE)
+    message(FATAL_ERROR "attune: ATTUNE_INSTALL_XSIMD copies xsimd's headers and license. Headers: '${attune_xsimd_headers}'; license: "
+      "'${ATTUNE_XSIMD_LICENSE}'. Set ATTUNE_XSIMD_LICENSE to the license's file, or ATTUNE_INSTALL_XSIMD to OFF.")
+  endif()
+  install(DIRECTORY "${attune_xsimd_headers}/xsimd" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+  install(FILES "${ATTUNE_XSIMD_LICENSE}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.xsimd)
+endif()

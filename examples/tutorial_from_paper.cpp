@@ -47,7 +47,7 @@ struct laplace {
   };
   template <class T>
   bound<T> bind(row<T> const& r) const {
-    return {T(r(mu) - r.logit_shift), T(T(1) / (r(sigma) * math::sqrt(T(2))))};
+    return {r.logit(mu), T(T(1) / (r(sigma) * math::sqrt(T(2))))};
   }
 };
 // [/snippet]

@@ -167,6 +167,19 @@ def test_nothing_but_a_text_is_an_expression():
         (lambda: policy.kernel([], "1"), "at least one"),
         (lambda: policy.kernel(["dot", "dot"], "dot"), "each of them once"),
         (lambda: policy.kernel("per_key", "per_key", parameters={"per_key": 1}), "has the name of something else"),
+        (lambda: policy.kernel(policy.feature_sum("dot", "q * k"), "dot"), "belongs to a contraction of attune"),
+        (lambda: policy.feature_sum("x", "q * j"), "feature_sum, column 5: the name j is unknown"),
+        (lambda: policy.ordered_sum("x", "dot", "dot", keys="last"), "expected later or earlier"),
+        (lambda: policy.ordered_sum("x", policy.ordered_sum("y", "dot", "dot"), "y"), "a sum of y, which is computed"),
+        (lambda: policy.kernel(policy.ordered_sum("x", "dot", "rate * dot"), "x"), "kernel, x, column 1: the name"),
+        (lambda: policy.gate("score + x", contractions=policy.ordered_sum("x", "dot", "dot")), "x belongs to a kernel"),
+        (lambda: policy.read_at("x", "dot"), "expected an ordered_sum"),
+        (lambda: policy.rotary(layout="both"), "expected half or interleaved"),
+        (lambda: policy.kernel(["dot", policy.feature_sum("x", "q")] * 2, "x"), "each of them once"),
+        (lambda: policy.normalizer("a", constant="1", divided_by="one"), 'divided_by is "one"'),
+        (lambda: policy.normalizer("exp(a - m)", constant="exp(-m)"), "need the logit that they have"),
+        (lambda: policy.normalizer("a", ground_value=True), "needs a mass that weights it"),
+        (lambda: policy.normalizer("a", logits=("sink",)), "logits has 'sink'"),
         (lambda: policy.score_map("a"), "the name a is unknown"),
         (lambda: policy.score_map("c * score", parameters={"c": 1}, domains={"d": "real"}), "domains has 'd'"),
         (lambda: policy.score_map("c * score", parameters={"c": 1}, domains={"c": "big"}), "the domain of c is 'big'"),
@@ -238,3 +251,34 @@ def test_whole_numbers_may_be_divided_without_a_rest():
 def test_numbers_keep_all_their_digits():
     for x in np.random.default_rng(3).normal(size=20) * 10.0 ** np.arange(-10, 10):
         assert run(translate(repr(float(x)), NAMES)[0]) == x
+
+
+def test_ordered_sums_stand_behind_what_they_add_and_in_front_of_what_reads_them():
+    place = policy.ordered_sum("place", "dot", "rate * sigmoid(dot)", keys="earlier", own=True)
+    text = policy.kernel([policy.read_at("z", place), "given_bias"], "z + given_bias", parameters={"rate": 1}).text
+    rule = "contraction::key_order::earlier, contraction::own_key::included"
+    sum = f"contraction::ordered_sum<contraction::dot, map_place, {rule}>"
+    order = ["contraction::dot", "contraction::given_bias", sum, f"contraction::interpolated<{sum}>"]
+    assert f"contraction::list<{', '.join(order)}>" in text
+    values = "".join(f"[[maybe_unused]] T const& x_{name}, " for name in ("dot", "given_bias", "place", "z"))
+    assert f"score({values}" in text
+    assert "row.p_rate" in text and "T p_rate;" in text
+
+
+def test_logits_of_relative_masses_are_relative_to_the_row():
+    made = policy.normalizer("exp(a - m)", constant="exp(sink - m)", parameters={"sink": 0.5}, logits="sink").text
+    assert "T(r.logit(p_sink))" in made and "T lowest_reference() const { return p_sink; }" in made
+    free = policy.normalizer("a ** 2", constant="sink", parameters={"sink": 0.5}, logits="sink").text
+    assert "T(r(p_sink))" in free and "lowest_reference" not in free
+
+
+def test_frequencies_and_angles():
+    from attune import rotary
+
+    np.testing.assert_allclose(rotary.plain(6), [1, 10000 ** (-1 / 3), 10000 ** (-2 / 3)])
+    np.testing.assert_allclose(rotary.ntk(4, 8)[-1], rotary.linear(4, 8)[-1])  # the slowest pair is that of linear
+    yarn = rotary.yarn(64, 4, 2048)
+    assert yarn[0] == rotary.plain(64)[0] and yarn[-1] == rotary.linear(64, 4)[-1] and rotary.yarn_factor(0.5) == 1
+    expected = [2 * f(x) for f in (math.cos, math.sin) for x in (1, 4)]
+    np.testing.assert_allclose(rotary.angles([0.5, 2.0], 3, 2.0)[2], expected)
+    assert rotary.angles(rotary.plain(4), np.ones((3, 5))).shape == (3, 1, 5, 4)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The attune authors
-"""The code of the pages runs. A comment in front of a block says so: <!-- python: runs --> or <!-- python: runs torch -->."""
+"""The code of the pages runs. A comment in front of a block says so: <!-- python: runs torch compiles -->.
+
+torch, compiles: what it needs. A block that compiles calls attune.compile, or a block before it does.
+"""
 
 import importlib.util
 import pathlib
@@ -8,17 +11,29 @@ import re
 
 import pytest
 
-_PAGES = pathlib.Path(__file__).parents[2] / "docs" / "howto"
-_BLOCK = re.compile(r"<!-- python: runs( torch)? -->\n```python\n(.*?)```", re.S)
+_DOCS = pathlib.Path(__file__).parents[2] / "docs"
+_BLOCK = re.compile(r"<!-- python: runs((?: torch| compiles)*) -->\n```python\n(.*?)```", re.S)
+_PAGES = {
+    str(page.relative_to(_DOCS)): _BLOCK.findall(page.read_text())
+    for folder in ("howto", "tutorial")
+    for page in sorted((_DOCS / folder).glob("python*.md"))
+}
+_TORCH = importlib.util.find_spec("torch") is not None
 
 
-def test_code_of_pages():
-    pages = [page for page in sorted(_PAGES.glob("python*.md")) if _BLOCK.search(page.read_text())]
-    if not pages:
-        pytest.skip("no pages next to these tests")
-    with_torch = importlib.util.find_spec("torch") is not None
-    for page in pages:
-        names = {}
-        for needs_torch, code in _BLOCK.findall(page.read_text()):
-            if with_torch or not needs_torch:
-                exec(compile(code, str(page), "exec"), names)
+def run(page, compiles):
+    names = {}
+    for needs, code in _PAGES[page]:
+        if (_TORCH or "torch" not in needs) and (compiles or "compiles" not in needs):
+            exec(compile(code, page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", [page for page, blocks in _PAGES.items() if blocks])
+def test_code_of_a_page(page):
+    run(page, False)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("page", [p for p, blocks in _PAGES.items() if any("compiles" in needs for needs, _ in blocks)])
+def test_code_of_a_page_that_compiles(page):
+    run(page, True)

@@ -23,7 +23,7 @@ def tensors(rng, *shapes, dtype=torch.float64, grad=True):
 
 
 def arguments_of(op, rng, batch=1, groups=2, heads=4, queries=3, keys=5, width=4, dtype=torch.float64):
-    """Tensors for every input, parameter and table of an operator."""
+    """Tensors for every input, parameter and table of an operator: numbers that its description says are legal."""
     d, given = op._description, {}
     for name, side, narrow in zip(d.fields, d.sides, d.narrow):
         last = 1 if narrow else 2 if name in ("center", "spread", "place") else width
@@ -36,31 +36,36 @@ def arguments_of(op, rng, batch=1, groups=2, heads=4, queries=3, keys=5, width=4
         if name == "v" or name == "value_gate":
             shape = (batch, heads, keys, width)
         x = torch.from_numpy(rng.standard_normal(shape)).to(dtype)
-        given[name] = x.abs() + 0.5 if name == "spread" else x
+        given[name] = x.abs() + 0.5 if name in ("spread", "bias") else x  # a bias may be a prior, which is positive
     for p in op._functions.description["parameters"]:
         low = {"positive": 0.6, "above_one": 1.6, "one_to_four": 1.2}.get(p["domain"], -0.3)
         given[p["path"]] = low + 0.6 * torch.from_numpy(rng.random(heads)).to(torch.float64)
     for t in op._functions.description["tables"]:
-        rows = {"query_row": 1}.get(t["columns"], queries + keys if t["columns"] != "one" else 32)
+        rows = 8 if "bidirectional" in op.constants else 11  # T5 takes an even number
+        rows = 1 if t["columns"] == "query_row" else rows
         columns = {"one": 1, "any": 4}.get(t["columns"], width)
         given[t["path"]] = torch.from_numpy(rng.random((1, heads, rows, columns)))
     return given
 
 
-def test_gradcheck_of_every_preset(rng, many):
+@pytest.mark.parametrize("name", attune.presets())
+def test_gradcheck_of_every_preset(name, rng, many):
     """By every input, parameter and table, through out, lse and ground weight."""
-    for name in attune.presets():
-        op = attune.op(name)
-        given = arguments_of(op, rng)
-        names = list(given)
-        returns = tuple(n for n in op.outputs if n != "threshold")
-        xs = [x.requires_grad_() for x in given.values()]
+    op = attune.op(name)
+    given = arguments_of(op, rng)
+    names = list(given)
+    assert len(names) == len(op.fields) + len(op.parameters) + len(op.tables)
+    returns = tuple(n for n in op.outputs if n != "threshold")
+    constants = {n: 2 for n in ("k", "constant_k") if n in op._description.names and n not in op.fields}  # of top_k
+    xs = [x.requires_grad_() for x in given.values()]
+
+    for mask in (masks.causal(), None) if many else (masks.causal(),):
 
         def f(*xs):
-            out = at.attend(op, mask=masks.causal(), returns=returns, **dict(zip(names, xs)))
+            out = at.attend(op, mask=mask, returns=returns, **constants, **dict(zip(names, xs)))
             return out if isinstance(out, tuple) else (out,)
 
-        assert torch.autograd.gradcheck(f, xs, atol=1e-6, rtol=1e-5), name
+        assert torch.autograd.gradcheck(f, xs, atol=1e-6, rtol=1e-5), (name, mask)
 
 
 def test_values_of_bf16_and_threads(rng):

@@ -26,7 +26,7 @@ set(layers
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it.
-set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/float8_cache)\\.hpp$")
+set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/(decodable|float8_cache))\\.hpp$")
 # Headers of old paths, which include those of new ones: all that a header with this word in it does.
 set(moved "ATTUNE_ALLOW_OLD_NAMES")
 

@@ -7,6 +7,8 @@
 #include <cstdlib>
 
 #include <attune/certify/number_format.hpp>
+#include <attune/testing/candidate.hpp>
+#include <attune/testing/interop/report_json.hpp>
 
 #include "files.hpp"
 
@@ -20,24 +22,6 @@ certify::storage storage_of(io::element_type type) {
          : type == io::element_type::float16 ? certify::storage::fp16
                                              : certify::storage::bf16;
 }
-/// The first number that the format does not have, or nothing.
-double const* foreign_to(certify::storage s, std::vector<double> const& x) {
-  auto const found =
-      std::find_if(x.begin(), x.end(), [&](double y) { return std::isfinite(y) && certify::rounded_to(s, y) != y; });
-  return found == x.end() ? nullptr : &*found;
-}
-
-/// An infinity or a NaN is no number in JSON.
-nlohmann::ordered_json number(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
-}
-nlohmann::ordered_json numbers_of(std::vector<double> const& all) {
-  auto list = nlohmann::ordered_json::array();
-  for (double x : all) list.push_back(number(x));
-  return list;
-}
-
 }  // namespace
 
 testing::demanded demanded_of(std::string const& word) {
@@ -130,7 +114,7 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
                         shape const& expected, results& to) {
     auto x = arguments.read_extra(argument, file, name, c, expected);
     if (!type) type = x.type;
-    auto const foreign = [&](certify::storage s) { return foreign_to(s, x.values.doubles); };
+    auto const foreign = [&](certify::storage s) { return testing::foreign_to(s, x.values.doubles); };
     if (double const* const odd = foreign(storage_of(*type)))
       throw usage_error(
           argument, file,
@@ -179,37 +163,7 @@ exit_status status_of(testing::judgement j) {
 }
 
 nlohmann::ordered_json as_json(testing::verdict_report const& r) {
-  nlohmann::ordered_json to;
-  to["decision"] = testing::name_of(r.decision);
-  to["reasons"] = r.reasons;
-  if (auto const* cause = r.cause()) to["cause"] = {{"name", cause->name}, {"words", cause->words()}};
-  for (auto const& e : r.elements)
-    to["elements"][e.output] = {{"outside", e.outside},
-                                {"count", e.count},
-                                {"worst",
-                                 {{"batch", e.place.batch},
-                                  {"head", e.place.head},
-                                  {"query", e.place.position},
-                                  {"feature", e.place.feature},
-                                  {"got", number(e.got)},
-                                  {"exact", number(e.expected)},
-                                  {"bound", number(e.bound)},
-                                  {"error_over_bound", number(e.ratio)}}}};
-  to["error_over_bound"] = {{"by_query", numbers_of(r.by_query)},
-                            {"by_head", numbers_of(r.by_head)},
-                            {"by_feature", numbers_of(r.by_feature)}};
-  if (!r.by_key.empty()) to["weight_off_by_key"] = numbers_of(r.by_key);
-  to["condition"] = number(r.condition);
-  to["findings"] = nlohmann::ordered_json::array();
-  for (auto const& f : r.findings)
-    to["findings"].push_back({{"name", f.name},
-                              {"kind", f.parameter ? "parameter" : "defect"},
-                              {"relative", f.relative},
-                              {"looked_for", f.tested},
-                              {"estimate", number(f.estimate)},
-                              {"z", number(f.z)},
-                              {"smallest_noticed", number(f.power)}});
-  return to;
+  return nlohmann::ordered_json::parse(testing::json_of(r));
 }
 
 }  // namespace attune::tool

@@ -32,6 +32,10 @@ struct saved_fold<T, fold_operator<N, Ops...>> {
   std::vector<T> terms;                    ///< the outputs of the terms, in the order of detail::fold_layout
 };
 
+/// How many numbers forward_and_save() of a fold keeps of a call with these inputs.
+template <Fold Op, class View>
+index_t saved_size(Op const& folded, inputs<Op, View> const& in);
+
 namespace detail {
 
 /// Where the outputs of a fold's operators lie in one array: dense, one operator after the other.
@@ -123,6 +127,24 @@ parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std:
   return to;
 }
 
+/// How many numbers a saved_fold of a call is.
+template <Fold Op, class View>
+index_t saved_size_of_fold(char const* function, Op const& folded, inputs<Op, View> const& in, shape const& out) {
+  auto const layout = checked_fold(function, folded, in, out);
+  index_t sum = layout.size();
+  for_each_operator(folded, [&](auto const& op, index_t, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    sum += saved_size<double, part>(checked_problem(function, op, narrowed<part>(in), layout.of_operator()));
+  });
+  return sum;
+}
+/// Calls f(an array, its length) for every array of a saved_fold, in their order in one piece of memory.
+template <class Saved, class F>
+void each_array_of_fold(Saved& saved, F const& f) {
+  std::apply([&](auto&... rows) { (std::remove_reference_t<decltype(rows)>::each_array(rows, f), ...); }, saved.rows);
+  f(saved.terms, index_t(saved.terms.size()));
+}
+
 /// All gradients of a fold. `by_rows(c)(b, h, i)` is <d out, O_c>; of_operator(operator, number) returns the gradients
 /// of one operator for its part of the cotangents.
 template <class S, class T, Fold Op, class View, class ByRows, class OfOperator>
@@ -140,6 +162,26 @@ dense_gradients<T> gradients_of_fold(Op const& folded, inputs<Op, View> const& i
     add_gradients(to, of_operator(op, number), prefix);
   });
   return to;
+}
+
+/// Copies the gradients that the caller requested to its memory.
+template <Fold Op, class T, class View>
+void copy_gradients(dense_gradients<T> const& g, Op const& folded, inputs<Op, View> const& in,
+                    gradient_outputs<Op, T> const& wanted) {
+  auto const to = views_of(wanted, folded, in);
+  auto const copy = [](gradient_array<T> const& from, tensor<T> const& x) {
+    shape const& e = x.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) x(b, h, i, d) = from(b, h, i, d);
+  };
+  for (std::size_t n = 0; n < to.fields.size(); ++n)
+    if (!to.fields[n].absent()) copy(g.fields[n], to.fields[n]);
+  for (std::size_t n = 0; n < to.parameters.size(); ++n)
+    if (!to.parameters[n].absent()) copy(g.parameters[n].values, to.parameters[n]);
+  for (std::size_t n = 0; n < to.tables.size(); ++n)
+    if (!to.tables[n].absent()) copy(g.tables[n].values, to.tables[n]);
 }
 
 /// The direction of a fold's parameters and tables: of its coefficients, and of each operator.
@@ -194,6 +236,11 @@ template <Fold Op>
 using only_operator = std::tuple_element_t<0, decltype(Op::operators)>;
 
 }  // namespace detail
+
+template <Fold Op, class View>
+index_t saved_size(Op const& folded, inputs<Op, View> const& in) {
+  return detail::saved_size_of_fold("saved_size", folded, in, detail::folded_shape("saved_size", in));
+}
 
 /// Divides the merged states of a fold of one operator and adds the terms. The states have N H heads.
 /// Memory: the outputs of all terms.

@@ -11,11 +11,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <attune/exec/problem.hpp>
 #include <attune/interop/c_abi.h>
 #include <attune/interop/c_arguments.hpp>
+#include <attune/operators/fold.hpp>
 #include <attune/operators/inputs.hpp>
 #include <attune/operators/listing.hpp>
 
@@ -62,7 +66,8 @@ struct bound_call {
   op_type op;            ///< the operator
   /// Reads a call, which must outlive this. Throws attune::error if an argument is wrong.
   explicit bound_call(attune_call const& call)
-      : c(call), mask(call), op(Make::make(mask.mask(), call_constants{&call})) {
+      : c(call), mask(call),
+        op(Make::make(mask.mask(), call_constants{&call, nullptr, &arrays(), table_count<op_type>})) {
     std::size_t n = 0;
     for (operator_parameter const& p : listed_parameters(op)) {
       attune_parameter const& x = c.parameters[n++];
@@ -85,24 +90,49 @@ struct bound_call {
       to.first_entry(first);
     }
   }
-  /// The inputs.
+  /// Whether the operator reads a number per pair, which the executors do not read from 16 or 8 bits.
+  static constexpr bool takes_pairs =
+      op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
+  /// The inputs, of the type of the call.
   template <class T>
   inputs<op_type, tensor<T const>> in() const {
+    return inputs_by<tensor<T const>, T>(
+        [](std::string_view name, attune_tensor const& x) { return interop::view<T const>(name, x); });
+  }
+  /// The inputs as the views that read(name, tensor) returns. Zero: the type of a v0 that is not given.
+  template <class View, class Zero, class Read>
+  inputs<op_type, View> inputs_by(Read const& read) const {
     std::size_t n = 0;
     std::optional<std::span<index_t const>> offsets;
     if (c.offsets.given) {
       auto const all = dense<std::int64_t>("offsets", c.offsets);
       offsets = std::span<index_t const>(reinterpret_cast<index_t const*>(all.data()), all.size());
     }
-    return make_inputs<op_type, tensor<T const>>(
-        [&]<field F>() {
+    return make_inputs<op_type, View>(
+        [&]<field F>() -> View {
           attune_tensor const& x = c.fields[n++];
           if constexpr (F == field::v0)
-            if (!x.given) return zeros<T>(value_width());
+            if (!x.given) return zeros<Zero>(value_width());
           if (!x.given) throw error("call", name_of(F), "no tensor", fields[std::size_t(F)].extents);
-          return view<T const>(name_of(F), x);
+          return read(name_of(F), x);
         },
         c.has_offset ? std::optional<index_t>(index_t(c.offset)) : std::nullopt, offsets);
+  }
+  /// The cotangents of out, lse and ground_weight: out as read(name, tensor) returns it, the others by rows(name,
+  /// tensor).
+  template <class View, class Read, class Rows>
+  cotangents<op_type, View> cotangents_by(attune_tensor const* x, Read const& read, Rows const& rows) const {
+    cotangents<op_type, View> d;
+    d.out = read("the gradient of out", x[0]);
+    auto const require = [&](bool has, int n, char const* name) {
+      if (x[n].given && !has) throw error("call", name, "a tensor", "none: this operator has no such output");
+    };
+    constexpr char const *lse = "the gradient of lse", *ground = "the gradient of ground_weight";
+    require(op_type::has_lse, 1, lse);
+    require(op_type::has_ground_weight, 2, ground);
+    if constexpr (op_type::has_lse) d.lse = rows(lse, x[1]);
+    if constexpr (op_type::has_ground_weight) d.ground_weight = rows(ground, x[2]);
+    return d;
   }
   /// Dv.
   index_t value_width() const {
@@ -133,9 +163,19 @@ struct bound_call {
     return to;
   }
 
+  /// Names of the arrays that the expression takes, in the order in which it takes them. They stand behind the tables.
+  static std::vector<std::string>& arrays() {
+    static std::vector<std::string> names = [] {
+      std::vector<std::string> all;
+      Make::make(mask::composed{}, call_constants{nullptr, nullptr, &all});
+      return all;
+    }();
+    return names;
+  }
   /// Whether the caller must set parameter n: the expression leaves it open, and its policy has a number by default. A
   /// policy whose parameter is not set by default computes it.
   static bool required([[maybe_unused]] std::size_t n, operator_parameter const& p) {
+    if (p.policy == "fold.") return !p.at->is_set();
     if constexpr (std::is_default_constructible_v<op_type>) {
       static op_type const defaults{};
       return !p.at->is_set() && listed_parameters(defaults)[n].at->is_set();

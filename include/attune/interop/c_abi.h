@@ -24,8 +24,11 @@ enum attune_type {
   attune_float64 = 1,
   attune_bfloat16 = 2,
   attune_float16 = 3,
-  attune_int64 = 4, /**< of masks and offsets */
-  attune_bytes = 5  /**< of masks: 0 or not */
+  attune_int64 = 4,         /**< of masks and offsets */
+  attune_bytes = 5,         /**< of masks: 0 or not */
+  attune_int32 = 6,         /**< of page tables */
+  attune_float8_e4m3fn = 7, /**< of keys and values in attune_decode */
+  attune_float8_e5m2 = 8    /**< the same */
 };
 
 /** The result of a function. */
@@ -85,7 +88,7 @@ typedef struct attune_mask_node {
 typedef struct attune_call {
   attune_tensor const* fields; /**< inputs */
   attune_parameter const* parameters;
-  attune_tensor const* tables;
+  attune_tensor const* tables; /**< then arrays, which have no gradient */
   attune_constant const* constants;
   attune_mask_node const* mask;
   attune_tensor offsets;    /**< int64, one per batch element; absent: `offset` */
@@ -93,7 +96,7 @@ typedef struct attune_call {
   int64_t constant_count, mask_count;
   int64_t offset; /**< the position of query 0, if has_offset */
   int32_t has_offset;
-  int32_t type;     /**< attune_type of all fields and of out */
+  int32_t type;     /**< attune_type of out and of all fields, except for 8-bit keys and values */
   int32_t threads;  /**< 0: one per processor */
   int32_t reserved; /**< 0 */
 } attune_call;
@@ -103,7 +106,7 @@ typedef struct attune_gradients {
   attune_tensor cotangents[3];     /**< by out, lse, ground_weight; absent: 0 */
   attune_tensor const* fields;     /**< gradients by the inputs, of the type of the call */
   attune_tensor const* parameters; /**< of float64 for calls of float64, else float32 */
-  attune_tensor const* tables;     /**< the same */
+  attune_tensor const* tables;     /**< the same; none of arrays */
 } attune_gradients;
 
 /** Memory for a text of at most `room` bytes. */
@@ -115,7 +118,7 @@ typedef struct attune_text {
 /** An operator. */
 typedef struct attune_operator {
   char const* name;
-  /** JSON: fields, parameters, tables, constants, outputs, types. */
+  /** JSON: fields, parameters, tables, constants, outputs, types, decodes (whether attune_decode can have it). */
   char const* description;
   /** Writes the number of saved numbers of a call. */
   int (*saved_size)(attune_call const*, int64_t* count, attune_text error);
@@ -144,7 +147,7 @@ typedef struct attune_companion {
   char const* built_for; /**< as in attune_library */
   void const* own_pool;
   int (*use_pool)(void const* own_pool, attune_text error);
-  /** Runs on a call. `more` is the structure that the library's name says: attune_statistics. */
+  /** Runs on a call. `more` is the structure that the library's name says: attune_statistics, attune_decode. */
   int (*run)(attune_call const*, void const* more, attune_text error);
 } attune_companion;
 
@@ -157,6 +160,49 @@ typedef struct attune_statistics {
   attune_tensor columns;                                                                   /**< (B, H, Lk, 1) */
   double threshold;                                                                        /**< of `above` */
 } attune_statistics;
+
+/** A call with few queries against a long cache. Writes the outputs of the call; there are no saved numbers. */
+typedef struct attune_decode {
+  /** Page numbers, (1, 1, B, pages of a sequence) of int32, dense. Inputs with a row per key are then (pages, heads,
+   * keys of a page, width). Key j of sequence b is row j mod size of page pages(b, j / size). A number that is no page
+   * stands for keys that no query sees. Absent: the inputs are as in every call. */
+  attune_tensor pages;
+  /** Factors of 8-bit keys and values: float32, (1, 1 or heads, 1, 1). Absent: 1. */
+  attune_tensor k_scale, v_scale;
+} attune_decode;
+
+/** What the reference executor computes of a call: exec/reference/forward.hpp. float64; `visible` has bytes. Absent: not
+ * written. The outputs of the call are not written. attune_reference_1() computes in float64, attune_reference50_1() in
+ * 50 decimal digits. attune_reference_vjp_1() and attune_reference50_vjp_1() take attune_gradients, where cotangents are
+ * float32 or float64, and gradients float64. The inputs of a call are float32 or float64; each is read exactly. */
+typedef struct attune_reference {
+  attune_tensor out, lse, ground_weight, threshold; /**< (B, H, Lq, Dv), and (B, H, Lq, 1) */
+  attune_tensor scores, logits, weights, visible;   /**< (B, H, Lq, Lk) */
+} attune_reference;
+
+/** What a kernel computed from a call, to be judged: testing/verdict.hpp, testing/gradient_verdict.hpp. Numbers are
+ * float64. attune_verdict_1() judges `outputs`, attune_verdict_gradients_1() `gradients` of `cotangents`. */
+typedef struct attune_verdict {
+  attune_tensor outputs[3];        /**< out, lse, ground_weight; absent: not judged */
+  attune_tensor cotangents[3];     /**< by out, lse, ground_weight; absent: 0 */
+  attune_tensor const* gradients;  /**< by the inputs; absent: not judged */
+  char const* const* must_detect;  /**< names of defects that must not go unnoticed */
+  double const* sizes;             /**< how large these are */
+  int64_t must_detect_count;       /**< of names and sizes */
+  int32_t stored;                  /**< attune_type that the kernel stores */
+  int32_t weights;                 /**< attune_type of its probabilities; -1: from `stored` */
+  int32_t arithmetic, reserved;    /**< attune_type of everything else; -1: from `stored` */
+  void (*receive)(char const* at); /**< is called once, with the report as JSON */
+} attune_verdict;
+
+/** Inputs with power: testing/probes.hpp. Fields of the call are not read. */
+typedef struct attune_probes {
+  int64_t batch, heads, key_heads, value_heads, queries, keys, axes;
+  int64_t width, value_width, gate_width, position_width; /**< but for `width`, 0: as `width` */
+  int64_t seed;
+  /** Is called for each tensor of each probe, the cotangents "dout", "dlse", "dground_weight" included. float64. */
+  void (*receive)(char const* probe, char const* reveals, char const* name, attune_tensor const*);
+} attune_probes;
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 // Arguments of the C interface as attune's: tensors, numbers, masks, errors. Every length, type and pointer is checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,8 @@
 #include <vector>
 
 #include <attune/core/error.hpp>
+#include <attune/core/float8.hpp>
+#include <attune/core/rotary_angles.hpp>
 #include <attune/core/storage.hpp>
 #include <attune/core/stored_view.hpp>
 #include <attune/interop/c_abi.h>
@@ -27,8 +30,9 @@ namespace attune::interop {
 
 /// The names of attune_type.
 inline char const* name_of_type(int type) {
-  constexpr char const* names[] = {"float32", "float64", "bfloat16", "float16", "int64", "bytes"};
-  return type >= 0 && type < 6 ? names[type] : "an unknown type";
+  constexpr char const* names[] = {"float32", "float64", "bfloat16",      "float16",    "int64",
+                                   "bytes",   "int32",   "float8_e4m3fn", "float8_e5m2"};
+  return type >= 0 && type < 9 ? names[type] : "an unknown type";
 }
 /// The attune_type of T.
 template <class T>
@@ -45,6 +49,12 @@ template <>
 inline constexpr int type_code<std::int64_t> = attune_int64;
 template <>
 inline constexpr int type_code<unsigned char> = attune_bytes;
+template <>
+inline constexpr int type_code<std::int32_t> = attune_int32;
+template <>
+inline constexpr int type_code<float8_e4m3fn> = attune_float8_e4m3fn;
+template <>
+inline constexpr int type_code<float8_e5m2> = attune_float8_e5m2;
 
 /// Throws unless the tensor has this type.
 ATTUNE_NOINLINE inline void require_type(std::string_view name, attune_tensor const& x, int type) {
@@ -145,16 +155,37 @@ class call_mask {
   std::vector<mask::expression_node> nodes_;
 };
 
-/// The constants of a call: by name, or the default.
+/// The constants and arrays of a call: by name, or the default.
 struct call_constants {
   attune_call const* call = nullptr;                            ///< null: defaults only
   std::vector<std::pair<std::string, double>>* seen = nullptr;  ///< for the description
+  std::vector<std::string>* arrays = nullptr;                   ///< names, in the order of the description
+  std::size_t first_array = 0;                                  ///< where arrays begin in the tables of a call
   /// The constant of this name; `otherwise` where the call does not give it. Throws attune::error beyond 2^53.
   double operator()(char const* name, double otherwise) const {
     if (seen) seen->emplace_back(name, otherwise);
     for (std::int64_t n = 0; call && n < call->constant_count; ++n)
       if (std::strcmp(call->constants[n].name, name) == 0) return checked(name, call->constants[n].value);
     return otherwise;
+  }
+  /// An array without gradients that each call gives: a view of its numbers. Absent where there is no call.
+  stored_view array(char const* name) const {
+    if (!arrays) return {};
+    std::size_t const n = std::size_t(std::find(arrays->begin(), arrays->end(), name) - arrays->begin());
+    if (!call) return n == arrays->size() ? (arrays->push_back(name), stored_view()) : stored_view();
+    attune_tensor const& x = call->tables[first_array + n];
+    if (!x.given) throw error("call", name, "no tensor", "an array of numbers");
+    return numbers(name, x);
+  }
+  /// Angles of kernel::rotary from an array (1|B, 1, rows, 2 R): R cosines, then R sines. Query i reads row i + offset.
+  rotary_rows angles(char const* name) const {
+    stored_view const x = array(name);
+    return x.absent() ? rotary_rows() : rotary_rows(x);
+  }
+  /// The same with a row for each query and a row for each key.
+  rotary_rows angles(char const* of_queries, char const* of_keys) const {
+    stored_view const x = array(of_queries), y = array(of_keys);
+    return x.absent() || y.absent() ? rotary_rows() : rotary_rows(x, y);
   }
 
  private:

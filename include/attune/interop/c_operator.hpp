@@ -5,17 +5,21 @@
 //   ATTUNE_C_LIBRARY(mine)
 //
 // Operators as a shared library for other languages: c_abi.h. In the expression, m is the mask, `open` a parameter that
-// the caller sets, and c("k", 8) a constant with its default. Compile with -shared -fPIC -fvisibility=hidden.
+// the caller sets, and c("k", 8) a constant with its default. c.array("x") is a view of numbers that the caller gives,
+// and c.angles("x") the same as angles of kernel::rotary. A fold is an operator, too. Compile with -shared -fPIC
+// -fvisibility=hidden.
 // ATTUNE_C_TYPES chooses the element types: the sum of 1 (float32), 2 (float64) and 4 (bf16 and fp16, with float32).
 #pragma once
 
 #include <cstdio>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/decode/decodable.hpp>
 #include <attune/exec/cpu/forward.hpp>
 #include <attune/exec/cpu/gradients.hpp>
 #include <attune/interop/bound_call.hpp>
@@ -28,9 +32,6 @@ template <class Make>
 struct operator_functions {
   /// The operator.
   using op_type = typename bound_call<Make>::op_type;
-  /// Whether it reads a number per pair, which the forward pass does not read from 16 bits.
-  static constexpr bool takes_pairs =
-      op_type::uses(field::scores) || op_type::uses(field::gates) || op_type::uses(field::bias);
 
   /// The operator as C sees it, made once.
   static attune_operator const* get(char const* name, char const* expression = "") {
@@ -41,6 +42,14 @@ struct operator_functions {
 
  private:
   using bound = bound_call<Make>;
+
+  /// Whether decode() of the C interface takes it.
+  static constexpr bool decodes = [] {
+    if constexpr (Fold<op_type>)
+      return false;
+    else
+      return exec_cpu::decodable<op_type>;
+  }();
 
   static int saved_size(attune_call const* c, int64_t* count, attune_text text) {
     return guarded(text, [&] {
@@ -58,7 +67,7 @@ struct operator_functions {
         auto const out = call.template out<T>();
         if (saved) {
           forward_and_save(exec, call.op, in, out, std::span(static_cast<number*>(saved), std::size_t(count)));
-        } else if constexpr (storage_only<T> && takes_pairs) {
+        } else if constexpr (storage_only<T> && bound::takes_pairs) {
           std::vector<number> memory(std::size_t(attune::saved_size(call.op, in)));
           forward_and_save(exec, call.op, in, out, std::span(memory));
         } else {
@@ -72,17 +81,9 @@ struct operator_functions {
       bound const call(*c);
       with_type(*c, [&]<class T>(T) {
         using number = arithmetic_t<T>;
-        cotangents<op_type, tensor<T const>> d;
-        d.out = view<T const>("the gradient of out", g->cotangents[0]);
-        auto const rows = [&](bool has, int n, char const* name) {
-          if (g->cotangents[n].given && !has)
-            throw error("call", name, "a tensor", "none: this operator has no such output");
-          return view<number const>(name, g->cotangents[n]);
-        };
-        auto const lse = rows(op_type::has_lse, 1, "the gradient of lse"),
-                   ground = rows(op_type::has_ground_weight, 2, "the gradient of ground_weight");
-        if constexpr (op_type::has_lse) d.lse = lse;
-        if constexpr (op_type::has_ground_weight) d.ground_weight = ground;
+        auto const d = call.template cotangents_by<tensor<T const>>(
+            g->cotangents, [](std::string_view name, attune_tensor const& x) { return view<T const>(name, x); },
+            [](std::string_view name, attune_tensor const& x) { return view<number const>(name, x); });
         gradient_outputs<op_type, T> to;
         std::size_t n = 0;
         for_each_field([&]<field F>() {
@@ -133,6 +134,8 @@ struct operator_functions {
       constexpr char const* widths[] = {"any", "one", "query", "query_row"};
       next("{\"path\": " + quoted(t.path()) + ", \"columns\": " + quoted(widths[int(t.width)]) + "}");
     }
+    for (std::string const& name : bound::arrays())
+      next("{\"path\": " + quoted(name) + ", \"columns\": \"any\", \"gradient\": false}");
     list("constants");
     for (auto const& [name, value] : constants) next("[" + quoted(name) + ", " + number(value) + "]");
     list("outputs");
@@ -144,7 +147,8 @@ struct operator_functions {
     if ((ATTUNE_C_TYPES & 1) != 0) next("\"float32\"");
     if ((ATTUNE_C_TYPES & 2) != 0) next("\"float64\"");
     if ((ATTUNE_C_TYPES & 4) != 0) next("\"bfloat16\""), next("\"float16\"");
-    all += "], \"expression\": \"";
+    all += attune::detail::text("], \"heads_each\": ", attune::detail::heads_of_inputs<op_type>,
+                                ", \"decodes\": ", decodes ? "true" : "false", ", \"expression\": \"");
     for (char const* x = expression; *x; ++x) {
       if (*x == '"' || *x == '\\') all += '\\';
       all += *x;

@@ -71,6 +71,13 @@ constexpr bool check_fold() {
 struct no_coefficients {};
 }  // namespace detail
 
+namespace detail {
+template <std::size_t N, class... Ops>
+struct count_of<fold_operator<N, Ops...>> {
+  static constexpr int parameters = int(N) + count_of_all<Ops...>::parameters, tables = count_of_all<Ops...>::tables;
+};
+}  // namespace detail
+
 /// An operator made by fold().
 template <class Op>
 concept Fold = detail::is_fold<std::remove_const_t<Op>>;

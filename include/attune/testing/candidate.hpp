@@ -6,6 +6,9 @@
 // The results of the kernel under test, read into doubles. The storage type is the tensor's.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <vector>
 
 #include <attune/core/lse.hpp>
@@ -13,6 +16,19 @@
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing {
+
+/// The first finite number that a format does not have; null if it has them all.
+inline double const* foreign_to(storage s, std::vector<double> const& x) {
+  auto const found =
+      std::find_if(x.begin(), x.end(), [&](double y) { return std::isfinite(y) && rounded_to(s, y) != y; });
+  return found == x.end() ? nullptr : &*found;
+}
+/// Throws attune::error if a number has more digits than the format of the kernel's results.
+inline void require_format(std::string_view name, std::vector<double> const& x, storage s) {
+  if (double const* const odd = foreign_to(s, x))
+    throw error("testing::verdict", name, attune::detail::text("the number ", *odd),
+                attune::detail::text("numbers of ", name_of(s), ", the format that the kernel stores"));
+}
 
 /// The results of the kernel under test, as doubles, with the format in which the kernel stored `out`.
 class candidate {

@@ -18,9 +18,11 @@ if POINTER != 8:
     raise ImportError("attune: the package needs a 64-bit Python")
 
 #: Element types, by their code.
-TYPES = ("float32", "float64", "bfloat16", "float16", "int64", "bytes")
+TYPES = ("float32", "float64", "bfloat16", "float16", "int64", "bytes", "int32", "float8_e4m3fn", "float8_e5m2")
 CODES = {name: code for code, name in enumerate(TYPES)}
-SIZES = (4, 8, 2, 2, 8, 1)
+#: Those with 8 bits, which keys and values of decode() may have next to another type.
+FLOAT8 = TYPES[7:]
+SIZES = (4, 8, 2, 2, 8, 1, 4, 1, 1)
 
 # attune_tensor: data, extents, strides, type, given
 TENSOR = struct.Struct("=Q8q2i")
@@ -37,6 +39,16 @@ GRADIENTS = struct.Struct("=" + "Q8q2i" * 3 + "3Q")
 
 # attune_statistics: eleven tensors, a number
 STATISTICS = struct.Struct("=" + "Q8q2i" * 11 + "d")
+# attune_decode: page numbers, scales of keys and values
+DECODE = struct.Struct("=" + "Q8q2i" * 3)
+# attune_reference: eight tensors
+REFERENCE = struct.Struct("=" + "Q8q2i" * 8)
+# attune_verdict: three outputs, three cotangents, three pointers, a count, four short numbers, a function
+VERDICT = struct.Struct("=" + "Q8q2i" * 6 + "3Qq4iQ")
+RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+# attune_probes: twelve numbers, a function
+PROBES = struct.Struct("=12qQ")
+TENSOR_RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p)
 
 ABSENT = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ROOM = 4000

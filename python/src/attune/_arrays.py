@@ -144,15 +144,20 @@ def widened(x):
     return x.astype(numpy.float32) if x.dtype == numpy.float16 or x.dtype.name == "bfloat16" else x
 
 
+def on_host(x):
+    """An array on the CPU, without gradients, whose 16-bit numbers became float32."""
+    return widened(x).cpu() if is_torch(x) else widened(x)
+
+
 def empty_like(x, shape, code=None):
     """A new array of the library of x, with another shape and perhaps another type."""
     if is_torch(x):
         torch = sys.modules["torch"]
-        kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64)[code]
+        kind = x.dtype if code is None else (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.bool)[code]
         return torch.empty(shape, dtype=kind)
     if not isinstance(x, numpy.ndarray):
         x = numpy.from_dlpack(x)
-    return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16, numpy.int64)[code])
+    return numpy.empty(shape, dtype=x.dtype if code is None else (numpy.float32, numpy.float64, None, numpy.float16, numpy.int64, numpy.bool_)[code])
 
 
-__all__ = ["CODES", "View", "bytes_of", "empty_like", "index_of", "is_array", "is_torch", "numbers_of_int64", "view", "widened", "wrong"]
+__all__ = ["CODES", "View", "bytes_of", "empty_like", "index_of", "is_array", "is_torch", "numbers_of_int64", "on_host", "view", "widened", "wrong"]

@@ -139,7 +139,7 @@ def _files(root):
     return sorted(found)
 
 
-_headers = {}
+_headers: dict = {}
 
 
 def headers(cache, root, installed=False):

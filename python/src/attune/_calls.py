@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from . import _abi
-from ._arrays import empty_like, index_of, is_array, numbers_of_int64, view, wrong
+from ._arrays import View, empty_like, index_of, is_array, numbers_of_int64, view, wrong
 from .masks import Mask
 
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
@@ -38,7 +38,7 @@ class Call:
         if not isinstance(layout, str) or layout not in _LAYOUTS:
             raise wrong("layout", f"the value {layout!r}", '"bhld" or "blhd"')
         self.operator, self.layout, self.keep = operator, _LAYOUTS[layout], []
-        self.parameters, self.tables = [None] * len(d.parameters), [None] * len(d.tables)
+        self.parameters, self.tables = [None] * len(d.parameters), [None] * (len(d.tables) + len(d.arrays))
         constants = None
         for name, x in named.items():
             places = d.names.get(name)
@@ -93,8 +93,10 @@ class Call:
                 if name != "v0":
                     raise wrong(name, "no value", f"an array: {self.operator.name} reads it")
             else:
-                v = view(name, x)
-                if self.code is None:
+                v = x if type(x) is View else view(name, x)
+                if _abi.TYPES[v.code] in _abi.FLOAT8:
+                    pass
+                elif self.code is None:
                     self.code, self.model = v.code, x
                     if _abi.TYPES[v.code] not in d.types:
                         raise wrong(name, f"the type {_abi.TYPES[v.code]}", " or ".join(d.types))
@@ -133,7 +135,11 @@ class Call:
         return tuple(shape), tuple(strides)
 
     def _extent_of_rows(self, d):
-        """(B, H, Lq, Dv)."""
+        """(B, H, Lq, Dv) of out."""
+        b, h, q, w = self._extent_of_inputs(d)
+        return b, max(h // d.heads_each, 1), q, w
+
+    def _extent_of_inputs(self, d):
         batch, heads, queries, values = 1, 1, 1, 0
         for n, name in enumerate(d.fields):
             if self.views[n] is None:
@@ -173,7 +179,7 @@ class Call:
         _abi.PARAMETER.pack_into(self.memory, at, v.data, *shape, *strides, v.code, 1, 0.0, 2)
 
     def _put_table(self, d, n, x):
-        name = d.tables[n]
+        name = (*d.tables, *d.arrays)[n]
         v = view(name, x)
         if v.code > 1:
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
@@ -254,8 +260,11 @@ class Call:
         self.operator._functions.vjp(self.address, at, count, ctypes.addressof(memory))
         return results
 
-    def gradient_block(self, cotangents, wanted):
-        """The memory that vjp() of the interface reads, new arrays for the gradients, and where their addresses stand."""
+    def gradient_block(self, cotangents, wanted, code=None):
+        """The memory that vjp() of the interface reads, new arrays for the gradients, and where their addresses stand.
+
+        code: the type of the gradients; None: as vjp() wants it.
+        """
         d = self.operator._description
         parts = [_abi.ABSENT] * 3
         for n, x in enumerate(cotangents):
@@ -282,25 +291,26 @@ class Call:
         _abi.GRADIENTS.pack_into(memory, 0, *parts[0], *parts[1], *parts[2], *(base + s for s in starts))
         for kind, n in wanted:
             at = starts[("field", "parameter", "table").index(kind)] + n * _abi.TENSOR.size
-            x, shape, strides, v = self._blank_gradient(d, kind, n)
+            x, shape, strides, v = self._blank_gradient(d, kind, n, code)
             _PACK(memory, at, v.data, *shape, *strides, v.code, 1)
             results[kind, n] = x
             places.append(at)
         return memory, results, places
 
-    def _blank_gradient(self, d, kind, n):
+    def _blank_gradient(self, d, kind, n, code):
         if kind == "field":
             given = self.views[n][0]
-            x = empty_like(given, tuple(given.shape))
+            x = empty_like(given, tuple(given.shape), code)
             v = view(d.fields[n], x)
             shape, strides = self._axes(d, n, d.fields[n], v.shape, v.strides)
             return x, shape, strides, v
+        code = _NUMBERS_OF[self.code] if code is None else code
         given = (self.parameters if kind == "parameter" else self.tables)[n]
         if given is None or not is_array(given):
-            x = empty_like(self.model, (), _NUMBERS_OF[self.code])
+            x = empty_like(self.model, (), code)
             v = view("a gradient", x)
             return x, (1, 1, 1, 1), (0, 0, 0, 0), v
-        x = empty_like(given, tuple(given.shape), _NUMBERS_OF[self.code])
+        x = empty_like(given, tuple(given.shape), code)
         v = view("a gradient", x)
         shape, strides = (parameter_axes if kind == "parameter" else _aligned)("a gradient", v.shape, v.strides)
         return x, shape, strides, v

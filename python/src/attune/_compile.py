@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """Operators of your own policies: C++ that the system's compiler translates once."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import shlex
@@ -9,14 +11,17 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from typing import Iterable, Optional, Union
 
-from . import _abi, _cache, _diagnosis
+from . import _abi, _cache, _diagnosis, _headers
 from ._errors import CompileError
 from ._operator import Operator
 from ._places import get_include
 from ._sources import Part, source_of_operator, source_of_parts
 from .policy import Policy
 
+_Text = Union[str, "os.PathLike[str]"]
+_Part = Union[Policy, str, "os.PathLike[str]"]
 _TYPES = {"float32": 1, "float64": 2, "bfloat16": 5, "float16": 5}
 _NAMESPACES = {
     "kernel": "kernel",
@@ -29,24 +34,24 @@ _NAMESPACES = {
     "value_gate": "gate",
     "output_gate": "gate",
 }
-_loaded = {}
+_loaded: dict[pathlib.Path, Operator] = {}
 _lock = threading.Lock()
 
 
 def compile(
-    kernel="dot_product{}",
-    length_scale=None,
-    gate=None,
-    normalizer=None,
-    weight_gate=None,
-    value_gate=None,
-    output_gate=None,
-    terms=(),
-    map=None,
-    dtypes=("float32", "float64"),
-    compiler=None,
-    cache=None,
-):
+    kernel: _Part = "dot_product{}",
+    length_scale: Optional[_Part] = None,
+    gate: Optional[_Part] = None,
+    normalizer: Optional[_Part] = None,
+    weight_gate: Optional[_Part] = None,
+    value_gate: Optional[_Part] = None,
+    output_gate: Optional[_Part] = None,
+    terms: Union[_Part, Iterable[_Part]] = (),
+    map: Optional[_Part] = None,
+    dtypes: Union[str, Iterable[str]] = ("float32", "float64"),
+    compiler: Optional[str] = None,
+    cache: Optional[_Text] = None,
+) -> Operator:
     """An operator of policies: your own, and attune's.
 
         hard = attune.policy.normalizer("sigmoid(a + bias - log_visible)", divided_by="one", parameters={"bias": 0.0})
@@ -55,7 +60,8 @@ def compile(
 
     Each part is a policy of attune.policy; or C++ text: an expression of attune's policies ("softcap{50}"), or
     declarations, whose last struct is the policy unless an expression follows; or a pathlib.Path of such a text. In an
-    expression, `open` is a parameter that the caller sets, and c("k", 8) a constant with its default.
+    expression, `open` is a parameter that the caller sets, c("k", 8) a constant with its default, c.array("x") an array
+    that the caller gives, and c.angles("x") the same as angles of rotary.
 
     terms: kernels that are added to the kernel. map: a score map of their sum.
     dtypes: some of float32, float64, bfloat16, float16; what you leave out is not compiled. 16 bits need float32, too.
@@ -68,7 +74,8 @@ def compile(
     given = [("kernel", kernel), *(("term", x) for x in _listed("terms", terms))]
     given += [("score_map", map), ("length_scale", length_scale), ("gate", gate), ("normalizer", normalizer)]
     given += [("weight_gate", weight_gate), ("value_gate", value_gate), ("output_gate", output_gate)]
-    parts, numbers = [], {}
+    parts: list[Part] = []
+    numbers: dict[str, int] = {}
     for role, x in given:
         if x is None and role != "kernel":
             continue
@@ -78,13 +85,18 @@ def compile(
     return _operator(source_of_parts(parts), dtypes, compiler, cache)
 
 
-def compile_operator(text, dtypes=("float32", "float64"), compiler=None, cache=None):
+def compile_operator(
+    text: _Text,
+    dtypes: Union[str, Iterable[str]] = ("float32", "float64"),
+    compiler: Optional[str] = None,
+    cache: Optional[_Text] = None,
+) -> Operator:
     """The operator of a C++ expression, with declarations in front of it if you like.
 
         op = attune.compile_operator("attention(kernel::rbf{open}, normalizer::sink{open}, m)")
 
-    m is the mask of a call, `open` a parameter that the caller sets, and c("k", 8) a constant with its default. The
-    namespace attune is visible. text may be a pathlib.Path. Other arguments are those of attune.compile.
+    m is the mask of a call, and `open`, c("k", 8), c.array("x") and c.angles("x") are as in attune.compile. An operator
+    may be a fold: fold(softmax_attention(m), {1.0, open}), whose argument is fold_1. The namespace attune is visible. text may be a pathlib.Path. Other arguments are those of attune.compile.
     """
     path = None
     if isinstance(text, os.PathLike):
@@ -195,11 +207,13 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
-    def run(self, kind, code):
-        """The function of a companion ("statistics") for calls of an element type."""
-        key = kind, code
+    def run(self, kind, code=None, *types):
+        """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
+        types: of its template."""
+        key = kind, code, types
         if key not in self._runs:
-            path = compiled(self._source, kind, _TYPES[_abi.TYPES[code]], *self._where)
+            codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
+            path = compiled(self._source, kind, codes, *self._where, types=types)
             with _lock:
                 if path not in _loaded:
                     _loaded[path] = _abi.Companion(path, kind)
@@ -207,14 +221,14 @@ class Companions:
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None):
+def compiled(source, kind, codes, compiler=None, cache=None, types=()):
     """The path of a library, which is compiled unless the cache has it."""
     words, include = _compiler(compiler), get_include()
     folder = _cache.folder(cache)
     flags = _flags(codes, words or [])
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
-    text = source.of(kind)
+    text = source.of(kind, types)
     facts = [str(_abi.VERSION), text, *flags, _cache.processor(), headers]
     content = _cache.digest(*facts)[:32]
     may_compile = words is not None and not _forbidden()
@@ -226,7 +240,8 @@ def compiled(source, kind, codes, compiler=None, cache=None):
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
-                _translate(path, text, source.parts, [*words, *flags, "-isystem", include])
+                others = _headers.flags(words, kind)
+                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include])
     return path
 
 
@@ -245,7 +260,7 @@ def _refusal(folder, words, compiler):
             "C++ compiler, or set ATTUNE_CXX"
         )
     return (
-        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Call attune.compile "
+        f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Make this call "
         "once without it, on a machine with the same processor, and keep the folder"
     )
 

@@ -18,22 +18,28 @@ class Description:
         self.parameters = tuple(p["path"] for p in d["parameters"])
         self.defaults = tuple(p["value"] for p in d["parameters"])
         self.required = tuple(p["path"] for p in d["parameters"] if p.get("required"))
-        self.tables = tuple(t["path"] for t in d["tables"])
+        self.tables = tuple(t["path"] for t in d["tables"] if t.get("gradient", True))
+        self.arrays = tuple(t["path"] for t in d["tables"] if not t.get("gradient", True))  # stand behind the tables
+        self.fold = any(path.startswith("fold.") for path in self.parameters)
+        self.heads_each = d.get("heads_each", 1)  # query heads for each head of out
         self.constants = tuple(name for name, _ in d["constants"])
         self.constant_defaults = tuple(value for _, value in d["constants"])
         self.outputs = tuple(d["outputs"])
         self.types = tuple(d["types"])
+        self.decodes = d.get("decodes", True)
         self.names = {}
-        for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", self.tables)):
+        tables = (*self.tables, *self.arrays)
+        for kind, paths in (("field", self.fields), ("parameter", self.parameters), ("table", tables)):
             for n, path in enumerate(paths):
-                for name in {path, path.rsplit(".", 1)[-1]}:
+                last = path.rsplit(".", 1)[-1]
+                for name in {path, path.replace(".", "_") if last.isdigit() else last}:  # fold_1
                     self.names.setdefault(name, []).append((kind, n))
         for n, name in enumerate(self.constants):
             self.names.setdefault(f"constant_{name}" if name in self.names else name, []).append(("constant", n))
         at = _abi.CALL.size
         self.field_at, at = at, at + _abi.TENSOR.size * len(self.fields)
         self.parameter_at, at = at, at + _abi.PARAMETER.size * len(self.parameters)
-        self.table_at, at = at, at + _abi.TENSOR.size * len(self.tables)
+        self.table_at, at = at, at + _abi.TENSOR.size * len(tables)
         self.constant_at, at = at, at + _abi.CONSTANT.size * len(self.constants)
         self.mask_at = at
         self.blank = bytes(at)

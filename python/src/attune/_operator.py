@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The attune authors
 """An operator as a Python object: arrays of NumPy, torch or DLPack in, arrays of the same library out."""
 
-from . import _plans, _statistics
+from . import _decode, _oracle, _plans, _statistics
 from ._arrays import is_torch, wrong
 from ._calls import Call
 from ._description import Description
@@ -40,13 +40,14 @@ class Operator:
 
             d, sizes = self._description, []
             for width in (1, 2):
-                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width)}
+                shapes = {"pair": (1, 1, 1, 1), "ground": (1, 1, 1, width), "query": (1, d.heads_each, 1, width)}
                 fields = {name: numpy.zeros(shapes.get(side, (1, 1, 1, width)), numpy.dtype(d.types[0])) for name, side in zip(d.fields, d.sides)}
                 for n, name in enumerate(d.fields):
                     if d.narrow[n]:
                         fields[name] = fields[name][..., :1]
                 named = {path: 2.0 for path in d.parameters}
                 named.update({path: numpy.ones((1, 1, 1, width), numpy.float32) for path in d.tables})
+                named.update({path: numpy.ones((1, 1, 1, 2), numpy.float32) for path in d.arrays})
                 call = Call(self, fields, named, None, None, 1, "bhld")
                 sizes.append(self._functions.saved_size(call.address))
             self._per_row = sizes[1] - sizes[0], 2 * sizes[0] - sizes[1]
@@ -80,6 +81,11 @@ class Operator:
         return self._description.tables
 
     @property
+    def arrays(self):
+        """Names of the arrays without gradients, for example angles. A call must give all of them."""
+        return self._description.arrays
+
+    @property
     def constants(self):
         """Names of the constants, and their numbers. A call names a constant constant_k where an input is called k."""
         return dict(zip(self._description.constants, self._description.constant_defaults))
@@ -88,6 +94,11 @@ class Operator:
     def outputs(self):
         """Names of the outputs."""
         return self._description.outputs
+
+    @property
+    def decodes(self):
+        """Whether decode() supports the operator."""
+        return self._description.decodes
 
     @property
     def arguments(self):
@@ -150,27 +161,12 @@ class Operator:
         call = self._call(q, k, v, mask, offset, threads, layout, named)
         if any(is_torch(x) and x.requires_grad for x in (q, k, v)):
             raise wrong("vjp", "a tensor that requires gradients", "attune.torch, or tensors after detach()")
-        d = self._description
-        paths = {"field": d.fields, "parameter": d.parameters, "table": d.tables}
-        if wanted is None:
-            places = [("field", n) for n, x in enumerate(call.views) if x is not None]
-            places += [("parameter", n) for n in range(len(d.parameters))]
-            places += [("table", n) for n, x in enumerate(call.tables) if x is not None]
-        else:
-            places = []
-            for name in wanted:
-                found = [at for at in d.names.get(name, ()) if at[0] != "constant"]
-                if not found:
-                    raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
-                for kind, n in found:
-                    if kind == "field" and call.views[n] is None or kind == "table" and call.tables[n] is None:
-                        raise wrong("wanted", f"the name {name!r}", "an array that the call gives")
-                    places.append((kind, n))
+        places = self._gradients_of(call, wanted)
         for name, x in (("lse", dlse), ("ground_weight", dground_weight)):
-            if x is not None and name not in d.outputs:
+            if x is not None and name not in self.outputs:
                 raise wrong(f"d{name}", "an array", f"None: {self.name} has no output {name}")
         results = call.vjp(None, (dout, dlse, dground_weight), places)
-        return {paths[kind][n]: x for (kind, n), x in results.items()}
+        return self._by_path(results)
 
     def statistics(
         self,
@@ -193,3 +189,90 @@ class Operator:
         Memory: linear in Lq and Lk.
         """
         return _statistics.statistics(self, q, k, v, columns, above, mask, offset, threads, layout, named)
+
+    def decode(
+        self,
+        q=None,
+        k=None,
+        v=None,
+        page_table=None,
+        lengths=None,
+        *,
+        k_scale=None,
+        v_scale=None,
+        float8=None,
+        mask=None,
+        offset=None,
+        threads=None,
+        returns=("out",),
+        layout="bhld",
+        **named,
+    ):
+        """The outputs of a call with few queries against a long cache, which is not copied. Forward only.
+
+            out = op.decode(q, k_pages, v_pages, page_table, lengths)
+
+        q: (B, H, Lq, D). Without page_table k and v are as in a call. page_table: (B, pages of a sequence), integers; key
+        j of sequence b is row j % size of page page_table[b, j // size]. Arrays with a row per key are then (pages,
+        heads, size, width), or (pages, size, heads, width) with layout="blhd". An entry that is no page (-1) stands for
+        keys that no query sees.
+        lengths: (B), or an integer: the keys of each sequence. Other keys are not seen, and the queries are the last
+        positions of each sequence: masks.causal() is right for every one of them. Without, all keys count.
+        k and v may have 8 bits (float8_e4m3fn, float8_e5m2) beside float32 or 16 bits. k_scale, v_scale: their factors, a
+        number or (heads); 1 by default. float8: "e4m3fn" or "e5m2", for arrays of uint8.
+        Other arguments are those of a call. The first use of each element type compiles a library, which is kept.
+        Raises attune.Error if an argument is wrong or the operator has no decode(); see `decodes`.
+        """
+        return _decode.decode(
+            self, q, k, v, page_table, lengths, (k_scale, v_scale), float8, mask, offset, threads, returns, layout, named
+        )
+
+    def _gradients_of(self, call, wanted):
+        """Pairs (kind, number) of the gradients with these names; None: of everything that the call gives."""
+        d = self._description
+        if wanted is None:
+            places = [("field", n) for n, x in enumerate(call.views) if x is not None]
+            places += [("parameter", n) for n in range(len(d.parameters))]
+            return places + [("table", n) for n in range(len(d.tables)) if call.tables[n] is not None]
+        places = []
+        for name in wanted:
+            found = [at for at in d.names.get(name, ()) if at[0] != "constant"]
+            if not found:
+                raise wrong("wanted", f"the name {name!r}", f"some of {self.arguments}")
+            for kind, n in found:
+                if kind == "table" and n >= len(d.tables):
+                    raise wrong("wanted", f"the name {name!r}", "an argument with a gradient: an array has none")
+                if kind == "field" and call.views[n] is None or kind == "table" and call.tables[n] is None:
+                    raise wrong("wanted", f"the name {name!r}", "an array that the call gives")
+                places.append((kind, n))
+        return places
+
+    def _by_path(self, results):
+        """Arrays by pairs (kind, number), as arrays by name."""
+        d = self._description
+        paths = {"field": d.fields, "parameter": d.parameters, "table": d.tables}
+        return {paths[kind][n]: x for (kind, n), x in results.items()}
+
+    def reference(self, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named):
+        """The exact result: dense, sequential, in float64, with every intermediate. See attune.reference."""
+        return _oracle.reference(self, q, k, v, digits=digits, mask=mask, offset=offset, layout=layout, **named)
+
+    def reference_vjp(
+        self,
+        q=None,
+        k=None,
+        v=None,
+        *,
+        dout=None,
+        dlse=None,
+        dground_weight=None,
+        wanted=None,
+        digits=None,
+        mask=None,
+        offset=None,
+        layout="bhld",
+        **named,
+    ):
+        """The exact gradients, in float64, by name. Arguments are those of vjp; digits as in attune.reference."""
+        cotangents = {"out": dout, "lse": dlse, "ground_weight": dground_weight}
+        return _oracle.reference_vjp(self, q, k, v, cotangents, wanted, digits, mask, offset, layout, named)

@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The attune authors
 """The operators that the package was built with."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import platform
@@ -10,17 +12,18 @@ from . import _abi
 from ._operator import Operator
 
 _FOLDER = pathlib.Path(__file__).parent / "_native"
-# The features that the x86-64 levels add, as Linux names them; the best first.
+# The features that each x86-64 level adds to the one below, as Linux names them (abm is LZCNT); the best first.
 _LEVELS = (
     ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
-    ("x86-64-v3", {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}),
-    ("x86-64-v2", {"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
+    ("x86-64-v3", {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}),
+    ("x86-64-v2", {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
 )
-_library = None
-_operators = {}
+_library: _abi.Library | None = None
+_operators: dict[str, Operator] = {}
 
 
-def _flags():
+def _flags() -> set[str]:
+    """The features of this processor; none if Linux does not say."""
     try:
         with open("/proc/cpuinfo") as f:
             return next((set(line.split(":", 1)[1].split()) for line in f if line.startswith("flags")), set())
@@ -28,27 +31,39 @@ def _flags():
         return set()
 
 
-def _path():
+def levels() -> list[str]:
+    """The x86-64 levels that this processor has, the best first."""
+    flags = _flags()
+    found: list[str] = []
+    for level, features in reversed(_LEVELS):
+        if not features <= flags:
+            break
+        found.insert(0, level)
+    return found
+
+
+def _path() -> pathlib.Path:
     """The library for this processor: ATTUNE_LIBRARY, one built for this machine, or the best level that it has."""
-    if chosen := os.environ.get("ATTUNE_LIBRARY"):
+    chosen = os.environ.get("ATTUNE_LIBRARY")
+    if chosen:
         return pathlib.Path(chosen)
     native = _FOLDER / "attune_native.so"
     if native.exists():
         return native
-    if platform.machine() in ("x86_64", "AMD64"):
-        flags = _flags()
-        missing = False
-        for level, needed in _LEVELS:
-            path = _FOLDER / f"attune_{level}.so"
-            missing = missing or path.exists()
-            if path.exists() and all(more <= flags for name, more in _LEVELS if name <= level):
-                return path
-        if missing:
-            raise ImportError("attune: this processor has fewer instructions than x86-64-v2: build the package on it")
-    raise ImportError(f"attune: no library in {_FOLDER}: install the package by pip, or set ATTUNE_LIBRARY")
+    built = [level for level, _ in _LEVELS if (_FOLDER / f"attune_{level}.so").exists()]
+    if not built:
+        raise ImportError(f"attune: no library in {_FOLDER}: install the package by pip, or set ATTUNE_LIBRARY")
+    has = levels() if platform.machine() in ("x86_64", "AMD64") else []
+    for level in built:
+        if level in has:
+            return _FOLDER / f"attune_{level}.so"
+    raise ImportError(
+        f"attune: the libraries in {_FOLDER} are for {', '.join(built)}, and this processor ({platform.machine()}) is "
+        f"{has[0] if has else 'none of them'}: build the package on it, from its sources"
+    )
 
 
-def library():
+def library() -> _abi.Library:
     """The loaded library of presets."""
     global _library
     if _library is None:
@@ -56,7 +71,7 @@ def library():
     return _library
 
 
-def names():
+def names() -> list[str]:
     """Names of the presets, sorted."""
     return sorted(library().operators)
 
@@ -68,7 +83,7 @@ def _companions(functions):
     return Companions(source_of_preset(functions.description["expression"]))
 
 
-def op(name):
+def op(name: str) -> Operator:
     """The operator of a preset: attune.op("principled")."""
     found = _operators.get(name)
     if found is None:

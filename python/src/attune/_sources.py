@@ -171,9 +171,8 @@ struct make_operator {
 using made = decltype(make_operator::make(attune::mask::composed{}, attune::interop::call_constants{}));
 }
 """
-# What a library exports, by its kind. The operator is complete before these headers come.
-_EXPORTS = {
-    "library": """
+# What a library exports. The operator is complete before these headers come.
+_LIBRARY = """
 #include <attune/interop/c_operator.hpp>
 
 extern "C" __attribute__((visibility("default"))) attune_library const* attune_library_1() {
@@ -181,12 +180,20 @@ extern "C" __attribute__((visibility("default"))) attune_library const* attune_l
       attune::interop::operator_functions<attune_own::make_operator>::get("compiled")};
   return attune::interop::library_of(only);
 }
-""",
-    "statistics": """
-#include <attune/interop/c_statistics.hpp>
-
-ATTUNE_C_COMPANION(statistics, run_statistics<attune_own::make_operator>)
-""",
+"""
+_MAKE = "attune_own::make_operator"
+_DIGITS = ("attune/exec/reference/multiprecision.hpp", "attune/interop/c_reference.hpp")
+# Companions: the headers, and the function. Types of a call are further arguments of its template.
+_COMPANIONS = {
+    "statistics": (("attune/interop/c_statistics.hpp",), f"run_statistics<{_MAKE}"),
+    "decode": (("attune/interop/c_decode.hpp",), f"run_decode<{_MAKE}"),
+    "reference": (("attune/interop/c_reference.hpp",), f"run_reference<double, {_MAKE}"),
+    "reference_vjp": (("attune/interop/c_reference.hpp",), f"run_reference_vjp<double, {_MAKE}"),
+    "reference50": (_DIGITS, f"run_reference<attune::digits50, {_MAKE}"),
+    "reference50_vjp": (_DIGITS, f"run_reference_vjp<attune::digits50, {_MAKE}"),
+    "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}"),
+    "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}"),
+    "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}"),
 }
 
 
@@ -196,9 +203,13 @@ class Source:
     def __init__(self, text, parts=()):
         self.text, self.parts = text, parts
 
-    def of(self, kind):
-        """The C++ of a library: "library" for the operator itself, or a companion's kind."""
-        return self.text + _EXPORTS[kind]
+    def of(self, kind, types=()):
+        """The C++ of a library: "library" for the operator itself, or a companion's kind and its types in C++."""
+        if kind == "library":
+            return self.text + _LIBRARY
+        headers, function = _COMPANIONS[kind]
+        includes = "".join(f"#include <{header}>\n" for header in headers)
+        return f"{self.text}\n{includes}\nATTUNE_C_COMPANION({kind}, {', '.join((function, *types))}>)\n"
 
 
 def _source(parts, expression):

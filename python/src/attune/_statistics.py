@@ -48,6 +48,8 @@ def statistics(operator, q, k, v, columns, above, mask, offset, threads, layout,
     """The Statistics of a call."""
     if above is not None and (isinstance(above, bool) or not isinstance(above, (int, float)) or above != above):
         raise wrong("above", f"the value {above!r}", "a number")
+    if operator._description.fold:
+        raise wrong("statistics", "a fold", "one normalizer: call statistics of an operator of the fold")
     named = {name: widened(x) if is_array(x) else x for name, x in named.items()}
     call = operator._call(*(None if x is None else widened(x) for x in (q, k, v)), mask, offset, threads, layout, named)
     b, h, queries, _ = call.rows

@@ -8,6 +8,10 @@ A mask is no table, unless you give one: the rows of a call find their intervals
 query's row that it does not see are not read: NaN in them never reaches a result.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from . import _abi
 from ._arrays import bytes_of, index_of, numbers_of_int64, view, wrong
 
@@ -37,13 +41,13 @@ class Mask:
     def __reduce__(self):
         return Mask, (self._kind, self._a, self._b, self._x, self._y, self._text, self._parts)
 
-    def __and__(self, other):
+    def __and__(self, other: Mask) -> Mask:
         return _combined(self, other, _BOTH, "&")
 
-    def __or__(self, other):
+    def __or__(self, other: Mask) -> Mask:
         return _combined(self, other, _EITHER, "|")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._parts is None:
             return f"masks.{self._text}"
         first, second = self._parts
@@ -101,12 +105,12 @@ def _tensor(kind, array):
     return (at.data, *(1,) * missing, *shape, *(0,) * missing, *strides, at.code, 1)
 
 
-def full():
+def full() -> Mask:
     """Every key is visible."""
     return Mask(0, text="full()")
 
 
-def causal(align="end"):
+def causal(align: str = "end") -> Mask:
     """Keys up to the query's own position.
 
     align: "end" aligns the last query with the last key (flash-attention; what decoding with a cache needs); "start"
@@ -120,22 +124,22 @@ def causal(align="end"):
     raise wrong("align", f"the value {align!r}", '"end" or "start"')
 
 
-def window(left=None, right=None):
+def window(left: int | None = None, right: int | None = None) -> Mask:
     """Keys from `left` positions before the query to `right` positions after it. None or -1: no limit."""
     return Mask(2, _width("left", left), _width("right", right), text=f"window({left}, {right})")
 
 
-def prefix(length):
+def prefix(length: int) -> Mask:
     """The first `length` keys, and all keys up to the query's own position: prefix language models."""
     return Mask(4, _number("length", length, 0), text=f"prefix({length})")
 
 
-def sink_window(sinks, width):
+def sink_window(sinks: int, width: int) -> Mask:
     """The first `sinks` keys and the `width` last ones up to the query's position: StreamingLLM."""
     return Mask(5, _number("sinks", sinks, 0), _number("width", width, 1), text=f"sink_window({sinks}, {width})")
 
 
-def padding(lengths):
+def padding(lengths: Any) -> Mask:
     """The first lengths[b] keys of batch element b. lengths: (B), integers."""
     x = numbers_of_int64("lengths", lengths)
     if x.ndim != 1:
@@ -143,7 +147,7 @@ def padding(lengths):
     return Mask(6, x=x, text="padding(...)")
 
 
-def documents(ids, key_ids=None):
+def documents(ids: Any, key_ids: Any = None) -> Mask:
     """Keys with the query's id: packed sequences. ids: (L) or (B, L), integers; key_ids: of the keys, if they differ."""
     x = numbers_of_int64("ids", ids)
     y = x if key_ids is None else numbers_of_int64("key_ids", key_ids)
@@ -155,7 +159,7 @@ def documents(ids, key_ids=None):
     return Mask(7, x=x, y=y, text="documents(...)")
 
 
-def from_cu_seqlens(cu_seqlens, cu_seqlens_k=None):
+def from_cu_seqlens(cu_seqlens: Any, cu_seqlens_k: Any = None) -> Mask:
     """Keys of the query's sequence, for sequences that follow one another (flash-attention's cu_seqlens: 0, the end of
     the first sequence, ..., L). The batch is 1. Takes less time than `documents`."""
     x = numbers_of_int64("cu_seqlens", cu_seqlens)
@@ -166,10 +170,10 @@ def from_cu_seqlens(cu_seqlens, cu_seqlens_k=None):
     return Mask(8, x=x, y=y, text="from_cu_seqlens(...)")
 
 
-documents.from_cu_seqlens = from_cu_seqlens
+setattr(documents, "from_cu_seqlens", from_cu_seqlens)
 
 
-def block_sparse(table, query_block, key_block):
+def block_sparse(table: Any, query_block: int, key_block: int) -> Mask:
     """Blocks of keys that blocks of queries see. table: (query blocks, key blocks) or with heads in front, bool."""
     import numpy
 
@@ -180,7 +184,7 @@ def block_sparse(table, query_block, key_block):
     return Mask(9, a, b, x=x, text=f"block_sparse(..., {a}, {b})")
 
 
-def visible(table):
+def visible(table: Any) -> Mask:
     """A boolean table: True where the query sees the key. Up to four axes (B, H, Lq, Lk), aligned at the right; axes of
     length 1 are shared. Any strides; the table is not copied."""
     x = bytes_of("table", table)
@@ -189,7 +193,7 @@ def visible(table):
     return Mask(10, x=x, text="visible(...)")
 
 
-def from_block_mask(block_mask):
+def from_block_mask(block_mask: Any) -> Mask:
     """The mask of a FlexAttention BlockMask: its mask_mod, evaluated for every pair into a boolean table. Needs torch."""
     import torch
 

@@ -17,6 +17,8 @@
 ATTUNE_C_OPERATOR(softmax, softmax_attention(m))
 ATTUNE_C_OPERATOR(top, attention(kernel::dot_product{}, normalizer::top_k{index_t(c("k", 2))}, m))
 ATTUNE_C_OPERATOR(sink, sink_attention(open, m))
+ATTUNE_C_OPERATOR(differential, fold(softmax_attention(m), {1.0, open}))
+ATTUNE_C_OPERATOR(rotary, attention(kernel::rotary{c.angles("angles")}, m))
 
 namespace attune::test {
 namespace {
@@ -101,6 +103,63 @@ TEST_CASE("the C interface: constants") {
   CHECK(x.refused(op) ==
         "attune::call: the constant k has the value -1e+300; expected a number between -2^53 and 2^53");
   CHECK(std::strstr(op->description, "\"constants\": [[\"k\", 2]]") != nullptr);
+}
+
+TEST_CASE("the C interface: a fold has the values and gradients of the same fold in C++") {
+  c_call x;
+  shape const of_out{1, 1, 3, 4}, of_keys{1, 1, 3, 4};
+  std::vector<float> out(12), by_q(24), by_lambda(1);
+  x.c.outputs[0] = dense(out, of_out);
+  x.c.outputs[1] = {};
+  x.fields[2] = dense(x.x, of_keys);
+  attune_operator const* const op = interop::operator_differential();
+  CHECK(std::strstr(op->description, "\"path\": \"fold.1\"") != nullptr);
+  CHECK(std::strstr(op->description, "\"heads_each\": 2") != nullptr);
+  std::array<attune_parameter, 3> parameters{};  // fold.0, fold.1, kernel.scale
+  x.c.parameters = parameters.data();
+  CHECK(x.refused(op) == "attune::call: fold.1 has no value; expected a number or a tensor: it has no default");
+  parameters[1].how = 1;
+  parameters[1].number = -0.75;
+  int64_t count = 0;
+  REQUIRE(op->saved_size(&x.c, &count, x.error()) == attune_done);
+  std::vector<float> saved(static_cast<std::size_t>(count));
+  REQUIRE(op->forward(&x.c, saved.data(), count, x.error()) == attune_done);
+  CHECK(op->forward(&x.c, saved.data(), count - 1, x.error()) == attune_refused);
+
+  auto const same = fold(softmax_attention(), {1.0, -0.75});
+  tensor<float const> const rows(x.x, c_call::rows), v(x.x.data(), of_keys);
+  std::vector<float> expected(12);
+  forward(cpu{1}, same, {.q = rows, .k = rows, .v = v}, {.out = tensor(expected, of_out)});
+  CHECK(out == expected);
+  auto const all = vjp(cpu{1}, same, {.q = rows, .k = rows, .v = v}, {.out = v});
+  std::array<attune_tensor, 3> to{dense(by_q, c_call::rows), {}, {}};
+  std::array<attune_tensor, 3> by{{{}, dense(by_lambda, {1, 1, 1, 1}), {}}};
+  attune_gradients g{{dense(x.x, of_out), {}, {}}, to.data(), by.data(), nullptr};
+  for (void const* const from : {static_cast<void const*>(saved.data()), static_cast<void const*>(nullptr)}) {
+    std::fill(by_q.begin(), by_q.end(), 9.0F);
+    REQUIRE(op->vjp(&x.c, from, from ? count : 0, &g, x.error()) == attune_done);
+    CHECK(by_q == all.of(field::q).values);
+    CHECK(by_lambda == all.parameter("fold.1").values);
+  }
+}
+
+TEST_CASE("the C interface: an array is read as the angles of rotary positions") {
+  c_call x;
+  x.c.outputs[1] = {};
+  attune_operator const* const op = interop::operator_rotary();
+  CHECK(std::strstr(op->description, "\"path\": \"angles\", \"columns\": \"any\", \"gradient\": false") != nullptr);
+  attune_tensor absent{};
+  x.c.tables = &absent;
+  CHECK(x.refused(op) == "attune::call: angles has no tensor; expected an array of numbers");
+  rotary_angles<float> const angles(rotary_frequencies::plain(4), 3);
+  std::vector<float> numbers(angles.values().data(), angles.values().data() + 12), out(24);
+  attune_tensor const table = dense(numbers, {1, 1, 3, 4});
+  x.c.tables = &table;
+  REQUIRE(op->forward(&x.c, nullptr, 0, x.error()) == attune_done);
+  tensor<float const> const rows(x.x, c_call::rows);
+  forward(cpu{1}, attention(kernel::rotary{angles}), {.q = rows, .k = rows, .v = rows},
+          {.out = tensor(out, c_call::rows)});
+  CHECK(x.out == out);
 }
 
 TEST_CASE("the C interface: wrong arguments") {

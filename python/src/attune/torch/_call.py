@@ -165,7 +165,7 @@ class _Attend(torch.autograd.Function):
 
 # --- torch.compile ------------------------------------------------------------------------------------------------------
 
-_operators = {}
+_operators: dict = {}
 
 
 def _spec_of(operator, names, arrays, numbers, mask, options, returns):
@@ -265,7 +265,7 @@ def _rows_of(d, names, blhd, tensors):
             heads, queries = shape[1], shape[2]
         elif side == "key" and "q" not in names and "sort_q" not in names:
             batch = shape[0]
-    return batch, heads, queries, values
+    return batch, heads // d.heads_each, queries, values
 
 
 @_attend.register_fake
@@ -372,6 +372,8 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
         if name not in d.names:
             raise TypeError(f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}")
         if isinstance(x, torch.Tensor):
+            if x.requires_grad and name in d.arrays:
+                raise wrong(name, "a tensor that requires gradients", "a tensor after detach(): this array has none")
             if x.requires_grad and not x.dtype.is_floating_point:
                 raise wrong(name, f"the type {x.dtype} and requires_grad", "a tensor of a real type")
             names.append(name)

@@ -2,7 +2,12 @@
 # Copyright (c) 2026 The attune authors
 """attune behind the interfaces of others: PyTorch's function, and attention of Hugging Face models."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
+from torch import Tensor
 
 from .. import _presets, masks
 from .._arrays import wrong
@@ -14,8 +19,15 @@ def _op(name):
 
 
 def scaled_dot_product_attention(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
-):
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """torch.nn.functional.scaled_dot_product_attention, by attune: the same arguments, shapes and alignment.
 
     is_causal aligns the first query with the first key, as PyTorch does. A boolean attn_mask shows keys where it is True;
@@ -30,7 +42,8 @@ def scaled_dot_product_attention(
     q, k, v = (_four_axes(x) for x in (query, key, value))
     if not enable_gqa and not q.shape[1] == k.shape[1] == v.shape[1]:
         raise wrong("key", f"{k.shape[1]} heads and value {v.shape[1]}", f"{q.shape[1]}, as query; or enable_gqa=True")
-    mask, named, name = None, {}, "softmax"
+    mask, name = None, "softmax"
+    named: dict[str, Any] = {}
     if is_causal:
         if attn_mask is not None:
             raise wrong("attn_mask", "a tensor", "None, with is_causal=True")
@@ -86,7 +99,7 @@ def _transformers_attention(name):
     return attune_attention
 
 
-def register_with_transformers():
+def register_with_transformers() -> None:
     """Registers attn_implementation="attune" (softmax) and "attune:sink" (models with attention sinks) for Hugging Face
     models on the CPU."""
     from transformers import AttentionInterface

@@ -2,14 +2,18 @@
 # Copyright (c) 2026 The attune authors
 """Modules with the parameters of an operator."""
 
+from __future__ import annotations
+
 import math
+from typing import Any, Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .. import _presets
 from .._arrays import wrong
 from .._operator import Operator
+from ..masks import Mask
 from . import _call
 
 
@@ -27,7 +31,9 @@ class Attention(nn.Module):
     that have a number as default. Names with a dot are written with an underscore in the state: length_scale_gamma.
     """
 
-    def __init__(self, op, heads, parameters=None, mask=None):
+    def __init__(
+        self, op: str | Operator, heads: int, parameters: Mapping[str, Any] | None = None, mask: Mask | None = None
+    ):
         super().__init__()
         self.op, self.heads, self.mask = _operator(op), heads, mask
         if parameters is None:
@@ -41,7 +47,15 @@ class Attention(nn.Module):
             start = torch.as_tensor(start, dtype=torch.float32)
             self.register_parameter(member, nn.Parameter(start.expand(heads).clone() if start.dim() == 0 else start.clone()))
 
-    def forward(self, q=None, k=None, v=None, *, mask=None, **named):
+    def forward(
+        self,
+        q: Tensor | None = None,
+        k: Tensor | None = None,
+        v: Tensor | None = None,
+        *,
+        mask: Mask | None = None,
+        **named: Any,
+    ) -> Any:
         """The outputs of the operator. mask: in place of the mask of the layer. Arguments: attune.Operator."""
         learned = {name: getattr(self, member) for member, name in self._paths.items()}
         return _call.call(self.op, q, k, v, mask=self.mask if mask is None else mask, **{**learned, **named})
@@ -56,7 +70,16 @@ class MultiheadAttention(nn.Module):
     Inputs are (B, L, embed_dim). key_heads: heads of keys and values, a divisor of heads.
     """
 
-    def __init__(self, embed_dim, heads, op="softmax", key_heads=None, mask=None, bias=True, parameters=None):
+    def __init__(
+        self,
+        embed_dim: int,
+        heads: int,
+        op: str | Operator = "softmax",
+        key_heads: int | None = None,
+        mask: Mask | None = None,
+        bias: bool = True,
+        parameters: Mapping[str, Any] | None = None,
+    ):
         super().__init__()
         key_heads = heads if key_heads is None else key_heads
         if embed_dim % heads or heads % key_heads:
@@ -77,7 +100,15 @@ class MultiheadAttention(nn.Module):
             state.setdefault(f"{prefix}attention.{name}", x.detach())
         super()._load_from_state_dict(state, prefix, *rest)
 
-    def forward(self, query, key=None, value=None, *, mask=None, **named):
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        mask: Mask | None = None,
+        **named: Any,
+    ) -> Tensor:
         """(B, L, embed_dim) -> (B, L, embed_dim). key and value are query by default."""
         key = query if key is None else key
         value = key if value is None else value

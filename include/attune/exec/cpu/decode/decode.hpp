@@ -13,26 +13,13 @@
 #include <numeric>
 #include <vector>
 
+#include <attune/exec/cpu/decode/decodable.hpp>
 #include <attune/exec/cpu/decode/rows.hpp>
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/threads.hpp>
 #include <attune/exec/materialized.hpp>
 
 namespace attune::exec_cpu {
-
-/// True for operators that decode() supports: an O(1) state, no value gate and no ordered sum.
-template <class Op>
-inline constexpr bool decodable =
-    Op::normalizer_is.family != row_family::sparse_support && !Op::has_value_gate && !has_ordered_sums<Op>;
-
-/// Fails to compile, with a readable message, unless the operator is decodable.
-template <class Op>
-constexpr void require_decodable() {
-  static_assert(!has_ordered_sums<Op>,
-                "attune: decode() splits the keys of a row, and an ordered sum needs them in one piece: use forward()");
-  static_assert(decodable<Op> || has_ordered_sums<Op>,
-                "attune: decode() wants a normalizer with an O(1) state and no value gate: use forward()");
-}
 
 /// Up to this many queries per head, decode() is faster than forward(). Measured with and without grouped heads and
 /// masks: it is still faster than a tile that is half full.

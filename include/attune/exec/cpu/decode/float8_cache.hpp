@@ -114,6 +114,12 @@ class float8_view {
     to.extents_ = {all.batch, all.head, all.position, extents_.feature};
     return to;
   }
+  /// The same tensor with other extents. For checks only: the rows are elsewhere.
+  float8_view with_extents(shape const& e) const {
+    float8_view to = *this;
+    to.extents_ = e;
+    return to;
+  }
   /// Converts rows to floats, as exec_cpu::widened does for a tensor.
   static constexpr bool is_converted_by_itself = true;
   /// Rows [first, first + n) of heads [head, last_head] as floats, at their own indices. `to` has memory for them.
@@ -182,12 +188,16 @@ void check_scales(char const* function, char const* name, float8_view<T, E> cons
 }
 
 template <class Op, class T, class E>
-problem_shape checked_float8(char const* function, Op const& op, inputs<Op, float8_view<T, E>> const& in,
-                             shape const& out) {
-  problem_shape const p = checked_problem(function, op, in, out);
+void check_scales(char const* function, inputs<Op, float8_view<T, E>> const& in) {
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) check_scales(function, name_of(F), member<F>(in));
   });
+}
+template <class Op, class T, class E>
+problem_shape checked_float8(char const* function, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+                             shape const& out) {
+  problem_shape const p = checked_problem(function, op, in, out);
+  check_scales(function, in);
   return p;
 }
 
@@ -201,17 +211,20 @@ class converted_keys {
  public:
   using inputs_type = inputs<Op, tensor<float const>>;
 
-  /// `resident`: the inputs without a row per key, as floats, and the extents of the others. Allocates room for blocks
-  /// of `most` keys.
-  converted_keys(inputs<Op, View> const& in, inputs_type const& resident, problem_shape const& p, index_t most)
-      : from_(&in), in_(resident), p_(&p) {
+  /// `resident`: the inputs without a row per key, as floats, and the extents of the others. `pages`: the table if `in`
+  /// has pages; else null. Allocates room for blocks of `most` keys.
+  converted_keys(inputs<Op, View> const& in, page_table const* pages, inputs_type const& resident,
+                 problem_shape const& p, index_t most)
+      : from_(&in), pages_(pages), size_(in.v.extents().position), in_(resident), p_(&p) {
     for_each_field([&]<field F>() {
       if constexpr (is_of_keys<F>) rows_[index_of(F)].resize(std::size_t(most * p.width_of(F) * p.heads_of(F)));
     });
   }
 
   inputs_type const& resident() const { return in_; }
-  index_t end(index_t) const { return (std::numeric_limits<index_t>::max)(); }
+  index_t end(index_t first) const {
+    return pages_ ? (first / size_ + 1) * size_ : (std::numeric_limits<index_t>::max)();
+  }
   inputs_type const& block(block_of_keys const& rows) {
     for_each_field([&]<field F>() {
       if constexpr (is_of_keys<F> && F != field::v) convert<F>(rows);
@@ -224,21 +237,40 @@ class converted_keys {
   }
   template <field F>
   prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
-    return member<F>(*from_).visit([&](auto const& x) { return prefetch_range(x, b, h, first, last); });
+    if (first >= last) return {};
+    place const at = place_of(b, first);
+    if (at.batch < 0 || at.batch >= member<F>(*from_).extents().batch) return {};  // no query sees it
+    index_t const end = (std::min)(last - at.skipped, size_);
+    return member<F>(*from_).visit(
+        [&](auto const& x) { return prefetch_range(x, at.batch, h, first - at.skipped, end); });
   }
 
  private:
   template <field F>
   static constexpr bool is_of_keys = Op::uses(F) && side_of(F) == input_side::key;
   static constexpr std::size_t index_of(field f) { return static_cast<std::size_t>(f); }
+  /// The batch element of the inputs that has a key, and the keys in front of its first.
+  struct place {
+    index_t batch, skipped;
+  };
+  place place_of(index_t b, index_t key) const {
+    if (!pages_) return {b, 0};
+    return {(*pages_)(b, key / size_), key / size_ * size_};
+  }
   template <field F>
   void convert(block_of_keys const& rows) {
     index_t const heads = p_->heads_of(F);
-    member<F>(in_) = widened(rows_[index_of(F)].data(), member<F>(*from_), rows.b, p_->group(rows.head, heads),
-                             p_->group(rows.last_head, heads), rows.first, rows.n);
+    place const at = place_of(rows.b, rows.first);
+    tensor<float const> const x =
+        widened(rows_[index_of(F)].data(), member<F>(*from_), at.batch, p_->group(rows.head, heads),
+                p_->group(rows.last_head, heads), rows.first - at.skipped, rows.n);
+    auto& to = member<F>(in_);
+    to = {x.data() - at.skipped * x.steps().position, to.extents(), x.steps()};
   }
 
   inputs<Op, View> const* from_;
+  page_table const* pages_;
+  index_t size_;  ///< keys of a page; of all, if there are no pages
   inputs_type in_;
   problem_shape const* p_;
   std::array<std::vector<float>, field_count> rows_;
@@ -249,6 +281,19 @@ cpu<float, Arch> of_floats(cpu_float8_cache<E, T, Arch> const& exec) {
   cpu<float, Arch> to(exec.threads);
   to.executor = exec.executor;
   return to;
+}
+
+/// Decodes checked inputs. `one_piece`: the same inputs with the extents of a call without pages.
+template <class E, class T, class Arch, class Op>
+void decode_converted(cpu_float8_cache<E, T, Arch> const& exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+                      page_table const* pages, inputs<Op, float8_view<T, E>> const& one_piece, problem_shape const& p,
+                      outputs<Op, T> const& out) {
+  widened_resident<Op, float8_view<T, E>> const resident(one_piece);
+  converted_keys<Op, float8_view<T, E>> const keys(in, pages, resident(), p, decode_tiling<float, Arch>::block);
+  if constexpr (std::is_same_v<T, float>)
+    exec_cpu::decode(of_floats(exec), op, keys, p, out);
+  else
+    narrowed(out, [&](outputs<Op, float> const& wide) { exec_cpu::decode(of_floats(exec), op, keys, p, wide); });
 }
 
 }  // namespace exec_cpu
@@ -272,14 +317,20 @@ void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_v
   exec_cpu::require_no_pairs<Op>();
   problem_shape const p = detail::checked_float8("decode", op, in, out.out.extents());
   detail::check_outputs("decode", out, p);
-  exec_cpu::widened_resident<Op, float8_view<T, E>> const resident(in);
-  exec_cpu::converted_keys<Op, float8_view<T, E>> const keys(in, resident(), p,
-                                                             exec_cpu::decode_tiling<float, Arch>::block);
-  if constexpr (std::is_same_v<T, float>)
-    exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, out);
-  else
-    exec_cpu::narrowed(
-        out, [&](outputs<Op, float> const& wide) { exec_cpu::decode(exec_cpu::of_floats(exec), op, keys, p, wide); });
+  exec_cpu::decode_converted(exec, op, in, nullptr, in, p, out);
+}
+
+/// The same from a cache in pages (exec/cpu/decode/paged.hpp). A scale is for all pages. Bitwise the same as from
+/// one piece if pages hold a multiple of 64 keys.
+template <class E, class T, class Arch, class Op>
+void decode(cpu_float8_cache<E, T, Arch> exec, Op const& op, inputs<Op, float8_view<T, E>> const& in,
+            page_table const& pages, outputs<Op, T> const& out) {
+  exec_cpu::require_decodable<Op>();
+  exec_cpu::require_no_pairs<Op>();
+  exec_cpu::with_checked_pages(op, in, pages, out, [&](auto const& one_piece, problem_shape const& p) {
+    detail::check_scales("decode", in);
+    exec_cpu::decode_converted(exec, op, in, &pages, one_piece, p, out);
+  });
 }
 
 }  // namespace attune

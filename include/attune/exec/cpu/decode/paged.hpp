@@ -13,25 +13,34 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// The inputs with the extents of a call without pages: (batch, heads, keys, width). For checks only: the rows are
-/// elsewhere.
-template <class Op, class E>
-inputs<Op, tensor<E const>> in_one_piece(inputs<Op, tensor<E const>> const& in, page_table const& table) {
+/// A view of a page's rows with the extents of a call without pages. For checks only: the rows are elsewhere.
+template <class E>
+tensor<E const> with_extents(tensor<E const> const& x, shape const& e) {
+  static constexpr E nothing{};
+  return {x.absent() || e.size() == 0 || x.data() == nullptr ? &nothing : x.data(), e, x.steps()};
+}
+/// For a view that does it itself.
+template <class View>
+  requires requires(View const& x, shape const& e) { x.with_extents(e); }
+View with_extents(View const& x, shape const& e) {
+  return x.with_extents(e);
+}
+/// The inputs with the extents of a call without pages: (batch, heads, keys, width). For checks only.
+template <class Op, class View>
+inputs<Op, View> in_one_piece(inputs<Op, View> const& in, page_table const& table) {
   shape const v = in.v.extents();
   attune::detail::require_at_least_one("decode", "v", "position", v.position);
   auto one_piece = in;
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && side_of(F) == input_side::key) {
-      tensor<E const> const& x = member<F>(in);
+      View const& x = member<F>(in);
       shape e = x.extents();
       attune::detail::require_extent("decode", name_of(F), "batch", e.batch, v.batch, "the number of pages of v");
       attune::detail::require_extent("decode", name_of(F), "position", e.position, v.position,
                                      "the keys of a page of v");
       e.batch = table.batch();
       e.position = table.per_sequence() * v.position;
-      static constexpr E nothing{};
-      member<F>(one_piece) =
-          tensor<E const>(x.absent() || e.size() == 0 || x.data() == nullptr ? &nothing : x.data(), e, x.steps());
+      member<F>(one_piece) = with_extents(x, e);
     }
   });
   return one_piece;
@@ -60,17 +69,25 @@ ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_tab
     }
 }
 
-/// Checks a call and passes its keys and extents to `run`.
-template <class Op, class E, class Out, class Run>
-void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_table const& pages,
-                  outputs<Op, Out> const& out, Run const& run) {
-  auto const one_piece = in_one_piece<Op, E>(in, pages);
+/// Checks a call. Passes to `run` its inputs with the extents of a call without pages, and these extents.
+template <class Op, class View, class Out, class Run>
+void with_checked_pages(Op const& op, inputs<Op, View> const& in, page_table const& pages, outputs<Op, Out> const& out,
+                        Run const& run) {
+  auto const one_piece = in_one_piece<Op, View>(in, pages);
   attune::detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch,
                                  "the batch of out");
   problem_shape const p = attune::detail::checked_problem("decode", op, one_piece, out.out.extents());
   attune::detail::check_outputs("decode", out, p);
   check_pages(op.mask, p, pages, in.v.extents().position, in.v.extents().batch);
-  run(paged_keys<Op, E>(in, one_piece, pages), p);
+  run(one_piece, p);
+}
+/// Checks a call and passes its keys and extents to `run`.
+template <class Op, class E, class Out, class Run>
+void decode_pages(Op const& op, inputs<Op, tensor<E const>> const& in, page_table const& pages,
+                  outputs<Op, Out> const& out, Run const& run) {
+  with_checked_pages<Op, tensor<E const>>(op, in, pages, out, [&](auto const& one_piece, problem_shape const& p) {
+    run(paged_keys<Op, E>(in, one_piece, pages), p);
+  });
 }
 
 }  // namespace exec_cpu

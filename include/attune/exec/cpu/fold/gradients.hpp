@@ -5,6 +5,8 @@
 //   g.parameter("fold.1")                                     r = jvp(cpu{}, folded, moving inputs, direction)
 #pragma once
 
+#include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include <attune/exec/cpu/fold/forward.hpp>
 #include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/cpu/gradients/jvp.hpp>
+#include <attune/exec/cpu/gradients/stored.hpp>
 
 namespace attune {
 
@@ -54,6 +57,13 @@ std::vector<double> products_of_terms(cpu<T, Arch> const& exec, attune::detail::
   return products;
 }
 
+/// Throws unless the caller's memory for saved numbers has their size.
+ATTUNE_NOINLINE inline void require_size(char const* function, std::size_t given, index_t size) {
+  if (index_t(given) != size)
+    throw error(function, "memory", attune::detail::text("a span of ", given, " numbers"),
+                attune::detail::text(size, ", as saved_size() says"));
+}
+
 /// The fold's forward pass, which also saves what vjp() needs.
 template <class T, class Arch, Fold Op>
 saved_fold<T, Op> save_fold(char const* function, cpu<T, Arch> const& exec, Op const& folded,
@@ -87,6 +97,20 @@ saved_fold<T, Op> forward_and_save(cpu<T, Arch> exec, Op const& folded, inputs<O
   auto all = exec_cpu::save_fold("forward_and_save", exec, folded, in, out.out.extents());
   exec_cpu::fold_terms<T>(exec, folded, detail::fold_layout<Op>{all.extents}.all_terms(all.terms.data()), out.out);
   return all;
+}
+
+/// The same, in the caller's memory of saved_size(folded, in) numbers.
+/// Memory: as above, before it is copied.
+template <class T, class Arch, Fold Op>
+void forward_and_save(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                      outputs<Op, T> const& out, std::span<T> memory) {
+  index_t const size = detail::saved_size_of_fold("forward_and_save", folded, in, out.out.extents());
+  exec_cpu::require_size("forward_and_save", memory.size(), size);
+  auto const all = forward_and_save(exec, folded, in, out);
+  detail::each_array_of_fold(all, [&](auto const& x, index_t n) {
+    std::copy(x.begin(), x.end(), memory.begin());
+    memory = memory.subspan(std::size_t(n));
+  });
 }
 
 /// Gradients of sum <d.out, out> by every input, coefficient, parameter and table. Coefficients are called "fold.0",
@@ -128,6 +152,46 @@ template <class T, class Arch, Fold Op>
 dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
   return vjp(exec, folded, in, exec_cpu::save_fold("vjp", exec, folded, in, detail::folded_shape("vjp", in)), d);
+}
+
+/// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. All are computed.
+/// `saved`: the numbers that forward_and_save() wrote to the caller's memory.
+template <class T, class Arch, Fold Op>
+void vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in, std::span<T const> saved,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  shape const out = detail::folded_shape("vjp", in);
+  auto const layout = detail::checked_fold("vjp", folded, in, out);
+  exec_cpu::require_size("vjp", saved.size(), detail::saved_size_of_fold("vjp", folded, in, out));
+  saved_fold<T, Op> all{.extents = out, .rows = {}, .terms = std::vector<T>(std::size_t(layout.size()))};
+  detail::for_each_operator(folded, [&](auto const& op, auto number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    std::get<number()>(all.rows) =
+        saved_rows<T, part>(op, detail::checked_problem("vjp", op, detail::narrowed<part>(in), layout.of_operator()));
+  });
+  detail::each_array_of_fold(all, [&](std::vector<T>& x, index_t n) {
+    std::copy_n(saved.begin(), n, x.begin());
+    saved = saved.subspan(std::size_t(n));
+  });
+  detail::copy_gradients(vjp(exec, folded, in, all, d), folded, in, to);
+}
+/// Overload that runs the forward pass itself.
+template <class T, class Arch, Fold Op>
+  requires(!storage_only<T>)
+void vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  detail::copy_gradients(vjp(exec, folded, in, d), folded, in, to);
+}
+
+/// forward() of 16-bit tensors, which also writes what vjp() needs to `memory`: saved_size(folded, in) floats.
+/// Memory: copies of all inputs as floats while it runs.
+template <storage_only S, class Arch, Fold Op>
+void forward_and_save(cpu<S, Arch> exec, Op const& folded, inputs<Op, tensor<S const>> const& in,
+                      outputs<Op, S> const& out, std::span<float> memory) {
+  detail::require_distinct("forward_and_save", "out", out.out);
+  exec_cpu::float_copies copies;
+  outputs<Op, float> const wide{.out = copies.blank(out.out)};
+  forward_and_save(exec_cpu::of_floats(exec), folded, copies.of(in), wide, memory);
+  exec_cpu::float_copies::round(wide.out, out.out);
 }
 
 /// Values and directional derivatives of `out`: sum_c c_c dO_c + dc_c O_c. Names are the same as for vjp().

@@ -2,10 +2,12 @@
 // Copyright (c) 2026 The attune authors
 //
 // Keys and values of 8 bits give what their numbers give as floats, bit for bit.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <unit/check.hpp>
@@ -156,6 +158,55 @@ TEST_CASE("against the reference, and with features apart in memory") {
     CHECK(std::fabs(double(out[std::size_t(n)]) -
                     exact.at(row / p.queries / p.heads, row / p.queries % p.heads).out(row % p.queries, n % p.width)) <
           1e-5);
+  }
+}
+
+/// The codes of a problem in pages of `size` keys, the last page of each sequence first.
+template <class E, class T>
+std::vector<E> in_pages(cached<E, T> const& p, std::vector<E> const& codes, index_t size) {
+  std::vector<E> pages(codes.size());
+  index_t const per_sequence = p.keys / size, page = p.key_heads * size * p.width;
+  tensor<E const> const from(codes, p.by_key(p.width));
+  for (index_t b = 0; b < p.batch; ++b)
+    for (index_t n = 0; n < per_sequence; ++n)
+      for (index_t h = 0; h < p.key_heads; ++h)
+        std::copy_n(from.row(b, h, n * size), size * p.width,
+                    pages.begin() + (b * per_sequence + per_sequence - 1 - n) * page + h * size * p.width);
+  return pages;
+}
+
+TEST_CASE_TEMPLATE("pages give what one piece gives, bit for bit; other pages are near", T, float, bfloat16) {
+  using E = float8_e4m3fn;
+  using view = float8_view<T, E>;
+  cached<E, T> const p(2, 192);
+  auto const op = attention(kernel::dot_product{}, mask::causal{});
+  tensor<T const> const q(p.q, p.out());
+  std::vector<T> want(std::size_t(p.out().size())), got(want.size());
+  decode(cpu_float8_cache<E, T>{2}, op,
+         {.q = q,
+          .k = view(tensor<E const>(p.k, p.by_key(p.width)), 0.02f),
+          .v = view(tensor<E const>(p.v, p.by_key(p.width)), p.scale_view())},
+         {.out = tensor(want, p.out())});
+  for (index_t const size : {64, 48, 1}) {
+    CAPTURE(size);
+    index_t const per_sequence = 192 / size;
+    std::vector<std::int32_t> numbers;
+    for (index_t b = 0; b < p.batch; ++b)
+      for (index_t n = 0; n < per_sequence; ++n) numbers.push_back(std::int32_t((b + 1) * per_sequence - 1 - n));
+    std::vector<E> const k = in_pages(p, p.k, size), v = in_pages(p, p.v, size);
+    shape const pages{p.batch * per_sequence, p.key_heads, size, p.width};
+    auto const run = [&](page_table const& table) {
+      decode(
+          cpu_float8_cache<E, T>{3}, op,
+          {.q = q, .k = view(tensor<E const>(k, pages), 0.02f), .v = view(tensor<E const>(v, pages), p.scale_view())},
+          table, {.out = tensor(got, p.out())});
+    };
+    run(page_table(numbers, p.batch));
+    float off = 0;
+    for (std::size_t n = 0; n < got.size(); ++n) off = std::max(off, std::fabs(float(got[n]) - float(want[n])));
+    CHECK(off <= (size == 64 ? 0 : std::is_same_v<T, float> ? 1e-6f : 4e-3f));
+    numbers[0] = std::int32_t(pages.batch);
+    CHECK(error_of([&] { run(page_table(numbers, p.batch)); }).find("pages(0, 0) has the value") != std::string::npos);
   }
 }
 

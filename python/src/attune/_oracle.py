@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Exact results of an operator, by companion libraries that are compiled when they are first used."""
+
+import ctypes
+
+from . import _abi
+from ._arrays import empty_like, is_array, on_host, view, wrong
+
+# The tensors of attune_reference, in its order.
+_ROWS = ("out", "lse", "ground_weight", "threshold")
+_TABLES = ("scores", "logits", "weights", "visible")
+_COTANGENTS = ("out", "lse", "ground_weight")
+
+
+class Reference:
+    """Everything that a dense evaluation computes, in float64.
+
+    out: (B, H, Lq, Dv), or (B, Lq, H, Dv) with layout="blhd". lse, ground_weight, threshold: (B, H, Lq); None for
+    operators without.
+    scores, logits, weights: (B, H, Lq, Lk). Scores are before length scale and gate, logits what the normalizer reads,
+    weights what it returns. A key that the query does not see has the score and logit -inf and the weight 0.
+    visible: (B, H, Lq, Lk), bool: which keys each query sees.
+    """
+
+    __slots__ = _ROWS + _TABLES
+
+    def __repr__(self):
+        found = [name for name in self.__slots__ if getattr(self, name) is not None]
+        return f"<attune reference: {', '.join(found)}>"
+
+
+def operator_of(op):
+    """An operator, or the preset of this name."""
+    from ._operator import Operator
+    from ._presets import op as preset
+
+    if isinstance(op, Operator):
+        return op
+    if isinstance(op, str):
+        return preset(op)
+    raise wrong("op", f"the type {type(op).__name__}", "an operator of attune, or the name of a preset")
+
+
+def call_of(operator, q, k, v, mask, offset, layout, named):
+    """A call of the oracle: its arrays are on the CPU and exact."""
+    named = {name: on_host(x) if is_array(x) else x for name, x in named.items()}
+    q, k, v = (None if x is None else on_host(x) for x in (q, k, v))
+    return operator._call(q, k, v, mask, offset, 1, layout, named)
+
+
+def _library(kind, digits):
+    if digits is None:
+        return f"reference{kind}"
+    if isinstance(digits, bool) or digits != 50:
+        raise wrong("digits", f"the value {digits!r}", "None for float64, or 50")
+    return f"reference50{kind}"
+
+
+def reference(op, q=None, k=None, v=None, *, digits=None, mask=None, offset=None, layout="bhld", **named):
+    """The exact result of a call: dense, sequential, as textbooks write it, with every intermediate.
+
+        exact = attune.reference("softmax", q, k, v, mask=masks.causal())
+        exact.out, exact.lse, exact.weights
+
+    op: an operator, or the name of a preset. Other arguments are those of a call. Inputs of 16 and 32 bits are exact
+    numbers: they are widened, and so are tensors of other devices copied. All results are float64.
+    digits: None computes in float64. 50 computes in 50 decimal digits and rounds once, so every number is the float64
+    that is nearest to the exact one, unless its terms cancel to 1e-34 of their size. It takes some 100 times longer.
+    Memory: O(B H Lq Lk). The first use for an operator compiles a library, which is kept.
+    """
+    operator, library = operator_of(op), _library("", digits)
+    call = call_of(operator, q, k, v, mask, offset, layout, named)
+    b, h, queries, width = call.rows
+    keys = call.extent_of("k", "v")
+    found, parts = Reference(), []
+    for name in _ROWS + _TABLES:
+        if name in _ROWS and name not in operator.outputs:
+            setattr(found, name, None)
+            parts.append(_abi.ABSENT)
+            continue
+        if name == "out":
+            shape = (b, queries, h, width) if call.layout else (b, h, queries, width)
+        else:
+            shape = (b, h, queries) if name in _ROWS else (b, h, queries, keys)
+        x = empty_like(call.model, shape, 5 if name == "visible" else 1)
+        at = view(name, x)
+        strides = at.strides
+        if name == "out" and call.layout:
+            strides = tuple(strides[axis] for axis in call.layout)
+        elif name in _ROWS[1:]:
+            strides = (*strides, 0)
+        last = width if name == "out" else 1 if name in _ROWS else keys
+        parts.append((at.data, b, h, queries, last, *strides, at.code, 1))
+        setattr(found, name, x)
+    memory = ctypes.create_string_buffer(_abi.REFERENCE.size)
+    _abi.REFERENCE.pack_into(memory, 0, *(n for part in parts for n in part))
+    operator._companions.run(library)(call.address, ctypes.addressof(memory))
+    return found
+
+
+def reference_vjp(operator, q, k, v, cotangents, wanted, digits, mask, offset, layout, named):
+    """The exact gradients of a call, by name. cotangents: by the names of the outputs."""
+    library = _library("_vjp", digits)
+    call = call_of(operator, q, k, v, mask, offset, layout, named)
+    memory, results, _ = call.gradient_block(
+        cotangents_of(operator, cotangents), operator._gradients_of(call, wanted), code=1
+    )
+    operator._companions.run(library)(call.address, ctypes.addressof(memory))
+    return operator._by_path(results)
+
+
+def cotangents_of(operator, given):
+    """Gradients by the outputs as arrays of float32 or float64 on the CPU, in the order of the interface."""
+    for name, x in given.items():
+        if x is not None and name not in operator.outputs:
+            raise wrong(f"d{name}", "an array", f"None: {operator.name} has no output {name}")
+    return [None if given[name] is None else on_host(given[name]) for name in _COTANGENTS]

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""attune.reference, attune.verdict and attune.testing: exact numbers, planted defects, right kernels, wrong arguments."""
+
+import decimal
+import json
+
+import dense
+import numpy as np
+import pytest
+
+import attune
+from attune import _headers, masks
+from attune._compile import _compiler
+
+compiles = pytest.mark.compiles
+CAUSAL = masks.causal()
+
+
+def drawn(rng, kind=np.float32, queries=9, keys=14, width=16, heads=4, key_heads=2):
+    shapes = (1, heads, queries, width), (1, key_heads, keys, width), (1, key_heads, keys, width)
+    return tuple(rng.standard_normal(shape).astype(kind) for shape in shapes)
+
+
+def seen(queries, keys):
+    return np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
+
+
+# --- exact results ----------------------------------------------------------------------------------------------------
+
+
+@compiles
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_reference_is_dense_numpy(kind, rng):
+    q, k, v = drawn(rng, kind)
+    exact = attune.reference("softmax", q, k, v, mask=CAUSAL)
+    out, lse = dense.softmax(q, k, v, seen(9, 14))
+    near = dict(rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(exact.out, out, **near)
+    np.testing.assert_allclose(exact.lse, lse, **near)
+    scores = np.einsum("bhid,bhjd->bhij", q.astype(np.float64), dense.heads_of(k, 4).astype(np.float64)) / 4
+    np.testing.assert_allclose(exact.scores, np.where(seen(9, 14), scores, -np.inf), **near)
+    np.testing.assert_allclose(exact.weights, np.exp(exact.logits - exact.lse[..., None]), **near)
+    assert np.array_equal(exact.visible, np.broadcast_to(seen(9, 14), (1, 4, 9, 14)))
+    assert exact.out.dtype == np.float64 and exact.visible.dtype == np.bool_
+    assert exact.ground_weight is None and exact.threshold is None
+    turned = (np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in (q, k, v))
+    assert np.array_equal(attune.reference("softmax", *turned, mask=CAUSAL, layout="blhd").out, exact.out.transpose(0, 2, 1, 3))
+
+
+@compiles
+def test_scores_and_logits_are_told_apart(rng):
+    q, k, v, gq, gk = (rng.standard_normal((1, 2, n, 8)) for n in (4, 6, 6, 4, 6))
+    op, call = attune.op("principled"), dict(gate_q=gq, gate_k=gk, mask=CAUSAL)
+    named = {"length_scale.gamma": 0.5, "normalizer.gamma": 0.5}
+    exact = op.reference(q, k, v, **call, **named)
+    out, ground = op(q, k, v, returns=("out", "ground_weight"), **call, **named)
+    np.testing.assert_allclose(exact.out, out, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(exact.ground_weight, ground, rtol=1e-11)
+    np.testing.assert_allclose(exact.weights.sum(-1) + exact.ground_weight, 1, rtol=1e-12)
+    plain = np.einsum("bhid,bhjd->bhij", q, k) * 8**-0.5
+    np.testing.assert_allclose(exact.scores, np.where(seen(4, 6), plain, -np.inf), rtol=1e-12)
+    visible = exact.visible
+    assert np.abs(exact.logits[visible] - exact.scores[visible]).max() > 0.1
+
+
+@compiles
+def test_fifty_digits_are_correctly_rounded(rng):
+    q, k, v = drawn(rng, queries=3, keys=5, width=4, heads=2, key_heads=1)
+    op = attune.op("softmax")
+    exact = op.reference(q, k, v, mask=CAUSAL, digits=50)
+    with decimal.localcontext() as context:
+        context.prec = 60
+        q, k, v = (np.vectorize(lambda x: decimal.Decimal(float(x)), otypes=[object])(x) for x in (q, k, v))
+        for h in range(2):
+            for i in range(3):
+                masses = [(q[0, h, i] @ k[0, 0, j] / 2).exp() for j in range(i + 3)]
+                assert exact.lse[0, h, i] == float(sum(masses).ln())
+                for d in range(4):
+                    assert exact.out[0, h, i, d] == float(sum(m * v[0, 0, j, d] for j, m in enumerate(masses)) / sum(masses))
+
+
+@compiles
+def test_gradients_of_the_reference(rng):
+    q, k, v = drawn(rng, np.float64)
+    dout, dlse = rng.standard_normal((1, 4, 9, 16)), rng.standard_normal((1, 4, 9))
+    op = attune.op("softmax")
+    exact = op.reference_vjp(q, k, v, mask=CAUSAL, dout=dout, dlse=dlse, scale=0.3)
+    other = op.vjp(q, k, v, mask=CAUSAL, dout=dout, dlse=dlse, scale=0.3)
+    assert exact.keys() == other.keys()
+    for name in exact:
+        np.testing.assert_allclose(exact[name], other[name], rtol=1e-11, atol=1e-12, err_msg=name)
+    direction, step = rng.standard_normal(k.shape), 1e-5
+
+    def value(k):
+        out, lse = dense.softmax(q, k, v, seen(9, 14), scale=0.3)
+        return (out * dout).sum() + (lse * dlse).sum()
+
+    slope = (value(k + step * direction) - value(k - step * direction)) / (2 * step)
+    np.testing.assert_allclose((exact["k"] * direction).sum(), slope, rtol=1e-7)
+    only = op.reference_vjp(q.astype(np.float32), k.astype(np.float32), v.astype(np.float32), dout=dout, wanted=("q",))
+    assert only.keys() == {"q"} and only["q"].dtype == np.float64
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@compiles
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_right_kernels_pass(kind, rng):
+    q, k, v = drawn(rng, kind)
+    out, lse = dense.softmax(q, k, v, seen(9, 14))
+    rows = lse.astype(np.float64 if kind == np.float64 else np.float32)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out.astype(kind), lse=rows)
+    assert report and report.decision == "PASS" and report.stored == np.dtype(kind).name
+    assert report.cause is None and report.reasons == []
+    assert report.elements.out.outside == 0 and report.elements.out.count == out.size
+    assert 0 < report.elements.lse.worst.error_over_bound <= 1
+    turned = (np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in (q, k, v, out.astype(kind)))
+    q, k, v, out = turned
+    assert attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out, lse=rows, layout="blhd")
+
+
+@compiles
+def test_a_wrong_scale_is_named(rng):
+    q, k, v = drawn(rng)
+    out, _ = dense.softmax(q, k, v, seen(9, 14), scale=17**-0.5)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out.astype(np.float32))
+    assert not report and report.decision == "FAIL"
+    assert report.cause.name == "kernel.scale"
+    assert str(report).startswith("FAIL\n  " + report.cause.words)
+    scale = next(f for f in report.findings if f.name == "kernel.scale")
+    assert abs(scale.estimate - ((16 / 17) ** 0.5 - 1)) < 1e-3
+    worst = report.elements.out.worst
+    assert worst.got == out.astype(np.float32)[worst.batch, worst.head, worst.query, worst.feature]
+    told = json.loads(report.json)
+    assert told["decision"] == "FAIL" and told["verdict"]["outputs"]["cause"]["name"] == "kernel.scale"
+
+
+@compiles
+def test_a_mask_of_the_wrong_corner_is_named(rng):
+    q, k, v = drawn(rng)
+    out, _ = dense.softmax(q, k, v, np.arange(14) <= np.arange(9)[:, None])
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out.astype(np.float32))
+    assert report.cause.name == "mask aligned top-left"
+
+
+@compiles
+def test_what_inputs_cannot_tell(rng):
+    q, k, v = drawn(rng, np.float16)
+    out = dense.softmax(q, k, v, seen(9, 14))[0].astype(np.float16)
+    call = dict(mask=CAUSAL, out=out)
+    assert attune.verdict("softmax", q, k, v, **call, must_detect={"kernel.scale": 0.5})
+    report = attune.verdict("softmax", q, k, v, **call, must_detect="scale=1e-9")
+    assert report.decision == "UNDECIDABLE" and "would go unnoticed" in report.reasons[0]
+    with pytest.raises(attune.Error, match='must_detect has the name "nothing"'):
+        attune.verdict("softmax", q, k, v, **call, must_detect=["nothing"])
+
+
+@compiles
+def test_narrow_numbers_in_wide_arrays(rng):
+    q, k, v = drawn(rng)
+    out = dense.softmax(q, k, v, seen(9, 14))[0]
+    narrow = out.astype(np.float16).astype(np.float32)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=narrow)
+    assert report.decision == "FAIL" and report.hints == ['every number is a float16: if the kernel wrote those, say dtype="float16"']
+    assert attune.verdict("softmax", q, k, v, mask=CAUSAL, out=narrow, dtype="float16")
+    with pytest.raises(attune.Error, match="numbers of fp16"):
+        attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out.astype(np.float32), dtype="fp16")
+
+
+@compiles
+def test_gradients(rng):
+    q, k, v = drawn(rng)
+    dout = rng.standard_normal((1, 4, 9, 16)).astype(np.float32)
+    op = attune.op("softmax")
+    g = op.vjp(q, k, v, mask=CAUSAL, dout=dout)
+    out = op(q, k, v, mask=CAUSAL)
+    call = dict(mask=CAUSAL, dout=dout)
+    report = attune.verdict(op, q, k, v, **call, out=out, dq=g["q"], dk=g["k"], dv=g["v"])
+    assert report and set(report.elements) == {"out", "dq", "dk", "dv"} and set(report.reports) == {"outputs", "gradients"}
+    wrong = op.vjp(q, k, v, mask=CAUSAL, dout=dout, scale=0.26)
+    report = attune.verdict(op, q, k, v, **call, out=out, dq=wrong["q"], dk=wrong["k"])
+    assert report.decision == "FAIL" and report.reports.outputs.decision == "PASS"
+    assert report.elements.dq.outside > 0 and str(report).startswith("outputs: PASS\n")
+
+
+# --- probes -----------------------------------------------------------------------------------------------------------
+
+
+def plain(scale=None, align="end"):
+    """A kernel in NumPy."""
+
+    def kernel(q, k, v):
+        queries, keys = q.shape[2], k.shape[2]
+        shown = seen(queries, keys) if align == "end" else np.arange(keys) <= np.arange(queries)[:, None]
+        v = np.where(np.isnan(v), 0, v)  # of keys that no query sees
+        k = np.where(np.isnan(k), 0, k)
+        out, lse = dense.softmax(q, k, v, shown, scale=scale)
+        return out.astype(np.float32), lse.astype(np.float32)
+
+    return kernel
+
+
+SMALL = dict(queries=12, keys=20, width=16, heads=4, key_heads=2, dtype=np.float32, gradients=False)
+
+
+@compiles
+def test_probes_of_a_kernel_in_numpy():
+    verdicts = attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect={"kernel.scale": 0.01}, **SMALL)
+    assert {probe.name for probe, _ in verdicts} >= {"random", "values one", "two keys", "block edge 63"}
+    with pytest.raises(AssertionError) as failed:
+        attune.testing.assert_attention(plain(scale=17**-0.5), "softmax", mask=CAUSAL, seeds=(5,), **SMALL)
+    lines = str(failed.value).split("\n")
+    assert lines[0].startswith(("behaves as if kernel.scale were -2.9", "behaves as if kernel.scale were -3")) and "'random', seed 5" in lines[1]
+    with pytest.raises(AssertionError, match="^behaves as if: mask aligned top-left"):
+        attune.testing.assert_attention(plain(align="start"), "softmax", mask=CAUSAL, **SMALL)
+    with pytest.raises(AssertionError, match="^UNDECIDABLE: kernel.scale: 1e-12 would go unnoticed"):
+        attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect={"scale": 1e-12}, **SMALL)
+    with pytest.raises(AssertionError, match="^UNDECIDABLE: sink: no probe shows it"):
+        attune.testing.assert_attention(plain(), "softmax", mask=CAUSAL, must_detect=["sink"], **SMALL)
+
+
+@compiles
+def test_a_named_cause_is_reported_before_a_nameless_one():
+    calls = []
+
+    def kernel(q, k, v):
+        calls.append(q)
+        out, _ = plain(scale=17**-0.5 if len(calls) > 1 else None)(q, k, v)
+        return out + (0.1 * np.sin(np.arange(out.size) ** 2).reshape(out.shape).astype(np.float32) if len(calls) == 1 else 0)
+
+    with pytest.raises(AssertionError) as failed:
+        attune.testing.assert_attention(kernel, "softmax", mask=CAUSAL, **SMALL)
+    assert str(failed.value).startswith("behaves as if kernel.scale") and "'random'" not in str(failed.value)
+
+
+@compiles
+def test_probes_are_the_same_for_a_seed():
+    call = dict(mask=CAUSAL, heads=2, queries=5, keys=7, width=4, dtype=np.float16)
+    a, b, c = (attune.testing.probes("softmax", seed=seed, **call) for seed in (3, 3, 4))
+    assert np.array_equal(a[0].q, b[0].q) and not np.array_equal(a[0].q, c[0].q)
+    assert a[0].q.dtype == np.float16 and a[0].k.shape == (1, 2, 7, 4) and a[0].dout.shape == (1, 2, 5, 4)
+    turned = attune.testing.probes("softmax", seed=3, layout="blhd", **call)
+    assert np.array_equal(turned[0].k.transpose(0, 2, 1, 3), a[0].k)
+    assert str(a[1]) == "values_one_seed_3" and a[1].reveals.startswith("the sum of weights")
+
+
+# --- wrong calls ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given, text",
+    [
+        (dict(), "verdict has no results; expected out, what the kernel computed"),
+        (dict(lse=1), "lse has an array, and out has none"),
+        (dict(dq=1), "dq has an array, and dout has none"),
+        (dict(dout=1, out=1), "dout has an array; expected None, or also gradients of it"),
+        (dict(out=1.5), "out has the type float; expected an array"),
+        (dict(out=np.zeros(3, np.int64)), "the type of out has the value"),
+        (dict(out=np.zeros(3), dtype="float8"), "dtype has the value 'float8'; expected float64, float32"),
+        (dict(out=np.zeros(3), arithmetic="bf16"), "arithmetic has the value 'bf16'; expected float32 or float64"),
+        (dict(out=np.zeros(3), must_detect={"scale": -1}), "must_detect has the entry 'scale': -1"),
+        (dict(out=np.zeros(3), ground_weight=np.zeros(3)), "ground_weight has an array; expected None: softmax has no"),
+    ],
+)
+def test_wrong_verdicts(given, text):
+    q = np.zeros((1, 1, 2, 4))
+    with pytest.raises(attune.Error) as refused:
+        attune.verdict("softmax", q, q, q, **given)
+    assert text in str(refused.value)
+
+
+def test_wrong_references():
+    q = np.zeros((1, 1, 2, 4))
+    for given, text in [(dict(digits=30), "digits has the value 30; expected None for float64, or 50")]:
+        with pytest.raises(attune.Error, match=text):
+            attune.reference("softmax", q, q, q, **given)
+    with pytest.raises(attune.Error, match="op has the type int; expected an operator of attune, or the name"):
+        attune.reference(7, q, q, q)
+    with pytest.raises(TypeError, match="has no argument 'sharpness'"):
+        attune.reference("softmax", q, q, q, sharpness=1)
+
+
+def test_wrong_probes():
+    for given, text in [
+        (dict(heads=4, key_heads=3), "key_heads has the value 3; expected a divisor of 4"),
+        (dict(queries=0), "queries has the value 0; expected a whole number of at least 1"),
+        (dict(seed=-1), "seed has the value -1"),
+        (dict(dtype="bfloat16", arrays="numpy"), "NumPy has no bfloat16"),
+        (dict(arrays="jax"), "arrays has the value 'jax'"),
+    ]:
+        with pytest.raises(attune.Error, match=text):
+            attune.testing.probes("softmax", **given)
+
+
+@compiles
+def test_shapes_of_results(rng):
+    q, k, v = drawn(rng)
+    with pytest.raises(attune.Error, match=r"out has shape \(1, 4, 9, 15\); expected \(1, 4, 9, 16\)"):
+        attune.verdict("softmax", q, k, v, out=np.zeros((1, 4, 9, 15)))
+    with pytest.raises(attune.Error, match="lse has a type of 16 bits"):
+        attune.verdict("softmax", q, k, v, out=np.zeros((1, 4, 9, 16)), lse=np.zeros((1, 4, 9), np.float16))
+    with pytest.raises(attune.Error, match="out has 3 axes"):
+        attune.verdict("softmax", q, k, v, out=np.zeros((4, 9, 16)))
+
+
+@compiles
+def test_missing_headers():
+    words = _compiler(None)
+    with pytest.raises(attune.CompileError, match="needs the headers of Eigen.*libeigen3-dev.*ATTUNE_CXX='.* -isystem"):
+        _headers.flags([*words, "-nostdinc"], "verdict")
+    assert _headers.flags([*words, "-nostdinc"], "statistics") == []

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""The example of docs/howto/python_oracle.md: PyTorch's attention, right and wrong, judged by pytest."""
+
+import pytest
+
+import attune
+from attune import masks
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+pytestmark = pytest.mark.compiles
+SMALL = dict(heads=4, key_heads=2, queries=24, keys=40, width=16)
+
+
+# [snippet: kernel]
+def causal_attention(q, k, v):
+    """Causal attention by PyTorch, with the ends of queries and keys aligned."""
+    queries, keys = q.shape[2], k.shape[2]
+    seen = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+    # [/snippet]
+
+
+def wrong_scale(q, k, v):
+    seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True, scale=(q.shape[3] + 1) ** -0.5)
+
+
+def wrong_corner(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+# [snippet: test]
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_causal_attention(dtype):
+    shapes = dict(heads=4, key_heads=2, queries=24, keys=40, width=16)
+    attune.testing.assert_attention(
+        causal_attention, "softmax", mask=masks.causal(), dtype=dtype, must_detect={"kernel.scale": 0.02}, **shapes
+    )
+    # [/snippet]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_wrong_scale(dtype):
+    with pytest.raises(AssertionError, match=r"^behaves as if kernel.scale were -(2.9|3)\d* %"):
+        attune.testing.assert_attention(wrong_scale, "softmax", mask=masks.causal(), dtype=dtype, **SMALL)
+
+
+def test_wrong_corner():
+    with pytest.raises(AssertionError, match="^behaves as if: mask aligned top-left"):
+        attune.testing.assert_attention(wrong_corner, "softmax", mask=masks.causal(), dtype=torch.float32, **SMALL)
+
+
+def test_gradients_alone():
+    class halved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, d):
+            return d / 2
+
+    with pytest.raises(AssertionError, match="gradients: FAIL"):
+        attune.testing.assert_attention(
+            lambda q, k, v: causal_attention(q, halved.apply(k), v), "softmax", mask=masks.causal(), **SMALL
+        )
+
+
+def test_dropped_sink():
+    call = dict(logit=1.0, mask=masks.causal(), gradients=False, dtype=torch.bfloat16, **SMALL)
+    with pytest.raises(AssertionError, match="^behaves as if: (sink or ground ignored|weights not divided)"):
+        attune.testing.assert_attention(causal_attention, "sink", **call)
+
+    # [snippet: probes]
+    def with_sink(q, k, v):
+        keys = torch.cat([torch.zeros_like(k[:, :, :1]), k], 2)  # a key of zeros, whose logit the mask adds
+        values = torch.cat([torch.zeros_like(v[:, :, :1]), v], 2)
+        queries, count = q.shape[2], k.shape[2]
+        bias = torch.zeros(queries, count).masked_fill(~torch.ones(queries, count).tril(count - queries).bool(), -torch.inf)
+        bias = torch.cat([torch.full((queries, 1), 1.0), bias], 1).to(q.dtype)
+        return F.scaled_dot_product_attention(q, keys, values, attn_mask=bias, enable_gqa=True)
+
+    for probe in attune.testing.probes("sink", logit=1.0, mask=masks.causal(), dtype=torch.bfloat16, **SMALL):
+        assert probe.judge(with_sink(probe.q, probe.k, probe.v)), probe
+    # [/snippet]
+
+
+def test_tensors_of_torch():
+    q, k, v = (torch.randn(1, 4, n, 16).bfloat16() for n in (9, 14, 14))
+    out = causal_attention(q, k, v)
+    report = attune.verdict("softmax", q, k, v, mask=masks.causal(), out=out)
+    assert report, report
+    assert attune.verdict("softmax", q, k, v, mask=masks.causal(), out=out.float(), dtype=torch.bfloat16)
+    exact = attune.reference("softmax", q, k, v, mask=masks.causal())
+    assert exact.out.dtype == torch.float64 and exact.visible.dtype == torch.bool
+    assert float((exact.out - out.double()).abs().max()) < 0.03
+
+
+def test_no_gradients():
+    with pytest.raises(attune.Error, match="the kernel's out has no gradient"):
+        attune.testing.assert_attention(lambda q, k, v: causal_attention(q, k, v).detach(), "softmax", mask=masks.causal(), **SMALL)
+    with pytest.raises(attune.Error, match="the kernel's result has 'out' of type str"):
+        attune.testing.assert_attention(lambda q, k, v: "done", "softmax", mask=masks.causal(), **SMALL)

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The attune authors
+"""Tries an installed wheel of attune that has the preset softmax: every library that this processor can run, the commands
+of python -m attune, the licenses, and, where there is a compiler, attune.compile with the xsimd of the wheel.
+scripts/wheel runs it."""
+
+import importlib.metadata
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+
+def dense(q, k, v):
+    """Softmax attention by NumPy."""
+    s = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    w = np.exp(s - s.max(-1, keepdims=True))
+    return w / w.sum(-1, keepdims=True) @ v
+
+
+def try_softmax():
+    """Calls the preset softmax of the library that is loaded; returns its error."""
+    import attune
+
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((1, 2, n, 16)) for n in (5, 70, 70))
+    out = attune.op("softmax")(q, k, v)
+    g = attune.op("softmax").vjp(q, k, v, dout=out)
+    assert g["v"].shape == v.shape and np.abs(g["v"].sum() - out.sum()) < 1e-11, "the gradient by v is wrong"
+    error = np.abs(out - dense(q, k, v)).max()
+    assert error < 1e-13, f"softmax is wrong by {error}"
+    try:
+        attune.op("softmax")(q, k[..., :5], v)
+    except attune.Error as e:  # an exception of C++, caught in the library
+        assert "16" in str(e), e
+    else:
+        raise AssertionError("a wrong call is not refused")
+    return error
+
+
+def command(*words):
+    """What a command of python -m attune prints."""
+    done = subprocess.run([sys.executable, "-m", "attune", *words], stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode().strip()
+
+
+def try_compile(include, compiler):
+    """Compiles an operator, or loads it from the folder of an earlier trial. The compiler must read the wheel's xsimd."""
+    import attune
+
+    folder = pathlib.Path(os.environ.get("ATTUNE_CACHE") or tempfile.mkdtemp())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    read = folder / "read.d"  # make's rule, with every header that the compiler read
+    if read.exists():
+        read.unlink()
+    op = attune.compile_operator(
+        "attention(kernel::dot_product{}, normalizer::softmax{}, m)",
+        dtypes="float64",
+        compiler=f"{compiler} -MD -MF {read}",
+        cache=folder,
+    )
+    q = np.random.default_rng(2).standard_normal((1, 1, 4, 8))
+    error = np.abs(op(q, q, q) - dense(q, q, q)).max()
+    assert error < 1e-13, f"the compiled operator is wrong by {error}"
+    if not read.exists():
+        return "right, compiled by an earlier trial"
+    folders = {name[: name.index("/xsimd/")] for name in read.read_text().split() if "/xsimd/" in name}
+    assert folders == {include}, f"the compiler read the xsimd of {folders}; expected that of {include}"
+    return f"right, with the xsimd of {include}"
+
+
+def main():
+    import attune
+    from attune import _presets
+
+    library = pathlib.Path(_presets.library().path)
+    here = pathlib.Path(attune.__file__).parent
+    assert library == here / "_native" / f"attune_{_presets.levels()[0]}.so", (library, _presets.levels())
+    print(f"attune {attune.__version__} in {here}: {library.name}, {len(attune.presets())} presets")
+    for level in _presets.levels():
+        environment = {**os.environ, "ATTUNE_LIBRARY": str(library.with_name(f"attune_{level}.so"))}
+        done = subprocess.run([sys.executable, __file__, "softmax"], env=environment, stdout=subprocess.PIPE, check=True)
+        print(f"  {level}: softmax is wrong by {float(done.stdout):.1e} at most")
+
+    assert command("version") == attune.__version__ and command("presets").split() == attune.presets()
+    include = attune.get_include()
+    assert command("include") == include and command("cmake-dir") == attune.get_cmake_dir()
+    files = {f.name for f in importlib.metadata.files("attune")}
+    for name in ("LICENSE", "LICENSE.xsimd", "py.typed", "xsimd.hpp"):
+        assert name in files, f"the wheel has no {name}"
+
+    compiler = os.environ.get("ATTUNE_CXX") or os.environ.get("CXX") or "g++"
+    can = shutil.which(compiler.split()[0]) is not None
+    print(f"  attune.compile: {try_compile(include, compiler) if can else 'not tried, no compiler is here'}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["softmax"]:
+        print(try_softmax())
+    else:
+        main()

@@ -13,9 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
+#include <attune/certify/equal_weights.hpp>
 #include <attune/certify/factor_bend.hpp>
 #include <attune/certify/number_format.hpp>
 #include <attune/certify/rounded.hpp>
@@ -320,28 +320,30 @@ class row_bounds {
                         number = format_of(how_.arithmetic);
     bool const coarse = weights.unit > number.unit;
     // A double reference judges doubles: its own error counts as much as theirs.
-    double const own = how_.arithmetic == storage::fp64 ? 2 : 1;
-    double const n = double(seen_.keys.size());
-    if (coarse) find_equals();
+    double const own = how_.arithmetic == storage::fp64 ? 2 : 1, n = double(seen_.keys.size());
+    if (coarse) equals_.find(weighed_.weights);
     weight_loss const loss(flushed * number.least, per_mass_, n);
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
-      double const plain = plain_size(x);
+      double plain = 0;
       bounded_number r;
-      for (std::size_t k = 0; k < seen_.keys.size(); ++k)
-        if (!(Op::has_threshold && weighed_.weights[k] == 0)) r.value += weighed_.weights[k] * value(k, x);
+      for (std::size_t k = 0; k < seen_.keys.size(); ++k) {
+        double const w = weighed_.weights[k];
+        if (!(Op::has_threshold && w == 0)) r.value += w * value(k, x);
+        if (w != 0) plain += magnitude(value(k, x));
+      }
       double const sum = r.value, ground = ground_value(d);
       if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground;
       double const lost = weighed(plain, loss.of_mass) + weighed(magnitude(sum) + 3 * magnitude(ground), loss.of_sum);
-      double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost;
-      double rough = 0, scatter = 0, shared = 0;
+      double worst = own * out_error_[x].worst + lost, walk = own * out_error_[x].walk + lost, rough = 0, scatter = 0,
+             shared = 0;
       if (coarse) {
-        // Rounded before or after the division, in the numerator alone or also in the sum. Equal weights round alike.
+        // Rounded before or after the division, in the numerator alone or in the sum. Equal weights round alike.
         double const tiny = weights.step / 2 * plain;
-        shared = weights.unit * std::sqrt(square_of_equals(x));
+        shared = weights.unit * std::sqrt(equals_.square([&](std::size_t k) { return value(k, x); }));
         rough = weights.unit * (spread_[x] + magnitude(r.value)) + tiny;
-        scatter = weights.unit * (std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1))) + tiny;
-        scatter = std::hypot(scatter, shared);
+        double const each = std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1));
+        scatter = std::hypot(weights.unit * each + tiny, shared);
       }
       if constexpr (Op::has_output_gate) {
         rounded const gate = attune::detail::output_factor<rounded>(in_, p_, loose, b_, h_, i_, d);
@@ -349,9 +351,7 @@ class row_bounds {
                      extra = own * weighed(r.value, eps_ * (gate.total() + 2 * factor) + flushed * number.least);
         worst = worst * factor + extra;
         walk = walk * factor + extra;
-        rough *= factor;
-        scatter *= factor;
-        shared *= factor;
+        for (double* part : {&rough, &scatter, &shared}) *part *= factor;
         r.value *= attune::detail::output_factor<double>(in_, p_, f, b_, h_, i_, d);
       }
       double const all = worst + rough + 16 * number.least;
@@ -379,31 +379,6 @@ class row_bounds {
     if constexpr (Op::has_ground_weight)
       to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
   }
-  /// Finds keys with equal weights: their weights have one rounding error.
-  void find_equals() {
-    equals_.resize(weighed_.weights.size());
-    std::iota(equals_.begin(), equals_.end(), std::size_t(0));
-    auto const& w = weighed_.weights;
-    std::sort(equals_.begin(), equals_.end(), [&](std::size_t a, std::size_t b) { return w[a] < w[b]; });
-  }
-  /// sum over sets of two or more equal weights of (sum over the set of w v)^2.
-  double square_of_equals(std::size_t d) const {
-    double all = 0;
-    for (std::size_t first = 0, last; first < equals_.size(); first = last) {
-      double const w = weighed_.weights[equals_[first]];
-      double sum = 0;
-      for (last = first; last < equals_.size() && weighed_.weights[equals_[last]] == w; ++last)
-        if (w != 0) sum += w * value(equals_[last], d);
-      if (last - first > 1) all += sum * sum;
-    }
-    return all;
-  }
-  double plain_size(std::size_t d) const {
-    double sum = 0;
-    for (std::size_t n = 0; n < seen_.keys.size(); ++n)
-      if (weighed_.weights[n] != 0) sum += magnitude(value(n, d));
-    return sum;
-  }
 
   Op const& op_;
   inputs<Op, view> const& in_;
@@ -416,10 +391,10 @@ class row_bounds {
   std::vector<double> delta_, values_, value_errors_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;
-  double per_mass_ = 1;              ///< the factor of a mass's underflow
-  std::vector<double> spread_;       ///< sum |w v|
-  std::vector<double> squares_;      ///< sum (w v)^2
-  std::vector<std::size_t> equals_;  ///< the keys, those with equal weights next to each other
+  double per_mass_ = 1;          ///< the factor of a mass's underflow
+  std::vector<double> spread_;   ///< sum |w v|
+  std::vector<double> squares_;  ///< sum (w v)^2
+  equal_weights equals_;
 };
 
 }  // namespace attune::certify::detail

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <attune/core/stable_sort.hpp>
-#include <attune/testing/energy.hpp>
-#include <attune/testing/regions.hpp>
+#include <attune/testing/judging/energy.hpp>
+#include <attune/testing/judging/regions.hpp>
 #include <attune/testing/verdict_options.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
@@ -311,7 +311,9 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
   report.seed = how.seed;
   // If a parameter and a definite defect explain the residual equally well, the definite defect is more likely.
   auto const merit = [&](finding const& f) {
-    return (f.tested ? f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300) : 0) * (f.parameter ? 0.98 : 1.0);
+    return (f.tested ? f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300) : 0) * (f.last_resort ? 0.9
+                                                                                         : f.parameter ? 0.98
+                                                                                                       : 1.0);
   };
   attune::detail::sort_stably(findings, [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
   auto say = [&](std::string const& text) { report.reasons.push_back(text); };

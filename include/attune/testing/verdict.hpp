@@ -5,12 +5,12 @@
 //
 // Is somebody's kernel right? Three tests, which every correct kernel passes:
 //   elements     |computed - exact| <= error_bound, for every element: what is outside is proved wrong
-//   energies     of the residuals of every row and region, against what rounding leaves (energy.hpp)
+//   energies     of the residuals of every row and region, against what rounding leaves (judging/energy.hpp)
 //   projections  of the residual on the effect of a defect on the output: a derivative by a parameter, or the whole
 //                difference that a named defect makes (projection.hpp). Rounding to storage averages out over elements,
 //                so that a defect far below the error of one element is visible.
 // Energies and projections are statistical: verdict_report::false_alarms bounds how often a correct kernel fails. Both
-// look at every head, batch element, block of queries and half of a tile by itself (regions.hpp).
+// look at every head, batch element, block of queries and half of a tile by itself (judging/regions.hpp).
 // The defect that explains most of the residual is the cause. The power says which defects these inputs could reveal.
 #pragma once
 
@@ -22,12 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-
 #include <attune/core/philox.hpp>
 #include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
+#include <attune/testing/judging/key_equations.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>
@@ -211,6 +209,7 @@ class judge {
       if (!seen_.has_unexplained(0) || !seen_.has_unexplained(1)) return;
       finding f;
       f.name = name;
+      f.last_resort = true;
       std::vector<double> along;
       sum_of_row(along);
       f = seen_.judged(f, along);
@@ -265,13 +264,11 @@ class judge {
   /// are not orthogonal. Then looks for keys without weight, with twice their weight, and for one key that is off.
   /// `of`: the sampled rows to use.
   void by_keys(std::vector<std::size_t> const& of) {
-    using matrix = Eigen::MatrixXd;
     index_t const keys = p_.keys, width = p_.value_width;
     index_t const rows =
         (std::min<index_t>)(index_t(of.size()), index_t(4e9) / (std::max<index_t>)(1, keys * keys * width));
     if (keys == 0 || rows * width < 2 * keys) return;
-    matrix of_keys = matrix::Zero(rows * width, keys);
-    Eigen::VectorXd residual = Eigen::VectorXd::Zero(rows * width);
+    key_equations system(rows * width, keys);
     for (index_t n = 0; n < rows; ++n) {
       std::size_t const at_row = of[std::size_t(n) * of.size() / std::size_t(rows)];
       sampled_row const& r = sampled_[at_row];
@@ -281,35 +278,25 @@ class judge {
         std::size_t const at = at_row * step() + std::size_t(c);
         double const unit = std::sqrt(seen_.metric(at));
         double const out = Op::has_lse ? row.out[std::size_t(c)] + seen_.residual(at) : 0;
-        residual(n * width + c) = seen_.residual(at) * unit;
+        system.residual(n * width + c) = seen_.residual(at) * unit;
         for (std::size_t k = 0; k < row.keys.size(); ++k)
           if (row.weights[k] != 0 && unit != 0)
-            of_keys(n * width + c, row.keys[k]) = unit * row.weights[k] * (in_.v(r.batch, head, row.keys[k], c) - out);
+            system.effect(n * width + c, row.keys[k]) =
+                unit * row.weights[k] * (in_.v(r.batch, head, row.keys[k], c) - out);
       }
     }
-    matrix normal = of_keys.transpose() * of_keys;
-    double const ridge = 1e-9 * normal.diagonal().maxCoeff();
-    if (!std::isfinite(ridge)) return;
-    normal.diagonal().array() += ridge;
-    Eigen::VectorXd const acts = normal.ldlt().solve(of_keys.transpose() * residual);
-    // The equations of any residual have a solution in which no key has weight. They give it where keys explain
-    // nothing.
-    std::vector<double> sorted;
-    for (double x : acts) sorted.push_back(std::fabs(x));
-    std::nth_element(sorted.begin(), sorted.begin() + keys / 2, sorted.end());
-    double const usual = sorted[std::size_t(keys / 2)];
-    if (!(usual < 0.5)) return;
-    std::vector<double> const all(acts.data(), acts.data() + acts.size());
+    std::vector<double> const all = system.solved();
+    if (all.empty()) return;
     if (report_.by_key.empty()) report_.by_key = all;
-    index_t most;
-    acts.cwiseAbs().maxCoeff(&most);
-    if (std::fabs(acts(most)) > 10 * usual) by_one_weight(most);
+    auto const smaller = [](double x, double y) { return std::fabs(x) < std::fabs(y); };
+    auto const most = std::max_element(all.begin(), all.end(), smaller);
+    if (std::fabs(*most) > 10 * typical_size(all)) by_one_weight(most - all.begin());
     // Keys with little weight cannot be told apart one by one, but tiles of them can.
     for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
       std::vector<double> mean(all.size(), 0);
       for (index_t first = 0; first < keys; first += tile) {
         index_t const n = (std::min)(tile, keys - first);
-        double const average = acts.segment(first, n).mean();
+        double const average = std::accumulate(all.begin() + first, all.begin() + first + n, 0.) / double(n);
         std::fill_n(mean.begin() + first, n, average);
       }
       by_marked_keys(defect::marked_keys_missing, mean, [](double x) { return x < -0.6; });

@@ -28,15 +28,16 @@ constexpr char const* name_of(judgement j) {
 
 /// One kind of defect: how much of it the residual shows, and how much of it these inputs could reveal.
 struct finding {
-  std::string name;          ///< "kernel.scale", "sink or ground ignored"
-  bool parameter = false;    ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is present
-  bool relative = false;     ///< estimate and power in units of the parameter's value
-  double estimate = 0;       ///< how much of the defect the residual shows
-  double z = 0;              ///< estimate divided by its uncertainty, which includes rounding in one direction
-  double power = 0;          ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
-  double gain = 0;           ///< the part of the residual's weighted square that it explains
-  double share = 0;  ///< the part of the residual that it explains, of the output that it explains least: 0 to 1
-  bool tested = true;        ///< false: allowed by the kernel's precision, or no effect here
+  std::string name;        ///< "kernel.scale", "sink or ground ignored"
+  bool parameter = false;  ///< a parameter that is off by `estimate`; else a whole defect, 1 if it is present
+  bool relative = false;   ///< estimate and power in units of the parameter's value
+  double estimate = 0;     ///< how much of the defect the residual shows
+  double z = 0;            ///< estimate divided by its uncertainty, which includes rounding in one direction
+  double power = 0;        ///< the smallest estimate that would be noticed (|z| = the gate); infinity: no effect here
+  double gain = 0;         ///< the part of the residual's weighted square that it explains
+  double share = 0;        ///< the part of the residual that it explains, of the output that it explains least: 0 to 1
+  bool tested = true;      ///< false: allowed by the kernel's precision, or no effect here
+  bool last_resort = false;  ///< it fits many residuals: another finding with a similar share comes first
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
@@ -59,14 +60,14 @@ struct finding {
 
 /// Residuals that are larger than rounding leaves them: their root mean square, in standard deviations of rounding.
 struct energy_excess {
-  bool found = false;  ///< whether a region exceeds its limit
-  std::string output;  ///< "out", "lse", "ground weight", "dq"
-  std::string where;   ///< the region, "in head 3"; "" for everywhere
+  bool found = false;      ///< whether a region exceeds its limit
+  std::string output;      ///< "out", "lse", "ground weight", "dq"
+  std::string where;       ///< the region, "in head 3"; "" for everywhere
   std::vector<int> parts;  ///< the numbers of the regions that it consists of
-  double times = 0,    ///< the root mean square there
-      limit = 0,       ///< the largest that a correct kernel shows there
-      overall = 0,   ///< the root mean square everywhere
-      used = 0;      ///< the largest share of its limit that a region or row reaches; above 1 it is found
+  double times = 0,        ///< the root mean square there
+      limit = 0,           ///< the largest that a correct kernel shows there
+      overall = 0,         ///< the root mean square everywhere
+      used = 0;            ///< the largest share of its limit that a region or row reaches; above 1 it is found
 };
 
 /// Why a verdict is FAIL.
@@ -94,9 +95,10 @@ struct worst_element {
 struct verdict_report {
   judgement decision = judgement::pass;          ///< the outcome
   failure_ground ground = failure_ground::none;  ///< of FAIL
-  double false_alarms = 0;              ///< the share of correct kernels that fail on statistical grounds, at most
-  index_t energy_tests = 0;             ///< rows and regions whose energy was tested
-  std::uint64_t seed = 0;               ///< with which the sampled rows were drawn
+  double false_alarms = 0;   ///< the share of correct kernels that fail on statistical grounds, at most
+  index_t energy_tests = 0;  ///< rows and regions whose energy was tested
+  std::uint64_t seed = 0;    ///< with which the sampled rows were drawn
+  bool parts = true;         ///< whether heads, batch elements, blocks and halves of tiles were looked at by themselves
   std::vector<std::string> reasons;     ///< for FAIL and UNDECIDABLE, most important first
   std::vector<worst_element> elements;  ///< per output
   std::vector<double> by_query,         ///< the largest error / bound of out, per query
@@ -171,7 +173,8 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
     where("feature", r.by_feature);
     return to;
   }
-  to << "  would have been noticed, also in one head, batch element, or half of the rows of a tile:";
+  to << (r.parts ? "  would have been noticed, also in one head, batch element, or half of the rows of a tile:"
+                 : "  would have been noticed:");
   bool first = true;
   for (finding const& f : r.findings) {
     if (!f.tested || (!f.parameter && !(f.power_of_part < 1)) || !std::isfinite(f.power_of_part)) continue;

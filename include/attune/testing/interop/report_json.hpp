@@ -87,6 +87,9 @@ inline std::string json_of(finding const& f) {
       .with("estimate", f.estimate)
       .with("z", f.z)
       .with("smallest_noticed", f.power)
+      .with("smallest_noticed_in_a_part", f.power_of_part)
+      .with("where", f.where)
+      .with("share", f.share)
       .text();
 }
 /// How many elements are outside their bounds, and the worst one.
@@ -105,10 +108,24 @@ inline std::string json_of(worst_element const& e) {
                          .with("error_over_bound", e.ratio))
       .text();
 }
+/// How large the residuals of an output are.
+inline std::string json_of(energy_excess const& e) {
+  return json_object()
+      .with("output", e.output)
+      .with("found", e.found)
+      .with("where", e.where)
+      .with("times", e.times)
+      .with("limit", e.limit)
+      .with("overall", e.overall)
+      .text();
+}
 /// A report: decision, reasons, cause, worst elements, where the error sits, findings.
 inline std::string json_of(verdict_report const& r) {
   json_object to;
   to.with("decision", name_of(r.decision)).with("reasons", r.reasons);
+  if (r.ground != failure_ground::none)
+    to.with("ground", r.ground == failure_ground::proved ? "proved" : "statistical").with("share", r.share);
+  to.with("false_alarms", r.false_alarms).with("seed", index_t(r.seed)).with("residuals", r.energies);
   if (auto const* cause = r.cause())
     to.with("cause", json_object().with("name", cause->name).with("words", cause->words()));
   json_object elements;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <attune/core/tensor.hpp>
-#include <attune/testing/regions.hpp>
+#include <attune/testing/judging/regions.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
 

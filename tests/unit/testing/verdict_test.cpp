@@ -112,14 +112,17 @@ TEST_CASE("the numbers of a verdict: how far the scale is off, and that the fiel
   CHECK(!j.by_usual_rule);
 }
 
-TEST_CASE("one element beyond its bound is FAIL, whatever its place; within it nothing is") {
+TEST_CASE(
+    "one element beyond its bound is proved wrong, whatever its place; within it, a size that rounding never has is "
+    "FAIL on statistical grounds") {
   testing::detail::normal_numbers random(6);
   drawn const p(usual, random);
   auto const op = sink_operator();
   auto const in = p.inputs<any_tensor>();
   auto const bounds = certify::error_bound(op, in);
   shape const e{1, 4, 24, 16}, rows{1, 4, 24, 1};
-  auto const judged_with = [&](std::size_t out_at, double out_by, std::size_t lse_at, double lse_by) {
+  auto const judged_with = [&](std::size_t out_at, double out_by, std::size_t lse_at, double lse_by,
+                               bool proved_only = false) {
     std::vector<double> out, lse;
     for (auto const& x : bounds.out) out.push_back(x.value);
     for (auto const& x : bounds.lse) lse.push_back(x.value);
@@ -127,12 +130,18 @@ TEST_CASE("one element beyond its bound is FAIL, whatever its place; within it n
     lse[lse_at] += lse_by * bounds.lse[lse_at].bound;
     candidate given(tensor<double const>(out, e), storage::fp32);
     given.with_lse(natural_lse(tensor<double const>(lse, rows)));
-    return verdict(op, in, given, {.how = precision(storage::fp32)});
+    return verdict(op, in, given, {.how = precision(storage::fp32), .proved_only = proved_only});
   };
   for (std::size_t at : {std::size_t(0), std::size_t(777), bounds.out.size() - 1}) {
-    CHECK(judged_with(at, 0.99, 5, -0.99).decision == judgement::pass);
+    CHECK(judged_with(at, 0.99, 5, -0.99, true).decision == judgement::pass);
+    verdict_report const large = judged_with(at, 0.99, 5, -0.99);
+    CHECK(large.decision == judgement::fail);
+    CHECK(large.ground == testing::failure_ground::statistical);
+    CHECK(large.false_alarms < 1e-4);
+    CHECK(judged_with(at, 0.02, 5, -0.02).decision == judgement::pass);
     verdict_report const r = judged_with(at, -1.01, 0, 0);
     CHECK(r.decision == judgement::fail);
+    CHECK(r.ground == testing::failure_ground::proved);
     CHECK(r.elements[0].outside == 1);
     CHECK(r.elements[0].ratios[at] > 1);
     CHECK(judged_with(at, 0, at / 16, 1.01).decision == judgement::fail);

@@ -331,8 +331,9 @@ class gradient_judge {
 /// Judges the gradients that a kernel computed from these inputs and cotangents. For the meaning of decisions, see
 /// testing/verdict.hpp.
 /// Limits:     in 16 bits, defects of one head or one block are not looked for, and residuals are not compared with
-///             rounding (coarse()). Where outputs are narrower than the arithmetic, one `how` applies to all gradients: the narrowest given
-///             format counts. In 16 bits the rounding of dS hides small parameter errors: the power says how small.
+///             rounding (coarse()). Where outputs are narrower than the arithmetic, one `how` applies to all gradients:
+///             the narrowest given format counts. In 16 bits the rounding of dS hides small parameter errors: the power
+///             says how small.
 /// Errors:     attune::error names argument, value and expectation; operators with a candidate set are not supported.
 /// Complexity: about 50 vjp(reference<double>) for the bounds, one or two for each defect.
 template <class Op>

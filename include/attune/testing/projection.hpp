@@ -63,7 +63,7 @@ class projections {
 
   /// The regions of the numbers that are added next.
   void begin_row(std::vector<int> ids) { ids_.push_back(std::move(ids)); }
-  /// output: 0, 1, ...: the shares of a finding are those of each output.
+  /// output: 0, 1, ...: a finding has a share of each output.
   void add(double got, bounded_number const& wanted, int output = 0) {
     output_.push_back(output);
     outputs_ = (std::max)(outputs_, output + 1);
@@ -276,7 +276,8 @@ inline bool any_noticed(verdict_report const& r, double gate) {
                      [&](finding const& f) { return f.tested && std::fabs(f.z) > gate; });
 }
 
-/// Median of what rounding may leave of the finite numbers, `gate` standard deviations, divided by their root mean square.
+/// Median of what rounding may leave of the finite numbers, `gate` standard deviations, divided by their root mean
+/// square.
 inline double condition_of(std::vector<bounded_number> const& numbers, double accumulation, double gate) {
   std::vector<double> sizes;
   double square = 0;

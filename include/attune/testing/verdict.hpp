@@ -178,7 +178,7 @@ class judge {
                       if (!given_.ground_weight().empty()) x.push_back(0);
                     }));
   }
-  /// In each row the sum of weights has an error of its own: out times 1 + x, lse minus x. x comes from the residual.
+  /// In each row the sum of weights has another error: out times 1 + x, lse minus x. x comes from the residual.
   void sum_of_row(std::vector<double>& to) const {
     for (std::size_t n = 0; n < sampled_.size(); ++n) {
       sampled_row const& r = sampled_[n];

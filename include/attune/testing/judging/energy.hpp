@@ -20,8 +20,8 @@
 
 namespace attune::testing::detail {
 
-/// The largest sum of n squared standard normal numbers that is not `gate` standard deviations too large (Wilson and
-/// Hilferty's approximation).
+/// The largest sum of n squared standard normal numbers that is not `gate` standard deviations too large (the
+/// approximation of Wilson and Hilferty).
 inline double largest_square_sum(double n, double gate) {
   double const root = 1 - 2 / (9 * n) + gate * std::sqrt(2 / (9 * n));
   return n * root * root * root;
@@ -36,7 +36,7 @@ inline double sigma_of(bounded_number const& x, double accumulation) {
 /// The factor of the drift in `sigma_of`, by the format of the accumulation. For fp32 it comes from tests/verdict: with
 /// this factor, 500 drawn kernels reach at most a third of a limit.
 inline double accumulation_of(storage arithmetic) {
-  return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors like those of the kernel
+  return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors as the kernel does
 }
 
 /// The energies of one output.
@@ -55,8 +55,8 @@ class energies {
     if (square > largest_square_sum(1, gate_)) ++high_rows_;
     highest_ = std::fmax(highest_, square);
   }
-  /// What exceeds its limit: the region that holds most of the excess in the fewest rows. `found` is false if nothing
-  /// does.
+  /// The excess over the limits: the region that holds most of it in the fewest rows. `found` is false if there is
+  /// none.
   energy_excess excess() const {
     energy_excess to;
     to.output = output_;

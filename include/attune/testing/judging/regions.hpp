@@ -77,7 +77,7 @@ class regions {
       add(kind(int(kind::tile8) + n), 2 * (i % tile) / tile);
     }
   }
-  /// Where the regions are, in words: "in head 3"; "" for all. They must be of one kind and tensor.
+  /// The words for some regions: "in head 3"; "" for all. They must be of one kind and tensor.
   std::string words(std::vector<int> const& ids) const {
     if (ids.empty() || ids.front() == 0) return "";
     part const& one = at(ids.front());

@@ -34,7 +34,7 @@ inline double sigma_of(bounded_number const& x, double accumulation) {
 }
 
 /// The factor of the drift in `sigma_of`, by the format of the accumulation. For fp32 it comes from tests/verdict: with
-/// this factor, 500 drawn kernels reach at most a third of a limit.
+/// this factor, 200 drawn kernels reach at most a third of a limit.
 inline double accumulation_of(storage arithmetic) {
   return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors as the kernel does
 }

@@ -158,7 +158,7 @@ class Differential(Layer):
     def fused(self, _, q, k, v):
         if Differential.op is None:
             Differential.op = attune.compile_operator("fold(softmax_attention(m), {1.0, open})", dtypes="float32")
-        return at.attend(Differential.op, q, k, v, mask=CAUSAL, **{"fold.1": self.minus_lambda})
+        return at.attend(Differential.op, q, k, v, mask=CAUSAL, fold_1=self.minus_lambda)
 
     def eager(self, _, q, k, v):
         w = hidden(scores(q, k)).softmax(-1).unflatten(1, (HEADS, 2))

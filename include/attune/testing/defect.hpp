@@ -75,7 +75,6 @@ class altered_rows {
         return Op::has_lse && Op::contractions::size > 0;
       case defect::first_key_not_in_sum:
       case defect::last_key_not_in_sum:
-      case defect::sum_off:
         return Op::has_lse;
       default:
         return true;

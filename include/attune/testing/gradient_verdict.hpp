@@ -103,11 +103,11 @@ class gradient_judge {
       shape const& e = bounds.shapes[std::size_t(f)];
       int const tensor = tensors[number++];
       if (!coarse()) {
-        energies energy(std::string("d") + name_of(f), regions_, how_.gate);
-        add_energies(energy, regions_, tensor, e, x.values, bounds.of(f), accumulation);
+        energies energy(std::string("d") + name_of(f), regions_, how_.gate, e);
+        energy.add(tensor, x.values, bounds.of(f), accumulation);
         report_.energies.push_back(energy.excess());
         if (report_.energies.back().used > 1) seen_.must_explain(tensor);
-        report_.energy_tests += energy.tests();
+        report_.false_alarms += energy.false_alarms();
       }
       for (std::size_t n = 0; n < x.values.size(); ++n) {
         if (n % std::size_t(e.feature) == 0) {

@@ -101,8 +101,8 @@ class projections {
   /// Says that the residuals of an output exceed what rounding leaves: a finding has to explain them.
   void must_explain(int output) { unexplained_.push_back(output); }
 
-  bool has_unexplained() const { return !unexplained_.empty(); }
-  bool has_unexplained(int output) const {
+  bool must_explain_any() const { return !unexplained_.empty(); }
+  bool must_be_explained(int output) const {
     return std::find(unexplained_.begin(), unexplained_.end(), output) != unexplained_.end();
   }
 
@@ -308,7 +308,7 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
   for (energy_excess const& e : report.energies)
     if (e.found && !how.proved_only && (high == nullptr || e.times / e.limit > high->times / high->limit)) high = &e;
   index_t const tests = index_t(findings.size()) * seen.tests();
-  report.false_alarms = double(tests + report.energy_tests) * std::erfc(how.gate / std::sqrt(2.));
+  report.false_alarms += double(tests) * std::erfc(how.gate / std::sqrt(2.));
   report.seed = how.seed;
   // If a parameter and a definite defect explain the residual equally well, the definite defect is more likely.
   auto const merit = [&](finding const& f) {

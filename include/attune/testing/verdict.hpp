@@ -58,6 +58,7 @@ class judge {
         op_, p_, [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
     as_a_whole();
     lse_as_a_whole();
+    by_sums_of_rows();
     for (int d = 1; d < defect_count; ++d) by_defect(static_cast<defect>(d), testing::name_of(static_cast<defect>(d)));
     decide();
     return std::move(report_);
@@ -85,11 +86,12 @@ class judge {
     if (wanted.empty())
       throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
     worst_element const all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
-    energies energy(output, regions_, how_.gate);
-    add_energies(energy, regions_, 0, {p_.batch, p_.heads, p_.queries, width}, got, wanted, accumulation_);
+    shape const extents{p_.batch, p_.heads, p_.queries, width};
+    energies energy(output, regions_, how_.gate, extents);
+    energy.add(0, got, wanted, accumulation_);
     report_.energies.push_back(energy.excess());
     if (report_.energies.back().used > 1) seen_.must_explain(tag_of(output));
-    report_.energy_tests += energy.tests();
+    report_.false_alarms += energy.false_alarms();
     if (wanted.data() == bounds_.out.data())
       for (std::size_t n = 0; n < all.ratios.size(); ++n) {
         index_t const row = index_t(n) / width;
@@ -178,15 +180,18 @@ class judge {
                       if (!given_.ground_weight().empty()) x.push_back(0);
                     }));
   }
-  /// In each row the sum of weights has another error: out times 1 + x, lse minus x. x comes from the residual.
-  void sum_of_row(std::vector<double>& to) const {
+  /// In each row the sum of weights has another error: out times 1 + x, lse minus x. x comes from the residual, so it
+  /// needs another reason to fail. It moves out and lse: one of them alone has another cause.
+  void by_sums_of_rows() {
+    if (!Op::has_lse || !seen_.must_be_explained(0) || !seen_.must_be_explained(1)) return;
+    std::vector<double> all;
     for (std::size_t n = 0; n < sampled_.size(); ++n) {
       sampled_row const& r = sampled_[n];
       double square = 0, product = 0;
       auto const along = [&](std::size_t k) {
-        return k < std::size_t(p_.value_width) ? bounds_.at_out(r.batch, r.head, r.query, index_t(k)).value
-               : k == std::size_t(p_.value_width) && !given_.lse().empty() ? -1
-                                                                           : 0;
+        return k < std::size_t(p_.value_width)    ? bounds_.at_out(r.batch, r.head, r.query, index_t(k)).value
+               : k == std::size_t(p_.value_width) ? -1
+                                                  : 0;
       };
       for (std::size_t k = 0; k < step(); ++k) {
         double const x = along(k), m = seen_.metric(n * step() + k);
@@ -195,8 +200,14 @@ class judge {
         product += x * seen_.residual(n * step() + k) * m;
       }
       for (std::size_t k = 0; k < step(); ++k)
-        to.push_back(square > 0 && std::isfinite(along(k)) ? along(k) * product / square : 0);
+        all.push_back(square > 0 && std::isfinite(along(k)) ? along(k) * product / square : 0);
     }
+    finding f;
+    f.name = "sum of weights off, by another factor in each row";
+    f.last_resort = true;
+    f = seen_.judged(f, all);
+    f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+    report_.findings.push_back(f);
   }
   std::size_t step() const {
     return std::size_t(p_.value_width) + (given_.lse().empty() ? 0u : 1u) + (given_.ground_weight().empty() ? 0u : 1u);
@@ -204,19 +215,6 @@ class judge {
 
   void by_defect(defect d, std::string const& name) {
     if (!rows_.applies(d)) return;
-    if (d == defect::sum_off) {
-      // It moves out and lse. One of them alone has another cause.
-      if (!seen_.has_unexplained(0) || !seen_.has_unexplained(1)) return;
-      finding f;
-      f.name = name;
-      f.last_resort = true;
-      std::vector<double> along;
-      sum_of_row(along);
-      f = seen_.judged(f, along);
-      f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
-      report_.findings.push_back(f);
-      return;
-    }
     bool const of_lse =
         d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
     if (of_lse && given_.lse().empty()) return;
@@ -354,7 +352,7 @@ class judge {
 
   // ---- decision -----------------------------------------------------------------------------------------------------
   void decide() {
-    if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.has_unexplained()) {
+    if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
       std::vector<std::size_t> all(sampled_.size());
       std::iota(all.begin(), all.end(), std::size_t(0));
       by_keys(all);

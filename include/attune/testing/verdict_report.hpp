@@ -95,10 +95,9 @@ struct worst_element {
 struct verdict_report {
   judgement decision = judgement::pass;          ///< the outcome
   failure_ground ground = failure_ground::none;  ///< of FAIL
-  double false_alarms = 0;   ///< the share of correct kernels that fail on statistical grounds, at most
-  index_t energy_tests = 0;  ///< rows and regions whose energy was tested
-  std::uint64_t seed = 0;    ///< with which the sampled rows were drawn
-  bool parts = true;         ///< whether heads, batch elements, blocks and halves of tiles were looked at by themselves
+  double false_alarms = 0;  ///< the share of correct kernels that fail on statistical grounds, at most
+  std::uint64_t seed = 0;   ///< with which the sampled rows were drawn
+  bool parts = true;        ///< whether heads, batch elements, blocks and halves of tiles were looked at by themselves
   std::vector<std::string> reasons;     ///< for FAIL and UNDECIDABLE, most important first
   std::vector<worst_element> elements;  ///< per output
   std::vector<double> by_query,         ///< the largest error / bound of out, per query

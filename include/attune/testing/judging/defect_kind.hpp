@@ -46,7 +46,6 @@ enum class defect {
   mask_ignored,         ///< every query sees every key
   key_head_plus_one,    ///< keys and values of the next key head
   batch_plus_one,       ///< keys and values of the next batch element
-  sum_off,              ///< each row has its own error of the sum of weights; a verdict computes it from the residual
   marked_keys_missing,  ///< the keys of `mark`, such as a skipped tile
   marked_keys_doubled,
 };
@@ -128,8 +127,6 @@ constexpr char const* name_of(defect d) {
       return "keys and values of the next key head";
     case defect::batch_plus_one:
       return "keys and values of the next batch element";
-    case defect::sum_off:
-      return "sum of weights off, by another factor in each row";
     case defect::marked_keys_missing:
       return "keys missing:";
     case defect::marked_keys_doubled:

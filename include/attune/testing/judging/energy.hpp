@@ -39,21 +39,43 @@ inline double accumulation_of(storage arithmetic) {
   return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors as the kernel does
 }
 
-/// The energies of one output.
+/// The energies of one output, (batch, head, position, feature).
 class energies {
  public:
-  energies(std::string output, regions const& all, double gate)
-      : output_(std::move(output)), all_(all), gate_(gate), sum_(std::size_t(all.count()), 0), rows_(sum_) {}
+  /// `gate`: standard deviations; more where so many rows and regions are tested that chance alone would exceed it.
+  energies(std::string output, regions const& all, double gate, shape const& e)
+      : output_(std::move(output)), all_(all), extents_(e), tests_(double(all.count() + e.batch * e.head * e.position)),
+        gate_(std::fmax(gate, std::sqrt(2 * std::log(tests_ / most_false_alarms)))), sum_(std::size_t(all.count()), 0),
+        rows_(sum_) {}
 
-  /// Adds a row: mean of (residual / sigma)^2, and its regions. A row without usable elements is not added.
-  void add(double square, std::vector<int> const& ids) {
-    for (int id : ids) {
-      sum_[std::size_t(id)] += square;
-      rows_[std::size_t(id)] += 1;
+  /// Adds all rows: for each, the mean of (residual / sigma)^2. Rows without usable elements are left out.
+  void add(int tensor, std::vector<double> const& got, std::vector<bounded_number> const& wanted, double accumulation) {
+    shape const& e = extents_;
+    std::vector<int> ids;
+    std::size_t n = 0;
+    for (index_t row = 0; row < e.batch * e.head * e.position; ++row) {
+      // Where an element is nearly 0 by accident, its own rounding is too small a measure: the row's other elements
+      // count.
+      double floor = 0, square = 0, count = 0;
+      for (index_t d = 0; d < e.feature; ++d)
+        floor = std::fmax(floor, 1e-3 * sigma_of(wanted[n + std::size_t(d)], accumulation));
+      for (index_t d = 0; d < e.feature; ++d, ++n) {
+        bounded_number const& x = wanted[n];
+        if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
+        double const sigma = std::fmax(sigma_of(x, accumulation), floor), r = got[n] - x.value;
+        if (sigma > 0) square += r * r / (sigma * sigma);
+        count += sigma > 0;
+      }
+      if (count == 0) continue;
+      ids.clear();
+      all_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
+      for (int id : ids) {
+        sum_[std::size_t(id)] += square / count;
+        rows_[std::size_t(id)] += 1;
+      }
+      if (square / count > largest_square_sum(1, gate_)) ++high_rows_;
+      highest_ = std::fmax(highest_, square / count);
     }
-    ++tests_;
-    if (square > largest_square_sum(1, gate_)) ++high_rows_;
-    highest_ = std::fmax(highest_, square);
   }
   /// The excess over the limits: the region that holds most of it in the fewest rows. `found` is false if there is
   /// none.
@@ -95,39 +117,18 @@ class energies {
     if (!rows_.empty() && rows_[0] > 0) to.overall = std::sqrt(sum_[0] / rows_[0]);
     return to;
   }
-  /// How many regions and rows were tested.
-  index_t tests() const { return index_t(all_.count()) + tests_; }
+  /// The share of correct kernels that exceed a limit, at most.
+  double false_alarms() const { return tests_ * std::erfc(gate_ / std::sqrt(2.)); }
 
  private:
+  static constexpr double most_false_alarms = 5e-5;
+
   std::string output_;
   regions const& all_;
-  double gate_, highest_ = 0;
+  shape extents_;
+  double tests_, gate_, highest_ = 0;
   std::vector<double> sum_, rows_;
-  index_t high_rows_ = 0, tests_ = 0;
+  index_t high_rows_ = 0;
 };
-
-/// Adds every row of an output, (batch, head, position, feature), to its energies.
-inline void add_energies(energies& to, regions const& all, int tensor, shape const& e, std::vector<double> const& got,
-                         std::vector<bounded_number> const& wanted, double accumulation) {
-  std::vector<int> ids;
-  std::size_t n = 0;
-  // Where an element is nearly 0 by accident, its own rounding is too small a measure: other elements of the row count.
-  for (index_t row = 0; row < e.batch * e.head * e.position; ++row) {
-    double floor = 0, square = 0, count = 0;
-    for (index_t d = 0; d < e.feature; ++d)
-      floor = std::fmax(floor, 1e-3 * sigma_of(wanted[n + std::size_t(d)], accumulation));
-    for (index_t d = 0; d < e.feature; ++d, ++n) {
-      bounded_number const& x = wanted[n];
-      if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
-      double const sigma = std::fmax(sigma_of(x, accumulation), floor), r = got[n] - x.value;
-      if (sigma > 0) square += r * r / (sigma * sigma);
-      count += sigma > 0;
-    }
-    if (count == 0) continue;
-    ids.clear();
-    all.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
-    to.add(square / count, ids);
-  }
-}
 
 }  // namespace attune::testing::detail

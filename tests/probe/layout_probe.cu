@@ -124,30 +124,48 @@ void tell_additions() {
   int kept = 0, with_start = 0, halves = 0;
   for (int n = 1; n < 40; ++n) kept = product<E>({{0, 1}, {1, -1}, {2, power(-n)}}, 0) == power(-n) ? n : kept;
   for (int n = 1; n < 40; ++n) with_start = product<E>({{0, -1}, {2, power(-n)}}, 1) == power(-n) ? n : with_start;
-  std::printf("fact  1 - 1 + 2^-n of three products keeps n <= %d; with the accumulator as 1, n <= %d (float: 23)\n", kept,
-              with_start);
+  std::printf("fact  1 - 1 + 2^-n of three products keeps n <= %d; with the accumulator as 1, n <= %d (float: 23)\n",
+              kept, with_start);
   std::printf("fact  1 - 1 in columns 0 and 1, 2^-35 in column c is kept for c =");
   for (int c = 2; c < 16; ++c)
     if (product<E>({{0, 1}, {1, -1}, {c, power(-35)}}, 0) == power(-35)) std::printf(" %d", c), ++halves;
-  std::printf("%s: columns %s\n", halves ? "" : " none", halves ? "are added in groups, one after the other" : "are added together");
+  std::printf("%s: columns %s\n", halves ? "" : " none",
+              halves ? "are added in groups, one after the other" : "are added together");
   std::printf("fact  16 products of 2^-24 and the accumulator 1 give 1 + %g ulp (exact: 8)\n",
-              (double(product<E>({{0, power(-24)}, {1, power(-24)}, {2, power(-24)}, {3, power(-24)}, {4, power(-24)},
-                                  {5, power(-24)}, {6, power(-24)}, {7, power(-24)}, {8, power(-24)}, {9, power(-24)},
-                                  {10, power(-24)}, {11, power(-24)}, {12, power(-24)}, {13, power(-24)},
-                                  {14, power(-24)}, {15, power(-24)}},
-                                 1)) - 1) / power(-23));
+              (double(product<E>({{0, power(-24)},
+                                  {1, power(-24)},
+                                  {2, power(-24)},
+                                  {3, power(-24)},
+                                  {4, power(-24)},
+                                  {5, power(-24)},
+                                  {6, power(-24)},
+                                  {7, power(-24)},
+                                  {8, power(-24)},
+                                  {9, power(-24)},
+                                  {10, power(-24)},
+                                  {11, power(-24)},
+                                  {12, power(-24)},
+                                  {13, power(-24)},
+                                  {14, power(-24)},
+                                  {15, power(-24)}},
+                                 1)) -
+               1) /
+                  power(-23));
   std::printf("fact  subnormal bf16 2^-130 gives %g (2^-130 is %g); fp16 2^-24 gives %g\n",
-              double(product<E>({{0, power(-130)}}, 0)), double(power(-130)), double(product<float16>({{0, power(-24)}}, 0)));
+              double(product<E>({{0, power(-130)}}, 0)), double(power(-130)),
+              double(product<float16>({{0, power(-24)}}, 0)));
   std::printf("fact  NaN has the bits %08x; inf - inf %08x; 65504 * 1 in fp16 gives %g\n",
               std::bit_cast<word>(product<E>({{0, NAN}}, 0)),
-              std::bit_cast<word>(product<E>({{0, INFINITY}, {1, -INFINITY}}, 0)), double(product<float16>({{0, 65504}}, 0)));
+              std::bit_cast<word>(product<E>({{0, INFINITY}, {1, -INFINITY}}, 0)),
+              double(product<float16>({{0, 65504}}, 0)));
 }
 
 // ---- ldmatrix, copies, 16-byte and 4-byte reads
 __global__ void run_memory(unsigned char const* from, word const* at, word* out, bool const* inside) {
   __shared__ __align__(128) unsigned char memory[4096];
   word const base = word(__cvta_generic_to_shared(memory)), l = threadIdx.x;
-  for (int k = 0; k < 8; ++k) device_warp::copy16(base, (k * 32 + l) * 16, from + (k * 32 + l) * 16, inside[k * 32 + l]);
+  for (int k = 0; k < 8; ++k)
+    device_warp::copy16(base, (k * 32 + l) * 16, from + (k * 32 + l) * 16, inside[k * 32 + l]);
   device_warp::commit();
   device_warp::wait<0>();
   device_warp::sync();
@@ -228,7 +246,10 @@ void probe_registers(char const* packs, char const* shuffles) {
   for (int k = 0; k < n * 64; ++k) {
     word const bits = word(random());
     float const f = std::bit_cast<float>(bits), near = std::bit_cast<float>((bits & 0xc7ffffffu) | 0x30000000u);
-    x[k] = std::isnan(f) ? 0.f : k % 3 == 0 ? std::bit_cast<float>((std::bit_cast<word>(near) & 0xffff0000u) | 0x8000u) : k % 3 == 1 ? near : f;
+    x[k] = std::isnan(f) ? 0.f
+           : k % 3 == 0  ? std::bit_cast<float>((std::bit_cast<word>(near) & 0xffff0000u) | 0x8000u)
+           : k % 3 == 1  ? near
+                         : f;
   }
   for (int k = 0; k < n * 32; ++k) from[k] = int(random() % 32);
   run_registers<E><<<1, 32>>>(x.data, from.data, out.data, n);
@@ -267,7 +288,8 @@ void tell_functions() {
   int const n = 1 << 20;
   std::mt19937 random(4);
   both<float> x(n), y(3 * n);
-  for (int k = 0; k < n; ++k) x[k] = std::ldexp(1.f + float(random() % (1u << 23)) * power(-23), int(random() % 32) - 25);
+  for (int k = 0; k < n; ++k)
+    x[k] = std::ldexp(1.f + float(random() % (1u << 23)) * power(-23), int(random() % 32) - 25);
   run_functions<<<64, 256>>>(x.data, y.data, n);
   if (!device_lives()) return;
   double most[3] = {};
@@ -278,8 +300,8 @@ void tell_functions() {
       if (f != 0 || x[k] < 120) most[f] = std::fmax(most[f], e);
     }
   }
-  std::printf("fact  relative error of ex2.approx %.2e, of rcp.approx %.2e; absolute error of lg2.approx %.2e\n", most[0],
-              most[2], most[1]);
+  std::printf("fact  relative error of ex2.approx %.2e, of rcp.approx %.2e; absolute error of lg2.approx %.2e\n",
+              most[0], most[2], most[1]);
 }
 
 // ---- products of a warpgroup: q 64 x 64 and k 64 x 64 in shared memory, d = q k^T; then d = p v from registers
@@ -292,13 +314,15 @@ __global__ void run_group(E const* q, E const* k, word const* p, float* out) {
   word const base = word(__cvta_generic_to_shared(memory));
   for (int c = int(threadIdx.x); c < 1024; c += 128) {  // chunk c % 8 of row c / 8 of q, then of k
     int const row = c / 8, to = row * 128 + ((c % 8 ^ row % 8) * 16);
-    std::memcpy(memory + to, reinterpret_cast<unsigned char const*>(row < 64 ? q : k) + (row % 64) * 128 + (c % 8) * 16, 16);
+    std::memcpy(memory + to, reinterpret_cast<unsigned char const*>(row < 64 ? q : k) + (row % 64) * 128 + (c % 8) * 16,
+                16);
   }
   warp::publish();
   warp::sync();
   float d[8][4] = {};
   warp::begin_products();
-  for (int a = 0; a < 4; ++a) warp::product_of_tiles<E>(d, warp::tile(base + 32 * a), warp::tile(base + 8192 + 32 * a), a != 0);
+  for (int a = 0; a < 4; ++a)
+    warp::product_of_tiles<E>(d, warp::tile(base + 32 * a), warp::tile(base + 8192 + 32 * a), a != 0);
   warp::commit_products();
   warp::wait_products<0>();
   for (int n = 0; n < 8; ++n)

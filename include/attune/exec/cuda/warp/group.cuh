@@ -33,20 +33,21 @@ struct device_warpgroup : device_warp {
   }
 
 #define ATTUNE_D4(n) "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])
-#define ATTUNE_D32                                                                                               \
+#define ATTUNE_D32 \
   ATTUNE_D4(0), ATTUNE_D4(1), ATTUNE_D4(2), ATTUNE_D4(3), ATTUNE_D4(4), ATTUNE_D4(5), ATTUNE_D4(6), ATTUNE_D4(7)
-#define ATTUNE_R32                                                                                                     \
-  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30," \
+#define ATTUNE_R32                                                                                                   \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%" \
+  "30,"                                                                                                              \
   "%31}"
-#define ATTUNE_SS(type)                                                                                            \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type " " ATTUNE_R32 \
-               ", %32, %33, p, 1, 1, 0, 0; }"                                                                      \
-               : ATTUNE_D32                                                                                        \
+#define ATTUNE_SS(type)                                                                                  \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type \
+               " " ATTUNE_R32 ", %32, %33, p, 1, 1, 0, 0; }"                                             \
+               : ATTUNE_D32                                                                              \
                : "l"(a), "l"(b), "r"(int(add)))
-#define ATTUNE_RS(type)                                                                                            \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type " " ATTUNE_R32 \
-               ", {%32,%33,%34,%35}, %36, p, 1, 1, 1; }"                                                           \
-               : ATTUNE_D32                                                                                        \
+#define ATTUNE_RS(type)                                                                                  \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type \
+               " " ATTUNE_R32 ", {%32,%33,%34,%35}, %36, p, 1, 1, 1; }"                                  \
+               : ATTUNE_D32                                                                              \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)))
   /// d = a b^T, or d += a b^T: a 64 x 16 and b 64 x 16 of E in shared memory, d 64 x 64 in float.
   template <class E>
@@ -86,7 +87,8 @@ struct device_warpgroup : device_warp {
   /// Waits for the end of the phase that has this parity.
   ATTUNE_DEVICE void wait_barrier(shared at, int parity) {
     asm volatile(
-        "{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(at),
+        "{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::
+            "r"(at),
         "r"(parity)
         : "memory");
   }

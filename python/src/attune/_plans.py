@@ -52,13 +52,16 @@ class Plan:
         for at, address in zip(self.places, addresses):
             _ADDRESS(memory, at, address)
         results, torch = [], self.model
-        for at, shape, kind in self.outputs:
-            if torch is None:
+        if torch is None:
+            for at, shape, kind in self.outputs:
                 x = numpy.empty(shape, kind)
                 _ADDRESS(memory, at, x.__array_interface__["data"][0])
-            else:
-                x = torch.empty(shape, dtype=kind)
-                _ADDRESS(memory, at, x.data_ptr())
+                results.append(x)
+            return results
+        empty = torch.empty
+        for at, shape, kind in self.outputs:
+            x = empty(shape, dtype=kind)
+            _ADDRESS(memory, at, x.data_ptr())
             results.append(x)
         return results
 
@@ -131,28 +134,6 @@ def new():
 def plain_tensor(x, torch):
     """Whether x is a tensor whose memory can be read as it is."""
     return x.is_cpu and not x.is_neg() and x.layout is torch.strided
-
-
-def three(operator, torch, q, k, v, mask, offset, threads, layout, returns):
-    """run() for three tensors of torch and no other argument, where a plan exists; else None."""
-    if not (q.is_cpu and k.is_cpu and v.is_cpu) or q.is_neg() or k.is_neg() or v.is_neg():
-        return None
-    try:
-        plan = operator._plans.found.get(
-            (
-                ("q", q.dtype, q.shape, q.stride()),
-                ("k", k.dtype, k.shape, k.stride()),
-                ("v", v.dtype, v.shape, v.stride()),
-                mask and mask._identity(),
-                offset,
-                threads,
-                layout,
-                returns,
-            )
-        )
-    except (AttributeError, RuntimeError, TypeError, ValueError):
-        return None
-    return plan and plan.run((q.data_ptr(), k.data_ptr(), v.data_ptr()), False)
 
 
 def signature(items, grads=True):

@@ -19,50 +19,20 @@
 
 #include <attune/certify/gradient_bound.hpp>
 #include <attune/exec/reference/directional.hpp>
-#include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
 #include <attune/testing/drawn_problem.hpp>
+#include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/gradient_candidate.hpp>
 #include <attune/testing/moving_parameter.hpp>
-#include <attune/testing/projection.hpp>
 
 namespace attune::testing {
-
-/// The gradients from the kernel under test, by input, read into doubles.
-class gradient_candidate {
- public:
-  /// The gradient by one input.
-  struct one {
-    storage stored;              ///< the format that the kernel wrote
-    shape extents;               ///< of the input
-    std::vector<double> values;  ///< row-major
-  };
-
-  /// A gradient as double, float, bfloat16 or float16, with the extents of the input and any strides.
-  template <class E>
-  gradient_candidate& with(field f, tensor<E> const& x) {
-    return with(f, candidate(x));
-  }
-  /// Numbers that were already read into doubles. `stored` is the format that the kernel wrote.
-  gradient_candidate& with(field f, tensor<double const> const& x, storage stored) {
-    return with(f, candidate(x, stored));
-  }
-
-  std::map<field, one> const& all() const { return all_; }  ///< those that were given
-
- private:
-  gradient_candidate& with(field f, candidate const& x) {
-    all_[f] = {x.stored(), x.extents(), x.out()};
-    return *this;
-  }
-  std::map<field, one> all_;
-};
 
 namespace detail {
 
 template <class Op>
 class gradient_judge {
   using view = any_tensor;
-  static constexpr int noise_samples = 8;
+  static constexpr int noise_samples = 24;
 
  public:
   gradient_judge(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d,
@@ -83,9 +53,7 @@ class gradient_judge {
   }
 
   verdict_report operator()() {
-    auto const bounds = gradient_error_bound(op_, in_, d_, precision_);
-    double const accumulation = accumulation_of(precision_.arithmetic);
-    std::vector<int> tensors;
+    auto bounds = gradient_error_bound(op_, in_, d_, precision_);
     for (auto const& [f, x] : given_.all()) {
       shape const& e = bounds.shapes[std::size_t(f)];
       if (!(x.extents == e))
@@ -94,44 +62,43 @@ class gradient_judge {
       std::string const name = std::string("d") + name_of(f);
       report_.elements.push_back(compared(name, e, x.values, bounds.of(f)));
       bool const of_keys = side_of(f) == input_side::key;
-      tensors.push_back(coarse() ? 0 : regions_.add(name, e, of_keys ? "key" : "query", of_keys ? "key head" : "head"));
-      double const reach = coarse() ? math::infinity<double>() : how_.gate;
-      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f), accumulation, reach));
+      tensors_[f] = regions_.add(name, e, of_keys ? "key" : "query", of_keys ? "key head" : "head");
+      double const accumulation = accumulation_of(precision_.arithmetic, f);
+      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f), accumulation, how_.gate));
     }
-    std::size_t number = 0;
+    common_noise();
+    std::size_t first = 0;
     for (auto const& [f, x] : given_.all()) {
       shape const& e = bounds.shapes[std::size_t(f)];
-      int const tensor = tensors[number++];
-      if (!coarse()) {
-        energies energy(std::string("d") + name_of(f), regions_, how_.gate, e);
-        energy.add(tensor, x.values, bounds.of(f), accumulation);
-        report_.energies.push_back(energy.excess());
-        if (report_.energies.back().used > 1) seen_.must_explain(tensor);
-        report_.false_alarms += energy.false_alarms();
-      }
+      int const tensor = tensors_[f];
+      energies energy(std::string("d") + name_of(f), regions_, how_.gate, e);
+      energy.add(tensor, x.values, bounds.of(f), accumulation_of(precision_.arithmetic, f), seen_.common(), first);
+      report_.energies.push_back(energy.excess());
+      if (report_.energies.back().used > 1) seen_.must_explain(tensor);
+      report_.false_alarms += energy.false_alarms();
+      first += x.values.size();
       for (std::size_t n = 0; n < x.values.size(); ++n) {
         if (n % std::size_t(e.feature) == 0) {
           index_t const row = index_t(n) / e.feature;
           std::vector<int> ids;
-          if (coarse())
-            ids = {0};
-          else
-            regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
+          regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           seen_.begin_row(std::move(ids));
         }
         seen_.add(x.values[n], bounds.of(f)[n], tensor);
       }
     }
     seen_.close(stored_);
-    report_.parts = !coarse();
     exact_ = gradients(d_, p_);
-    common_noise();
     for_each_moving_parameter(op_, p_, [&](finding const& f, Op const& op, lift<dual<double, 1>> const& numbers) {
       auto const moved = attune::detail::dense_vjp<dual<double, 1>>(op, in_, p_, d_, numbers);
       judge(f, along(moved, [](dual<double, 1> const& x) { return x.tangent[0]; }));
     });
     factors();
     mistakes();
+    if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
+      by_row();
+      by_noise(bounds);
+    }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);
   }
@@ -184,16 +151,12 @@ class gradient_judge {
     return gradients(d, p_);
   }
 
-  /// Whether errors of 16 bits are common to rows of dS. Their size is known only for all rows together, so neither
-  /// energies nor regions are tested.
-  bool coarse() const {
-    double const unit = format_of(precision_.arithmetic).unit;
-    return format_of(precision_.weights).unit > unit || format_of(precision_.out).unit > unit;
-  }
   /// In 16 bits the row term <do, out> uses a rounded `out`. This error is common to a whole row of dS, and differs
   /// between correct kernels. It enters the gradients like a cotangent of the lse.
   void common_noise() {
-    if (!Op::has_lse || !coarse() || d_.out.absent()) return;
+    double const unit = format_of(precision_.arithmetic).unit;
+    if (!(format_of(precision_.weights).unit > unit || format_of(precision_.out).unit > unit)) return;
+    if (!Op::has_lse || d_.out.absent()) return;
     auto const bounds = error_bound(op_, in_, precision_);
     normal_numbers random(1);
     for (int n = 0; n < noise_samples; ++n) {
@@ -215,6 +178,10 @@ class gradient_judge {
   // ---- possible mistakes --------------------------------------------------------------------------------------------
   /// A factor of one gradient: a missing scale, or truncation.
   void factors() {
+    finding lse;  // weights are e^(s - lse)
+    lse.name = "saved lse";
+    lse.parameter = true;
+    if (Op::has_lse && given_.all().size() > 1) judge(lse, along(exact_, [](double x) { return -x; }));
     for (auto const& [wanted, unused] : given_.all()) {
       finding f;
       f.name = std::string("d") + name_of(wanted);
@@ -260,8 +227,149 @@ class gradient_judge {
     standing("mask aligned top-left", 0);
     standing("mask shifted by +1", p_.offset + 1);
     standing("mask shifted by -1", p_.offset - 1);
+    if constexpr (std::is_same_v<typename Op::mask_policy, mask::causal>) standing("mask ignored", p_.keys);
+    next_key_head();
+    unnormalized_values();
     one_head_of_a_group();
     by_position();
+  }
+
+  /// The backward pass reads keys and values of the next key head.
+  void next_key_head() {
+    if constexpr (Op::uses(field::k)) {
+      if (p_.key_heads < 2 || p_.key_heads != p_.value_heads) return;
+      auto const turned = [](any_tensor const& x) {
+        shape const& e = x.extents();
+        std::vector<double> to;
+        for (index_t b = 0; b < e.batch; ++b)
+          for (index_t h = 0; h < e.head; ++h)
+            for (index_t j = 0; j < e.position; ++j)
+              for (index_t c = 0; c < e.feature; ++c) to.push_back(x(b, (h + 1) % e.head, j, c));
+        return to;
+      };
+      std::vector<double> const k = turned(in_.k), v = turned(in_.v);
+      inputs<Op, view> other = in_;
+      other.k = tensor<double const>(k, in_.k.extents());
+      other.v = tensor<double const>(v, in_.v.extents());
+      judge("keys and values of the next key head",
+            change_to(attune::detail::dense_vjp<double>(op_, other, p_, d_)));
+    }
+  }
+  /// dv from e^(s - maximum), which nobody divided by the sum.
+  void unnormalized_values() {
+    if constexpr (Op::has_lse && !Op::has_ground_weight) {
+      if (d_.out.absent() || given_.all().count(field::v) == 0) return;
+      altered_rows<Op> const rows(op_, in_, p_);
+      std::vector<double> sums;
+      for_each_row([&](index_t b, index_t h, index_t i) {
+        double most = 0;
+        for (double w : rows.template evaluate<double>(defect::none, b, h, i).weights) most = std::fmax(most, w);
+        sums.push_back(most > 0 ? 1 / most : 1);
+      });
+      dense other = exact_;
+      other.of(field::v) = scaled(sums).of(field::v);
+      judge("dv from weights that are not normalized", change_to(other));
+    }
+  }
+  /// The gradients with each row's cotangents multiplied.
+  dense scaled(std::vector<double> const& by) const {
+    std::vector<double> out, lse, ground;
+    std::size_t n = 0;
+    for_each_row([&](index_t b, index_t h, index_t i) {
+      double const x = by[n++];
+      for (index_t c = 0; c < p_.value_width; ++c) out.push_back(d_.out.absent() ? 0 : x * d_.out(b, h, i, c));
+      if constexpr (Op::has_lse) lse.push_back(x * by_row(d_.lse, b, h, i));
+      if constexpr (Op::has_ground_weight) ground.push_back(x * by_row(d_.ground_weight, b, h, i));
+    });
+    cotangents<Op, view> d;
+    d.out = tensor<double const>(out, {p_.batch, p_.heads, p_.queries, p_.value_width});
+    if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, rows());
+    if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows());
+    return gradients(d, p_);
+  }
+
+  // ---- numbers of rows, and noise: for a verdict that is already FAIL ------------------------------------------------
+  /// For each query, the multiple of `effect` that fits the residual of dq.
+  std::vector<double> fitted(gradient_array<double> const& effect) const {
+    std::size_t at = 0;
+    for (auto const& [f, x] : given_.all()) {
+      if (f == field::q) break;
+      at += x.values.size();
+    }
+    std::size_t const width = std::size_t(effect.extents.feature);
+    std::vector<double> to;
+    for (std::size_t n = 0; n < effect.values.size(); n += width) {
+      double square = 0, product = 0;
+      for (std::size_t c = n; c < n + width; ++c) {
+        double const y = effect.values[c], m = seen_.metric(at + c);
+        square += y * y * m;
+        product += y * m * seen_.residual(at + c);
+      }
+      to.push_back(square > 0 ? product / square : 0);
+    }
+    return to;
+  }
+  void by_row() {
+    if constexpr (Op::has_lse && Op::uses(field::q)) {
+      if (given_.all().count(field::q) == 0) return;
+      auto const add = [&](char const* name, dense const& effect) {
+        finding f;
+        f.name = name;
+        f.last_resort = true;
+        f = seen_.judged(f, along(effect, [](double x) { return x; }));
+        f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+        report_.findings.push_back(f);
+      };
+      cotangents<Op, view> const none;
+      auto const by = fitted(with_lse(none, [](index_t, index_t, index_t) { return 1.; }).of(field::q));
+      std::size_t n = 0;
+      add("row term <dout, out> off, by another number in each row",
+          with_lse(none, [&](index_t, index_t, index_t) { return by[n++]; }));
+      add("saved lse off, by another number in each row", scaled(fitted(exact_.of(field::q))));
+    }
+  }
+  void by_noise(certify::gradient_bounds const& bounds) {
+    double const bf16 = format_of(storage::bf16).unit, fp16 = format_of(storage::fp16).unit;
+    auto const add = [&](std::string name, double least, double most, auto const& size) {
+      finding f;
+      f.name = std::move(name);
+      std::vector<int> in;
+      std::vector<double> sizes;
+      std::size_t number = 0;
+      for (auto const& [by, x] : given_.all()) {
+        energy_excess const& e = report_.energies[number++];
+        bool any = false;
+        for (std::size_t n = 0; n < x.values.size(); ++n) {
+          sizes.push_back(size(by, n));
+          any = any || sizes.back() > 0;
+        }
+        if (!any || !e.found) continue;
+        if (f.where.empty()) f.where = regions_.words(e.parts);
+        if (e.parts.empty())
+          in.push_back(0);
+        else
+          in.insert(in.end(), e.parts.begin(), e.parts.end());
+      }
+      report_.findings.push_back(seen_.judged_as_noise(f, sizes, least, most, in));
+    };
+    auto const value = [&](field f, std::size_t n) { return std::fabs(exact_.of(f).values[n]); };
+    auto const spread = [&](field f, std::size_t n) { return bounds.spreads[std::size_t(f)][n]; };
+    for (auto const& [by, unused] : given_.all())
+      add(std::string("sums of d") + name_of(by) + " rounded to 16 bits", fp16 / 8, 16 * bf16,
+          [&](field f, std::size_t n) { return f == by ? value(f, n) : 0; });
+    if (given_.all().count(field::k) > 0 && given_.all().count(field::v) > 0)
+      add("sums of dk and dv rounded to 16 bits", fp16 / 8, 16 * bf16,
+          [&](field f, std::size_t n) { return f == field::k || f == field::v ? value(f, n) : 0; });
+    double const usual = 0.42;  // of mantissas that are equally likely on a logarithmic scale
+    for (storage s : {storage::bf16, storage::fp16}) {
+      double const unit = format_of(s).unit * usual;
+      if (!(format_of(precision_.weights).unit < format_of(s).unit)) continue;
+      add(std::string("dS or dP rounded to ") + name_of(s), 0.6 * unit, 3 * unit,
+          [&](field f, std::size_t n) { return f == field::v ? 0 : spread(f, n); });
+      add(std::string("probabilities rounded to ") + name_of(s), 0.6 * unit, 1.6 * unit,
+          [&](field f, std::size_t n) { return f == field::v ? spread(f, n) : 0; });
+    }
+    add("logits rounded to 16 bits", fp16 / 32, 4 * bf16, spread);
   }
 
   /// Keys and values that several heads share get the gradient of only one head.
@@ -321,6 +429,7 @@ class gradient_judge {
   precision precision_;
   regions regions_;
   projections seen_;
+  std::map<field, int> tensors_;  ///< in regions_
   problem_shape p_;
   dense exact_;
   verdict_report report_;
@@ -330,12 +439,11 @@ class gradient_judge {
 
 /// Judges the gradients that a kernel computed from these inputs and cotangents. For the meaning of decisions, see
 /// testing/verdict.hpp.
-/// Limits:     in 16 bits, defects of one head or one block are not looked for, and residuals are not compared with
-///             rounding (coarse()). Where outputs are narrower than the arithmetic, one `how` applies to all gradients:
-///             the narrowest given format counts. In 16 bits the rounding of dS hides small parameter errors: the power
-///             says how small.
+/// Limits:     where outputs are narrower than the arithmetic, one `how` applies to all gradients: the narrowest given
+///             format counts. In 16 bits the rounding of dS hides small parameter errors: the power says how small.
 /// Errors:     attune::error names argument, value and expectation; operators with a candidate set are not supported.
-/// Complexity: about 50 vjp(reference<double>) for the bounds, one or two for each defect.
+/// Complexity: about 50 vjp(reference<double>) for the bounds, 24 for the rounding of `out` in 16 bits, one or two for
+///             each defect.
 template <class Op>
 verdict_report gradient_verdict(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
                                 gradient_candidate const& given, verdict_options const& how = {}) {

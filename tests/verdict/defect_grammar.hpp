@@ -79,22 +79,25 @@ inline std::string causes_of(planted const& d) {
     case fault::logits_fp16:
       return "logits rounded to fp16";
     case fault::weights_bf16:
-      return "probabilities rounded to bf16";
+      return "probabilities rounded to bf16|probabilities or sums";
     case fault::weights_fp16:
-      return "probabilities rounded to fp16";
+      return "probabilities rounded to fp16|probabilities or sums";
     case fault::values_late:
       return "values shifted by one key";
     case fault::lse_base_two:
       return "lse in base 2";
     case fault::lse_off:
-      return "lse";
+      return "lse|only the lse is wrong";
     case fault::neighbor_batch:
       return "keys and values of the next batch element";
     case fault::neighbor_head:
       return "keys and values of the next key head|key heads interleaved";
     case fault::denominator_bf16:
     case fault::denominator_fp16:
-      return "sum of weights off";
+      return "sum of weights|only the lse is wrong";
+    case fault::accumulator_bf16:
+    case fault::accumulator_fp16:
+      return "sums of out|probabilities or sums";
     case fault::value_wrong:
       return "the weight of key|keys missing:|keys counted twice:";
     default:
@@ -174,9 +177,8 @@ inline bool names_region(testing::verdict_report const& r, std::string const& wo
 }
 /// The same queries, written as ranges: "in queries 16..31".
 inline std::string words_of_half_tile(simulated_problem const& p, planted const& d) {
-  return "queries " + testing::detail::ranges(std::size_t(p.queries), [&](std::size_t i) {
-           return index_t(i) % d.tile >= d.tile / 2;
-         });
+  return "queries " + testing::detail::ranges(std::size_t(p.queries),
+                                              [&](std::size_t i) { return index_t(i) % d.tile >= d.tile / 2; });
 }
 /// Whether a report names the region that has the defect.
 inline bool names_place(simulated_problem const& p, planted const& d, testing::verdict_report const& r) {

@@ -78,11 +78,11 @@ inline std::string causes_of(backward_fault f) {
     case backward_fault::dv_factor:
       return "dv";
     case backward_fault::row_term_missing:
-      return "row term <dout, out> missing";
+      return "row term <dout, out>";
     case backward_fault::row_term_bf16:
     case backward_fault::row_term_fp16:
     case backward_fault::row_term_late:
-      return "row term <dout, out> off";
+      return "row term <dout, out>";
     case backward_fault::dp_bf16:
     case backward_fault::ds_bf16:
       return "dS or dP rounded to bf16";
@@ -94,21 +94,21 @@ inline std::string causes_of(backward_fault f) {
     case backward_fault::weights_fp16:
       return "probabilities rounded to fp16";
     case backward_fault::logits_bf16:
-      return "logits rounded to bf16";
+      return "logits rounded";
     case backward_fault::logits_fp16:
-      return "logits rounded to fp16";
+      return "logits rounded";
     case backward_fault::dq_sum_bf16:
     case backward_fault::dq_sum_fp16:
       return "sums of dq rounded to 16 bits";
     case backward_fault::dk_sum_bf16:
     case backward_fault::dk_sum_fp16:
-      return "sums of dk rounded to 16 bits";
+      return "sums of dk";
     case backward_fault::dv_sum_bf16:
     case backward_fault::dv_sum_fp16:
-      return "sums of dv rounded to 16 bits";
+      return "sums of dv|sums of dk and dv";
     case backward_fault::group_bf16:
     case backward_fault::group_fp16:
-      return "sums of dk and dv rounded to 16 bits";
+      return "sums of dk|sums of dv";
     case backward_fault::group_alone:
       return "gradients of one head of each group alone";
     case backward_fault::through_maximum:
@@ -125,7 +125,7 @@ inline std::string causes_of(backward_fault f) {
       return "mask aligned top-left";
     case backward_fault::lse_off:
     case backward_fault::lse_late:
-      return "saved lse off";
+      return "saved lse";
     case backward_fault::keys_skipped:
       return "keys skipped in dq:";
     case backward_fault::queries_skipped:

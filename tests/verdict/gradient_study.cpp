@@ -95,9 +95,9 @@ int correct(int count, std::uint64_t seed) {
       ++undecidable;
     else
       ++(r.ground == testing::failure_ground::proved ? proved : statistical);
-    std::printf("case %d (%s, products in %s, %td x %td, %td heads, width %td%s, tile %td)\n", n,
-                format(c.kind.stored), format(c.kind.products), c.problem.queries, c.problem.keys, c.problem.heads,
-                c.problem.width, c.problem.causal ? ", causal" : "", c.kind.tile);
+    std::printf("case %d (%s, products in %s, %td x %td, %td heads, width %td%s, tile %td)\n", n, format(c.kind.stored),
+                format(c.kind.products), c.problem.queries, c.problem.keys, c.problem.heads, c.problem.width,
+                c.problem.causal ? ", causal" : "", c.kind.tile);
     for (std::string const& reason : r.reasons) std::printf("    %s\n", reason.c_str());
   }
   for (auto const& [what, times] : largest)
@@ -140,8 +140,8 @@ int defects(int count, std::uint64_t seed) {
                 : misnamed ? "WRONG NAME"
                            : "no name",
                 n, format(c.kind.stored), c.problem.queries, c.problem.keys, c.problem.batch, c.problem.heads,
-                c.problem.causal ? "causal" : "full", words(c.defect).c_str(), rms[0], rms[1], rms[2], most[0],
-                most[1], most[2]);
+                c.problem.causal ? "causal" : "full", words(c.defect).c_str(), rms[0], rms[1], rms[2], most[0], most[1],
+                most[2]);
     for (std::string const& reason : r.reasons) std::printf("    %s\n", reason.c_str());
   }
   std::printf(

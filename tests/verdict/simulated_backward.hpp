@@ -59,11 +59,11 @@ enum class backward_fault {
   mask_earlier,
   mask_ignored,
   mask_top_left,
-  lse_off,         ///< the saved lse, plus size
-  lse_late,        ///< the lse of the next query
-  keys_skipped,    ///< dq lacks `size` keys in the middle
-  queries_skipped, ///< dk and dv lack `size` queries in the middle
-  next_key_head,   ///< reads keys and values of the next key head
+  lse_off,          ///< the saved lse, plus size
+  lse_late,         ///< the lse of the next query
+  keys_skipped,     ///< dq lacks `size` keys in the middle
+  queries_skipped,  ///< dk and dv lack `size` queries in the middle
+  next_key_head,    ///< reads keys and values of the next key head
   count
 };
 
@@ -198,8 +198,7 @@ inline simulated_gradients run_backward(simulated_problem const& p, std::vector<
                 if (d.what == wrong::queries_skipped && hit && i >= from && i < from + lost) return;
                 if (d.what == wrong::group_alone && hit && h % group != 0) return;
                 pair_numbers const& x = pairs[std::size_t(i * p.keys + j)];
-                float const* other =
-                    values ? dout.data() + (first_row + std::size_t(i)) * width : p.query(b, h, i);
+                float const* other = values ? dout.data() + (first_row + std::size_t(i)) * width : p.query(b, h, i);
                 float by = values ? x.for_values : x.ds * (hit && d.what == wrong::dk_scale_missing ? 1 : scale);
                 if (hit && d.what == (values ? wrong::dv_factor : wrong::dk_factor)) by *= float(1 + d.where.size);
                 for (std::size_t c = 0; c < width; ++c) part[c] += by * other[c];

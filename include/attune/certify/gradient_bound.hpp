@@ -221,8 +221,8 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
         // Equal weights have equal errors: as large as if the whole sum were rounded.
         double const each = coarse ? weights.unit * (spread + (alike ? 2 * detail::magnitude(x.value) : 0)) : 0;
         r.drift = exact / 4 + 16 * number.least + (alike ? each : 0);
-        r.scatter = std::hypot(least + each, narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) /
-                    std::sqrt(3.);
+        r.scatter =
+            std::hypot(least + each, narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) / std::sqrt(3.);
         if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
         if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > out.largest)
           r.bound = math::infinity<double>();

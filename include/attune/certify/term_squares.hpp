@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   x = value = sum of terms, square = sum of (term)^2          a product is one term, a sum has the terms of both sides
+//   value = sum of terms,  square = sum of (term)^2       a product is one term; a sum has the terms of both sides
 //
 // A scalar that knows the terms of its last sum. If each term has an independent relative error of deviation u, then x
 // has one of deviation u sqrt(square): the effect of probabilities and dS that are rounded before they enter a product.
@@ -20,7 +20,7 @@ struct term_squares {
   double value = 0, square = 0;
 
   term_squares() = default;
-  explicit term_squares(double x) : value(x), square(x * x) {}             ///< one term
+  explicit term_squares(double x) : value(x), square(x * x) {}           ///< one term
   term_squares(double x, double squares) : value(x), square(squares) {}  ///< a sum
 };
 

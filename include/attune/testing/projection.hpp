@@ -120,8 +120,9 @@ class projections {
     return std::fmax(total_ - usable, 0.1 * total_);
   }
 
-  /// Fills in estimate, z, power, gain and region of a finding whose direction is `along`.
-  finding judged(finding f, std::vector<double> const& along) const {
+  /// Fills in estimate, z, power, gain and region of a finding whose direction is `along`. parts: whether the finding
+  /// may hold in one region alone.
+  finding judged(finding f, std::vector<double> const& along, bool parts = true) const {
     std::vector<sums> of(std::size_t(all_.count()));
     for (std::size_t n = 0; n < along.size(); ++n) {
       if (!usable_[n]) continue;
@@ -148,7 +149,7 @@ class projections {
     sums best = of[0];
     f.power_of_part = f.power = power_of(best);
     double gain = gain_of(f, best);
-    for (int k = 1; k < regions::kinds; ++k) {
+    for (int k = 1; k < regions::kinds && parts; ++k) {
       std::vector<int> members;
       sums together;
       for (int id = 0; id < all_.count(); ++id) {
@@ -177,7 +178,7 @@ class projections {
   }
 
   /// A finding that is noise: in number n of the rows `in`, an independent error of deviation c * size[n], for a c
-  /// between the ends. It has to describe the residuals as well as a deviation of its own for each row does.
+  /// between the ends. It has to describe the residuals as well as a separate deviation for each row does.
   finding judged_as_noise(finding f, std::vector<double> const& size, double least, double most,
                           std::vector<int> const& in) const {
     f.last_resort = true;

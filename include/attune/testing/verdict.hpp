@@ -35,11 +35,10 @@ template <class Op>
 class judge : key_suspects<Op> {
   using D = dual<double, 1>;
   using base = key_suspects<Op>;
-  using typename base::sampled_row;
   using base::accumulation_, base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_;
   using base::judge_direction, base::op_, base::p_, base::precision_, base::regions_, base::report_, base::rows_;
   using base::sampled_, base::seen_, base::step;
-
+  using typename base::sampled_row;
 
  public:
   judge(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
@@ -134,15 +133,19 @@ class judge : key_suspects<Op> {
       });
     };
     f.name = "sums of out rounded to 16 bits";
-    add_noise(f, sizes([&](sampled_row const& r, std::vector<double>& x) {
-                for (index_t c = 0; c < p_.value_width; ++c)
-                  x.push_back(std::fabs(bounds_.at_out(r.batch, r.head, r.query, c).value));
-              }), 0x1p-14, 0x1p-4, in);
-    auto const spread = sizes([&](sampled_row const& r, std::vector<double>& x) {
+    auto const size = sizes([&](sampled_row const& r, std::vector<double>& x) {
+      for (index_t c = 0; c < p_.value_width; ++c)
+        x.push_back(std::fabs(bounds_.at_out(r.batch, r.head, r.query, c).value));
+    });
+    double const least = format_of(storage::fp16).unit / 8, most = 16 * format_of(storage::bf16).unit;
+    add_noise(f, size, least, most, in);
+    // The sums of tiles are as large as the spread of a row's terms, and so are the errors of rounded probabilities.
+    f.name = "probabilities or sums of out rounded to 16 bits";
+    auto const partial = sizes([&](sampled_row const& r, std::vector<double>& x) {
       auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
       index_t const head = p_.group(r.head, p_.value_heads);
       for (index_t c = 0; c < p_.value_width; ++c) {
-        double square = 0;
+        double square = row.out[std::size_t(c)] * row.out[std::size_t(c)];
         for (std::size_t k = 0; k < row.keys.size(); ++k) {
           double const term = row.weights[k] == 0 ? 0 : row.weights[k] * in_.v(r.batch, head, row.keys[k], c);
           square += term * term;
@@ -150,12 +153,7 @@ class judge : key_suspects<Op> {
         x.push_back(std::sqrt(square));
       }
     });
-    for (storage s : {storage::bf16, storage::fp16}) {
-      if (!(format_of(precision_.weights).unit < format_of(s).unit)) continue;
-      f.name = std::string("probabilities rounded to ") + name_of(s) + ", by another reference";
-      double const usual = 0.42 * format_of(s).unit;  // of mantissas that are equally likely on a logarithmic scale
-      add_noise(f, spread, 0.6 * usual, 1.6 * usual, in);
-    }
+    add_noise(f, partial, least, most, in);
     by_rounded_sum(rows);
     by_lse_alone();
   }

@@ -149,8 +149,7 @@ class energies {
   double limit_of(std::size_t id) const {
     double mean = 0, square = 0;
     for (auto const& sample : shared_) mean += sample[id] / double(shared_.size());
-    for (auto const& sample : shared_)
-      square += (sample[id] - mean) * (sample[id] - mean) / double(shared_.size() - 1);
+    for (auto const& sample : shared_) square += (sample[id] - mean) * (sample[id] - mean) / double(shared_.size() - 1);
     double const rows = rows_[id], numbers = 2 * rows * rows / (2 * rows + 1.5 * square);
     return rows * largest_square_sum(numbers, gate_) / numbers;
   }

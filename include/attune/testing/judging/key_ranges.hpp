@@ -51,7 +51,8 @@ class key_ranges {
   bool better(range& best, index_t first, index_t last) const {
     if (first < 0 || last > keys_ || first >= last) return false;
     double square = 0, product = 0;
-    double const *low = sums_.data() + std::size_t(first) * numbers_, *high = sums_.data() + std::size_t(last) * numbers_;
+    double const *low = sums_.data() + std::size_t(first) * numbers_,
+                 *high = sums_.data() + std::size_t(last) * numbers_;
     for (std::size_t n = 0; n < residual_.size(); ++n) {
       double const x = high[n] - low[n];
       square += x * x;

@@ -23,10 +23,10 @@ template <class Op>
 class key_suspects : protected sampled_call<Op> {
  protected:
   using base = sampled_call<Op>;
-  using typename base::sampled_row;
+  using base::base;
   using base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_, base::judge_direction;
   using base::p_, base::regions_, base::report_, base::rows_, base::sampled_, base::seen_, base::step;
-  using base::base;
+  using typename base::sampled_row;
 
   /// Estimates the effective weight (1 + x_j) w_ij of each key: sum_j x_j w_ij (v_j - out_i) = r_i with the computed
   /// out_i, whatever the row was divided by. Uses least squares for all keys at once, because values of different keys
@@ -126,7 +126,7 @@ class key_suspects : protected sampled_call<Op> {
     return to;
   }
   /// Keys next to each other that are missing or counted twice, and one key with a wrong weight. Needs fewer rows than
-  /// by_keys: it asks for one range.
+  /// by_keys: it looks for one range.
   void by_ranges(std::vector<std::size_t> const& of) {
     if constexpr (Op::has_lse && !Op::has_ground_weight && !Op::has_output_gate) {
       constexpr double most = 4e7;  // numbers
@@ -147,8 +147,9 @@ class key_suspects : protected sampled_call<Op> {
           if (unit == 0) continue;
           for (std::size_t k = 0; k < row.keys.size(); ++k)
             if (row.weights[k] != 0)
-              ranges.effect(row.keys[k], unit * row.weights[k] *
-                                             (lse ? 1 : in_.v(r.batch, head, row.keys[k], c) - row.out[std::size_t(c)]));
+              ranges.effect(
+                  row.keys[k],
+                  unit * row.weights[k] * (lse ? 1 : in_.v(r.batch, head, row.keys[k], c) - row.out[std::size_t(c)]));
         }
       }
       key_ranges::range const best = ranges.best();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   class judge : sampled_call<Op>       elements(), sample(), then judge_direction(finding, effect on each sampled row)
+//   class judge : sampled_call<Op>       elements(), sample(), judge_direction(finding, effect on each sampled row)
 //
-// What a verdict on a forward pass knows of a call: the bounds of all elements, the energies of their residuals, and
-// the residuals of sampled rows, on which it projects the effects of defects.
+// The call behind a verdict: the bounds of all elements, the energies of their residuals, and the residuals of sampled
+// rows. The effects of defects are projected on them.
 #pragma once
 
 #include <algorithm>

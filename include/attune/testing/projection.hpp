@@ -214,7 +214,9 @@ class projections {
     if (!(best > plain - 3 * rows - 6)) return f;
     f.tested = true;
     f.z = std::sqrt(std::fmax(best - none, 0));
-    f.share = 0.8 + 0.1 * std::clamp((best - plain) / double(of.size()), -1., 1.);
+    // Only errors that follow `size` from number to number are evidence; a size alone is a hint.
+    double const better = (best - plain) / double(of.size());
+    f.share = better > 0.1 ? 0.9 : 0.5 + 0.05 * std::clamp(better, -1., 1.);
     for (int output : unexplained_)
       if (std::none_of(of.begin(), of.end(), [&](std::size_t n) { return output_[n] == output; })) f.share = 0;
     f.gain = f.share * excess();

@@ -5,6 +5,7 @@
 // tests/verdict.
 #include <cmath>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,11 @@ verdict_report judged_backward(simulated_problem const& p, backward_kind const& 
   return testing::gradient_verdict(softmax_attention(), inputs_of(p), by, given,
                                    {.how = certify::precision(kind.stored, storage::fp32, kind.products)});
 }
+std::string printed(verdict_report const& r) {
+  std::ostringstream text;
+  text << r;
+  return text.str();
+}
 std::string name_of_cause(verdict_report const& r) { return r.cause() == nullptr ? "" : r.cause()->name; }
 
 TEST_SUITE_BEGIN("verdict names");
@@ -99,7 +105,7 @@ TEST_CASE("a sum in 16 bits, and sums of weights in 16 bits, have their names") 
   CHECK(name_of_cause(judged(p, kind, {.what = fault::denominator_fp16})) == "sum of weights rounded to fp16");
 }
 
-TEST_CASE("gradients in 16 bits are judged by region: one head with delta of the next row; a lost row term") {
+TEST_CASE("gradients in 16 bits are judged by region: one head with a wrong factor, row terms of the next query") {
   simulated_problem const p =
       drawn({.batch = 2, .heads = 4, .key_heads = 2, .queries = 24, .keys = 40, .width = 16, .causal = false},
             storage::bf16, 4);

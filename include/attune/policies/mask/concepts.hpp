@@ -140,7 +140,7 @@ ATTUNE_HD constexpr key_interval bounds(M const& m, mask_row const& r, index_t f
 }
 /// The first maximal run of visible keys from `from` on. Looks at the keys of the intervals of within(from) alone. A
 /// run may cross intervals that touch.
-template <class Within, class Visible>
+ATTUNE_UNCHECKED template <class Within, class Visible>
 ATTUNE_HD constexpr key_interval first_run(index_t from, Within const& within, Visible const& visible) {
   for (key_interval k = within(from); !k.empty(); k = within(k.last)) {
     index_t first = k.first;

@@ -44,6 +44,8 @@ class fiber_block {
   long switches() const { return switches_; }
   /// Why the last run stopped before its warps ended; empty if they ended.
   std::string const& stuck() const { return stuck_; }
+  /// The warp that runs.
+  int current() const { return int(now_); }
   /// The block that runs on this thread.
   static fiber_block& here() {
     if (here_ == nullptr)

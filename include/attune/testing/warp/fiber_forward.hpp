@@ -33,7 +33,8 @@ struct fiber_runner : host_runner {
           block.run(C::warps, seed * 7919u + number++, [&](int w) { tile(call, block.shared(), w, {b, g, t}).run(); });
           switches += block.switches();
           if (!block.stuck().empty())
-            throw error("forward_on_fibers", "the warps of a block", block.stuck(), "every warp ends in every schedule");
+            throw error("forward_on_fibers", "the warps of a block", block.stuck(),
+                        "every warp ends in every schedule");
         }
   }
 };

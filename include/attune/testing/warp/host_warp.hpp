@@ -109,6 +109,12 @@ struct host_warp {
         d[e].v[l] = rounded;
       }
   }
+  template <class E>
+  static void mma_first(lanes<float> (&d)[4], lanes<std::uint32_t> const (&a)[4], lanes<std::uint32_t> const& b0,
+                        lanes<std::uint32_t> const& b1) {
+    for (auto& x : d) x = {};
+    mma<E>(d, a, b0, b1);
+  }
   static void copy16(shared base, lanes<std::uint32_t> const& to, lanes<unsigned char const*> const& from,
                      lanes<bool> const& inside) {
     for (int q = 0; q < 4; ++q) tally.copy_waves += waves(to, 8 * q);

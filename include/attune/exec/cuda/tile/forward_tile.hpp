@@ -262,7 +262,7 @@ class forward_tile {
               }
             }
             if (!visible) a = none;
-            if constexpr (facts::online) W::at(high[r], l) = larger(W::at(high[r], l), a);
+            if constexpr (facts::online) W::at(high[r], l) = ::fmaxf(W::at(high[r], l), a);  // drops a NaN
             if constexpr (facts::range)
               if (a != none && a < W::at(lowest_[r], l)) W::at(lowest_[r], l) = a;
           });
@@ -401,7 +401,7 @@ class forward_tile {
     W::for_lanes([&](int l) { W::at(moved, l) = false; });
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r) {
-      A top = quad(high[r], [](float a, float b) { return larger(a, b); });
+      A top = quad(high[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
         float x = W::at(top, l), &m = W::at(reference_[r], l);
         if constexpr (facts::affine) x = approximate::fma(::fabsf(W::at(slope_[r], l)), x, W::at(level_[r], l));

@@ -32,14 +32,6 @@ struct products {
   template <bool Held, bool Skips, class Fragments>
   ATTUNE_LANE static void scores(A (&s)[C::mi][blocks][4], shared sm, int warp, int q, int k, Fragments const& held,
                                  [[maybe_unused]] int wide) {
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < blocks; ++n) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e) W::for_lanes([&](int l) { W::at(s[i][n][e], l) = 0.f; });
-      }
-    }
     U const from_q = query_address(warp, q), from_k = W::each_lane([&](int l) {
       return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k);
     });
@@ -63,8 +55,13 @@ struct products {
         W::ldmatrix4(y, sm, moved(from_k, a, n * 16 * row), false);
         ATTUNE_UNROLL
         for (int i = 0; i < C::mi; ++i) {
-          W::template mma<E>(s[i][2 * n], x[i], y[0], y[1]);
-          W::template mma<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          if (a == 0) {
+            W::template mma_first<E>(s[i][2 * n], x[i], y[0], y[1]);
+            W::template mma_first<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          } else {
+            W::template mma<E>(s[i][2 * n], x[i], y[0], y[1]);
+            W::template mma<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          }
         }
       }
     }

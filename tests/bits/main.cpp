@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   attune_bits [count]  a line for each of `count` random problems: operator, executor, a hash of what forward, vjp
-//                            and a split give
+//   attune_bits [count]  a line for each of `count` random problems of each operator: operator, executor, a hash of
+//                        what forward, vjp and a split give
 //
 // scripts/compare_bits runs it on two commits: lines that differ are results that differ in some bit. Problems follow
 // from their seeds and from the registry's names, so that an operator that one commit lacks changes nothing else.
@@ -42,13 +42,11 @@ std::uint64_t outputs(result const& r) {
 }  // namespace
 
 int main(int count, char** values) {
-  std::uint64_t const problems = count > 1 ? std::strtoull(values[1], nullptr, 10) : 1000;
+  std::uint64_t const problems = count > 1 ? std::strtoull(values[1], nullptr, 10) : 10;
   for (auto const& [name, op] : attune::instances::registry()) {
     std::uint64_t own = 0xcbf29ce484222325u;
     for (char const c : name) own = (own ^ std::uint64_t(static_cast<unsigned char>(c))) * 0x100000001b3u;
-    std::uint64_t const of_this =
-        (problems + attune::instances::registry().size() - 1) / attune::instances::registry().size();
-    for (std::uint64_t n = 0; n < of_this; ++n) {
+    for (std::uint64_t n = 0; n < problems; ++n) {
       rng random(own + n);
       dimensions const d = random_dimensions(random, n % 3 == 0 ? 200 : 30, 40);
       problem const p = make_problem(op, d, {}, random);

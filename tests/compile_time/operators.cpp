@@ -56,19 +56,19 @@ static_assert(with<normalizer::softmax>::has_lse && !with<normalizer::softmax>::
 static_assert(with<normalizer::grounded>::has_ground_weight && with<normalizer::sink>::has_ground_weight &&
               with<normalizer::off_by_one>::has_ground_weight);
 
-// Values: trivially copyable, and what has no members takes no room.
+// Values: trivially copyable; what has no members takes a byte. No [[no_unique_address]]: config.hpp says why.
 static_assert(std::is_trivially_copyable_v<decltype(op)> && std::is_trivially_copyable_v<plain>);
-static_assert(sizeof(plain) == sizeof(parameter));   // the scale
-static_assert(sizeof(op) == 5 * sizeof(parameter));  // scale, alpha, gamma, beta, gamma
-static_assert(std::is_empty_v<decltype(attention(kernel::given_scores{}, mask::causal{}))>);
-static_assert(sizeof(k + kernel::given_scores{}) == sizeof(parameter));
+static_assert(sizeof(plain) <= sizeof(parameter) + 8);   // the scale
+static_assert(sizeof(op) <= 5 * sizeof(parameter) + 8);  // scale, alpha, gamma, beta, gamma
+static_assert(sizeof(attention(kernel::given_scores{}, mask::causal{})) <= 8);
+static_assert(sizeof(k + kernel::given_scores{}) <= sizeof(parameter) + 8);
 static_assert(sizeof(parameter) <= 216);
 
 // Bound to a row, too.
 template <class Op>
 using bound = decltype(std::declval<Op const&>().bind(std::declval<row<double> const&>()));
-static_assert(sizeof(bound<decltype(attention(kernel::given_scores{}))>) == sizeof(double));  // the row constant
-static_assert(sizeof(bound<plain>) == 2 * sizeof(double));                                    // and the scale
+static_assert(sizeof(bound<decltype(attention(kernel::given_scores{}))>) <= 3 * sizeof(double));  // the row constant
+static_assert(sizeof(bound<plain>) <= 4 * sizeof(double));                                        // and the scale
 
 // Parameters of the presets are constants as well.
 static_assert(principled_attention({.alpha = 1, .beta = 2, .gamma = 3}).gate.beta.at(0, 0, 0) == 2);

@@ -75,7 +75,7 @@ class materialized {
  private:
   struct nothing {};
   computed_values values_;
-  [[no_unique_address]] std::conditional_t<has_entries<Op>, packed_tables<T>, nothing> tables_;
+  std::conditional_t<has_entries<Op>, packed_tables<T>, nothing> tables_;
 };
 
 /// The operator itself, for calls that bind a row once and need no values computed ahead.

@@ -43,7 +43,7 @@ template <class Mask = mask::none>
 struct laplacian : detail::scalars_and_values {
   static constexpr bool has_lse = true;  ///< outputs have a log-sum-exp
   parameter tau;                         ///< bandwidth
-  [[no_unique_address]] Mask mask;       ///< which keys each query sees
+  Mask mask;                             ///< which keys each query sees
 
   /// Bandwidth and mask.
   constexpr laplacian(parameter bandwidth = 1, Mask which = {}) : tau(bandwidth), mask(which) {}
@@ -65,7 +65,7 @@ struct sliced_relu : detail::scalars_and_values {
                     std::is_same_v<Normalizer, normalizer::normalized_relu>,
                 "attune: line::sliced_relu takes normalizer::relu, mean_relu or normalized_relu");
   static constexpr bool has_lse = Normalizer::traits.divided_by == divisor::sum;  ///< with normalized_relu only
-  [[no_unique_address]] Mask mask;                                                ///< which keys each query sees
+  Mask mask;                                                                      ///< which keys each query sees
 
   /// Normalizer and mask.
   constexpr sliced_relu(Normalizer = {}, Mask which = {}) : mask(which) {}
@@ -92,7 +92,7 @@ struct gaussian : detail::scalars_and_values {
   static constexpr bool has_lse = true;  ///< outputs have a log-sum-exp
   parameter tau;                         ///< bandwidth
   double tolerance;                      ///< the largest share of a row's mass that may be dropped
-  [[no_unique_address]] Mask mask;       ///< which keys each query sees
+  Mask mask;                             ///< which keys each query sees
 
   /// Bandwidth, tolerance and mask.
   constexpr gaussian(parameter bandwidth = 1, double share = 1e-6, Mask which = {})

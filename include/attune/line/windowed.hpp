@@ -55,10 +55,10 @@ inline constexpr bool is_sink = std::is_same_v<Sink, sink>;
 /// Source: Scalar Sort, "Training complexity", with the bound of docs/reference/line.md instead of the paper's radius.
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
-  parameter tau;                    ///< bandwidth
-  Window window;                    ///< which keys each row reads
-  [[no_unique_address]] Mask mask;  ///< which keys each query sees
-  [[no_unique_address]] Sink sink;  ///< no_sink, or line::sink
+  parameter tau;  ///< bandwidth
+  Window window;  ///< which keys each row reads
+  Mask mask;      ///< which keys each query sees
+  Sink sink;      ///< no_sink, or line::sink
 
   /// Bandwidth, window, mask and sink.
   constexpr windowed(parameter bandwidth = 1, Window which = {}, Mask sees = {}, Sink at = {})
@@ -74,11 +74,11 @@ struct windowed : detail::windowed_fields<false, detail::is_sink<Sink>> {
 /// Source: Scalar Sort, "Hybrid".
 template <window Window = certified, class Mask = mask::none, class Sink = no_sink>
 struct hybrid : detail::windowed_fields<true, detail::is_sink<Sink>> {
-  parameter tau;                    ///< bandwidth
-  Window window;                    ///< which keys each row reads
-  [[no_unique_address]] Mask mask;  ///< which keys each query sees
-  [[no_unique_address]] Sink sink;  ///< no_sink, or line::sink
-  parameter scale;                  ///< factor of <q, k>; unset: 1 / sqrt(D)
+  parameter tau;    ///< bandwidth
+  Window window;    ///< which keys each row reads
+  Mask mask;        ///< which keys each query sees
+  Sink sink;        ///< no_sink, or line::sink
+  parameter scale;  ///< factor of <q, k>; unset: 1 / sqrt(D)
 
   /// Bandwidth, window, mask, sink and scale.
   constexpr hybrid(parameter bandwidth = 1, Window which = {}, Mask sees = {}, Sink at = {}, parameter c = {})

@@ -29,14 +29,14 @@ namespace attune {
 template <class Kernel, class BoundKernel, class BoundLengthScale, class Gate, class BoundGate, row_family Family,
           class BoundNormalizer, class BoundValueGate, class BoundOutputGate, class T, class BoundWeightGate>
 struct bound_attention {
-  [[no_unique_address]] BoundKernel kernel;             ///< bound kernel
-  [[no_unique_address]] BoundLengthScale length_scale;  ///< bound length scale
-  [[no_unique_address]] BoundGate gate;                 ///< bound score gate
-  [[no_unique_address]] BoundNormalizer normalizer;     ///< bound normalizer
-  [[no_unique_address]] BoundValueGate value_gate;      ///< bound value gate
-  [[no_unique_address]] BoundOutputGate output_gate;    ///< bound output gate
-  T logit_shift;                                        ///< row constant c: the true logit is logit() + c
-  [[no_unique_address]] BoundWeightGate weight_gate;    ///< bound weight gate
+  BoundKernel kernel;             ///< bound kernel
+  BoundLengthScale length_scale;  ///< bound length scale
+  BoundGate gate;                 ///< bound score gate
+  BoundNormalizer normalizer;     ///< bound normalizer
+  BoundValueGate value_gate;      ///< bound value gate
+  BoundOutputGate output_gate;    ///< bound output gate
+  T logit_shift;                  ///< row constant c: the true logit is logit() + c
+  BoundWeightGate weight_gate;    ///< bound weight gate
 
   /// The score from the values of the operator's contractions.
   ATTUNE_HD ATTUNE_INLINE T score(T const* x, key<T> const& k) const {
@@ -73,14 +73,14 @@ struct attention_operator {
   using mask_policy = Mask;                 ///< type of `mask`
   using weight_gate_policy = WeightGate;    ///< type of `weight_gate`
 
-  [[no_unique_address]] Kernel kernel;             ///< contractions to a score
-  [[no_unique_address]] LengthScale length_scale;  ///< scales scores, for example by log K
-  [[no_unique_address]] Gate gate;                 ///< score gate, applied after the length scale
-  [[no_unique_address]] Normalizer normalizer;     ///< logits to weights
-  [[no_unique_address]] ValueGate value_gate;      ///< factor of each value
-  [[no_unique_address]] OutputGate output_gate;    ///< factor of each output
-  [[no_unique_address]] Mask mask;                 ///< which keys each query sees
-  [[no_unique_address]] WeightGate weight_gate;    ///< factor of what each key adds to the value sum
+  Kernel kernel;             ///< contractions to a score
+  LengthScale length_scale;  ///< scales scores, for example by log K
+  Gate gate;                 ///< score gate, applied after the length scale
+  Normalizer normalizer;     ///< logits to weights
+  ValueGate value_gate;      ///< factor of each value
+  OutputGate output_gate;    ///< factor of each output
+  Mask mask;                 ///< which keys each query sees
+  WeightGate weight_gate;    ///< factor of what each key adds to the value sum
 
   /// The contractions that executors compute for every pair, in the order in which pointwise code receives the values.
   using contractions =

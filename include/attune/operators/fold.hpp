@@ -140,19 +140,19 @@ ATTUNE_ROW(threshold);
 /// The outputs of a fold: out (B, H, Lq, Dv) alone.
 template <Fold Op, class T>
 struct outputs<Op, T> {
-  using number = arithmetic_t<T>;                                            ///< type that attune computes in
-  tensor<T> out = detail::missing_out<Op, tensor<T>>();                      ///< (B, H, Lq, Dv)
-  [[no_unique_address]] detail::no_folded_lse lse = {};                      ///< does not exist
-  [[no_unique_address]] detail::no_folded_ground_weight ground_weight = {};  ///< does not exist
-  [[no_unique_address]] detail::no_folded_threshold threshold = {};          ///< does not exist
+  using number = arithmetic_t<T>;                        ///< type that attune computes in
+  tensor<T> out = detail::missing_out<Op, tensor<T>>();  ///< (B, H, Lq, Dv)
+  detail::no_folded_lse lse = {};                        ///< does not exist
+  detail::no_folded_ground_weight ground_weight = {};    ///< does not exist
+  detail::no_folded_threshold threshold = {};            ///< does not exist
 };
 
 /// The cotangent of a fold: by out alone.
 template <Fold Op, class View>
 struct cotangents<Op, View> {
-  View out = {};                                                             ///< by out, (B, H, Lq, Dv)
-  [[no_unique_address]] detail::no_folded_lse lse = {};                      ///< does not exist
-  [[no_unique_address]] detail::no_folded_ground_weight ground_weight = {};  ///< does not exist
+  View out = {};                                       ///< by out, (B, H, Lq, Dv)
+  detail::no_folded_lse lse = {};                      ///< does not exist
+  detail::no_folded_ground_weight ground_weight = {};  ///< does not exist
 };
 
 namespace detail {

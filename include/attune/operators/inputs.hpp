@@ -96,8 +96,8 @@ constexpr View missing_out() {
 ///   offsets                                                   instead of offset: B of them, one per batch element
 template <class Op, class View>
 struct inputs {
-#define ATTUNE_ROW(name, ...)                                                            \
-  [[no_unique_address]] detail::field_t<Op, field::name, View, detail::no_##name> name = \
+#define ATTUNE_ROW(name, ...)                                      \
+  detail::field_t<Op, field::name, View, detail::no_##name> name = \
       detail::omitted_##name<Op, detail::field_t<Op, field::name, View, detail::no_##name>>();
   ATTUNE_FIELDS(ATTUNE_ROW)
 #undef ATTUNE_ROW
@@ -145,12 +145,11 @@ struct outputs {
   using number = arithmetic_t<T>;                        ///< type of the outputs with one number per row
   tensor<T> out = detail::missing_out<Op, tensor<T>>();  ///< (B, H, Lq, Dv)
   /// The log-sum-exp of each row, (B, H, Lq, 1), natural log.
-  [[no_unique_address]] std::conditional_t<Op::has_lse, natural_lse<number>, detail::no_lse> lse = {};
+  std::conditional_t<Op::has_lse, natural_lse<number>, detail::no_lse> lse = {};
   /// The weight of the ground or of a sink in each row, (B, H, Lq, 1).
-  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, tensor<number>, detail::no_ground_weight>
-      ground_weight = {};
+  std::conditional_t<Op::has_ground_weight, tensor<number>, detail::no_ground_weight> ground_weight = {};
   /// The threshold of each row, (B, H, Lq, 1).
-  [[no_unique_address]] std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
+  std::conditional_t<Op::has_threshold, tensor<number>, detail::no_threshold> threshold = {};
 };
 
 namespace detail {
@@ -171,10 +170,9 @@ struct cotangents {
   using row_view = typename detail::view_of_rows<View>::type;  ///< floats where `out` has 16 bits
   View out = {};                                               ///< by out, (B, H, Lq, Dv)
   /// By lse, (B, H, Lq, 1).
-  [[no_unique_address]] std::conditional_t<Op::has_lse, row_view, detail::no_lse> lse = {};
+  std::conditional_t<Op::has_lse, row_view, detail::no_lse> lse = {};
   /// By the ground weight, (B, H, Lq, 1).
-  [[no_unique_address]] std::conditional_t<Op::has_ground_weight, row_view, detail::no_ground_weight> ground_weight =
-      {};
+  std::conditional_t<Op::has_ground_weight, row_view, detail::no_ground_weight> ground_weight = {};
 };
 
 }  // namespace attune

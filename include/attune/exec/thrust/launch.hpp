@@ -31,9 +31,25 @@ cudaStream_t stream_of(Policy policy) {
   return ::thrust::cuda_cub::stream(policy);
 }
 
+/// Throws unless host and device agree about the size of a program. nvcc 13 lays out [[no_unique_address]] members in
+/// another way in the arguments of a kernel: the device would read numbers where there are none.
+template <class Program>
+bool require_same_layout() {
+  std::size_t offset = 0, size = 0;
+  ::thrust::cuda_cub::throw_on_error(
+      cudaFuncGetParamInfo(reinterpret_cast<void const*>(&program_kernel<Program>), 0, &offset, &size),
+      "attune: the arguments of a program are unknown");
+  if (size != sizeof(Program))
+    throw error("thrust_on", "the operator", attune::detail::text(size, " bytes on the device"),
+                attune::detail::text(sizeof(Program), ", as on the host: policies without [[no_unique_address]]"));
+  return true;
+}
+
 /// Waits for the kernel where for_each_n would: not for policies with `nosync`.
 template <class Policy, class Program>
 void launch(Policy policy, index_t tasks, Program const& program) {
+  static bool const checked = require_same_layout<Program>();
+  static_cast<void>(checked);
   auto const blocks = static_cast<unsigned>((tasks + threads_of_block - 1) / threads_of_block);
   program_kernel<<<blocks, threads_of_block, 0, stream_of(policy)>>>(program, tasks);
   ::thrust::cuda_cub::throw_on_error(cudaGetLastError(), "attune: the launch of a program failed");

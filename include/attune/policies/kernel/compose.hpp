@@ -55,14 +55,14 @@ struct sum {
   /// The contractions of both kernels, as a contraction::list.
   using contractions =
       typename contraction::join<typename evaluation<A>::contractions, typename evaluation<B>::contractions>::type;
-  [[no_unique_address]] A first;   ///< the left kernel
-  [[no_unique_address]] B second;  ///< the right kernel
+  A first;   ///< the left kernel
+  B second;  ///< the right kernel
 
   /// Usually written a + b.
   constexpr sum(A a, B b) : first(a), second(b) {}
   static constexpr auto parameters() { return std::tuple<>{}; }  // the parts list their own; see operators/listing.hpp
 
-  /// No [[no_unique_address]] here: nvcc 13 uses all available memory if nested parts are empty and have the same type.
+  /// Both parts, bound to a row.
   template <class BoundA, class BoundB>
   struct bound {
     BoundA first;   ///< the left kernel, bound to the row
@@ -106,8 +106,8 @@ struct mapped {
   static constexpr auto role = policy_role::kernel;
   /// The contractions of the inner kernel.
   using contractions = typename evaluation<K>::contractions;
-  [[no_unique_address]] K inner;  ///< the kernel whose score is mapped
-  [[no_unique_address]] M map;    ///< the score map
+  K inner;  ///< the kernel whose score is mapped
+  M map;    ///< the score map
 
   /// Usually written k | m.
   constexpr mapped(K k, M m) : inner(k), map(m) {}
@@ -115,8 +115,8 @@ struct mapped {
 
   template <class BoundK, class BoundM>
   struct bound {
-    [[no_unique_address]] BoundK inner;  ///< the kernel, bound to the row
-    [[no_unique_address]] BoundM map;    ///< the score map, bound to the row
+    BoundK inner;  ///< the kernel, bound to the row
+    BoundM map;    ///< the score map, bound to the row
   };
   template <class T>
   ATTUNE_HD auto bind(row<T> const& r) const {

@@ -14,8 +14,8 @@ struct intersection {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
-  [[no_unique_address]] A first;   ///< the left mask
-  [[no_unique_address]] B second;  ///< the right mask
+  A first;   ///< the left mask
+  B second;  ///< the right mask
 
   /// Usually written a & b.
   constexpr intersection(A a, B b) : first(a), second(b) {}
@@ -73,8 +73,8 @@ struct union_of {
   static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
-  [[no_unique_address]] A first;   ///< the left mask
-  [[no_unique_address]] B second;  ///< the right mask
+  A first;   ///< the left mask
+  B second;  ///< the right mask
 
   /// Usually written a | b.
   constexpr union_of(A a, B b) : first(a), second(b) {}

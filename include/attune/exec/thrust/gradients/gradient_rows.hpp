@@ -50,7 +50,7 @@ struct gradient_call {
   tensor<T const> d_out, d_lse, d_ground_weight;  ///< cotangents, d_out before the output gate; absent: 0
   row_record<T, Op>* records;                     ///< B H Lq
   T* row_parameters;                              ///< B H Lq x parameters
-  [[no_unique_address]] ordered_pairs<T, Op> ordered = {};
+  ordered_pairs<T, Op> ordered = {};
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return at.row_number(b, h, i); }
   ATTUNE_HD static T number(tensor<T const> const& x, index_t b, index_t h, index_t i) {

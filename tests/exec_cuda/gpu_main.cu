@@ -13,6 +13,7 @@ void softmax_times();
 template <int Group>
 void preset_group();
 void preset_times();
+void tile_times();
 }  // namespace attune::cuda_check
 
 int main() {
@@ -28,6 +29,7 @@ int main() {
   softmax_times();
 #if !defined(ONLY_SOFTMAX)
   preset_times();
+  tile_times();
 #endif
   std::printf("%d failures\n", failed());
   return failed();

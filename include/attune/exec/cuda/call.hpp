@@ -49,6 +49,7 @@ struct forward_call {
   int* lists = nullptr;               ///< B, groups, row tiles, key tiles; of masks that are no intervals
   int pack = 1, groups = 1;           ///< query heads of a group; groups of a batch element: H / pack
   int rows = 0, row_tiles = 0, key_tiles = 0;  ///< rows of a group; its tiles
+  bool stores_pairs = false;                   ///< two features of the output fit a store of 4 bytes
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
 };

@@ -32,19 +32,23 @@ inline constexpr bool is_prepared = is_product<C> && !contraction::PlainProduct<
 template <class C>
 inline constexpr bool prepares_keys = contraction::Rotary<C>;
 
+/// The number of products among the first N contractions of a list.
+template <int N, class... C>
+ATTUNE_HD constexpr int products_before() {
+  constexpr bool product[] = {is_product<C>..., false};
+  int count = 0;
+  for (int n = 0; n < N; ++n) count += product[n] ? 1 : 0;
+  return count;
+}
+template <class Visit, class... C, int... N>
+ATTUNE_HD constexpr void visit_contractions(Visit const& visit, contraction::list<C...>, std::integer_sequence<int, N...>) {
+  (..., visit(C{}, std::integral_constant<int, N>{},
+              std::integral_constant<int, (is_product<C> ? products_before<N, C...>() : -1)>{}));
+}
 /// Calls visit(contraction, number among all contractions, number among the products or -1).
 template <class... C, class Visit>
-ATTUNE_HD constexpr void for_each_contraction(contraction::list<C...>, Visit const& visit) {
-  [&]<int... N>(std::integer_sequence<int, N...>) {
-    constexpr bool product[] = {is_product<C>..., false};
-    constexpr auto before = [](bool const* of, int n) {
-      int count = 0;
-      for (int k = 0; k < n; ++k) count += of[k] ? 1 : 0;
-      return count;
-    };
-    (..., visit(C{}, std::integral_constant<int, N>{},
-                std::integral_constant<int, is_product<C> ? before(product, N) : -1>{}));
-  }(std::make_integer_sequence<int, int(sizeof...(C))>{});
+ATTUNE_HD constexpr void for_each_contraction(contraction::list<C...> all, Visit const& visit) {
+  visit_contractions(visit, all, std::make_integer_sequence<int, int(sizeof...(C))>{});
 }
 
 template <class>

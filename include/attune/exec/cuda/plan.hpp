@@ -39,39 +39,15 @@ struct bind_row_program {
   }
 };
 
-/// Interval masks: the tiles of keys of a tile of rows, from the records of its rows.
-template <class Op, class E>
-struct interval_plan_program {
-  forward_call<Op, E> c;
-  int rows_each, keys_each;
-  ATTUNE_HD index_t tasks() const { return c.p.batch * c.groups * index_t(c.row_tiles); }
-  ATTUNE_HD void operator()(index_t n) const {
-    int const tile = int(n % c.row_tiles), group = int(n / c.row_tiles % c.groups);
-    index_t const b = n / (index_t(c.row_tiles) * c.groups);
-    int from = int(c.p.keys), to = 0, full_from = 0, full_to = int(c.p.keys);
-    for (int r = tile * rows_each; r < (tile + 1) * rows_each && r < c.rows; ++r) {
-      group_row const at(r, group, c.pack);
-      auto const& x = c.records[c.row_number(b, at.head, at.query)];
-      if (x.first < x.last) {
-        from = x.first < from ? x.first : from;
-        to = x.last > to ? x.last : to;
-        full_from = x.first > full_from ? x.first : full_from;
-        full_to = x.last < full_to ? x.last : full_to;
-      } else {
-        full_to = 0;
-      }
-    }
-    tile_plan plan;
-    if (from < to) {
-      int const t0 = from / keys_each, t1 = (to + keys_each - 1) / keys_each;
-      int a0 = (full_from + keys_each - 1) / keys_each, a1 = full_to / keys_each;
-      a0 = a0 < t0 ? t0 : a0 > t1 ? t1 : a0;
-      a1 = a1 < a0 ? a0 : a1 > t1 ? t1 : a1;
-      plan = {(a0 - t0) + (t1 - a1), a1 - a0, t0, a0, a1};
-    }
-    c.plans[n] = plan;
-  }
-};
+/// Interval masks: the tiles of keys that rows need which see keys in [from, to) and all see [full_from, full_to).
+ATTUNE_HD inline tile_plan plan_of_interval(int from, int to, int full_from, int full_to, int keys_each) {
+  if (from >= to) return {};
+  int const t0 = from / keys_each, t1 = (to + keys_each - 1) / keys_each;
+  int a0 = (full_from + keys_each - 1) / keys_each, a1 = full_to / keys_each;
+  a0 = a0 < t0 ? t0 : a0 > t1 ? t1 : a0;
+  a1 = a1 < a0 ? a0 : a1 > t1 ? t1 : a1;
+  return {(a0 - t0) + (t1 - a1), a1 - a0, t0, a0, a1};
+}
 
 /// Other masks: 0, 1 or 2 for a tile that no row, some row or every row sees.
 template <class Op, class E>

@@ -55,6 +55,7 @@ class forward_run {
     run(bind_row_program<Op, E>{c_});
     prepare();
     group();
+    pairs_of_output();
     plan();
     if (!counting_) runner_.template tiles<Op, E, C>(c_);
   }
@@ -149,6 +150,11 @@ class forward_run {
       c_.value = readable(c_.in.v);
     }
   }
+  void pairs_of_output() {
+    strides const s = c_.to.out.steps();
+    c_.stores_pairs = s.feature == 1 && c_.p.value_width % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 &&
+                      s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % 4 == 0;
+  }
   /// Query heads that read the same keys and values share tiles.
   void group() {
     index_t heads = c_.value.heads;
@@ -164,11 +170,9 @@ class forward_run {
     c_.key_tiles = int((c_.p.keys + C::bn - 1) / C::bn);
   }
   void plan() {
-    index_t const tiles = c_.p.batch * c_.groups * c_.row_tiles;
-    c_.plans = memory_.template take<tile_plan>(tiles);
-    if constexpr (Op::mask_policy::form == mask_form::interval) {
-      run(interval_plan_program<Op, E>{c_, C::rows, C::bn});
-    } else {
+    if constexpr (Op::mask_policy::form != mask_form::interval) {  // of an interval, tiles find their plan themselves
+      index_t const tiles = c_.p.batch * c_.groups * c_.row_tiles;
+      c_.plans = memory_.template take<tile_plan>(tiles);
       int* const classes = memory_.template take<int>(tiles * c_.key_tiles);
       int* const numbers = memory_.template take<int>(tiles * c_.key_tiles);
       c_.lists = classes;

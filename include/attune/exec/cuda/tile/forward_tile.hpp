@@ -5,6 +5,7 @@
 // source for devices and for emulated warps.
 #pragma once
 
+#include <attune/exec/cuda/plan.hpp>
 #include <attune/exec/cuda/tile/products.hpp>
 #include <attune/exec/cuda/tile/stage.hpp>
 #include <attune/exec/states.hpp>
@@ -41,10 +42,10 @@ class forward_tile {
   block_place at_;
   A o_[C::mi][columns][4], second_[facts::second ? C::mi : 1][facts::second ? columns : 1][4];
   A reference_[R], earned_[R], ground_[R], lowest_[R], slope_[R], level_[R];
-  of<int> first_[R], last_[R];
   of<bound> f_[R];
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
   bool negative_ = false;
+  unsigned char const *keys_[facts::products == 0 ? 1 : facts::products], *values_;
 
  public:
   static constexpr int shared_bytes = memory::bytes;
@@ -56,7 +57,8 @@ class forward_tile {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::products; ++k)
       staged::queries(sm_, memory::query(k), warp_, c_.query[k], at_.batch, at_.group, c_.pack, at_.tile * C::rows, c_.rows);
-    tile_plan const plan = c_.plans[plan_number()];
+    locate();
+    tile_plan const plan = make_plan();
     int const total = plan.partial + plan.full;
     if (total > 0) fetch(key_tile(plan, 0), 0);
     W::commit();
@@ -94,17 +96,57 @@ class forward_tile {
       return c_.lists[plan_number() * c_.key_tiles + n];
     }
   }
-  ATTUNE_LANE void fetch(int t, int slot) {
-    int const head = at_.group * c_.pack, first = t * C::bn, keys = int(c_.p.keys);
+  ATTUNE_LANE void locate() {
+    int const head = at_.group * c_.pack;
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k) {
-      operand const& x = c_.key[k];
-      staged::template keys<C::bn>(sm_, memory::key(k, slot), warp_, x.rows(at_.batch, head_of(x, head)), x.position, first,
-                                   keys, x.chunks);
+    for (int k = 0; k < facts::products; ++k) keys_[k] = c_.key[k].rows(at_.batch, head_of(c_.key[k], head));
+    values_ = c_.value.rows(at_.batch, head_of(c_.value, head));
+  }
+  ATTUNE_LANE void fetch(int t, int slot) {
+    int const first = t * C::bn, keys = int(c_.p.keys);
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::products; ++k)
+      staged::template keys<C::bn>(sm_, memory::key(k, slot), warp_, keys_[k], c_.key[k].position, first, keys,
+                                   c_.key[k].chunks);
+    staged::template keys<C::bn>(sm_, memory::value(slot), warp_, values_, c_.value.position, first, keys, c_.value.chunks);
+  }
+  /// The tiles of keys of this tile of rows. Of an interval mask, every warp finds them for itself.
+  ATTUNE_LANE tile_plan make_plan() const {
+    if constexpr (interval) {
+      of<int> from, to, full_from, full_to;
+      W::for_lanes([&](int l) {
+        W::at(from, l) = W::at(full_to, l) = int(c_.p.keys);
+        W::at(to, l) = W::at(full_from, l) = 0;
+      });
+      ATTUNE_UNROLL
+      for (int x = 0; x < C::rows; x += 32)
+        W::for_lanes([&](int l) {
+          int const n = at_.tile * C::rows + x + l;
+          if (n >= c_.rows) return;
+          group_row const at(n, at_.group, c_.pack);
+          row_record<Op> const& row = c_.records[c_.row_number(at_.batch, at.head, at.query)];
+          bool const some = row.first < row.last;
+          W::at(from, l) = some ? smallest(W::at(from, l), row.first) : W::at(from, l);
+          W::at(to, l) = some ? largest(W::at(to, l), row.last) : W::at(to, l);
+          W::at(full_from, l) = largest(W::at(full_from, l), row.first);
+          W::at(full_to, l) = some ? smallest(W::at(full_to, l), row.last) : 0;
+        });
+      return plan_of_interval(over_lanes(from, smallest), over_lanes(to, largest), over_lanes(full_from, largest),
+                              over_lanes(full_to, smallest), C::bn);
+    } else {
+      return c_.plans[plan_number()];
     }
-    operand const& v = c_.value;
-    staged::template keys<C::bn>(sm_, memory::value(slot), warp_, v.rows(at_.batch, head_of(v, head)), v.position, first,
-                                 keys, v.chunks);
+  }
+  ATTUNE_LANE static int smallest(int a, int b) { return b < a ? b : a; }
+  ATTUNE_LANE static int largest(int a, int b) { return a < b ? b : a; }
+  ATTUNE_LANE static int over_lanes(of<int> x, int (*combine)(int, int)) {
+    for (int mask = 16; mask > 0; mask /= 2) {
+      of<int> const y = W::shfl_xor(x, mask);
+      W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
+    }
+    int result = 0;
+    W::for_lanes([&](int l) { result = W::at(x, l); });
+    return result;
   }
   ATTUNE_LANE int head_of(operand const& x, int head) const { return int(index_t(head) * x.heads / c_.p.heads); }
 
@@ -129,8 +171,6 @@ class forward_tile {
       W::for_lanes([&](int l) {
         row_record<Op> const& x = record(r, l);
         __builtin_memcpy(&W::at(f_[r], l), &x.bound, sizeof(bound));
-        W::at(first_[r], l) = x.first;
-        W::at(last_[r], l) = x.last;
         W::at(reference_[r], l) = x.reference;
         W::at(slope_[r], l) = x.slope;
         W::at(level_[r], l) = x.level;
@@ -168,7 +208,8 @@ class forward_tile {
 
   /// Which of the lane's keys of a tile row r sees: bit 2 n + e for key 8 n + 2 (l % 4) + e.
   ATTUNE_LANE std::uint32_t seen_keys(int t, int r, int l) const {
-    int const key0 = t * C::bn + 2 * (l & 3), first = W::at(first_[r], l), last = W::at(last_[r], l);
+    row_record<Op> const& x = record(r, l);
+    int const key0 = t * C::bn + 2 * (l & 3), first = x.first, last = x.last;
     std::uint32_t bits = 0;
     if constexpr (interval) {
       ATTUNE_UNROLL
@@ -262,7 +303,7 @@ class forward_tile {
               }
             }
             if (!visible) a = none;
-            if constexpr (facts::online) W::at(high[r], l) = larger(W::at(high[r], l), a);
+            if constexpr (facts::online) W::at(high[r], l) = ::fmaxf(W::at(high[r], l), a);  // drops a NaN
             if constexpr (facts::range)
               if (a != none && a < W::at(lowest_[r], l)) W::at(lowest_[r], l) = a;
           });
@@ -401,7 +442,7 @@ class forward_tile {
     W::for_lanes([&](int l) { W::at(moved, l) = false; });
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r) {
-      A top = quad(high[r], [](float a, float b) { return larger(a, b); });
+      A top = quad(high[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
         float x = W::at(top, l), &m = W::at(reference_[r], l);
         if constexpr (facts::affine) x = approximate::fma(::fabsf(W::at(slope_[r], l)), x, W::at(level_[r], l));
@@ -463,9 +504,11 @@ class forward_tile {
         }
         ATTUNE_UNROLL
         for (int d = 0; d < columns; ++d) {
+          int const column = 8 * d + 2 * (l & 3);
+          if (column >= c_.p.value_width) break;
+          float pair[2];
           ATTUNE_UNROLL
           for (int e = 0; e < 2; ++e) {
-            int const column = 8 * d + 2 * (l & 3) + e;
             float x = W::at(o_[r / 2][d][2 * (r % 2) + e], l);
             if constexpr (facts::range)
               x = (W::at(second_[r / 2][d][2 * (r % 2) + e], l) + above * x) * factor;
@@ -473,9 +516,20 @@ class forward_tile {
               x = x * factor + W::at(second_[r / 2][d][2 * (r % 2) + e], l) * of_second;
             else
               x = x * factor;
-            if (column < c_.p.value_width)
-              c_.to.out(at_.batch, at.head, at.query, column) = E(attune::detail::finished_element<float>(
-                  c_.in, c_.p, f, x, weight, at_.batch, at.head, at.query, column));
+            pair[e] = x;
+            if (Op::uses(field::v0) || Op::has_output_gate)
+              if (column + e < c_.p.value_width)
+                pair[e] = attune::detail::finished_element<float>(c_.in, c_.p, f, x, weight, at_.batch, at.head, at.query,
+                                                                  column + e);
+          }
+          E* const to = c_.to.out.row(at_.batch, at.head, at.query) + column * c_.to.out.steps().feature;
+          if (c_.stores_pairs) {
+            E const both[2] = {E(pair[0]), E(pair[1])};
+            std::uint32_t const bits = both[0].bits | std::uint32_t(both[1].bits) << 16;
+            __builtin_memcpy(__builtin_assume_aligned(to, 4), &bits, 4);
+          } else {
+            to[0] = E(pair[0]);
+            if (column + 1 < c_.p.value_width) to[c_.to.out.steps().feature] = E(pair[1]);
           }
         }
         if ((l & 3) == 0) write_numbers(f, weight, lse, at);

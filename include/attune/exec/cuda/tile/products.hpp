@@ -32,14 +32,6 @@ struct products {
   template <bool Held, bool Skips, class Fragments>
   ATTUNE_LANE static void scores(A (&s)[C::mi][blocks][4], shared sm, int warp, int q, int k, Fragments const& held,
                                  [[maybe_unused]] int wide) {
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < blocks; ++n) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e) W::for_lanes([&](int l) { W::at(s[i][n][e], l) = 0.f; });
-      }
-    }
     U const from_q = query_address(warp, q), from_k = W::each_lane([&](int l) {
       return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k);
     });
@@ -63,8 +55,13 @@ struct products {
         W::ldmatrix4(y, sm, moved(from_k, a, n * 16 * row), false);
         ATTUNE_UNROLL
         for (int i = 0; i < C::mi; ++i) {
-          W::template mma<E>(s[i][2 * n], x[i], y[0], y[1]);
-          W::template mma<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          if (a == 0) {
+            W::template mma_first<E>(s[i][2 * n], x[i], y[0], y[1]);
+            W::template mma_first<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          } else {
+            W::template mma<E>(s[i][2 * n], x[i], y[0], y[1]);
+            W::template mma<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          }
         }
       }
     }
@@ -98,15 +95,19 @@ struct products {
   /// lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are indexed.
   ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],
                                    of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
-    A weights[2 * C::mi][2 * blocks], sums[2 * C::mi][C::width / 4];
+    A weights[C::mi][blocks][4], sums[C::mi][C::width / 8][4];  // laid out as w and o: registers stay where they are
     of<std::uint32_t> visible[2 * C::mi];
     ATTUNE_UNROLL
-    for (int r = 0; r < 2 * C::mi; ++r) {
-      visible[r] = seen[r];
+    for (int r = 0; r < 2 * C::mi; ++r) visible[r] = seen[r];
+    ATTUNE_UNROLL
+    for (int i = 0; i < C::mi; ++i) {
       ATTUNE_UNROLL
-      for (int n = 0; n < 2 * blocks; ++n) weights[r][n] = w[r / 2][n / 2][2 * (r % 2) + n % 2];
-      ATTUNE_UNROLL
-      for (int d = 0; d < C::width / 4; ++d) sums[r][d] = o[r / 2][d / 2][2 * (r % 2) + d % 2];
+      for (int e = 0; e < 4; ++e) {
+        ATTUNE_UNROLL
+        for (int n = 0; n < blocks; ++n) weights[i][n][e] = w[i][n][e];
+        ATTUNE_UNROLL
+        for (int d = 0; d < C::width / 8; ++d) sums[i][d][e] = o[i][d][e];
+      }
     }
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
@@ -118,7 +119,7 @@ struct products {
 #endif
       for (int r = 0; r < 2 * C::mi; ++r) {
         of<int> const source = W::each_lane([&](int l) { return (l & ~3) + lane; });
-        A const weight = W::shfl(weights[r][own], source);
+        A const weight = W::shfl(weights[r / 2][own / 2][2 * (r % 2) + own % 2], source);
         of<std::uint32_t> const bits = W::shfl(visible[r], source);
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
@@ -132,16 +133,19 @@ struct products {
             E low, high;
             low.bits = std::uint16_t(W::at(pair, l));
             high.bits = std::uint16_t(W::at(pair, l) >> 16);
-            W::at(sums[r][2 * d], l) += W::at(weight, l) * float(low);
-            W::at(sums[r][2 * d + 1], l) += W::at(weight, l) * float(high);
+            W::at(sums[r / 2][d][2 * (r % 2)], l) += W::at(weight, l) * float(low);
+            W::at(sums[r / 2][d][2 * (r % 2) + 1], l) += W::at(weight, l) * float(high);
           });
         }
       }
     }
     ATTUNE_UNROLL
-    for (int r = 0; r < 2 * C::mi; ++r) {
+    for (int i = 0; i < C::mi; ++i) {
       ATTUNE_UNROLL
-      for (int d = 0; d < C::width / 4; ++d) o[r / 2][d / 2][2 * (r % 2) + d % 2] = sums[r][d];
+      for (int d = 0; d < C::width / 8; ++d) {
+        ATTUNE_UNROLL
+        for (int e = 0; e < 4; ++e) o[i][d][e] = sums[i][d][e];
+      }
     }
   }
 };

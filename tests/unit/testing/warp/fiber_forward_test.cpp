@@ -64,7 +64,7 @@ struct faulty_warp : fiber_warp {
 };
 
 struct problem {
-  static constexpr index_t queries = 150, keys = 330, width = 64;
+  static constexpr index_t queries = 70, keys = 230, width = 64;
   std::vector<bfloat16> q, k, v;
   problem() {
     auto const draw = [](std::vector<bfloat16>& x, index_t rows, double seed) {

@@ -40,7 +40,7 @@ struct fiber_runner : host_runner {
 };
 
 /// forward() of `cuda` on fibers, in the schedule of this seed.
-/// Errors: those of forward(); attune::error if a block gets stuck.
+/// Errors: the errors of forward(); attune::error if a block gets stuck.
 template <class W = fiber_warp, class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
 void forward_on_fibers(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, unsigned seed) {
   problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());

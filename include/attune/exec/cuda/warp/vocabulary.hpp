@@ -3,7 +3,7 @@
 //
 //   template <warp_vocabulary W> ... a tile, written once
 //
-// What a tile may ask of a warp. Three types have it: device_warp (warp/device.cuh) is a lane of a real warp;
+// The functions of a warp that a tile may call. Three types have them: device_warp (warp/device.cuh) is a lane of a real warp;
 // testing::host_warp has 32 lanes side by side, the layouts of PTX and a count of bank conflicts; testing::fiber_warp
 // finds missing waits and barriers. The probe tests/probe/layout_probe.cu compares the first two on a GPU, bit by bit.
 #pragma once

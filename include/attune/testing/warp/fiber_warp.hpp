@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The warp vocabulary on fibers finds mistakes that host_warp cannot see. A barrier that is missing, a wait for the wrong group, a
-// place that is overwritten while another warp reads it: the result differs, or is NaN, or the block gets stuck.
+// The warp vocabulary on fibers finds mistakes that host_warp cannot see. A barrier that is missing, a wait for the
+// wrong group, a place that is overwritten while another warp reads it: the result differs, or is NaN, or the block
+// gets stuck.
 #pragma once
 
 #include <attune/testing/warp/fiber_block.hpp>

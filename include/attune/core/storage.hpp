@@ -27,13 +27,13 @@ struct bfloat16 {
 
   constexpr bfloat16() = default;
   /// Rounds x to this format.
-  constexpr explicit bfloat16(float x) {
-    auto const u = std::bit_cast<std::uint32_t>(x);
+  ATTUNE_HD constexpr explicit bfloat16(float x) {
+    auto const u = __builtin_bit_cast(std::uint32_t, x);
     bool const nan = (u & 0x7fffffffu) > 0x7f800000u;
     bits = std::uint16_t((nan ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
   /// The stored number, exactly.
-  constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t(bits) << 16); }
+  ATTUNE_HD constexpr explicit operator float() const { return __builtin_bit_cast(float, std::uint32_t(bits) << 16); }
 };
 
 /// IEEE 754 binary16. From float: to nearest, ties to even, subnormals included; beyond 65504 infinity; NaN stays NaN.
@@ -42,8 +42,8 @@ struct float16 {
 
   constexpr float16() = default;
   /// Rounds x to this format.
-  constexpr explicit float16(float x) {
-    auto const all = std::bit_cast<std::uint32_t>(x);
+  ATTUNE_HD constexpr explicit float16(float x) {
+    auto const all = __builtin_bit_cast(std::uint32_t, x);
     std::uint32_t const u = all & 0x7fffffffu;
     std::uint32_t to;
     if (u > 0x7f800000u)
@@ -51,21 +51,21 @@ struct float16 {
     else if (u >= 0x477ff000u)  // halfway from 65504 to 65536: ties to even gives infinity
       to = 0x7c00u;
     else if (u < 0x38800000u)  // subnormal: near 0.5 a float has the spacing 2^-24
-      to = std::bit_cast<std::uint32_t>(std::bit_cast<float>(u) + 0.5f) - 0x3f000000u;
+      to = __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, u) + 0.5f) - 0x3f000000u;
     else
       to = (u + 0xfffu + (u >> 13 & 1u) - 0x38000000u) >> 13;
     bits = std::uint16_t(to | (all >> 16 & 0x8000u));
   }
   /// The stored number, exactly.
-  constexpr explicit operator float() const {
+  ATTUNE_HD constexpr explicit operator float() const {
     constexpr std::uint32_t shift = 112u << 23;  // the difference of the exponent biases
     std::uint32_t const sign = std::uint32_t(bits & 0x8000u) << 16, u = std::uint32_t(bits & 0x7fffu) << 13;
     std::uint32_t to = u + shift;
     if (u >= 0x1fu << 23)  // infinity and NaN
       to += shift;
     else if (u < 1u << 23)  // 0 and subnormal
-      to = std::bit_cast<std::uint32_t>(std::bit_cast<float>(to + (1u << 23)) - std::bit_cast<float>(113u << 23));
-    return std::bit_cast<float>(to | sign);
+      to = __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, to + (1u << 23)) - __builtin_bit_cast(float, 113u << 23));
+    return __builtin_bit_cast(float, to | sign);
   }
 };
 

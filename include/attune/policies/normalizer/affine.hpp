@@ -33,6 +33,7 @@ template <affine_count Count = affine_count::visible>
 struct affine {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.weight_factor = true, .uniform_share = true};
+  static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
   parameter alpha = 1,  ///< the factor of the softmax weights
       average = 1;      ///< the sum of the weights of a row if N = K
 
@@ -72,6 +73,7 @@ template <affine_count Count = affine_count::visible>
 struct free_affine {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.weight_factor = true, .uniform_share = true};
+  static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
   parameter alpha = 1,  ///< the factor of the softmax weights
       beta = 0;         ///< the sum of the uniform shares of a row if N = K
 

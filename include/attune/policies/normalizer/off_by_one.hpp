@@ -21,6 +21,7 @@ template <sink_value Value>
 struct basic_off_by_one {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits = basic_sink<Value>::traits;
+  static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
 
   template <class T>
   ATTUNE_HD detail::bound_sink<T> bind(row<T> const& r) const {

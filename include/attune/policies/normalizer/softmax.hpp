@@ -21,6 +21,7 @@ namespace attune::normalizer {
 struct softmax {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{};
+  static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
 
   template <class T>
   struct bound {

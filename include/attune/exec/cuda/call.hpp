@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// What the programs of a call read: numbers and pointers, copied to where they run.
+#pragma once
+
+#include <cstdint>
+
+#include <attune/exec/cuda/facts.hpp>
+
+namespace attune::exec_cuda {
+
+/// Rows of 16-bit features in global memory, each row contiguous, 16-byte aligned and a multiple of 8 features.
+struct operand {
+  unsigned char const* data = nullptr;
+  std::int64_t batch = 0, head = 0, position = 0;  ///< steps, in bytes
+  int heads = 1;                                   ///< heads of the tensor
+  int chunks = 0;                                  ///< features / 8
+  ATTUNE_HD unsigned char const* rows(index_t b, index_t h) const { return data + b * batch + h * head; }
+};
+
+/// A row, bound before the tiles run.
+template <class Op>
+struct row_record {
+  bound_operator<Op, float> bound;  ///< the operator, bound to the row in float
+  float visible, reference;         ///< K; the reference before any key
+  float slope, level;               ///< logit = slope s + level, of affine operators
+  int first, last;                  ///< the hull of the keys that the row sees
+};
+
+/// The key tiles of a tile of rows, as numbers: partial ones first.
+struct tile_plan {
+  int partial = 0, full = 0;          ///< how many; those of a list are listed
+  int from = 0, until = 0, after = 0; ///< interval masks: partial [from, until) and [after, ..), full [until, after)
+};
+
+template <class Op, class E>
+struct forward_call {
+  static constexpr int products = tile_facts<Op>::products;
+  Op op;
+  problem_shape p;
+  inputs<Op, tensor<E const>> in;
+  outputs<Op, E> to;
+  operand query[products == 0 ? 1 : products] = {}, key[products == 0 ? 1 : products] = {}, value = {};
+  float const* query_norm = nullptr;  ///< of distances: B H Lq
+  float const* key_norm = nullptr;    ///< B H Lk: a metric may differ by query head
+  row_record<Op>* records = nullptr;  ///< B H Lq
+  tile_plan* plans = nullptr;         ///< B, groups, row tiles
+  int* lists = nullptr;               ///< B, groups, row tiles, key tiles; of masks that are no intervals
+  int pack = 1, groups = 1;           ///< query heads of a group; groups of a batch element: H / pack
+  int rows = 0, row_tiles = 0, key_tiles = 0;  ///< rows of a group; its tiles
+  bool stores_pairs = false;                   ///< two features of the output fit a store of 4 bytes
+
+  ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
+};
+
+/// A row of a group: query n / pack of head n % pack of the group.
+struct group_row {
+  int head, query;
+  ATTUNE_HD group_row(int n, int group, int pack) : head(group * pack + n % pack), query(n / pack) {}
+};
+
+}  // namespace attune::exec_cuda

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   forward(cuda{stream}, op, {.q = Q, .k = K, .v = V}, {.out = O})      cuda<float16>{stream}
+//
+// Tensor cores of a CUDA device (sm_80 and later) from the same policies. For nvcc.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include <attune/exec/cuda/run.hpp>
+#include <attune/exec/cuda/tile/forward_tile.hpp>
+#include <attune/exec/cuda/warp/device.cuh>
+
+namespace attune {
+
+/// Fused forward on tensor cores. E is the type of the tensors: bfloat16 or float16; sums are float.
+/// `Widths`: tiles are compiled for each, so fewer compile faster.
+/// Views, parameters, tables and mask arrays point to memory of the device. Shapes are checked, values are not.
+/// Determinism: the same bits on every run and for any number of processors: no two blocks share a sum.
+template <class E = bfloat16, class Widths = exec_cuda::widths<64, 128, 256>>
+struct cuda {
+  static_assert(storage_only<E>, "attune: cuda<E> reads bfloat16 or float16; other types run on thrust_on");
+  using value_type = E;                                          ///< element type of the tensors
+  using view = tensor<E const>;                                  ///< read-only view of an input
+  static constexpr memory_kind memory = memory_kind::device;     ///< where the tensors must be
+  cudaStream_t stream = nullptr;                                 ///< calls run in its order
+  void* workspace = nullptr;                                     ///< memory of workspace_bytes(); null: taken from the stream
+  std::size_t bytes = 0;                                         ///< size of `workspace`
+};
+
+namespace exec_cuda {
+
+inline void require_success(cudaError_t e, char const* what) {
+  if (e != cudaSuccess) throw error("cuda", what, cudaGetErrorString(e), "success");
+}
+
+template <class Program>
+__global__ void __launch_bounds__(128) task_kernel(Program const __grid_constant__ program, index_t tasks) {
+  index_t const n = index_t(blockIdx.x) * 128 + index_t(threadIdx.x);
+  if (n < tasks) program(n);
+}
+
+template <class Op, class E, class C>
+__global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E> const __grid_constant__ call) {
+  extern __shared__ __align__(128) unsigned char raw[];
+  index_t const n = index_t(blockIdx.x), pair = n / call.row_tiles;
+  block_place const at{int(pair / call.groups), int(pair % call.groups), call.row_tiles - 1 - int(n % call.row_tiles)};
+  forward_tile<device_warp, Op, E, C> tile(call, std::uint32_t(__cvta_generic_to_shared(raw)), int(threadIdx.x >> 5), at);
+  tile.run();
+}
+
+/// Runs programs in the order of a stream.
+struct stream_runner {
+  cudaStream_t stream;
+  template <class Program>
+  void tasks(index_t n, Program const& program) {
+    static_assert(sizeof(Program) + sizeof(index_t) <= 4096,
+                  "attune: cuda: the operator does not fit into the 4 KiB of a kernel's arguments");
+    if (n <= 0) return;
+    task_kernel<<<unsigned((n + 127) / 128), 128, 0, stream>>>(program, n);
+    require_success(cudaGetLastError(), "the launch of a program");
+  }
+  void clear(void* at, std::size_t size) { require_success(cudaMemsetAsync(at, 0, size, stream), "a memset"); }
+  template <class Op, class E, class C>
+  void tiles(forward_call<Op, E> const& call) {
+    static_assert(sizeof(forward_call<Op, E>) <= 4096,
+                  "attune: cuda: the operator does not fit into the 4 KiB of a kernel's arguments");
+    constexpr int bytes = tile_memory<Op, C>::bytes;
+    auto const kernel = forward_kernel<Op, E, C>;
+    require_success(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
+    index_t const blocks = call.p.batch * call.groups * call.row_tiles;
+    kernel<<<unsigned(blocks), C::threads, bytes, stream>>>(call);
+    require_success(cudaGetLastError(), "the launch of the tiles");
+  }
+};
+
+}  // namespace exec_cuda
+
+/// Bytes of workspace that forward() needs for these arguments.
+template <class E, class Widths, class Op>
+std::size_t workspace_bytes(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
+                            outputs<Op, E> const& out) {
+  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), memory_kind::device);
+  exec_cuda::arena count;
+  exec_cuda::stream_runner runner{exec.stream};
+  exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, count, op, in, out, p);
+  return count.used + 256;
+}
+
+/// Evaluates an operator on tensor cores, in the order of the executor's stream; returns before it is done.
+/// Shapes:      operators/inputs.hpp; at most as many features as the widest tiles. Rows of 8 n features, 16-byte
+///              aligned, are read as they are; other tensors are copied first.
+/// Outputs:     out; lse and ground_weight if given. Outputs must not overlap inputs.
+/// Errors:      attune::error names the argument, the value and the expectation, before anything is launched; or what
+///              CUDA reports.
+/// Memory:      workspace_bytes(): some 50 bytes a row; copies of what is turned, scaled or gated.
+template <class E, class Widths, class Op>
+void forward(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
+             outputs<Op, E> const& out) {
+  problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), memory_kind::device);
+  detail::check_outputs("forward", out, p);
+  exec_cuda::stream_runner runner{exec.stream};
+  exec_cuda::arena memory;
+  exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  std::size_t const needed = memory.used + 256;
+  if (exec.workspace != nullptr && exec.bytes < needed)
+    throw error("forward", "the workspace", detail::text(exec.bytes, " bytes"),
+                detail::text("at least ", needed, ", as workspace_bytes() says"));
+  void* room = exec.workspace;
+  if (room == nullptr)
+    exec_cuda::require_success(cudaMallocAsync(&room, needed, exec.stream), "memory of the stream");
+  memory = {static_cast<unsigned char*>(room)};
+  exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  if (exec.workspace == nullptr) exec_cuda::require_success(cudaFreeAsync(room, exec.stream), "memory of the stream");
+}
+
+}  // namespace attune

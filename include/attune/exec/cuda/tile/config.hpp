@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The extents of a tile and its layout in shared memory.
+#pragma once
+
+#include <attune/exec/cuda/call.hpp>
+
+#if defined(__CUDACC__)
+#define ATTUNE_LANE __device__ __forceinline__  ///< a function of a tile: runs on the device alone
+#else
+#define ATTUNE_LANE inline
+#endif
+
+namespace attune::exec_cuda {
+
+/// Width: features of rows in shared memory, a multiple of 64. BN keys; MI x 16 rows for each of the warps.
+template <int Width, int BN, int MI, int Warps>
+struct tile_config {
+  static_assert(Width % 64 == 0 && BN % 16 == 0);
+  static constexpr int width = Width, bn = BN, mi = MI, warps = Warps, rows = 16 * MI * Warps;
+  static constexpr int threads = 32 * Warps;
+};
+
+/// The extents that an operator gets for a width.
+template <class Op, int Width>
+struct chosen_config {
+  using is = tile_facts<Op>;
+  static constexpr int scores = is::products + (is::range ? 1 : 0) + (Op::contractions::size > is::products ? 1 : 0);
+  static constexpr bool lean = is::affine && !is::second && Width <= 128;
+  static constexpr int mi = lean ? 2 : 1, warps = lean || Width > 128 ? 4 : 8;
+  static constexpr int bn = Width > 128 || scores > 2 || (is::second && Width > 64) ? 32 : 64;
+  using type = tile_config<Width, bn, mi, warps>;
+};
+template <class Op, int Width>
+using config_of = typename chosen_config<Op, Width>::type;
+
+/// Where things lie in shared memory, in bytes.
+template <class Op, class C>
+struct tile_memory {
+  static constexpr int products = tile_facts<Op>::products, row = 2 * C::width;
+  static constexpr int query_bytes = C::rows * row, key_bytes = C::bn * row;
+  ATTUNE_HD static constexpr int query(int k) { return k * query_bytes; }
+  ATTUNE_HD static constexpr int key(int k, int slot) { return products * query_bytes + (2 * k + slot) * key_bytes; }
+  ATTUNE_HD static constexpr int value(int slot) { return key(products, slot); }
+  static constexpr int bytes = products * query_bytes + (2 * products + 2) * key_bytes;
+};
+
+/// The address of a chunk of 8 features, so that 8 rows of a column and 8 chunks of a row lie in different banks.
+template <int Width>
+ATTUNE_HD constexpr std::uint32_t swizzled(int row, int chunk) {
+  return std::uint32_t(row * (2 * Width) + ((chunk ^ (row & 7)) * 16));
+}
+
+}  // namespace attune::exec_cuda

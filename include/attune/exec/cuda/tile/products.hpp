@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The products of a tile on tensor cores (mma.sync), and the slow sum of values that may not be finite.
+#pragma once
+
+#include <attune/exec/cuda/tile/config.hpp>
+
+namespace attune::exec_cuda {
+
+/// Scores are 16 rows x 8 keys per block: lane l has rows l / 4 and l / 4 + 8 and keys 2 (l % 4) and the next.
+template <class W, class E, class C>
+struct products {
+  template <class T>
+  using of = typename W::template of<T>;
+  using A = of<float>;
+  using U = of<std::uint32_t>;
+  using shared = typename W::shared;
+  static constexpr int blocks = C::bn / 8, steps = C::width / 16, row = 2 * C::width;
+
+  ATTUNE_LANE static U query_address(int warp, int q) {
+    return W::each_lane([&](int l) {
+      return swizzled<C::width>((l & 15) + warp * (16 * C::mi), l >> 4) + std::uint32_t(q);
+    });
+  }
+  ATTUNE_LANE static U moved(U const& at, int step, int bytes) {
+    return W::each_lane([&](int l) {
+      return (W::at(at, l) ^ std::uint32_t(32 * (step & 3))) + std::uint32_t(128 * (step / 4) + bytes);
+    });
+  }
+  /// s = q k. `held`: the fragments of q, if they are kept in registers. `wide`: features beyond are 0.
+  template <bool Held, bool Skips, class Fragments>
+  ATTUNE_LANE static void scores(A (&s)[C::mi][blocks][4], shared sm, int warp, int q, int k, Fragments const& held,
+                                 [[maybe_unused]] int wide) {
+    U const from_q = query_address(warp, q), from_k = W::each_lane([&](int l) {
+      return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k);
+    });
+    ATTUNE_UNROLL
+    for (int a = 0; a < steps; ++a) {
+      if constexpr (Skips)
+        if (2 * a >= wide) break;
+      U x[C::mi][4];
+      ATTUNE_UNROLL
+      for (int i = 0; i < C::mi; ++i) {
+        if constexpr (Held) {
+          ATTUNE_UNROLL
+          for (int e = 0; e < 4; ++e) x[i][e] = held[a][e];
+        } else {
+          W::ldmatrix4(x[i], sm, moved(from_q, a, i * 16 * row), false);
+        }
+      }
+      ATTUNE_UNROLL
+      for (int n = 0; n < blocks / 2; ++n) {
+        U y[4];
+        W::ldmatrix4(y, sm, moved(from_k, a, n * 16 * row), false);
+        ATTUNE_UNROLL
+        for (int i = 0; i < C::mi; ++i) {
+          if (a == 0) {
+            W::template mma_first<E>(s[i][2 * n], x[i], y[0], y[1]);
+            W::template mma_first<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          } else {
+            W::template mma<E>(s[i][2 * n], x[i], y[0], y[1]);
+            W::template mma<E>(s[i][2 * n + 1], x[i], y[2], y[3]);
+          }
+        }
+      }
+    }
+  }
+  /// o += w v, w rounded to E.
+  ATTUNE_LANE static void add(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4], shared sm, int v) {
+    U const from = W::each_lane([&](int l) { return swizzled<C::width>(l & 15, l >> 4) + std::uint32_t(v); });
+    ATTUNE_UNROLL
+    for (int n = 0; n < blocks / 2; ++n) {
+      U x[C::mi][4];
+      ATTUNE_UNROLL
+      for (int i = 0; i < C::mi; ++i) {
+        x[i][0] = W::template pack<E>(w[i][2 * n][0], w[i][2 * n][1]);
+        x[i][1] = W::template pack<E>(w[i][2 * n][2], w[i][2 * n][3]);
+        x[i][2] = W::template pack<E>(w[i][2 * n + 1][0], w[i][2 * n + 1][1]);
+        x[i][3] = W::template pack<E>(w[i][2 * n + 1][2], w[i][2 * n + 1][3]);
+      }
+      ATTUNE_UNROLL
+      for (int d = 0; d < C::width / 16; ++d) {
+        U y[4];
+        W::ldmatrix4(y, sm, moved(from, d, n * 16 * row), true);
+        ATTUNE_UNROLL
+        for (int i = 0; i < C::mi; ++i) {
+          W::template mma<E>(o[i][2 * d], x[i], y[0], y[1]);
+          W::template mma<E>(o[i][2 * d + 1], x[i], y[2], y[3]);
+        }
+      }
+    }
+  }
+  /// The same for values that may not be finite: adds those of the keys that a row sees, and no others. `seen`: of the
+  /// lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are indexed.
+  ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],
+                                   of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
+    A weights[C::mi][blocks][4], sums[C::mi][C::width / 8][4];  // laid out as w and o: registers stay where they are
+    of<std::uint32_t> visible[2 * C::mi];
+    ATTUNE_UNROLL
+    for (int r = 0; r < 2 * C::mi; ++r) visible[r] = seen[r];
+    ATTUNE_UNROLL
+    for (int i = 0; i < C::mi; ++i) {
+      ATTUNE_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        ATTUNE_UNROLL
+        for (int n = 0; n < blocks; ++n) weights[i][n][e] = w[i][n][e];
+        ATTUNE_UNROLL
+        for (int d = 0; d < C::width / 8; ++d) sums[i][d][e] = o[i][d][e];
+      }
+    }
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (int key = 0; key < C::bn; ++key) {
+      int const own = 2 * (key / 8) + key % 2, lane = key % 8 / 2;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+      for (int r = 0; r < 2 * C::mi; ++r) {
+        of<int> const source = W::each_lane([&](int l) { return (l & ~3) + lane; });
+        A const weight = W::shfl(weights[r / 2][own / 2][2 * (r % 2) + own % 2], source);
+        of<std::uint32_t> const bits = W::shfl(visible[r], source);
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+        for (int d = 0; d < C::width / 8; ++d) {
+          U const pair = W::read4(sm, W::each_lane([&](int l) {
+            return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3));
+          }));
+          W::for_lanes([&](int l) {
+            if ((W::at(bits, l) >> own & 1u) == 0) return;
+            E low, high;
+            low.bits = std::uint16_t(W::at(pair, l));
+            high.bits = std::uint16_t(W::at(pair, l) >> 16);
+            W::at(sums[r / 2][d][2 * (r % 2)], l) += W::at(weight, l) * float(low);
+            W::at(sums[r / 2][d][2 * (r % 2) + 1], l) += W::at(weight, l) * float(high);
+          });
+        }
+      }
+    }
+    ATTUNE_UNROLL
+    for (int i = 0; i < C::mi; ++i) {
+      ATTUNE_UNROLL
+      for (int d = 0; d < C::width / 8; ++d) {
+        ATTUNE_UNROLL
+        for (int e = 0; e < 4; ++e) o[i][d][e] = sums[i][d][e];
+      }
+    }
+  }
+};
+
+}  // namespace attune::exec_cuda

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   testing::forward_on_host_warps(op, inputs, outputs)
+//
+// The forward pass of the executor `cuda` on emulated warps, for tests of your own policies without a GPU.
+#pragma once
+
+#include <vector>
+
+#include <attune/exec/cuda/run.hpp>
+#include <attune/exec/cuda/tile/forward_tile.hpp>
+#include <attune/testing/warp/host_warp.hpp>
+
+namespace attune::testing {
+
+/// Runs programs as loops, tiles on host warps one after the other.
+struct host_runner {
+  template <class Program>
+  void tasks(index_t n, Program const& program) {
+    for (index_t k = 0; k < n; ++k) program(k);
+  }
+  void clear(void* at, std::size_t size) { std::memset(at, 0, size); }
+  template <class Op, class E, class C>
+  void tiles(exec_cuda::forward_call<Op, E> const& call) {
+    using tile = exec_cuda::forward_tile<host_warp, Op, E, C>;
+    std::vector<unsigned char> memory(tile::shared_bytes + 128, 0xff);
+    unsigned char* const shared = memory.data() + (128 - reinterpret_cast<std::uintptr_t>(memory.data()) % 128) % 128;
+    for (int b = 0; b < int(call.p.batch); ++b)
+      for (int g = 0; g < call.groups; ++g)
+        for (int t = 0; t < call.row_tiles; ++t)
+          for (int w = 0; w < C::warps; ++w) tile(call, shared, w, {b, g, t}).run();
+  }
+};
+
+/// forward() of `cuda` on the host. Everything is in memory of the host; errors, shapes and results are those of a device
+/// up to the rounding of its approximate functions.
+template <class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
+void forward_on_host_warps(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out) {
+  problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());
+  attune::detail::check_outputs("forward", out, p);
+  host_runner runner;
+  exec_cuda::arena memory;
+  exec_cuda::run_forward<host_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  std::vector<unsigned char> room(memory.used + 256);
+  memory = {room.data()};
+  exec_cuda::run_forward<host_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+}
+
+}  // namespace attune::testing

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Times of softmax with tiles of other extents.
+#include "device.hpp"
+
+namespace attune::cuda_check {
+
+template <class C>
+void time_tile(char const* name, index_t width) {
+  try {
+    auto const op = softmax_attention();
+    using Op = std::remove_const_t<decltype(op)>;
+    device_place place;
+    shape const e{4, 16, 4096, width};
+    std::vector<bfloat16> x(std::size_t(e.size()));
+    unsigned state = 1;
+    for (auto& y : x) state = state * 1664525u + 1013904223u, y = bfloat16(float(state >> 8) * 0x1p-23f - 1.f);
+    bfloat16 *const q = place.keep(x), *const k = place.keep(x), *const v = place.keep(x), *const out = place.keep(x);
+    inputs<Op, tensor<bfloat16 const>> const in{.q = tensor<bfloat16 const>(q, e), .k = tensor<bfloat16 const>(k, e),
+                                                .v = tensor<bfloat16 const>(v, e)};
+    outputs<Op, bfloat16> const to{.out = tensor<bfloat16>(out, e)};
+    auto const p = detail::checked_problem("forward", op, in, e, memory_kind::device);
+    exec_cuda::stream_runner runner{nullptr};
+    exec_cuda::arena count;
+    exec_cuda::forward_run<exec_cuda::stream_runner, Op, bfloat16, C>(runner, count, op, in, to, p)();
+    auto* const room = reinterpret_cast<unsigned char*>(place.keep(std::vector<char>(count.used + 256)));
+    cudaEvent_t from, until;
+    cudaEventCreate(&from), cudaEventCreate(&until);
+    float least = 1e9f;
+    for (int n = 0; n < 10; ++n) {
+      exec_cuda::arena memory{room};
+      cudaEventRecord(from);
+      exec_cuda::forward_run<exec_cuda::stream_runner, Op, bfloat16, C>(runner, memory, op, in, to, p)();
+      cudaEventRecord(until);
+      exec_cuda::require_success(cudaEventSynchronize(until), "the kernels");
+      float ms = 0;
+      cudaEventElapsedTime(&ms, from, until);
+      least = ms < least ? ms : least;
+    }
+    std::printf("TILE  %-24s D%d  %.3f ms  %.0f TFLOP/s\n", name, int(width), double(least),
+                4.0 * 64 * 4096.0 * 4096.0 * double(width) / double(least) * 1e-9);
+  } catch (std::exception const& e) {
+    std::printf("TILE  %-24s %s\n", name, e.what());
+  }
+  std::fflush(stdout);
+}
+void tile_times() {
+  time_tile<exec_cuda::tile_config<128, 32, 2, 4>>("32 keys, 2 x 16, 4 warps", 128);
+  time_tile<exec_cuda::tile_config<128, 64, 1, 8>>("64 keys, 1 x 16, 8 warps", 128);
+  time_tile<exec_cuda::tile_config<128, 64, 1, 4>>("64 keys, 1 x 16, 4 warps", 128);
+  time_tile<exec_cuda::tile_config<64, 128, 1, 4>>("128 keys, 1 x 16, 4 warps", 64);
+  time_tile<exec_cuda::tile_config<64, 64, 1, 4>>("64 keys, 1 x 16, 4 warps", 64);
+}
+
+}  // namespace attune::cuda_check

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// A group of operators on emulated warps.
+#include <cstring>
+#include <optional>
+
+#include "presets.hpp"
+
+#include <attune/testing/warp/forward.hpp>
+
+namespace attune::cuda_check {
+struct warp_place : host_place {
+  template <class Op, class E>
+  void forward(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& to) {
+    testing::forward_on_host_warps<exec_cuda::widths<64>>(op, in, to);
+  }
+};
+}  // namespace attune::cuda_check
+
+int main() {
+  using namespace attune::cuda_check;
+  warp_place place;
+  auto const on = [&](char const* name, sizes const& n, auto const& make, double loose = 1) {
+    check<attune::bfloat16>(place, name, n, make, loose);
+  };
+#if defined(ATTUNE_GROUP)
+  presets<ATTUNE_GROUP>(on);
+#else
+  presets<0>(on), presets<1>(on), presets<2>(on), presets<3>(on), presets<4>(on), presets<5>(on);
+  presets<6>(on), presets<7>(on), presets<8>(on), presets<9>(on), presets<10>(on), presets<11>(on);
+#endif
+  return failures;
+}

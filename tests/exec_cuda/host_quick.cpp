@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The tiles of `cuda` on emulated warps: archetypes.
+#include <cstring>
+#include <optional>
+
+#include "check.hpp"
+
+#include <attune/testing/warp/forward.hpp>
+
+namespace attune::cuda_check {
+struct warp_place : host_place {
+  template <class Op, class E>
+  void forward(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& to) {
+    testing::forward_on_host_warps<exec_cuda::widths<64>>(op, in, to);
+  }
+};
+}  // namespace attune::cuda_check
+
+int main() {
+  using namespace attune;
+  using namespace attune::cuda_check;
+  warp_place place;
+  check<bfloat16>(place, "softmax", {}, [](auto&) { return softmax_attention(); });
+  check<bfloat16>(place, "softmax causal", {.queries = 257, .keys = 257, .unseen = 3},
+                  [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -3);
+  check<bfloat16>(place, "softmax causal, a NaN value", {.queries = 257, .keys = 257},
+                  [](auto&) { return softmax_attention(mask::causal{}); }, 1, 50);
+  check<bfloat16>(place, "principled causal", {.queries = 150, .keys = 257},
+                  [](auto&) { return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{}); });
+  auto const& t = testing::host_warp::tally;
+  std::printf("ldmatrix waves / least %.2f, copies %.2f\n", double(t.load_waves) / (4.0 * t.loads), double(t.copy_waves) / (4.0 * t.copies));
+  return failures;
+}

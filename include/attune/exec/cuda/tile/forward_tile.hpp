@@ -526,7 +526,11 @@ class forward_tile {
           if (c_.stores_pairs) {
             E const both[2] = {E(pair[0]), E(pair[1])};
             std::uint32_t const bits = both[0].bits | std::uint32_t(both[1].bits) << 16;
-            __builtin_memcpy(__builtin_assume_aligned(to, 4), &bits, 4);
+#if defined(__CUDA_ARCH__)
+            *reinterpret_cast<std::uint32_t*>(to) = bits;
+#else
+            std::memcpy(to, &bits, 4);
+#endif
           } else {
             to[0] = E(pair[0]);
             if (column + 1 < c_.p.value_width) to[c_.to.out.steps().feature] = E(pair[1]);

@@ -127,17 +127,29 @@ exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in,
       state.template accumulate<normalizer>(f.normalizer, a, value);
       absolute.template accumulate<normalizer>(f.normalizer, a, [&](index_t d) { return std::fabs(value(d)); });
     }
+  // The sums of absolute terms: what is subtracted counts too.
+  std::vector<double> magnitude;
+  if constexpr (normalizer::traits.family == row_family::range_weighted) {
+    auto const by = finish_adjusted(f.normalizer, absolute.reference, absolute.earned, absolute.lowest, absolute.reference);
+    for (std::size_t d = 0; d < absolute.acc.size(); ++d)
+      magnitude.push_back(std::fabs(by.value_factor) *
+                          (std::fabs(absolute.second[d]) + std::fabs(absolute.reference - by.low) * absolute.acc[d]));
+  } else {
+    auto const by =
+        finish_masses<normalizer>(f.normalizer, absolute.reference, absolute.earned, absolute.ground, facts.visible);
+    for (std::size_t d = 0; d < absolute.acc.size(); ++d)
+      magnitude.push_back(std::fabs(by.value_factor) * absolute.acc[d] +
+                          (absolute.second.empty() ? 0 : std::fabs(by.share) * absolute.second[d]));
+  }
   auto const done = finish_state<normalizer>(state, f.normalizer, facts.visible);
-  auto const magnitude = finish_state<normalizer>(absolute, f.normalizer, facts.visible);
   exact_row<Op> to;
   for (index_t d = 0; d < p.value_width; ++d) {
     double const g = done.ground_weight;
     to.out.push_back(detail::finished_element<double>(in, p, f, state.acc[std::size_t(d)], g, b, h, i, d));
     double ground = 0;
     if constexpr (Op::uses(field::v0)) ground = std::fabs(g * detail::shared_element<double>(in.v0, b, h, i, d));
-    to.absolute.push_back(std::fabs(absolute.acc[std::size_t(d)]) + ground);
+    to.absolute.push_back(magnitude[std::size_t(d)] + ground);
   }
-  static_cast<void>(magnitude);
   to.lse = done.lse + f.logit_shift;
   to.ground_weight = done.ground_weight;
   return to;

@@ -30,7 +30,7 @@ void presets(On const& on) {
     on("output gate", square, [](auto&) { return gated_attention(visible()); });
     on("affine", square, [](auto&) { return affine_scaled_attention(0.8, 0.9, visible()); });
   } else if constexpr (Group == 4) {
-    on("self-adjusted", square, [](auto&) { return self_adjusted_attention(visible()); }, 3);
+    on("self-adjusted", square, [](auto&) { return self_adjusted_attention(visible()); });
     on("RBF", square, [](auto&) { return rbf_attention(20, visible()); });
     on("L2", square, [](auto&) { return l2_attention({}, visible()); });
   } else if constexpr (Group == 5) {
@@ -66,7 +66,7 @@ void presets(On const& on) {
   } else if constexpr (Group == 10) {
     on("ReLU on a line", square, [](auto&) { return attention(kernel::scalar_difference{}, normalizer::normalized_relu{}, visible()); });
     on("mean ReLU", square, [](auto&) { return attention(kernel::dot_product{}, normalizer::mean_relu{}, visible()); });
-    on("centered ReLU", square, [](auto&) { return attention(kernel::dot_product{}, normalizer::centered_relu{}, visible()); }, 3);
+    on("centered ReLU", square, [](auto&) { return attention(kernel::dot_product{}, normalizer::centered_relu{}, visible()); });
   } else if constexpr (Group == 11) {
     on("per-head scales", square,
        [](auto& of) { return attention(kernel::dot_product{.scale = of.numbers(4, 1, 1)}, visible()); });

@@ -86,7 +86,7 @@ struct tile_facts {
   /// Logits are slope s + level of one product s: the maximum of a row is found on products.
   static constexpr bool affine =
       products == 1 && Op::contractions::size == 1 && Op::logit_contractions == 1 &&
-      !any_distance<typename Op::contractions> && is.family == row_family::masses && online &&
+      !Op::has_weight_gate && !any_distance<typename Op::contractions> && is.family == row_family::masses && online &&
       std::is_same_v<typename Op::gate_policy::contraction, contraction::none> &&
       (std::is_same_v<bound_kernel, kernel::bound_multiple<float>> ||
        std::is_same_v<bound_kernel, kernel::bound_identity<float>>);

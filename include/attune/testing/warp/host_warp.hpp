@@ -20,9 +20,9 @@ struct lanes {
 
 /// What runs on host warps cost: wavefronts of shared memory against the fewest there could be.
 struct warp_tally {
-  long loads = 0, load_waves = 0;     ///< ldmatrix; 4 wavefronts each at least
-  long copies = 0, copy_waves = 0;    ///< 16-byte copies; 4 wavefronts each at least
-  long products = 0;                  ///< mma
+  long loads = 0, load_waves = 0;   ///< ldmatrix; 4 wavefronts each at least
+  long copies = 0, copy_waves = 0;  ///< 16-byte copies; 4 wavefronts each at least
+  long products = 0;                ///< mma
 };
 
 /// The warps of a block run one after the other; a warp's copies land at once.
@@ -59,7 +59,9 @@ struct host_warp {
   static lanes<T> shfl(lanes<T> const& x, lanes<int> const& from) {
     return each_lane([&](int l) { return x.v[from.v[l]]; });
   }
-  static bool any(lanes<bool> const& x) { return std::any_of(x.v, x.v + 32, [](bool y) { return y; }); }
+  static bool any(lanes<bool> const& x) {
+    return std::any_of(x.v, x.v + 32, [](bool y) { return y; });
+  }
   template <class E>
   static lanes<std::uint32_t> pack(lanes<float> const& low, lanes<float> const& high) {
     return each_lane([&](int l) { return E(low.v[l]).bits | std::uint32_t(E(high.v[l]).bits) << 16; });

@@ -9,7 +9,7 @@ set(layers
   "^threads/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
-  "^exec/([^/]+\\.hpp$|reference/|thrust/)"
+  "^exec/([^/]+\\.hpp$|reference/|thrust/|cuda/)"
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
   "^exec/cpu/tile/"
@@ -22,9 +22,9 @@ set(layers
   "^(cache|sorted)/"
   "^(interop|io|certify)/"
   "^testing/"
-  "^(attune|reference|thrust|analysis|certify|testing|io)\\.hpp$")
+  "^(attune|reference|thrust|cuda|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
-set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
+set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/ ^exec/cuda/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it.
 set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/(decodable|float8_cache))\\.hpp$")
 # Headers of old paths, which include those of new ones: all that a header with this word in it does.

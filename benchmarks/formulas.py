@@ -44,6 +44,23 @@ def softcap(q, k, v, hidden, visible, cap):
     return torch.softmax(hide(cap * torch.tanh(scores(q, k) / cap), hidden), -1) @ v
 
 
+def fox(q, k, v, hidden, visible, sort_q, sort_k):
+    """Forgetting attention: sums of log f, sort_q (B, H, Lq, 1) and sort_k (B, H, Lk, 1)."""
+    return torch.softmax(hide(scores(q, k) + sort_q - sort_k.transpose(-1, -2), hidden), -1) @ v
+
+
+def turned(x):
+    """R(p) x: pairs (r, r + D/2) of the features of position p, turned by p 10000^(-2r / D)."""
+    half = x.shape[-1] // 2
+    angle = torch.arange(x.shape[-2])[:, None] * 10000.0 ** (-torch.arange(half) / half)
+    c, s, a, b = angle.cos(), angle.sin(), x[..., :half], x[..., half:]
+    return torch.cat([a * c - b * s, a * s + b * c], -1)
+
+
+def rope(q, k, v, hidden, visible):
+    return softmax(turned(q), turned(k), v, hidden, visible)
+
+
 def scalar_row(sort_q, q, sort_k, k, v, tau):
     """One row of -(sort_q - sort_k)^2 / tau against all keys; q and k are not used."""
     return torch.softmax(-((sort_q - sort_k) ** 2) / tau, -1) @ v

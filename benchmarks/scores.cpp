@@ -17,6 +17,13 @@ ATTUNE_BENCH_OPERATOR(ssmax, ATTUNE_BENCH_PARAMETERS(float const* factor), no_mo
 ATTUNE_BENCH_OPERATOR(hybrid, ATTUNE_BENCH_PARAMETERS(float const* sort_q, float const* sort_k, float const* tau),
                       (sort_keys<float>{{sort_q, {B, H, Lq, 1}}, {sort_k, {B, Hk, Lk, 1}}}),
                       dot(scale) + kernel::scalar_sort{of_heads(tau, H)})
+/// Forgetting attention (FoX): sums of log f, sort_q (B, H, Lq) and sort_k (B, Hk, Lk).
+ATTUNE_BENCH_OPERATOR(fox, ATTUNE_BENCH_PARAMETERS(float const* sort_q, float const* sort_k),
+                      (sort_keys<float>{{sort_q, {B, H, Lq, 1}}, {sort_k, {B, Hk, Lk, 1}}}),
+                      dot(scale) + kernel::scalar_difference{})
+/// Rotary positions, base 10000.
+ATTUNE_BENCH_OPERATOR(rope, ATTUNE_BENCH_PARAMETERS(), no_more{},
+                      (kernel::rotary{rope_angles(D, Lk), rotary_layout::half, rotary_keys::plain, scale}))
 /// Principled Attention: gate_q (B, H, Lq, D) unscaled, gate_k (B, Hk, Lk, D), v0 (H, D); alpha, beta, gamma per head
 /// and query.
 ATTUNE_BENCH_OPERATOR(principled,

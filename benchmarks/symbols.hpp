@@ -7,6 +7,7 @@
 //       forward and all gradients, causal; attune_gradient() hands them out
 #pragma once
 
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -52,6 +53,12 @@ inputs<Op, tensor<T const>> inputs_of(call<T> const& c, gates_and_ground<T> cons
 template <class Op, class T>
 inputs<Op, tensor<T const>> inputs_of(call<T> const& c, sort_keys<T> const& more) {
   return {.q = c.q, .k = c.k, .v = c.v, .sort_q = more.sort_q, .sort_k = more.sort_k};
+}
+
+/// Angles of rotary positions, made once per width and length as a model does.
+inline rotary_angles<float> const& rope_angles(int D, int L) {
+  static std::map<std::pair<int, int>, rotary_angles<float>> made;
+  return made.try_emplace({D, L}, rotary_frequencies::plain(D), L).first->second;
 }
 
 inline kernel::dot_product dot(double scale) { return {scale}; }

@@ -52,6 +52,10 @@ def _hybrid(random, b, h, length, d):
     return {"sort_q": random(b, h, length, 1), "sort_k": random(b, h, length, 1), "tau": 0.5 + random(h).abs()}
 
 
+def _fox(random, b, h, length, d):
+    return {"sort_q": random(b, h, length, 1), "sort_k": random(b, h, length, 1)}
+
+
 def _principled(random, b, h, length, d):
     return {"gate_q": random(b, h, length, d) / math.sqrt(d), "gate_k": random(b, h, length, d), "v0": random(h, d),
             "alpha": random(b, h, length) - 2, "beta": random(b, h, length), "gamma": 0.3 * random(b, h, length)}
@@ -108,6 +112,11 @@ def _flex_hybrid(x):
     return lambda score, b, h, i, j: score - (sort_q[b, h, i] - sort_k[b, h, j]) ** 2 / tau[h]
 
 
+def _flex_fox(x):
+    sort_q, sort_k = x["sort_q"][..., 0].contiguous(), x["sort_k"][..., 0].contiguous()
+    return lambda score, b, h, i, j: score + sort_q[b, h, i] - sort_k[b, h, j]
+
+
 SOFTMAX = Variant("softmax", formulas.softmax, spelled=lambda x, causal: sdpa(x["q"], x["k"], x["v"], causal))
 VARIANTS = [
     Variant("off_by_one", formulas.off_by_one, spelled=_off_by_one_as_key),
@@ -120,6 +129,8 @@ VARIANTS = [
     Variant("alibi", formulas.alibi, _slopes, score_mod=_flex_alibi, spelled=_alibi_as_mask),
     Variant("softcap", formulas.softcap, constants={"cap": 30.0}, score_mod=_flex_softcap),
     Variant("hybrid", formulas.hybrid, _hybrid, score_mod=_flex_hybrid),
+    Variant("fox", formulas.fox, _fox, score_mod=_flex_fox),
+    Variant("rope", formulas.rope, spelled=lambda x, causal: sdpa(formulas.turned(x["q"]), formulas.turned(x["k"]), x["v"], causal)),
     Variant("principled", formulas.principled, _principled, products=3),
 ]
 # Their thresholds are found by sorting: see the group "entmax".

@@ -240,3 +240,34 @@ def test_operators_without_decode(monkeypatch):
         half = [x.astype(np.float16) for x in (Q, WHOLE, WHOLE)]
         with pytest.raises(attune.Error, match="bias has the type float16; expected float32 or float64 throughout"):
             attune.op("biased").decode(*half, bias=np.ones((1, 8), np.float16))
+
+
+def test_later_calls_of_the_same_shape_have_their_own_numbers(rng):
+    """A call of known shapes and types changes addresses, lengths, pages and factors alone."""
+    op = attune.op("softmax")
+    mask = masks.causal()
+
+    def numbers():
+        lengths = rng.integers(2, 33, 2)
+        q = rng.standard_normal((2, 4, 2, 8)).astype(np.float32)
+        k, v = (rng.standard_normal((2, 2, 32, 8)).astype(np.float32) for _ in range(2))
+        (k_pages, v_pages), table = in_pages(rng, (k, v), [32, 32], 8)
+        return (q, k_pages, v_pages, table.astype(rng.choice([np.int32, np.int64])), lengths), (q, k, v, lengths)
+
+    op._plans.found.clear()
+    for _ in range(5):
+        given, whole = numbers()
+        out, lse = op.decode(*given, mask=mask, returns=("out", "lse"))
+        q, k, v, lengths = whole
+        expected = one_by_one(op, {"q": q}, (k, v), lengths, mask=mask)
+        assert np.abs(out - expected[0]).max() < 2e-6 and np.abs(lse - expected[1]).max() < 2e-6
+    assert len([key for key in op._plans.found if key[0] == "decode"]) == 1
+    (q, k_pages, v_pages, table, lengths), _ = numbers()
+    with pytest.raises(attune.Error, match=r"lengths\[1\] has the value 33"):
+        op.decode(q, k_pages, v_pages, table, np.array([3, 33]), mask=mask, returns=("out", "lse"))
+
+    bytes_of_keys, bytes_of_values = (rng.integers(0, 120, (2, 2, 32, 8)).astype(np.uint8) for _ in range(2))
+    results = []
+    for scale in (0.5, 1.0, 2.0):
+        results.append(op.decode(q, bytes_of_keys, bytes_of_values, v_scale=scale, float8="e4m3fn"))
+    assert np.array_equal(results[0] * 2, results[1]) and np.array_equal(results[1] * 2, results[2])

@@ -116,9 +116,25 @@ def test_right_kernels_pass(kind, rng):
     assert report.cause is None and report.reasons == []
     assert report.elements.out.outside == 0 and report.elements.out.count == out.size
     assert 0 < report.elements.lse.worst.error_over_bound <= 1
+    assert 0 < report.residuals.out.overall < 1.5 and not report.residuals.out.found
     turned = (np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in (q, k, v, out.astype(kind)))
     q, k, v, out = turned
     assert attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out, lse=rows, layout="blhd")
+
+
+@compiles
+def test_a_region_with_too_large_residuals_is_named(rng):
+    """The size of the residuals, in the region and everywhere; the text has the size and the place, too."""
+    q, k, v = drawn(rng)
+    out, _ = dense.softmax(q, k, v, seen(9, 14))
+    out = out.astype(np.float32)
+    out[:, 1] *= np.float32(1.001)
+    report = attune.verdict("softmax", q, k, v, mask=CAUSAL, out=out)
+    found = report.residuals.out
+    assert not report and found.found and found.where == "in head 1"
+    assert found.times > found.limit and found.times > found.overall > 1
+    assert f"out: the residuals are {found.overall:.3g} times what rounding leaves" in str(report)
+    assert "in head 1" in str(report)
 
 
 @compiles

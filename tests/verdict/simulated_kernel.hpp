@@ -25,7 +25,7 @@ using certify::storage;
 struct simulated_problem {
   index_t batch = 1, heads = 4, key_heads = 2, queries = 24, keys = 40, width = 16;
   bool causal = true;
-  std::vector<float> q, k, v;  ///< (B, H, Lq, D), (B, Hk, Lk, D), (B, Hk, Lk, D)
+  std::vector<float> q = {}, k = {}, v = {};  ///< (B, H, Lq, D), (B, Hk, Lk, D), (B, Hk, Lk, D)
 
   float const* query(index_t b, index_t h, index_t i) const {
     return q.data() + ((b * heads + h) * queries + i) * width;

@@ -8,7 +8,7 @@
 // kernels recompute weights from a saved lse.
 //   16 bits   probabilities and dS are rounded to the 16 bits of the output: a unit of sum |terms|. The row term
 //             R = <do, out> uses an `out` that is off by its own bound; this enters the gradients like a cotangent of
-//             the lse.
+//             the lse. It is common to a row, so `scatter` leaves it out.
 //   underflow certify/gradient_underflow.hpp
 //   kinks     where the derivative by a logit jumps within the logit's own error, either side is right: there is no
 //             bound for the query and the key
@@ -21,6 +21,7 @@
 
 #include <attune/certify/error_bound.hpp>
 #include <attune/certify/gradient_underflow.hpp>
+#include <attune/certify/term_squares.hpp>
 #include <attune/exec/reference/backward.hpp>
 
 /// Sums of `rounded` are plain sums: nothing is compensated.
@@ -41,6 +42,8 @@ struct gradient_bounds {
   problem_shape extents;                                        ///< of the call
   std::array<std::vector<bounded_number>, field_count> fields;  ///< one array per input, row-major
   std::array<shape, field_count> shapes;                        ///< the shape of each array of `fields`
+  /// The root of the sum of the squares of each number's terms (certify/term_squares.hpp).
+  std::array<std::vector<double>, field_count> spreads;
 
   /// The bounds of the gradient by one input.
   std::vector<bounded_number> const& of(field f) const { return fields[std::size_t(f)]; }
@@ -137,6 +140,35 @@ dense_gradients<rounded> through_row_term(Op const& op, inputs<Op, any_tensor> c
   return none;
 }
 
+/// Whether many weights of a head are equal: a kernel that rounds weights makes one error for all of them.
+template <class Op>
+bool weights_repeat(Op const& op, inputs<Op, any_tensor> const& in, problem_shape const& p, index_t b, index_t h) {
+  constexpr index_t rows = 4;
+  lift<double> const numbers{};
+  attune::detail::reference_contraction<double, Op, any_tensor> const contract{op, in, p, numbers};
+  double repeated = 0, all = 0;
+  for (index_t n = 0; n < (std::min)(rows, p.queries); ++n) {
+    index_t const i = p.queries - 1 - n * p.queries / rows;
+    row<double> const at = attune::detail::scalar_row<double>(p, op.mask, b, h, i);
+    auto const f = op.bind(at);
+    attune::detail::visible_keys<double> seen;
+    attune::detail::for_each_visible(contract, f, b, h, i, {0, p.keys},
+                                     [&](index_t j, double const& score, double const& logit) {
+                                       seen.keys.push_back(j);
+                                       seen.scores.push_back(score);
+                                       seen.logits.push_back(logit);
+                                     });
+    auto const w = attune::detail::weigh<typename Op::normalizer_policy>(f.normalizer, seen, at.visible);
+    equal_weights equals;
+    equals.find(w.weights);
+    repeated += equals.square([](std::size_t) { return 1.; });
+    double sum = 0;
+    for (double x : w.weights) sum += x;
+    all += sum * sum;
+  }
+  return repeated > 0.1 * all;
+}
+
 }  // namespace detail
 
 /// Bounds of the gradients by every input, and their values in double.
@@ -166,13 +198,18 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);
     auto const by_row_term =
         coarse || narrow ? detail::through_row_term(op, in, p, d, how) : dense_gradients<rounded>();
-    // Terms of a sum: independent errors per term average out over them. The number is an underestimate, because a few
-    // weights may be most of a row.
-    double const terms = std::fmin(16, std::fmax(1, double((std::min)(p.keys, p.queries))));
+    auto const terms = attune::detail::dense_vjp<term_squares>(op, in, p, d);
+    std::vector<bool> repeats;
+    for (index_t n = 0; n < p.batch * p.heads && coarse; ++n)
+      repeats.push_back(detail::weights_repeat(op, in, p, n / p.heads, n % p.heads));
+    bool const some_repeat = std::find(repeats.begin(), repeats.end(), true) != repeats.end();
     for (std::size_t f = 0; f < to.fields.size(); ++f) {
       to.shapes[f] = g.fields[f].extents;
+      bool const alike = some_repeat && field(f) == field::v;
       for (std::size_t n = 0; n < g.fields[f].values.size(); ++n) {
         rounded const& x = g.fields[f].values[n];
+        double const spread = std::sqrt(terms.fields[f].values[n].square);
+        to.spreads[f].push_back(spread);
         bounded_number r;
         r.value = x.value;
         double const exact = 2 * own * eps * x.total(), least = by_underflow.fields[f].values[n].size,
@@ -181,10 +218,11 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
                      all = exact + rough + row_term + 16 * number.least;
         double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;
         r.bound = all + stored;
-        r.drift = exact / 4 + 16 * number.least;
+        // Equal weights have equal errors: as large as if the whole sum were rounded.
+        double const each = coarse ? weights.unit * (spread + (alike ? 2 * detail::magnitude(x.value) : 0)) : 0;
+        r.drift = exact / 4 + 16 * number.least + (alike ? each : 0);
         r.scatter =
-            std::hypot(rough / std::sqrt(terms), narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) /
-            std::sqrt(3.);
+            std::hypot(least + each, narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) / std::sqrt(3.);
         if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
         if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > out.largest)
           r.bound = math::infinity<double>();

@@ -25,23 +25,25 @@ struct comparison_of_scores_is_not_a_bool_use_math_select {
   ATTUNE_HD friend self operator!(self) { return {}; }
 };
 
-/// A scalar with the operations of a batch and no values.
-struct probe_scalar {
+/// A scalar with the operations of a batch and no values. Compilers quote this name when somebody calls std::exp.
+struct scalar_that_only_functions_of_math_take {
+  using self = scalar_that_only_functions_of_math_take;
   using mask = comparison_of_scores_is_not_a_bool_use_math_select;
-  ATTUNE_HD probe_scalar() {}
-  ATTUNE_HD probe_scalar(double) {}
-  ATTUNE_HD friend probe_scalar operator-(probe_scalar const&) { return {}; }
-  ATTUNE_HD friend probe_scalar operator+(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend probe_scalar operator-(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend probe_scalar operator*(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend probe_scalar operator/(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend mask operator<(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend mask operator>(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend mask operator<=(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend mask operator>=(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend mask operator==(probe_scalar const&, probe_scalar const&) { return {}; }
-  ATTUNE_HD friend mask operator!=(probe_scalar const&, probe_scalar const&) { return {}; }
+  ATTUNE_HD scalar_that_only_functions_of_math_take() {}
+  ATTUNE_HD scalar_that_only_functions_of_math_take(double) {}
+  ATTUNE_HD friend self operator-(self const&) { return {}; }
+  ATTUNE_HD friend self operator+(self const&, self const&) { return {}; }
+  ATTUNE_HD friend self operator-(self const&, self const&) { return {}; }
+  ATTUNE_HD friend self operator*(self const&, self const&) { return {}; }
+  ATTUNE_HD friend self operator/(self const&, self const&) { return {}; }
+  ATTUNE_HD friend mask operator<(self const&, self const&) { return {}; }
+  ATTUNE_HD friend mask operator>(self const&, self const&) { return {}; }
+  ATTUNE_HD friend mask operator<=(self const&, self const&) { return {}; }
+  ATTUNE_HD friend mask operator>=(self const&, self const&) { return {}; }
+  ATTUNE_HD friend mask operator==(self const&, self const&) { return {}; }
+  ATTUNE_HD friend mask operator!=(self const&, self const&) { return {}; }
 };
+using probe_scalar = scalar_that_only_functions_of_math_take;
 
 }  // namespace detail
 

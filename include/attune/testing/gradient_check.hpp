@@ -98,7 +98,7 @@ class movable_operator {
 
   void move_parameter(parameter& p, domain allowed) {
     projection const from = p.source();
-    if (!p.is_set()) return stays("not set");
+    if (!p.is_set()) return stays("it is not set, so the policy computes it");
     if (p.is_projected() && !p.is_average()) {
       stays("what it is projected from moves");
       projection moving = from;

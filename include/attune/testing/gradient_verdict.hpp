@@ -17,75 +17,30 @@
 #include <utility>
 #include <vector>
 
-#include <attune/certify/gradient_bound.hpp>
-#include <attune/exec/reference/directional.hpp>
-#include <attune/testing/candidate.hpp>
 #include <attune/testing/defect.hpp>
-#include <attune/testing/drawn_problem.hpp>
+#include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/gradient_rounding.hpp>
 #include <attune/testing/moving_parameter.hpp>
-#include <attune/testing/projection.hpp>
 
 namespace attune::testing {
-
-/// The gradients from the kernel under test, by input, read into doubles.
-class gradient_candidate {
- public:
-  /// The gradient by one input.
-  struct one {
-    storage stored;              ///< the format that the kernel wrote
-    shape extents;               ///< of the input
-    std::vector<double> values;  ///< row-major
-  };
-
-  /// A gradient as double, float, bfloat16 or float16, with the extents of the input and any strides.
-  template <class E>
-  gradient_candidate& with(field f, tensor<E> const& x) {
-    return with(f, candidate(x));
-  }
-  /// Numbers that were already read into doubles. `stored` is the format that the kernel wrote.
-  gradient_candidate& with(field f, tensor<double const> const& x, storage stored) {
-    return with(f, candidate(x, stored));
-  }
-
-  std::map<field, one> const& all() const { return all_; }  ///< those that were given
-
- private:
-  gradient_candidate& with(field f, candidate const& x) {
-    all_[f] = {x.stored(), x.extents(), x.out()};
-    return *this;
-  }
-  std::map<field, one> all_;
-};
 
 namespace detail {
 
 template <class Op>
-class gradient_judge {
-  using view = any_tensor;
-  static constexpr int noise_samples = 8;
+class gradient_judge : gradient_rounding<Op> {
+  using base = gradient_rounding<Op>;
+  using base::along, base::by_row, base::change_to, base::d_, base::exact_, base::for_each_row, base::given_;
+  using base::gradients, base::how_, base::in_, base::judge, base::op_, base::p_, base::precision_, base::regions_;
+  using base::report_, base::scaled, base::seen_, base::stored_, base::tensors_, base::with_lse;
+  using typename base::dense, typename base::view;
 
  public:
-  gradient_judge(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d,
+  gradient_judge(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
                  gradient_candidate const& given, verdict_options const& how)
-      : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate, regions_),
-        p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
-    if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
-    storage narrowest = given.all().begin()->second.stored;
-    for (auto const& [f, x] : given.all()) {
-      if (!Op::uses(f))
-        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "values",
-                    "none: the operator has no such input");
-      if (format_of(x.stored).unit > format_of(narrowest).unit) narrowest = x.stored;
-    }
-    stored_ = narrowest;
-    precision_ = how.how.value_or(precision(stored_));
-    precision_.out = stored_;
-  }
+      : base(op, in, d, given, how) {}
 
   verdict_report operator()() {
-    auto const bounds = gradient_error_bound(op_, in_, d_, precision_);
-    double const accumulation = accumulation_of(precision_.arithmetic);
-    std::vector<int> tensors;
+    auto bounds = gradient_error_bound(op_, in_, d_, precision_);
     for (auto const& [f, x] : given_.all()) {
       shape const& e = bounds.shapes[std::size_t(f)];
       if (!(x.extents == e))
@@ -94,124 +49,48 @@ class gradient_judge {
       std::string const name = std::string("d") + name_of(f);
       report_.elements.push_back(compared(name, e, x.values, bounds.of(f)));
       bool const of_keys = side_of(f) == input_side::key;
-      tensors.push_back(coarse() ? 0 : regions_.add(name, e, of_keys ? "key" : "query", of_keys ? "key head" : "head"));
-      double const reach = coarse() ? math::infinity<double>() : how_.gate;
-      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f), accumulation, reach));
+      tensors_[f] = regions_.add(name, e, of_keys ? "key" : "query", of_keys ? "key head" : "head");
+      double const accumulation = accumulation_of(precision_.arithmetic, f);
+      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f), accumulation, how_.gate));
     }
-    std::size_t number = 0;
+    base::common_noise();
+    std::size_t first = 0;
     for (auto const& [f, x] : given_.all()) {
       shape const& e = bounds.shapes[std::size_t(f)];
-      int const tensor = tensors[number++];
-      if (!coarse()) {
-        energies energy(std::string("d") + name_of(f), regions_, how_.gate, e);
-        energy.add(tensor, x.values, bounds.of(f), accumulation);
-        report_.energies.push_back(energy.excess());
-        if (report_.energies.back().used > 1) seen_.must_explain(tensor);
-        report_.false_alarms += energy.false_alarms();
-      }
+      int const tensor = tensors_[f];
+      energies energy(std::string("d") + name_of(f), regions_, how_.gate, e);
+      energy.add(tensor, x.values, bounds.of(f), accumulation_of(precision_.arithmetic, f), seen_.common(), first);
+      report_.energies.push_back(energy.excess());
+      if (report_.energies.back().used > 1) seen_.must_explain(tensor);
+      report_.false_alarms += energy.false_alarms();
+      first += x.values.size();
       for (std::size_t n = 0; n < x.values.size(); ++n) {
         if (n % std::size_t(e.feature) == 0) {
           index_t const row = index_t(n) / e.feature;
           std::vector<int> ids;
-          if (coarse())
-            ids = {0};
-          else
-            regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
+          regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           seen_.begin_row(std::move(ids));
         }
         seen_.add(x.values[n], bounds.of(f)[n], tensor);
       }
     }
     seen_.close(stored_);
-    report_.parts = !coarse();
     exact_ = gradients(d_, p_);
-    common_noise();
     for_each_moving_parameter(op_, p_, [&](finding const& f, Op const& op, lift<dual<double, 1>> const& numbers) {
       auto const moved = attune::detail::dense_vjp<dual<double, 1>>(op, in_, p_, d_, numbers);
       judge(f, along(moved, [](dual<double, 1> const& x) { return x.tangent[0]; }));
     });
     factors();
     mistakes();
+    if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
+      base::by_numbers_of_rows();
+      base::by_noise(bounds);
+    }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);
   }
 
  private:
-  using dense = dense_gradients<double>;
-
-  dense gradients(cotangents<Op, view> const& d, problem_shape const& p) const {
-    return attune::detail::dense_vjp<double>(op_, in_, p, d);
-  }
-  /// The numbers of all given fields, in the order of the residual.
-  template <class T, class Get>
-  std::vector<double> along(dense_gradients<T> const& g, Get const& get) const {
-    std::vector<double> to;
-    for (auto const& [f, x] : given_.all())
-      for (T const& y : g.of(f).values) to.push_back(get(y));
-    return to;
-  }
-  void judge(finding const& f, std::vector<double> const& direction) {
-    report_.findings.push_back(seen_.judged(f, direction));
-  }
-  void judge(std::string name, std::vector<double> const& direction) {
-    finding f;
-    f.name = std::move(name);
-    judge(f, direction);
-  }
-  /// The change of the gradients if they were `other`.
-  std::vector<double> change_to(dense const& other) const {
-    auto to = along(other, [](double x) { return x; });
-    auto const from = along(exact_, [](double x) { return x; });
-    for (std::size_t n = 0; n < to.size(); ++n) to[n] = to[n] == from[n] ? 0 : to[n] - from[n];
-    return to;
-  }
-
-  // ---- cotangents ---------------------------------------------------------------------------------------------------
-  shape rows() const { return {p_.batch, p_.heads, p_.queries, 1}; }
-  double by_row(any_tensor const& x, index_t b, index_t h, index_t i) const { return x.absent() ? 0 : x(b, h, i, 0); }
-  template <class Visit>
-  void for_each_row(Visit const& visit) const {
-    for (index_t b = 0; b < p_.batch; ++b)
-      for (index_t h = 0; h < p_.heads; ++h)
-        for (index_t i = 0; i < p_.queries; ++i) visit(b, h, i);
-  }
-  /// The gradients with another cotangent of the lse, given per row.
-  template <class Number>
-  dense with_lse(cotangents<Op, view> d, Number const& number) const {
-    std::vector<double> by;
-    for_each_row([&](index_t b, index_t h, index_t i) { by.push_back(number(b, h, i)); });
-    if constexpr (Op::has_lse) d.lse = tensor<double const>(by, rows());
-    return gradients(d, p_);
-  }
-
-  /// Whether errors of 16 bits are common to rows of dS. Their size is known only for all rows together, so neither
-  /// energies nor regions are tested.
-  bool coarse() const {
-    double const unit = format_of(precision_.arithmetic).unit;
-    return format_of(precision_.weights).unit > unit || format_of(precision_.out).unit > unit;
-  }
-  /// In 16 bits the row term <do, out> uses a rounded `out`. This error is common to a whole row of dS, and differs
-  /// between correct kernels. It enters the gradients like a cotangent of the lse.
-  void common_noise() {
-    if (!Op::has_lse || !coarse() || d_.out.absent()) return;
-    auto const bounds = error_bound(op_, in_, precision_);
-    normal_numbers random(1);
-    for (int n = 0; n < noise_samples; ++n) {
-      cotangents<Op, view> none;
-      auto const noise = with_lse(none, [&](index_t b, index_t h, index_t i) {
-        double square = 0;
-        for (index_t c = 0; c < p_.value_width; ++c) {
-          double const x = d_.out(b, h, i, c) * bounds.at_out(b, h, i, c).scatter;
-          square += std::isfinite(x) ? x * x : 0;
-        }
-        return random() * std::sqrt(square);
-      });
-      auto response = along(noise, [](double x) { return x; });
-      bool const finite = std::all_of(response.begin(), response.end(), [](double x) { return std::isfinite(x); });
-      if (finite) seen_.add_common(std::move(response));
-    }
-  }
-
   // ---- possible mistakes --------------------------------------------------------------------------------------------
   /// A factor of one gradient: a missing scale, or truncation.
   void factors() {
@@ -224,6 +103,11 @@ class gradient_judge {
         for (double y : exact_.of(other).values) direction.push_back(other == wanted ? y : 0);
       judge(f, direction);
     }
+    if (!Op::has_lse || given_.all().size() < 2) return;
+    finding lse;  // weights are e^(s - lse)
+    lse.name = "saved lse";
+    lse.parameter = true;
+    judge(lse, along(exact_, [](double x) { return -x; }));
   }
 
   void mistakes() {
@@ -260,10 +144,49 @@ class gradient_judge {
     standing("mask aligned top-left", 0);
     standing("mask shifted by +1", p_.offset + 1);
     standing("mask shifted by -1", p_.offset - 1);
+    if constexpr (std::is_same_v<typename Op::mask_policy, mask::causal>) standing("mask ignored", p_.keys);
+    next_key_head();
+    unnormalized_values();
     one_head_of_a_group();
     by_position();
   }
 
+  /// The backward pass reads keys and values of the next key head.
+  void next_key_head() {
+    if constexpr (Op::uses(field::k)) {
+      if (p_.key_heads < 2 || p_.key_heads != p_.value_heads) return;
+      auto const turned = [](any_tensor const& x) {
+        shape const& e = x.extents();
+        std::vector<double> to;
+        for (index_t b = 0; b < e.batch; ++b)
+          for (index_t h = 0; h < e.head; ++h)
+            for (index_t j = 0; j < e.position; ++j)
+              for (index_t c = 0; c < e.feature; ++c) to.push_back(x(b, (h + 1) % e.head, j, c));
+        return to;
+      };
+      std::vector<double> const k = turned(in_.k), v = turned(in_.v);
+      inputs<Op, view> other = in_;
+      other.k = tensor<double const>(k, in_.k.extents());
+      other.v = tensor<double const>(v, in_.v.extents());
+      judge("keys and values of the next key head", change_to(attune::detail::dense_vjp<double>(op_, other, p_, d_)));
+    }
+  }
+  /// dv from e^(s - maximum), which nobody divided by the sum.
+  void unnormalized_values() {
+    if constexpr (Op::has_lse && !Op::has_ground_weight) {
+      if (d_.out.absent() || given_.all().count(field::v) == 0) return;
+      altered_rows<Op> const rows(op_, in_, p_);
+      std::vector<double> sums;
+      for_each_row([&](index_t b, index_t h, index_t i) {
+        double most = 0;
+        for (double w : rows.template evaluate<double>(defect::none, b, h, i).weights) most = std::fmax(most, w);
+        sums.push_back(most > 0 ? 1 / most : 1);
+      });
+      dense other = exact_;
+      other.of(field::v) = scaled(sums).of(field::v);
+      judge("dv from weights that are not normalized", change_to(other));
+    }
+  }
   /// Keys and values that several heads share get the gradient of only one head.
   void one_head_of_a_group() {
     bool shared = false;
@@ -285,8 +208,8 @@ class gradient_judge {
         });
         cotangents<Op, view> d;
         d.out = tensor<double const>(out, {p_.batch, p_.heads, p_.queries, p_.value_width});
-        if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, rows());
-        if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows());
+        if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, base::rows());
+        if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, base::rows());
         found = of_heads.emplace(heads, gradients(d, p_)).first;
       }
       other.of(f) = found->second.of(f);
@@ -311,31 +234,17 @@ class gradient_judge {
       judge(std::string("head and position of d") + name_of(f) + " transposed", change_to(other));
     }
   }
-
-  Op const& op_;
-  inputs<Op, view> const& in_;
-  cotangents<Op, view> const& d_;
-  gradient_candidate const& given_;
-  verdict_options const& how_;
-  storage stored_ = storage::fp32;
-  precision precision_;
-  regions regions_;
-  projections seen_;
-  problem_shape p_;
-  dense exact_;
-  verdict_report report_;
 };
 
 }  // namespace detail
 
 /// Judges the gradients that a kernel computed from these inputs and cotangents. For the meaning of decisions, see
 /// testing/verdict.hpp.
-/// Limits:     in 16 bits, defects of one head or one block are not looked for, and residuals are not compared with
-///             rounding (coarse()). Where outputs are narrower than the arithmetic, one `how` applies to all gradients:
-///             the narrowest given format counts. In 16 bits the rounding of dS hides small parameter errors: the power
-///             says how small.
+/// Limits:     where outputs are narrower than the arithmetic, one `how` applies to all gradients: the narrowest given
+///             format counts. In 16 bits the rounding of dS hides small parameter errors: the power says how small.
 /// Errors:     attune::error names argument, value and expectation; operators with a candidate set are not supported.
-/// Complexity: about 50 vjp(reference<double>) for the bounds, one or two for each defect.
+/// Complexity: about 50 vjp(reference<double>) for the bounds, 24 for the rounding of `out` in 16 bits, one or two for
+///             each defect.
 template <class Op>
 verdict_report gradient_verdict(Op const& op, inputs<Op, any_tensor> const& in, cotangents<Op, any_tensor> const& d,
                                 gradient_candidate const& given, verdict_options const& how = {}) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -98,6 +97,9 @@ class projections {
   /// Adds an error that many numbers share: a direction with an independent random size in every correct kernel.
   void add_common(std::vector<double> noise) { common_.push_back(std::move(noise)); }
 
+  /// Those that were added.
+  std::vector<std::vector<double>> const& common() const { return common_; }
+
   /// Says that the residuals of an output exceed what rounding leaves: a finding has to explain them.
   void must_explain(int output) { unexplained_.push_back(output); }
 
@@ -118,8 +120,9 @@ class projections {
     return std::fmax(total_ - usable, 0.1 * total_);
   }
 
-  /// Fills in estimate, z, power, gain and region of a finding whose direction is `along`.
-  finding judged(finding f, std::vector<double> const& along) const {
+  /// Fills in estimate, z, power, gain and region of a finding whose direction is `along`. parts: whether the finding
+  /// may hold in one region alone.
+  finding judged(finding f, std::vector<double> const& along, bool parts = true) const {
     std::vector<sums> of(std::size_t(all_.count()));
     for (std::size_t n = 0; n < along.size(); ++n) {
       if (!usable_[n]) continue;
@@ -146,7 +149,7 @@ class projections {
     sums best = of[0];
     f.power_of_part = f.power = power_of(best);
     double gain = gain_of(f, best);
-    for (int k = 1; k < regions::kinds; ++k) {
+    for (int k = 1; k < regions::kinds && parts; ++k) {
       std::vector<int> members;
       sums together;
       for (int id = 0; id < all_.count(); ++id) {
@@ -174,7 +177,58 @@ class projections {
     return f;
   }
 
+  /// A finding that is noise: in number n of the rows `in`, an independent error of deviation c * size[n], for a c
+  /// between the ends. It has to describe the residuals as well as a separate deviation for each row does.
+  finding judged_as_noise(finding f, std::vector<double> const& size, double least, double most,
+                          std::vector<int> const& in) const {
+    f.last_resort = true;
+    f.power = f.power_of_part = math::infinity<double>();
+    f.where = all_.words(in);
+    f.tested = false;
+    std::vector<std::size_t> of;
+    for (std::size_t n = 0; n < size.size(); ++n)
+      if (usable_[n] && metric_[n] > 0 && size[n] > 0 && is_in(ids_[row_[n]], in)) of.push_back(n);
+    if (of.size() < 32) return f;
+    double plain = 0;  // the log of the density, with one deviation for each row
+    double rows = 0, none = 0;
+    for (std::size_t first = 0, last; first < of.size(); first = last) {
+      double square = 0;
+      for (last = first; last < of.size() && row_[of[last]] == row_[of[first]]; ++last) {
+        double const r2 = residual_[of[last]] * residual_[of[last]];
+        square += r2;
+        none -= r2 * metric_[of[last]] - std::log(metric_[of[last]]);
+      }
+      double const count = double(last - first);
+      if (square > 0) plain -= count * (1 + std::log(square / count));
+      rows += square > 0;
+    }
+    double best = -math::infinity<double>();
+    for (double c = least; c <= 1.01 * most; c *= 1.15) {
+      double fit = 0;
+      for (std::size_t n : of) {
+        double const variance = 1 / metric_[n] + c * c * size[n] * size[n];
+        fit -= residual_[n] * residual_[n] / variance + std::log(variance);
+      }
+      if (fit > best) best = fit, f.estimate = c;
+    }
+    if (!(best > plain - 3 * rows - 6)) return f;
+    f.tested = true;
+    f.z = std::sqrt(std::fmax(best - none, 0));
+    // Only errors that follow `size` from number to number are evidence; a size alone is a hint.
+    double const better = (best - plain) / double(of.size());
+    f.share = better > 0.1 ? 0.9 : 0.5 + 0.05 * std::clamp(better, -1., 1.);
+    for (int output : unexplained_)
+      if (std::none_of(of.begin(), of.end(), [&](std::size_t n) { return output_[n] == output; })) f.share = 0;
+    f.gain = f.share * excess();
+    return f;
+  }
+
  private:
+  static bool is_in(std::vector<int> const& ids, std::vector<int> const& parts) {
+    return parts.empty() || std::any_of(ids.begin(), ids.end(), [&](int id) {
+             return std::find(parts.begin(), parts.end(), id) != parts.end();
+           });
+  }
   /// Of a direction in a region.
   struct sums {
     double square = 0, product = 0, allowed = 0, variance = 0;
@@ -250,7 +304,9 @@ class projections {
         if (x == 0 || !usable_[n]) continue;
         for (int id : ids_[row_[n]]) response[std::size_t(id)] += x;
       }
-      for (std::size_t n = 0; n < of.size(); ++n) of[n].variance += response[n] * response[n] / double(common_.size());
+      // 1.5: the variance of so few samples may come out too small.
+      for (std::size_t n = 0; n < of.size(); ++n)
+        of[n].variance += 1.5 * response[n] * response[n] / double(common_.size());
     }
   }
 
@@ -267,105 +323,5 @@ class projections {
   std::vector<std::vector<double>> common_;
   double total_ = 0;
 };
-
-inline bool any_outside(verdict_report const& r) {
-  return std::any_of(r.elements.begin(), r.elements.end(), [](worst_element const& e) { return e.outside > 0; });
-}
-inline bool any_noticed(verdict_report const& r, double gate) {
-  return std::any_of(r.findings.begin(), r.findings.end(),
-                     [&](finding const& f) { return f.tested && std::fabs(f.z) > gate; });
-}
-
-/// Median of what rounding may leave of the finite numbers, `gate` standard deviations, divided by their root mean
-/// square.
-inline double condition_of(std::vector<bounded_number> const& numbers, double accumulation, double gate) {
-  std::vector<double> sizes;
-  double square = 0;
-  for (bounded_number const& x : numbers)
-    if (std::isfinite(x.value)) {
-      sizes.push_back(std::fmin(x.bound, gate * sigma_of(x, accumulation)));
-      square += x.value * x.value;
-    }
-  if (sizes.empty() || square == 0) return 0;
-  auto const middle = sizes.begin() + std::ptrdiff_t(sizes.size() / 2);
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  return *middle / std::sqrt(square / double(sizes.size()));
-}
-
-/// A number with three digits.
-inline std::string rounded_text(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
-/// Orders the findings, decides, and gives the reasons. `limit`: of the condition.
-inline void conclude(verdict_report& report, projections const& seen, verdict_options const& how, double limit) {
-  auto& findings = report.findings;
-  bool const outside = any_outside(report);
-  bool const noticed = !how.proved_only && any_noticed(report, how.gate);
-  energy_excess const* high = nullptr;
-  for (energy_excess const& e : report.energies)
-    if (e.found && !how.proved_only && (high == nullptr || e.times / e.limit > high->times / high->limit)) high = &e;
-  index_t const tests = index_t(findings.size()) * seen.tests();
-  report.false_alarms += double(tests) * std::erfc(how.gate / std::sqrt(2.));
-  report.seed = how.seed;
-  // If a parameter and a definite defect explain the residual equally well, the definite defect is more likely.
-  auto const merit = [&](finding const& f) {
-    return (f.tested ? f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300) : 0) * (f.last_resort ? 0.9
-                                                                                         : f.parameter ? 0.98
-                                                                                                       : 1.0);
-  };
-  attune::detail::sort_stably(findings, [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
-  auto say = [&](std::string const& text) { report.reasons.push_back(text); };
-  if (outside || noticed || high != nullptr) {
-    report.decision = judgement::fail;
-    report.ground = outside ? failure_ground::proved : failure_ground::statistical;
-    finding const* first = findings.empty() ? nullptr : &findings[0];
-    // If elements are outside their bounds, something is certainly wrong, so weaker evidence suffices for the cause.
-    double const needed = outside ? how.gate / 3 : how.gate;
-    report.share = first != nullptr ? first->share : 0;
-    report.caused = first != nullptr && first->tested && (first->parameter ? std::fabs(first->z) : first->z) > needed &&
-                    report.share > 0.25;
-    if (report.caused) {
-      say((report.share < 0.6 ? "in part " : "") + first->words() +
-          attune::detail::text(" (z = ", std::round(first->z), ", explains ", std::round(100 * report.share),
-                               " % of the residual)"));
-    } else {
-      say("no known defect explains it");
-    }
-    if (high != nullptr && (!report.caused || report.share < 0.6))
-      say(high->output + attune::detail::text(": the residuals", high->where.empty() ? "" : " ", high->where, " are ",
-                                              rounded_text(high->times), " times what rounding leaves (at most ",
-                                              rounded_text(high->limit), " in a correct kernel)"));
-    for (worst_element const& e : report.elements)
-      if (e.outside > 0)
-        say(e.output + attune::detail::text(" at (", e.place.batch, ", ", e.place.head, ", ", e.place.position, ", ",
-                                            e.place.feature, ") is ", e.got, ", exact ", e.expected, " +- ", e.bound));
-    if (!outside)
-      say(attune::detail::text(
-          "statistical: every element is within its bound; of the reports on correct kernels, at most ",
-          rounded_text(report.false_alarms), " say FAIL like this"));
-    return;
-  }
-  if (report.condition > limit) {
-    report.decision = judgement::undecidable;
-    say(attune::detail::text("ill-conditioned: what rounding leaves exceeds ", limit,
-                             " of the typical number in half of the elements: nothing can be concluded"));
-  }
-  for (demanded const& wanted : how.must_detect) {
-    finding const* f = nullptr;
-    for (finding const& x : findings)
-      if (attune::detail::is_called(x.name, wanted.name)) f = &x;
-    if (f == nullptr)
-      throw error("testing::verdict", "must_detect", "the name \"" + wanted.name + "\"",
-                  "a parameter of the operator or the name of a defect that applies to it");
-    if (f->power < wanted.size) continue;
-    report.decision = judgement::undecidable;
-    say(f->name + attune::detail::text(": ", wanted.size,
-                                       " would go unnoticed on these inputs, the smallest to be seen is ", f->power,
-                                       ": run the probes (testing/probes.hpp)"));
-  }
-}
 
 }  // namespace attune::testing::detail

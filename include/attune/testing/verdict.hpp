@@ -17,17 +17,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <attune/core/philox.hpp>
-#include <attune/testing/candidate.hpp>
-#include <attune/testing/defect.hpp>
-#include <attune/testing/judging/key_equations.hpp>
+#include <attune/testing/judging/conclusion.hpp>
+#include <attune/testing/judging/key_suspects.hpp>
 #include <attune/testing/moving_parameter.hpp>
-#include <attune/testing/projection.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
 
@@ -36,24 +32,21 @@ namespace attune::testing {
 namespace detail {
 
 template <class Op>
-class judge {
+class judge : key_suspects<Op> {
   using D = dual<double, 1>;
+  using base = key_suspects<Op>;
+  using base::accumulation_, base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_;
+  using base::judge_direction, base::op_, base::p_, base::precision_, base::regions_, base::report_, base::rows_;
+  using base::sampled_, base::seen_, base::step;
+  using typename base::sampled_row;
 
  public:
   judge(Op const& op, inputs<Op, any_tensor> const& in, candidate const& given, verdict_options const& how)
-      : op_(op), in_(in), given_(given), how_(how), precision_(formats(given, how)),
-        bounds_(error_bound(op, in, precision_)), p_(bounds_.extents), rows_(op_, in_, p_),
-        accumulation_(accumulation_of(precision_.arithmetic)), seen_(how.gate, regions_) {
-    shape const wanted{p_.batch, p_.heads, p_.queries, p_.value_width};
-    if (!(given.extents() == wanted))
-      throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
-    precision_.out = given.stored();
-    regions_.add("", {p_.batch, p_.heads, p_.queries, 1}, "query", "head");
-  }
+      : base(op, in, given, how) {}
 
   verdict_report operator()() {
-    elements();
-    sample();
+    base::elements();
+    base::sample();
     for_each_moving_parameter(
         op_, p_, [&](finding const& f, Op const& op, lift<D> const& numbers) { by_parameter(f, op, numbers); });
     as_a_whole();
@@ -65,88 +58,6 @@ class judge {
   }
 
  private:
-  static precision formats(candidate const& given, verdict_options const& how) {
-    precision p = how.how.value_or(precision(given.stored()));
-    p.out = given.stored();
-    return p;
-  }
-
-  // ---- elements -----------------------------------------------------------------------------------------------------
-  void elements() {
-    report_.by_query.assign(std::size_t(p_.queries), 0);
-    report_.by_head.assign(std::size_t(p_.heads), 0);
-    report_.by_feature.assign(std::size_t(p_.value_width), 0);
-    compare("out", given_.out(), bounds_.out, p_.value_width);
-    compare("lse", given_.lse(), bounds_.lse, 1);
-    compare("ground weight", given_.ground_weight(), bounds_.ground_weight, 1);
-  }
-  void compare(char const* output, std::vector<double> const& got, std::vector<bounded_number> const& wanted,
-               index_t width) {
-    if (got.empty()) return;
-    if (wanted.empty())
-      throw error("testing::verdict", output, "values", std::string("none: this operator has no ") + output);
-    worst_element const all = compared(output, {p_.batch, p_.heads, p_.queries, width}, got, wanted);
-    shape const extents{p_.batch, p_.heads, p_.queries, width};
-    energies energy(output, regions_, how_.gate, extents);
-    energy.add(0, got, wanted, accumulation_);
-    report_.energies.push_back(energy.excess());
-    if (report_.energies.back().used > 1) seen_.must_explain(tag_of(output));
-    report_.false_alarms += energy.false_alarms();
-    if (wanted.data() == bounds_.out.data())
-      for (std::size_t n = 0; n < all.ratios.size(); ++n) {
-        index_t const row = index_t(n) / width;
-        auto const note = [&](std::vector<double>& to, index_t i) {
-          to[std::size_t(i)] = std::fmax(to[std::size_t(i)], double(all.ratios[n]));
-        };
-        note(report_.by_query, row % p_.queries);
-        note(report_.by_head, row / p_.queries % p_.heads);
-        note(report_.by_feature, index_t(n) % width);
-      }
-    report_.elements.push_back(all);
-  }
-
-  static int tag_of(std::string const& output) { return output == "out" ? 0 : output == "lse" ? 1 : 2; }
-
-  // ---- projections --------------------------------------------------------------------------------------------------
-  struct sampled_row {
-    index_t batch, head, query;
-  };
-  /// The residual at the sampled rows: out, then lse and ground weight if they were given. Every head of every batch
-  /// element has as many rows, one drawn from each of equal intervals of queries.
-  void sample() {
-    index_t const heads = p_.batch * p_.heads;
-    if (heads == 0 || p_.queries == 0) return seen_.close(precision_.out);
-    index_t const each = (std::min)(p_.queries, (std::max<index_t>)(2, (how_.rows + heads - 1) / heads));
-    for (index_t n = 0; n < heads * each; ++n) {
-      index_t const head = n / each, first = n % each * p_.queries / each, last = (n % each + 1) * p_.queries / each;
-      std::uint32_t const drawn =
-          philox::draw({{std::uint32_t(n), 0, 0, 0}}, std::uint32_t(how_.seed), std::uint32_t(how_.seed >> 32)).at[0];
-      index_t const i = first + index_t(drawn) % (last - first);
-      sampled_.push_back({head / p_.heads, head % p_.heads, i});
-      index_t const row = head * p_.queries + i;
-      std::vector<int> ids;
-      regions_.of(0, head / p_.heads, head % p_.heads, i, ids);
-      seen_.begin_row(std::move(ids));
-      for (index_t d = 0; d < p_.value_width; ++d) {
-        std::size_t const at = std::size_t(row * p_.value_width + d);
-        seen_.add(given_.out()[at], bounds_.out[at]);
-      }
-      if (!given_.lse().empty()) seen_.add(given_.lse()[std::size_t(row)], bounds_.lse[std::size_t(row)], 1);
-      if (!given_.ground_weight().empty())
-        seen_.add(given_.ground_weight()[std::size_t(row)], bounds_.ground_weight[std::size_t(row)], 2);
-    }
-    seen_.close(precision_.out);
-  }
-
-  /// The direction of a change: the result of `row` for each sampled row, appended in the order of the residual.
-  template <class Row>
-  std::vector<double> direction(Row const& row) const {
-    std::vector<double> to;
-    for (sampled_row const& r : sampled_) row(r, to);
-    return to;
-  }
-  bounded_number const& exact_lse(sampled_row const& r) const { return bounds_.at_lse(r.batch, r.head, r.query); }
-
   void by_parameter(finding const& f, Op const& op, lift<D> const& numbers) {
     altered_rows<Op> const rows(op, in_, p_);
     judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
@@ -176,7 +87,7 @@ class judge {
     f.parameter = true;
     judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
                       x.resize(x.size() + std::size_t(p_.value_width), 0);
-                      x.push_back(std::isfinite(exact_lse(r).value) ? 1 : 0);
+                      x.push_back(std::isfinite(base::exact_lse(r).value) ? 1 : 0);
                       if (!given_.ground_weight().empty()) x.push_back(0);
                     }));
   }
@@ -209,145 +120,86 @@ class judge {
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
     report_.findings.push_back(f);
   }
-  std::size_t step() const {
-    return std::size_t(p_.value_width) + (given_.lse().empty() ? 0u : 1u) + (given_.ground_weight().empty() ? 0u : 1u);
-  }
-
-  void by_defect(defect d, std::string const& name) {
-    if (!rows_.applies(d)) return;
-    bool const of_lse =
-        d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
-    if (of_lse && given_.lse().empty()) return;
+  // ---- what looks like noise ----------------------------------------------------------------------------------------
+  void by_noise(std::vector<std::size_t> const& rows) {
+    std::vector<int> const* parts = base::suspect_parts();
+    std::vector<int> const in = parts == nullptr ? std::vector<int>{} : *parts;
     finding f;
-    f.name = name;
-    bool const rounding = d == defect::weights_in_bf16 || d == defect::weights_in_fp16;
-    if (rounding) {
-      storage const to = d == defect::weights_in_bf16 ? storage::bf16 : storage::fp16;
-      f.tested = format_of(precision_.weights).unit < format_of(to).unit;
-    }
-    if (d == defect::logits_in_bf16 || d == defect::logits_in_fp16) {
-      storage const to = d == defect::logits_in_bf16 ? storage::bf16 : storage::fp16;
-      f.tested = format_of(precision_.arithmetic).unit < format_of(to).unit;
-    }
-    judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
-                      if (d == defect::out_by_position) return out_by_position(r, x);
-                      auto const row = rows_.template evaluate<double>(d, r.batch, r.head, r.query);
-                      for (index_t c = 0; c < p_.value_width; ++c) {
-                        double const exact = bounds_.at_out(r.batch, r.head, r.query, c).value;
-                        x.push_back(of_lse ? 0 : row.out[std::size_t(c)] - exact);
-                      }
-                      if (!given_.lse().empty()) {
-                        double const exact = exact_lse(r).value;
-                        x.push_back(row.lse == exact ? 0 : row.lse - exact);
-                      }
-                      if (!given_.ground_weight().empty())
-                        x.push_back(row.ground_weight - bounds_.at_ground_weight(r.batch, r.head, r.query).value);
-                    }));
-  }
-  /// Element (h, i) of a tensor that should be (B, H, Lq, Dv) but is (B, Lq, H, Dv).
-  void out_by_position(sampled_row const& r, std::vector<double>& x) const {
-    index_t const place = r.head * p_.queries + r.query, query = place / p_.heads, head = place % p_.heads;
-    for (index_t c = 0; c < p_.value_width; ++c)
-      x.push_back(bounds_.at_out(r.batch, head, query, c).value - bounds_.at_out(r.batch, r.head, r.query, c).value);
-    if (!given_.lse().empty()) x.push_back(0);
-    if (!given_.ground_weight().empty()) x.push_back(0);
-  }
-
-  void judge_direction(finding const& f, std::vector<double> const& along) {
-    report_.findings.push_back(seen_.judged(f, along));
-  }
-
-  /// Estimates the effective weight (1 + x_j) w_ij of each key: sum_j x_j w_ij (v_j - out_i) = r_i with the computed
-  /// out_i, whatever the row was divided by. Uses least squares for all keys at once, because values of different keys
-  /// are not orthogonal. Then looks for keys without weight, with twice their weight, and for one key that is off.
-  /// `of`: the sampled rows to use.
-  void by_keys(std::vector<std::size_t> const& of) {
-    index_t const keys = p_.keys, width = p_.value_width;
-    index_t const rows =
-        (std::min<index_t>)(index_t(of.size()), index_t(4e9) / (std::max<index_t>)(1, keys * keys * width));
-    if (keys == 0 || rows * width < 2 * keys) return;
-    key_equations system(rows * width, keys);
-    for (index_t n = 0; n < rows; ++n) {
-      std::size_t const at_row = of[std::size_t(n) * of.size() / std::size_t(rows)];
-      sampled_row const& r = sampled_[at_row];
+    f.where = regions_.words(in);
+    auto const sizes = [&](auto const& of_row) {
+      return direction([&](sampled_row const& r, std::vector<double>& x) {
+        of_row(r, x);
+        x.resize(x.size() + step() - std::size_t(p_.value_width), 0);
+      });
+    };
+    f.name = "sums of out rounded to 16 bits";
+    auto const size = sizes([&](sampled_row const& r, std::vector<double>& x) {
+      for (index_t c = 0; c < p_.value_width; ++c)
+        x.push_back(std::fabs(bounds_.at_out(r.batch, r.head, r.query, c).value));
+    });
+    double const least = format_of(storage::fp16).unit / 8, most = 16 * format_of(storage::bf16).unit;
+    add_noise(f, size, least, most, in);
+    // The sums of tiles are as large as the spread of a row's terms, and so are the errors of rounded probabilities.
+    f.name = "probabilities or sums of out rounded to 16 bits";
+    auto const partial = sizes([&](sampled_row const& r, std::vector<double>& x) {
       auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
       index_t const head = p_.group(r.head, p_.value_heads);
-      for (index_t c = 0; c < width; ++c) {
-        std::size_t const at = at_row * step() + std::size_t(c);
-        double const unit = std::sqrt(seen_.metric(at));
-        double const out = Op::has_lse ? row.out[std::size_t(c)] + seen_.residual(at) : 0;
-        system.residual(n * width + c) = seen_.residual(at) * unit;
-        for (std::size_t k = 0; k < row.keys.size(); ++k)
-          if (row.weights[k] != 0 && unit != 0)
-            system.effect(n * width + c, row.keys[k]) =
-                unit * row.weights[k] * (in_.v(r.batch, head, row.keys[k], c) - out);
+      for (index_t c = 0; c < p_.value_width; ++c) {
+        double square = row.out[std::size_t(c)] * row.out[std::size_t(c)];
+        for (std::size_t k = 0; k < row.keys.size(); ++k) {
+          double const term = row.weights[k] == 0 ? 0 : row.weights[k] * in_.v(r.batch, head, row.keys[k], c);
+          square += term * term;
+        }
+        x.push_back(std::sqrt(square));
+      }
+    });
+    add_noise(f, partial, least, most, in);
+    by_rounded_sum(rows);
+    by_lse_alone();
+  }
+  void add_noise(finding const& f, std::vector<double> const& size, double least, double most,
+                 std::vector<int> const& in) {
+    report_.findings.push_back(seen_.judged_as_noise(f, size, least, most, in));
+  }
+  /// e^(lse - maximum) is a number of 16 bits in most rows.
+  void by_rounded_sum(std::vector<std::size_t> const& rows) {
+    if constexpr (Op::has_lse && Op::normalizer_policy::traits.reference == mass_reference::running_maximum) {
+      if (given_.lse().empty()) return;
+      for (storage s : {storage::bf16, storage::fp16}) {
+        double on = 0, all = 0;
+        for (std::size_t n : rows) {
+          sampled_row const& r = sampled_[n];
+          double const got = given_.lse()[std::size_t((r.batch * p_.heads + r.head) * p_.queries + r.query)];
+          auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
+          double most = 0;
+          for (double w : row.weights) most = std::fmax(most, w);
+          double const exact = 1 / most, sum = std::exp(got - row.lse) * exact, near = 4e-7 * (4 + std::fabs(got));
+          auto const off = [&](double x) { return std::fabs(rounded_to(s, x) / x - 1); };
+          if (!std::isfinite(sum) || most == 0 || !(off(exact) > 4 * near)) continue;
+          all += 1;
+          on += off(sum) <= near;
+        }
+        if (all < 4 || on < 0.6 * all) continue;
+        finding f;
+        f.name = std::string("sum of weights rounded to ") + name_of(s);
+        f.share = on / all;
+        f.z = 2 * how_.gate;
+        f.power = f.power_of_part = math::infinity<double>();
+        report_.findings.push_back(f);
+        return;
       }
     }
-    std::vector<double> const all = system.solved();
-    if (all.empty()) return;
-    if (report_.by_key.empty()) report_.by_key = all;
-    auto const smaller = [](double x, double y) { return std::fabs(x) < std::fabs(y); };
-    auto const most = std::max_element(all.begin(), all.end(), smaller);
-    if (std::fabs(*most) > 10 * typical_size(all)) by_one_weight(most - all.begin());
-    // Keys with little weight cannot be told apart one by one, but tiles of them can.
-    for (index_t tile = 1; tile <= 128 && tile <= keys; tile *= 2) {
-      std::vector<double> mean(all.size(), 0);
-      for (index_t first = 0; first < keys; first += tile) {
-        index_t const n = (std::min)(tile, keys - first);
-        double const average = std::accumulate(all.begin() + first, all.begin() + first + n, 0.) / double(n);
-        std::fill_n(mean.begin() + first, n, average);
-      }
-      by_marked_keys(defect::marked_keys_missing, mean, [](double x) { return x < -0.6; });
-      by_marked_keys(defect::marked_keys_doubled, mean, [](double x) { return x > 0.6; });
-    }
   }
-  /// The weight of one key is off by a factor.
-  void by_one_weight(index_t key) {
-    if constexpr (Op::has_lse && !Op::has_ground_weight) {
-      finding f;
-      f.name = "the weight of key " + std::to_string(key);
-      f.parameter = f.relative = true;
-      if (report_.find(f.name) != nullptr) return;
-      judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
-                        auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
-                        auto const at = std::find(row.keys.begin(), row.keys.end(), key);
-                        double const w = at == row.keys.end() ? 0 : row.weights[std::size_t(at - row.keys.begin())];
-                        index_t const head = p_.group(r.head, p_.value_heads);
-                        for (index_t c = 0; c < p_.value_width; ++c)
-                          x.push_back(w == 0 ? 0 : w * (in_.v(r.batch, head, key, c) - row.out[std::size_t(c)]));
-                        if (!given_.lse().empty()) x.push_back(w);
-                      }));
-    }
-  }
-  template <class Marks>
-  void by_marked_keys(defect d, std::vector<double> const& acts, Marks const& marks) {
-    std::vector<bool> keys;
-    for (double x : acts) keys.push_back(marks(x));
-    auto const count = std::count(keys.begin(), keys.end(), true);
-    if (count == 0 || 2 * count > index_t(keys.size())) return;
-    std::string const which = ranges(keys.size(), [&](std::size_t j) { return keys[j]; });
-    if (which.size() > 60) return;
-    std::string const name = testing::name_of(d) + (" " + which);
-    if (report_.find(name) != nullptr) return;
-    rows_.mark(std::move(keys));
-    by_defect(d, name);
-  }
-  /// The sampled rows of the region whose residuals are too large; of all regions if there is none.
-  std::vector<std::size_t> suspect_rows() const {
-    std::vector<int> const* parts = nullptr;
-    for (energy_excess const& e : report_.energies)
-      if (e.found && !e.parts.empty()) parts = &e.parts;
-    std::vector<std::size_t> to;
-    std::vector<int> ids;
-    for (std::size_t n = 0; n < sampled_.size(); ++n) {
-      ids.clear();
-      regions_.of(0, sampled_[n].batch, sampled_[n].head, sampled_[n].query, ids);
-      bool const in = parts == nullptr || std::any_of(ids.begin(), ids.end(), [&](int id) {
-                        return std::find(parts->begin(), parts->end(), id) != parts->end();
-                      });
-      if (in) to.push_back(n);
-    }
-    return to;
+  /// Nothing is wrong with out.
+  void by_lse_alone() {
+    if (!seen_.must_be_explained(1) || seen_.must_be_explained(0) || report_.elements[0].outside > 0) return;
+    finding f;
+    f.name = "only the lse is wrong, by another number in each row";
+    f.last_resort = true;
+    f.share = 0.7;
+    f.z = how_.gate;
+    f.power = f.power_of_part = math::infinity<double>();
+    report_.findings.push_back(f);
   }
 
   // ---- decision -----------------------------------------------------------------------------------------------------
@@ -355,27 +207,15 @@ class judge {
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
       std::vector<std::size_t> all(sampled_.size());
       std::iota(all.begin(), all.end(), std::size_t(0));
-      by_keys(all);
-      auto const suspects = suspect_rows();
-      if (suspects.size() < all.size()) by_keys(suspects);
+      base::by_keys(all);
+      auto const suspects = base::suspect_rows();
+      if (suspects.size() < all.size()) base::by_keys(suspects);
+      base::by_ranges(suspects);
+      by_noise(suspects);
     }
     report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);
     conclude(report_, seen_, how_, 0.25);
   }
-
-  Op const& op_;
-  inputs<Op, any_tensor> const& in_;
-  candidate const& given_;
-  verdict_options const& how_;
-  precision precision_;
-  error_bounds bounds_;
-  problem_shape const& p_;
-  altered_rows<Op> rows_;
-  double accumulation_;
-  regions regions_;
-  std::vector<sampled_row> sampled_;
-  projections seen_;
-  verdict_report report_;
 };
 
 }  // namespace detail

@@ -3,14 +3,16 @@
 """Few queries against a long cache, by a companion library that is compiled when it is first used."""
 
 import ctypes
+import struct
 import sys
 
 import numpy
 
-from . import _abi, masks
+from . import _abi, _plans, masks
 from ._arrays import View, index_of, is_array, is_torch, numbers_of_int64, view, wrong
 from ._calls import Call
 
+_ADDRESS = struct.Struct("=Q").pack_into
 # The element types in C++.
 _TYPES = {
     "float32": "float",
@@ -24,52 +26,101 @@ _TYPES = {
 
 def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset, threads, returns, layout, named):
     """The outputs: one array, or a tuple in the order of `returns`."""
-    d = operator._description
-    if not d.decodes:
+    if not operator._description.decodes:
         raise wrong(
             "decode",
             f"the operator {operator.name}",
             "one without a candidate set (top-k, sparsemax, entmax), value gate and ordered sum: call the operator itself",
         )
-    _refuse_gradients((q, k, v, *scales, *named.values()))
-    k, v = _codes("k", k, float8), _codes("v", v, float8)
-    table = None if page_table is None else _table(page_table)
-    given = {name: x for name, x in (("q", q), ("k", k), ("v", v)) if x is not None}
-    starts = None
-    if lengths is not None:
-        batch = len(table) if table is not None else _batch(given)
-        lengths = _lengths(lengths, batch)
-        ends = masks.padding(lengths)
-        mask = ends if mask is None else ends & mask
-        if offset is None:
-            offset = starts = lengths.copy()
-    call = Call(operator, given, named, mask, offset, threads, layout)
-    if starts is not None:
-        starts -= call.rows[2]  # the call refers to these numbers: the position of query 0 in each sequence
-    keys = call.extent_of("v", "k")
-    if table is not None:
-        if "query" in d.sides and len(table) != call.rows[0]:
-            raise wrong("page_table", f"the shape {table.shape}", f"{call.rows[0]} rows, one for each batch element of q")
-        call.rows = (len(table), *call.rows[1:])
-        keys *= table.shape[1]
-    if lengths is not None:
-        _check_lengths(lengths, keys, "page_table has room for" if table is not None else "there are")
-    types = _check_types(d, call, k, v)
-    heads = {name: x[1][1] for name, x in zip(d.fields, call.views) if x is not None}
-    parts = [_abi.ABSENT if table is None else (_address(table), 1, 1, *table.shape, 0, 0, table.shape[1], 1, 6, 1)]
-    for name, x, scale in (("k", k, scales[0]), ("v", v, scales[1])):
-        factors = _scale(f"{name}_scale", scale, type(x) is View, heads.get(name, 0))
-        call.keep.append(factors)
-        parts.append(_abi.ABSENT if factors is None else (_address(factors), 1, len(factors), 1, 1, 0, 1, 0, 0, 0, 1))
-    memory = ctypes.create_string_buffer(_abi.DECODE.size)
-    _abi.DECODE.pack_into(memory, 0, *(n for part in parts for n in part))
     one = isinstance(returns, str)
     if not one and not isinstance(returns, (tuple, list)):
         raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
-    outputs = call.blank_outputs((returns,) if one else tuple(returns))
-    run = operator._companions.run("decode", call.code, *(_TYPES[name] for name in types))
-    run(call.address, ctypes.addressof(memory))
+    returns = (returns,) if one else tuple(returns)
+    table = None if page_table is None else _table(page_table)
+    if lengths is not None:
+        lengths = _lengths(lengths, len(table) if table is not None else _batch(v))
+    arrays = (("q", q), ("k", k), ("v", v), *named.items())
+    known = _plans.signature(arrays)
+    key = None
+    if known is not None and (offset is None or type(offset) is int) and _plans.has_one_place(operator, known[2]):
+        kinds = table is not None and table.shape, lengths is not None, *map(_kind_of_scale, scales)
+        try:
+            key = ("decode", *known[0], *kinds, float8, mask and mask._identity(), offset, threads, layout, returns)
+            plan = operator._plans.found.get(key)
+        except (AttributeError, TypeError, ValueError):  # the checks say what is wrong
+            key = plan = None
+    if key is None or plan is None:
+        _refuse_gradients((q, k, v, *scales, *named.values()))
+        given = {name: x for name, x in (("q", q), ("k", _codes("k", k, float8)), ("v", _codes("v", v, float8))) if x is not None}
+        plan = _Plan(operator, given, named, table, lengths, scales, mask, offset, threads, layout)
+        if key is None:
+            outputs = plan.call.blank_outputs(returns)
+        else:
+            plan.keeps = _plans.Plan(plan.call, known[2], returns, known[3])
+            _plans.keep(operator, key, plan)
+    if key is not None:
+        outputs = plan.keeps.fill(known[1])
+    plan.run(table, lengths, scales)
     return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
+
+
+class _Plan:
+    """A checked call. A later one with arrays of the same types and shapes changes addresses and lengths."""
+
+    __slots__ = ("call", "keeps", "memory", "heads", "keys", "lengths", "starts", "words", "function")
+
+    def __init__(self, operator, given, named, table, lengths, scales, mask, offset, threads, layout):
+        d = operator._description
+        self.starts = None
+        if lengths is not None:
+            self.lengths = lengths.copy()
+            ends = masks.padding(self.lengths)
+            mask = ends if mask is None else ends & mask
+            if offset is None:
+                offset = self.starts = lengths.copy()
+        call = self.call = Call(operator, given, named, mask, offset, threads, layout)
+        self.keys = call.extent_of("v", "k")
+        if table is not None:
+            if "query" in d.sides and len(table) != call.rows[0]:
+                raise wrong("page_table", f"the shape {table.shape}", f"{call.rows[0]} rows, one for each batch element of q")
+            call.rows = (len(table), *call.rows[1:])
+            self.keys *= table.shape[1]
+        self.words = "page_table has room for" if table is not None else "there are"
+        types = _check_types(d, call, given.get("k"), given.get("v"))
+        heads = {name: x[1][1] for name, x in zip(d.fields, call.views) if x is not None}
+        self.heads = [(f"{name}_scale", type(given.get(name)) is View, heads.get(name, 0)) for name in "kv"]
+        parts = [_abi.ABSENT if table is None else (0, 1, 1, *table.shape, 0, 0, table.shape[1], 1, 6, 1)]
+        for (name, wanted, count), scale in zip(self.heads, scales):
+            n = _scale(name, scale, wanted, count)
+            parts.append(_abi.ABSENT if n is None else (0, 1, len(n), 1, 1, 0, 1, 0, 0, 0, 1))
+        self.memory = ctypes.create_string_buffer(_abi.DECODE.size)
+        _abi.DECODE.pack_into(self.memory, 0, *(n for part in parts for n in part))
+        self.function = operator._companions, call.code, [_TYPES[name] for name in types]
+
+    def run(self, table, lengths, scales):
+        """Writes the outputs of the call, for these numbers of pages, lengths and factors."""
+        call = self.call
+        if lengths is not None:
+            _check_lengths(lengths, self.keys, self.words)
+            self.lengths[:] = lengths
+            if self.starts is not None:  # the position of query 0 in each sequence
+                numpy.subtract(lengths, call.rows[2], out=self.starts)
+        if table is not None:
+            _ADDRESS(self.memory, 0, _address(table))
+        kept = []
+        for n, (about, scale) in enumerate(zip(self.heads, scales)):
+            if scale is not None:
+                kept.append(_scale(about[0], scale, *about[1:]))
+                _ADDRESS(self.memory, (n + 1) * _abi.TENSOR.size, _address(kept[-1]))
+        companions, code, types = self.function
+        companions.run("decode", code, *types)(call.address, ctypes.addressof(self.memory))
+
+
+def _kind_of_scale(x):
+    """What the memory of a plan depends on: how many factors there are."""
+    if x is None:
+        return None
+    return getattr(x, "shape", ()) if is_array(x) else numpy.shape(x)
 
 
 def _address(x):
@@ -130,9 +181,9 @@ def _table(x):
     return numpy.ascontiguousarray(a)
 
 
-def _batch(given):
+def _batch(v):
     """The batch of a call without pages."""
-    shape = getattr(given.get("v"), "shape", ())
+    shape = getattr(v, "shape", ())
     return shape[0] if shape else 1
 
 

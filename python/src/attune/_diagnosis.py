@@ -17,6 +17,7 @@ _ASSERTION = re.compile(
     r"static assertion failed(?: due to requirement '.*')?: (.*)|static_assert failed[^\"]*\"(.*)\""
 )
 _CHECKED = re.compile(r"(?:\bP = |(?:complete|require_contractions|probe)<)attune_own::part_(\d+)::(\w+)")
+_SCALAR = "scalar_that_only_functions_of_math_take"  # of policies/probe.hpp
 _SPACES = ("kernel", "gate", "normalizer", "length_scale", "mask")
 _FUNCTIONS = (
     "abs acos cos erf exp exp_nonpositive expm1 floor infinity larger log log1p log1p_rate lowest_logit pow "
@@ -119,7 +120,7 @@ def _sentence(message, part, line, column):
             sentence = of(found, part, line, column)
             if sentence:
                 return sentence
-    plain = re.sub(r"(?:const )?attune::detail::probe_scalar", "T", message).replace(" [-Wfatal-errors]", "")
+    plain = re.sub(rf"(?:const )?attune::detail::{_SCALAR}", "T", message).replace(" [-Wfatal-errors]", "")
     return f"the compiler refuses this: {plain}"
 
 
@@ -222,6 +223,6 @@ _RULES = (
     (r"designator '(?P<name>\w+)' does not refer to any field in type '(?:const )?(?P<type>[^']+)'", _of_member),
     (r"no member named '(?P<name>\w+)' in '(?P<type>[^']+)'", _of_member),
     (r"no matching function for call|call to '.*' is ambiguous|call of overloaded", _of_function),
-    (r"(?:cannot convert|invalid cast|cannot cast|no viable conversion).*probe_scalar", _of_conversion),
-    (r"probe_scalar.*(?:to type|to '(?:double|float)')", _of_conversion),
+    (rf"(?:cannot convert|invalid cast|cannot cast|no viable conversion).*{_SCALAR}", _of_conversion),
+    (rf"{_SCALAR}.*(?:to type|to '(?:double|float)')", _of_conversion),
 )

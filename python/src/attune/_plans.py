@@ -46,21 +46,28 @@ class Plan:
         self.count, self.pulls = None, {}
         call.keep, call.views, call.model = [call.keep[0]], None, None  # the mask stays, arrays do not
 
-    def run(self, addresses, saves):
-        """The outputs in a list, with the saved rows at the end if `saves`."""
+    def fill(self, addresses):
+        """Writes the addresses of the arrays, and of new outputs, into the call. Returns the outputs in a list."""
         memory = self.memory
         for at, address in zip(self.places, addresses):
             _ADDRESS(memory, at, address)
         results, torch = [], self.model
-        for at, shape, kind in self.outputs:
-            if torch is None:
+        if torch is None:
+            for at, shape, kind in self.outputs:
                 x = numpy.empty(shape, kind)
                 _ADDRESS(memory, at, x.__array_interface__["data"][0])
-            else:
-                x = torch.empty(shape, dtype=kind)
-                _ADDRESS(memory, at, x.data_ptr())
+                results.append(x)
+            return results
+        empty = torch.empty
+        for at, shape, kind in self.outputs:
+            x = empty(shape, dtype=kind)
+            _ADDRESS(memory, at, x.data_ptr())
             results.append(x)
-        functions = self.operator._functions
+        return results
+
+    def run(self, addresses, saves):
+        """The outputs in a list, with the saved rows at the end if `saves`."""
+        results, torch, functions = self.fill(addresses), self.model, self.operator._functions
         if not saves:
             functions.forward(self.address)
             return results
@@ -129,46 +136,27 @@ def plain_tensor(x, torch):
     return x.is_cpu and not x.is_neg() and x.layout is torch.strided
 
 
-def three(operator, torch, q, k, v, mask, offset, threads, layout, returns):
-    """run() for three tensors of torch and no other argument, where a plan exists; else None."""
-    if not (q.is_cpu and k.is_cpu and v.is_cpu) or q.is_neg() or k.is_neg() or v.is_neg():
-        return None
-    try:
-        plan = operator._plans.found.get(
-            (
-                ("q", q.dtype, q.shape, q.stride()),
-                ("k", k.dtype, k.shape, k.stride()),
-                ("v", v.dtype, v.shape, v.stride()),
-                mask and mask._identity(),
-                offset,
-                threads,
-                layout,
-                returns,
-            )
-        )
-    except (AttributeError, RuntimeError, TypeError, ValueError):
-        return None
-    return plan and plan.run((q.data_ptr(), k.data_ptr(), v.data_ptr()), False)
+def signature(items, grads=True):
+    """What the checks of a call read of its arguments, the addresses and names of the arrays, and the first array.
 
-
-def find(operator, items, mask, offset, threads, layout, returns, grads=True):
-    """The plan of a call, its addresses and its key; None: not for a plan. items: pairs (name, value)."""
+    items: pairs (name, value). None: not for a plan. grads: tensors that require gradients are not for a plan.
+    """
     torch = sys.modules.get("torch")
     tensor = None if torch is None else torch.Tensor
     parameter = None if torch is None else torch.nn.Parameter
-    signature, addresses, names, model = [], [], [], None
+    found, addresses, names, model = [], [], [], None
     for name, x in items:
         kind = type(x)
         if tensor is not None and (kind is tensor or kind is parameter):
             if not plain_tensor(x, torch) or (grads and x.requires_grad and torch.is_grad_enabled()):
                 return None
-            signature.append((name, x.dtype, x.shape, x.stride()))
+            found.append((name, x.dtype, x.shape, x.stride()))
             addresses.append(x.data_ptr())
         elif kind is numpy.ndarray:
-            signature.append((name, x.dtype, x.shape, x.strides, 0))
+            found.append((name, x.dtype, x.shape, x.strides, 0))
             addresses.append(x.__array_interface__["data"][0])
         elif kind is float or kind is int:
-            signature.append((name, x, kind))
+            found.append((name, x, kind))
             continue
         elif x is None:
             continue
@@ -176,23 +164,40 @@ def find(operator, items, mask, offset, threads, layout, returns, grads=True):
             return None
         names.append(name)
         model = x if model is None else model
-    if model is None or not (offset is None or type(offset) is int) or type(returns) is not tuple:
+    return None if model is None else (found, addresses, names, model)
+
+
+def has_one_place(operator, names):
+    """Whether each of these arrays is read at one place of a call."""
+    return all(len(operator._description.names.get(name, ())) == 1 for name in names)
+
+
+def keep(operator, key, plan):
+    """Keeps a plan for later calls."""
+    if len(operator._plans.found) >= _MOST:
+        operator._plans.found.clear()
+    operator._plans.found[key] = plan
+
+
+def find(operator, items, mask, offset, threads, layout, returns, grads=True):
+    """The plan of a call, its addresses and its key; None: not for a plan. items: pairs (name, value)."""
+    known = signature(items, grads)
+    if known is None or not (offset is None or type(offset) is int) or type(returns) is not tuple:
         return None
+    read, addresses, names, model = known
     try:
-        key = (*signature, mask and mask._identity(), offset, threads, layout, returns)
+        key = (*read, mask and mask._identity(), offset, threads, layout, returns)
         plan = operator._plans.found.get(key)
     except (AttributeError, TypeError, ValueError):  # the checks say what is wrong
         return None
     if plan is None:
-        if any(len(operator._description.names.get(name, (0, 0))) != 1 for name in names):
+        if not has_one_place(operator, names):
             return None
         given = dict(items)
         fields = {name: given.pop(name) for name in "qkv" if given.get(name) is not None}
         call = Call(operator, fields, {n: x for n, x in given.items() if x is not None}, mask, offset, threads, layout)
         plan = Plan(call, names, returns, model)
-        if len(operator._plans.found) >= _MOST:
-            operator._plans.found.clear()
-        operator._plans.found[key] = plan
+        keep(operator, key, plan)
     return plan, addresses, key
 
 

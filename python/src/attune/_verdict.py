@@ -51,6 +51,8 @@ class Verdict:
     findings: what was looked for: .name, .kind ("parameter" or "defect"), .estimate, .z, .smallest_noticed, .looked_for.
     elements: by the names of the outputs and gradients: .count, .outside and .worst, which has .batch, .head, .query,
     .feature, .got, .exact, .bound and .error_over_bound.
+    residuals: by the same names: .overall, the size of all errors in units of what rounding leaves; .found, whether a
+    region has too much of it, and then its .where ("in head 3"), .times and .limit.
     stored: the type that the kernel was judged by. hints: what the caller may have meant.
     reports: the whole reports, "outputs" and "gradients". json: everything as text. str(): as the program prints it.
     """
@@ -65,6 +67,7 @@ class Verdict:
         self.cause = next((one.cause for one in all_of if "cause" in one), None)
         self.findings = [f for one in all_of for f in one.findings]
         self.elements = Record({name: e for one in all_of for name, e in one.elements.items()})
+        self.residuals = Record({e.output: e for one in all_of for e in one.residuals})
         first = next(iter(sent.values()))
         self.stored = _FORMATS[first.stored]
         self.hints = []

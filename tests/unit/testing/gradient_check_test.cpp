@@ -129,7 +129,7 @@ TEST_SUITE("gradient check") {
       CHECK(r.line(name).differences.compared > 0);
       CHECK(r.line(name).magnitude > 0);
     }
-    CHECK(r.line("parameter kernel.scale").note == "not set");
+    CHECK(r.line("parameter kernel.scale").note == "it is not set, so the policy computes it");
   }
 
   TEST_CASE(

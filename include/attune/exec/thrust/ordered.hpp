@@ -38,7 +38,7 @@ struct row_entries {
   bool moves;  ///< the value moves with y
 
   ATTUNE_HD row_entries(T const& y, index_t count) {
-    T const last(double(count - 1)), clamped = math::smaller(math::larger(T(0), y), last);  // 0 where y is NaN
+    T const last = T(double(count - 1)), clamped = math::smaller(math::larger(T(0), y), last);  // 0 where y is NaN
     T const below = math::floor(clamped);
     lower = index_t(below);
     upper = lower + 1 < count ? lower + 1 : lower;

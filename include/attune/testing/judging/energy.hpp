@@ -38,6 +38,11 @@ inline double sigma_of(bounded_number const& x, double accumulation) {
 inline double accumulation_of(storage arithmetic) {
   return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors as the kernel does
 }
+/// The same for the gradient by an input. Gradients through logits have wide bounds: each of their steps counts twice.
+inline double accumulation_of(storage arithmetic, field by) {
+  bool const value = by == field::v || by == field::v0 || by == field::value_gate || by == field::output_gate;
+  return arithmetic == storage::fp32 ? (value ? 0.05 : 0.01) : 1;
+}
 
 /// The energies of one output, (batch, head, position, feature).
 class energies {
@@ -49,22 +54,35 @@ class energies {
         rows_(sum_) {}
 
   /// Adds all rows: for each, the mean of (residual / sigma)^2. Rows without usable elements are left out.
-  void add(int tensor, std::vector<double> const& got, std::vector<bounded_number> const& wanted, double accumulation) {
+  /// common: samples of an error that rows share, each with this output's numbers from `first` on.
+  void add(int tensor, std::vector<double> const& got, std::vector<bounded_number> const& wanted, double accumulation,
+           std::vector<std::vector<double>> const& common = {}, std::size_t first = 0) {
     shape const& e = extents_;
     std::vector<int> ids;
     std::size_t n = 0;
+    shared_.resize(common.size(), std::vector<double>(sum_.size(), 0));
+    std::vector<double> of_row(common.size());
     for (index_t row = 0; row < e.batch * e.head * e.position; ++row) {
       // Where an element is nearly 0 by accident, its own rounding is too small a measure: the row's other elements
       // count.
       double floor = 0, square = 0, count = 0;
-      for (index_t d = 0; d < e.feature; ++d)
-        floor = std::fmax(floor, 1e-3 * sigma_of(wanted[n + std::size_t(d)], accumulation));
+      auto const sigma_at = [&](std::size_t at) {
+        double shared = 0;
+        for (auto const& sample : common) shared += sample[first + at] * sample[first + at];
+        double const alone = sigma_of(wanted[at], accumulation);
+        return common.empty() ? alone : std::sqrt(alone * alone + shared / double(common.size()));
+      };
+      std::fill(of_row.begin(), of_row.end(), 0);
+      for (index_t d = 0; d < e.feature; ++d) floor = std::fmax(floor, 1e-3 * sigma_at(n + std::size_t(d)));
       for (index_t d = 0; d < e.feature; ++d, ++n) {
         bounded_number const& x = wanted[n];
         if (!std::isfinite(got[n]) || !std::isfinite(x.value) || !std::isfinite(x.bound)) continue;
-        double const sigma = std::fmax(sigma_of(x, accumulation), floor), r = got[n] - x.value;
-        if (sigma > 0) square += r * r / (sigma * sigma);
-        count += sigma > 0;
+        double const sigma = std::fmax(sigma_at(n), floor), r = got[n] - x.value;
+        if (!(sigma > 0)) continue;
+        square += r * r / (sigma * sigma);
+        count += 1;
+        for (std::size_t k = 0; k < common.size(); ++k)
+          of_row[k] += common[k][first + n] * common[k][first + n] / (sigma * sigma);
       }
       if (count == 0) continue;
       ids.clear();
@@ -72,6 +90,7 @@ class energies {
       for (int id : ids) {
         sum_[std::size_t(id)] += square / count;
         rows_[std::size_t(id)] += 1;
+        for (std::size_t k = 0; k < of_row.size(); ++k) shared_[k][std::size_t(id)] += of_row[k] / count;
       }
       if (square / count > largest_square_sum(1, gate_)) ++high_rows_;
       highest_ = std::fmax(highest_, square / count);
@@ -86,26 +105,28 @@ class energies {
     double const all_rows = rows_.empty() ? 0 : rows_[0];
     for (int k = 0; k < regions::kinds; ++k) {
       std::vector<int> members;
-      double over = 0, rows = 0, square = 0;
+      double over = 0, rows = 0, square = 0, limit = 0;
       for (int id = 0; id < all_.count(); ++id) {
         std::size_t const n = std::size_t(id);
         if (all_.at(id).by != regions::kind(k) || rows_[n] == 0) continue;
-        to.used = std::fmax(to.used, std::sqrt(sum_[n] / largest_square_sum(rows_[n], gate_)));
-        if (!(sum_[n] > largest_square_sum(rows_[n], gate_))) continue;
+        to.used = std::fmax(to.used, std::sqrt(sum_[n] / limit_of(n)));
+        if (!(sum_[n] > limit_of(n))) continue;
         members.push_back(id);
         over += sum_[n] - rows_[n];
         rows += rows_[n];
         square += sum_[n];
+        limit += limit_of(n);
       }
       if (members.empty()) continue;
-      double const merit = over * (1 + 0.5 * (1 - rows / all_rows));
-      if (to.found && !(merit > 1.05 * best)) continue;
+      // Few rows explain more than many, and one region more than several.
+      double const merit = over * (1 + 0.5 * (1 - rows / all_rows)) / (1 + 0.01 * double(members.size()));
+      if (to.found && !(merit > 1.02 * best)) continue;
       best = merit;
       to.found = true;
       to.parts = members;
       to.where = rows == all_rows ? "" : all_.words(members);
       to.times = std::sqrt(square / rows);
-      to.limit = std::sqrt(largest_square_sum(rows, gate_) / rows);
+      to.limit = std::sqrt(limit / rows);
     }
     if (!to.found && high_rows_ > 0) {
       to.found = true;
@@ -123,11 +144,22 @@ class energies {
  private:
   static constexpr double most_false_alarms = 5e-5;
 
+  /// The largest energy of a region in a correct kernel. Each row counts as one number. An error that rows share varies
+  /// more; the samples say by how much.
+  double limit_of(std::size_t id) const {
+    double mean = 0, square = 0;
+    for (auto const& sample : shared_) mean += sample[id] / double(shared_.size());
+    for (auto const& sample : shared_) square += (sample[id] - mean) * (sample[id] - mean) / double(shared_.size() - 1);
+    double const rows = rows_[id], numbers = 2 * rows * rows / (2 * rows + 1.5 * square);
+    return rows * largest_square_sum(numbers, gate_) / numbers;
+  }
+
   std::string output_;
   regions const& all_;
   shape extents_;
   double tests_, gate_, highest_ = 0;
   std::vector<double> sum_, rows_;
+  std::vector<std::vector<double>> shared_;  ///< energies of the samples of common errors
   index_t high_rows_ = 0;
 };
 

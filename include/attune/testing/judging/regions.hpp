@@ -77,8 +77,21 @@ class regions {
       add(kind(int(kind::tile8) + n), 2 * (i % tile) / tile);
     }
   }
-  /// The words for some regions: "in head 3"; "" for all. They must be of one kind and tensor.
+  /// The words for some regions: "in head 3"; "" for all. They must be of one kind.
   std::string words(std::vector<int> const& ids) const {
+    std::string all;
+    for (int n = 0; n < int(tensors_.size()); ++n) {
+      std::vector<int> of;
+      for (int id : ids)
+        if (at(id).tensor == n) of.push_back(id);
+      std::string const one = words_of_tensor(of);
+      if (!one.empty()) all += (all.empty() ? "" : " and ") + one;
+    }
+    return all;
+  }
+
+ private:
+  std::string words_of_tensor(std::vector<int> const& ids) const {
     if (ids.empty() || ids.front() == 0) return "";
     part const& one = at(ids.front());
     tensor_place const& t = tensors_[std::size_t(one.tensor)];
@@ -116,7 +129,6 @@ class regions {
     }
   }
 
- private:
   struct tensor_place {
     std::string name;
     shape rows;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   conclude(report, projections, options, limit)     PASS, FAIL or UNDECIDABLE, and the reasons
+//
+// The decision of a verdict from its elements, energies and findings.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <attune/core/stable_sort.hpp>
+#include <attune/testing/projection.hpp>
+
+namespace attune::testing::detail {
+
+inline bool any_outside(verdict_report const& r) {
+  return std::any_of(r.elements.begin(), r.elements.end(), [](worst_element const& e) { return e.outside > 0; });
+}
+inline bool any_noticed(verdict_report const& r, double gate) {
+  return std::any_of(r.findings.begin(), r.findings.end(),
+                     [&](finding const& f) { return f.tested && std::fabs(f.z) > gate; });
+}
+
+/// Median of what rounding may leave of the finite numbers, `gate` standard deviations, divided by their root mean
+/// square.
+inline double condition_of(std::vector<bounded_number> const& numbers, double accumulation, double gate) {
+  std::vector<double> sizes;
+  double square = 0;
+  for (bounded_number const& x : numbers)
+    if (std::isfinite(x.value)) {
+      sizes.push_back(std::fmin(x.bound, gate * sigma_of(x, accumulation)));
+      square += x.value * x.value;
+    }
+  if (sizes.empty() || square == 0) return 0;
+  auto const middle = sizes.begin() + std::ptrdiff_t(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return *middle / std::sqrt(square / double(sizes.size()));
+}
+
+/// A number with three digits.
+inline std::string rounded_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+/// Orders the findings, decides, and gives the reasons. `limit`: of the condition.
+inline void conclude(verdict_report& report, projections const& seen, verdict_options const& how, double limit) {
+  auto& findings = report.findings;
+  bool const outside = any_outside(report);
+  bool const noticed = !how.proved_only && any_noticed(report, how.gate);
+  energy_excess const* high = nullptr;
+  for (energy_excess const& e : report.energies)
+    if (e.found && !how.proved_only && (high == nullptr || e.times / e.limit > high->times / high->limit)) high = &e;
+  index_t const tests = index_t(findings.size()) * seen.tests();
+  report.false_alarms += double(tests) * std::erfc(how.gate / std::sqrt(2.));
+  report.seed = how.seed;
+  // If a parameter and a definite defect explain the residual equally well, the definite defect is more likely.
+  auto const merit = [&](finding const& f) {
+    return (f.tested ? f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300) : 0) * (f.last_resort ? 0.9
+                                                                                         : f.parameter ? 0.98
+                                                                                                       : 1.0);
+  };
+  attune::detail::sort_stably(findings, [&](finding const& a, finding const& b) { return merit(a) > merit(b); });
+  auto say = [&](std::string const& text) { report.reasons.push_back(text); };
+  if (outside || noticed || high != nullptr) {
+    report.decision = judgement::fail;
+    report.ground = outside ? failure_ground::proved : failure_ground::statistical;
+    finding const* first = findings.empty() ? nullptr : &findings[0];
+    // If something is wrong in any case, weaker evidence suffices for the cause.
+    double const needed = outside || high != nullptr ? how.gate / 3 : how.gate;
+    report.share = first != nullptr ? first->share : 0;
+    report.caused = first != nullptr && first->tested && (first->parameter ? std::fabs(first->z) : first->z) > needed &&
+                    report.share > 0.25;
+    if (report.caused) {
+      say((report.share < 0.6 ? "in part " : "") + first->words() +
+          attune::detail::text(" (z = ", std::round(first->z), ", explains ", std::round(100 * report.share),
+                               " % of the residual)"));
+    } else {
+      say("no known defect explains it");
+    }
+    if (high != nullptr && (!report.caused || report.share < 0.6))
+      say(high->output + attune::detail::text(": the residuals", high->where.empty() ? "" : " ", high->where, " are ",
+                                              rounded_text(high->times), " times what rounding leaves (at most ",
+                                              rounded_text(high->limit), " in a correct kernel)"));
+    for (worst_element const& e : report.elements)
+      if (e.outside > 0)
+        say(e.output + attune::detail::text(" at (", e.place.batch, ", ", e.place.head, ", ", e.place.position, ", ",
+                                            e.place.feature, ") is ", e.got, ", exact ", e.expected, " +- ", e.bound));
+    if (!outside)
+      say(attune::detail::text(
+          "statistical: every element is within its bound; of the reports on correct kernels, at most ",
+          rounded_text(report.false_alarms), " say FAIL like this"));
+    return;
+  }
+  if (report.condition > limit) {
+    report.decision = judgement::undecidable;
+    say(attune::detail::text("ill-conditioned: what rounding leaves exceeds ", limit,
+                             " of the typical number in half of the elements: nothing can be concluded"));
+  }
+  for (demanded const& wanted : how.must_detect) {
+    finding const* f = nullptr;
+    for (finding const& x : findings)
+      if (attune::detail::is_called(x.name, wanted.name)) f = &x;
+    if (f == nullptr)
+      throw error("testing::verdict", "must_detect", "the name \"" + wanted.name + "\"",
+                  "a parameter of the operator or the name of a defect that applies to it");
+    if (f->power < wanted.size) continue;
+    report.decision = judgement::undecidable;
+    say(f->name + attune::detail::text(": ", wanted.size,
+                                       " would go unnoticed on these inputs, the smallest to be seen is ", f->power,
+                                       ": run the probes (testing/probes.hpp)"));
+  }
+}
+
+}  // namespace attune::testing::detail

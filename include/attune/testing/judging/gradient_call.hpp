@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   class gradient_judge : gradient_call<Op>     gradients(cotangents), judge(name, change_to(gradients))
+//
+// The call behind a verdict on gradients: the exact gradients, those with other cotangents, and the residuals. The
+// effects of defects are projected on the residuals.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <attune/certify/gradient_bound.hpp>
+#include <attune/exec/reference/directional.hpp>
+#include <attune/testing/drawn_problem.hpp>
+#include <attune/testing/judging/gradient_candidate.hpp>
+#include <attune/testing/projection.hpp>
+#include <attune/testing/verdict_report.hpp>
+
+namespace attune::testing::detail {
+
+template <class Op>
+class gradient_call {
+ protected:
+  using view = any_tensor;
+  static constexpr int noise_samples = 24;
+
+  gradient_call(Op const& op, inputs<Op, view> const& in, cotangents<Op, view> const& d,
+                gradient_candidate const& given, verdict_options const& how)
+      : op_(op), in_(in), d_(d), given_(given), how_(how), seen_(how.gate, regions_),
+        p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
+    if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
+    storage narrowest = given.all().begin()->second.stored;
+    for (auto const& [f, x] : given.all()) {
+      if (!Op::uses(f))
+        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "values",
+                    "none: the operator has no such input");
+      if (format_of(x.stored).unit > format_of(narrowest).unit) narrowest = x.stored;
+    }
+    stored_ = narrowest;
+    precision_ = how.how.value_or(precision(stored_));
+    precision_.out = stored_;
+  }
+
+  using dense = dense_gradients<double>;
+
+  dense gradients(cotangents<Op, view> const& d, problem_shape const& p) const {
+    return attune::detail::dense_vjp<double>(op_, in_, p, d);
+  }
+  /// The numbers of all given fields, in the order of the residual.
+  template <class T, class Get>
+  std::vector<double> along(dense_gradients<T> const& g, Get const& get) const {
+    std::vector<double> to;
+    for (auto const& [f, x] : given_.all())
+      for (T const& y : g.of(f).values) to.push_back(get(y));
+    return to;
+  }
+  void judge(finding const& f, std::vector<double> const& direction) {
+    report_.findings.push_back(seen_.judged(f, direction));
+  }
+  void judge(std::string name, std::vector<double> const& direction) {
+    finding f;
+    f.name = std::move(name);
+    judge(f, direction);
+  }
+  /// The change of the gradients if they were `other`.
+  std::vector<double> change_to(dense const& other) const {
+    auto to = along(other, [](double x) { return x; });
+    auto const from = along(exact_, [](double x) { return x; });
+    for (std::size_t n = 0; n < to.size(); ++n) to[n] = to[n] == from[n] ? 0 : to[n] - from[n];
+    return to;
+  }
+
+  // ---- cotangents ---------------------------------------------------------------------------------------------------
+  shape rows() const { return {p_.batch, p_.heads, p_.queries, 1}; }
+  double by_row(any_tensor const& x, index_t b, index_t h, index_t i) const { return x.absent() ? 0 : x(b, h, i, 0); }
+  template <class Visit>
+  void for_each_row(Visit const& visit) const {
+    for (index_t b = 0; b < p_.batch; ++b)
+      for (index_t h = 0; h < p_.heads; ++h)
+        for (index_t i = 0; i < p_.queries; ++i) visit(b, h, i);
+  }
+  /// The gradients with another cotangent of the lse, given per row.
+  template <class Number>
+  dense with_lse(cotangents<Op, view> d, Number const& number) const {
+    std::vector<double> by;
+    for_each_row([&](index_t b, index_t h, index_t i) { by.push_back(number(b, h, i)); });
+    if constexpr (Op::has_lse) d.lse = tensor<double const>(by, rows());
+    return gradients(d, p_);
+  }
+
+  /// In 16 bits the row term <do, out> uses a rounded `out`. This error is common to a whole row of dS, and differs
+  /// between correct kernels. It enters the gradients like a cotangent of the lse.
+  void common_noise() {
+    double const unit = format_of(precision_.arithmetic).unit;
+    if (!(format_of(precision_.weights).unit > unit || format_of(precision_.out).unit > unit)) return;
+    if (!Op::has_lse || d_.out.absent()) return;
+    auto const bounds = error_bound(op_, in_, precision_);
+    normal_numbers random(1);
+    for (int n = 0; n < noise_samples; ++n) {
+      cotangents<Op, view> none;
+      auto const noise = with_lse(none, [&](index_t b, index_t h, index_t i) {
+        double square = 0;
+        for (index_t c = 0; c < p_.value_width; ++c) {
+          double const x = d_.out(b, h, i, c) * bounds.at_out(b, h, i, c).scatter;
+          square += std::isfinite(x) ? x * x : 0;
+        }
+        return random() * std::sqrt(square);
+      });
+      auto response = along(noise, [](double x) { return x; });
+      bool const finite = std::all_of(response.begin(), response.end(), [](double x) { return std::isfinite(x); });
+      if (finite) seen_.add_common(std::move(response));
+    }
+  }
+  /// The gradients with each row's cotangents multiplied.
+  dense scaled(std::vector<double> const& by) const {
+    std::vector<double> out, lse, ground;
+    std::size_t n = 0;
+    for_each_row([&](index_t b, index_t h, index_t i) {
+      double const x = by[n++];
+      for (index_t c = 0; c < p_.value_width; ++c) out.push_back(d_.out.absent() ? 0 : x * d_.out(b, h, i, c));
+      if constexpr (Op::has_lse) lse.push_back(x * by_row(d_.lse, b, h, i));
+      if constexpr (Op::has_ground_weight) ground.push_back(x * by_row(d_.ground_weight, b, h, i));
+    });
+    cotangents<Op, view> d;
+    d.out = tensor<double const>(out, {p_.batch, p_.heads, p_.queries, p_.value_width});
+    if constexpr (Op::has_lse) d.lse = tensor<double const>(lse, rows());
+    if constexpr (Op::has_ground_weight) d.ground_weight = tensor<double const>(ground, rows());
+    return gradients(d, p_);
+  }
+
+  Op const& op_;
+  inputs<Op, view> const& in_;
+  cotangents<Op, view> const& d_;
+  gradient_candidate const& given_;
+  verdict_options const& how_;
+  storage stored_ = storage::fp32;
+  precision precision_;
+  regions regions_;
+  projections seen_;
+  std::map<field, int> tensors_;  ///< in regions_
+  problem_shape p_;
+  dense exact_;
+  verdict_report report_;
+};
+
+}  // namespace attune::testing::detail

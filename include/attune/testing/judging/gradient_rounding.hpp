@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   class gradient_judge : gradient_rounding<Op>     by_numbers_of_rows(), by_noise(bounds)
+//
+// For a verdict on gradients that is already FAIL: is a number of each row off, or was something rounded?
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <attune/testing/judging/gradient_call.hpp>
+
+namespace attune::testing::detail {
+
+template <class Op>
+class gradient_rounding : protected gradient_call<Op> {
+ protected:
+  using base = gradient_call<Op>;
+  using base::along, base::exact_, base::given_;
+  using base::base;
+  using base::precision_, base::regions_;
+  using base::report_, base::scaled, base::seen_, base::with_lse;
+  using typename base::dense, typename base::view;
+
+  /// For each query, the multiple of `effect` that fits the residual of dq.
+  std::vector<double> fitted(gradient_array<double> const& effect) const {
+    std::size_t at = 0;
+    for (auto const& [f, x] : given_.all()) {
+      if (f == field::q) break;
+      at += x.values.size();
+    }
+    std::size_t const width = std::size_t(effect.extents.feature);
+    std::vector<double> to;
+    for (std::size_t n = 0; n < effect.values.size(); n += width) {
+      double square = 0, product = 0;
+      for (std::size_t c = n; c < n + width; ++c) {
+        double const y = effect.values[c], m = seen_.metric(at + c);
+        square += y * y * m;
+        product += y * m * seen_.residual(at + c);
+      }
+      to.push_back(square > 0 ? product / square : 0);
+    }
+    return to;
+  }
+  /// The row term, or the saved lse, has another error in each row.
+  void by_numbers_of_rows() {
+    if constexpr (Op::has_lse && Op::uses(field::q)) {
+      if (given_.all().count(field::q) == 0) return;
+      auto const add = [&](char const* name, dense const& effect) {
+        finding f;
+        f.name = name;
+        f.last_resort = true;
+        f = seen_.judged(f, along(effect, [](double x) { return x; }), false);
+        f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
+        report_.findings.push_back(f);
+      };
+      cotangents<Op, view> const none;
+      auto const by = fitted(with_lse(none, [](index_t, index_t, index_t) { return 1.; }).of(field::q));
+      std::size_t n = 0;
+      add("row term <dout, out> off, by another number in each row",
+          with_lse(none, [&](index_t, index_t, index_t) { return by[n++]; }));
+      add("saved lse off, by another number in each row", scaled(fitted(exact_.of(field::q))));
+    }
+  }
+  /// Errors that look like noise: something was rounded.
+  void by_noise(certify::gradient_bounds const& bounds) {
+    double const bf16 = format_of(storage::bf16).unit, fp16 = format_of(storage::fp16).unit;
+    auto const add = [&](std::string name, double least, double most, auto const& size) {
+      finding f;
+      f.name = std::move(name);
+      std::vector<int> in;
+      std::vector<double> sizes;
+      std::size_t number = 0;
+      for (auto const& [by, x] : given_.all()) {
+        energy_excess const& e = report_.energies[number++];
+        bool any = false;
+        for (std::size_t n = 0; n < x.values.size(); ++n) {
+          sizes.push_back(size(by, n));
+          any = any || sizes.back() > 0;
+        }
+        if (!any || !e.found) continue;
+        if (f.where.empty()) f.where = regions_.words(e.parts);
+        if (e.parts.empty())
+          in.push_back(0);
+        else
+          in.insert(in.end(), e.parts.begin(), e.parts.end());
+      }
+      report_.findings.push_back(seen_.judged_as_noise(f, sizes, least, most, in));
+    };
+    auto const value = [&](field f, std::size_t n) { return std::fabs(exact_.of(f).values[n]); };
+    auto const spread = [&](field f, std::size_t n) { return bounds.spreads[std::size_t(f)][n]; };
+    // The sums of tiles, and of the heads of a group, are as large as the spread.
+    auto const partial = [&](field f, std::size_t n) { return std::hypot(value(f, n), spread(f, n)); };
+    for (auto const& [by, unused] : given_.all())
+      add(std::string("sums of d") + name_of(by) + " rounded to 16 bits", fp16 / 8, 16 * bf16,
+          [&](field f, std::size_t n) { return f == by ? partial(f, n) : 0; });
+    if (given_.all().count(field::k) > 0 && given_.all().count(field::v) > 0)
+      add("sums of dk and dv rounded to 16 bits", fp16 / 8, 16 * bf16,
+          [&](field f, std::size_t n) { return f == field::k || f == field::v ? partial(f, n) : 0; });
+    double const usual = 0.42;  // the deviation, of numbers spread evenly on a logarithmic scale
+    for (storage s : {storage::bf16, storage::fp16}) {
+      double const unit = format_of(s).unit * usual;
+      if (!(format_of(precision_.weights).unit < format_of(s).unit)) continue;
+      add(std::string("dS or dP rounded to ") + name_of(s), 0.3 * unit, 3 * unit,
+          [&](field f, std::size_t n) { return f == field::v ? 0 : spread(f, n); });
+      add(std::string("probabilities rounded to ") + name_of(s), 0.3 * unit, 1.6 * unit,
+          [&](field f, std::size_t n) { return f == field::v ? spread(f, n) : 0; });
+    }
+    add("logits rounded to 16 bits", fp16 / 32, 4 * bf16, spread);
+  }
+};
+
+}  // namespace attune::testing::detail

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Long rows, and the names of defects that look like noise or hide in a few keys. The kernels are those of
+// tests/verdict.
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <attune/attune.hpp>
+#include <attune/testing/gradient_verdict.hpp>
+#include <attune/testing/verdict.hpp>
+
+#include "../../verdict/simulated_backward.hpp"
+#include "../check.hpp"
+
+namespace attune::test {
+namespace {
+
+using testing::judgement;
+using testing::verdict_report;
+
+simulated_problem drawn(simulated_problem p, storage stored, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  auto const fill = [&](std::vector<float>& to, index_t rows) {
+    to.resize(std::size_t(rows * p.width));
+    for (float& x : to) x = float(rounded_to(stored, normal(random)));
+  };
+  fill(p.q, p.batch * p.heads * p.queries);
+  fill(p.k, p.batch * p.key_heads * p.keys);
+  fill(p.v, p.batch * p.key_heads * p.keys);
+  return p;
+}
+shape of_queries(simulated_problem const& p) { return {p.batch, p.heads, p.queries, p.width}; }
+shape of_keys(simulated_problem const& p) { return {p.batch, p.key_heads, p.keys, p.width}; }
+
+using op_type = decltype(softmax_attention());
+inputs<op_type, any_tensor> inputs_of(simulated_problem const& p) {
+  return {.q = tensor<float const>(p.q, of_queries(p)),
+          .k = tensor<float const>(p.k, of_keys(p)),
+          .v = tensor<float const>(p.v, of_keys(p))};
+}
+verdict_report judged(simulated_problem const& p, kernel_kind const& kind, planted const& d = {}) {
+  simulated_result const got = run(p, kind, d);
+  std::vector<double> const out(got.out.begin(), got.out.end());
+  testing::candidate given(tensor<double const>(out, of_queries(p)), kind.stored);
+  given.with_lse(natural_lse(tensor<float const>(got.lse, {p.batch, p.heads, p.queries, 1})));
+  return testing::verdict(softmax_attention(), inputs_of(p), given,
+                          {.how = certify::precision(kind.stored, storage::fp32, kind.weights)});
+}
+verdict_report judged_backward(simulated_problem const& p, backward_kind const& kind, planted_backward const& d = {}) {
+  std::vector<float> const dout = drawn(p, kind.stored, 99).q;
+  simulated_gradients const got = run_backward(p, dout, kind, d);
+  testing::gradient_candidate given;
+  auto const give = [&](field f, std::vector<float> const& x, shape const& e) {
+    std::vector<double> const y(x.begin(), x.end());
+    given.with(f, tensor<double const>(y, e), kind.stored);
+  };
+  give(field::q, got.dq, of_queries(p));
+  give(field::k, got.dk, of_keys(p));
+  give(field::v, got.dv, of_keys(p));
+  cotangents<op_type, any_tensor> const by{.out = tensor<float const>(dout, of_queries(p))};
+  return testing::gradient_verdict(softmax_attention(), inputs_of(p), by, given,
+                                   {.how = certify::precision(kind.stored, storage::fp32, kind.products)});
+}
+std::string name_of_cause(verdict_report const& r) { return r.cause() == nullptr ? "" : r.cause()->name; }
+
+TEST_SUITE_BEGIN("verdict names");
+
+TEST_CASE("long rows in 16 bits: a correct decode over 131,072 keys is PASS, two lost keys of 8,192 are not") {
+  for (storage s : {storage::bf16, storage::fp16}) {
+    INFO(std::string(testing::name_of(s)));
+    simulated_problem const longest = drawn(
+        {.batch = 1, .heads = 1, .key_heads = 1, .queries = 1, .keys = 131072, .width = 16, .causal = false}, s, 1);
+    verdict_report const right = judged(longest, {.stored = s, .weights = s, .tile = 128});
+    INFO(printed(right));
+    CHECK(right.decision == judgement::pass);
+    simulated_problem const p =
+        drawn({.batch = 1, .heads = 4, .key_heads = 2, .queries = 1, .keys = 8192, .width = 32, .causal = false}, s, 2);
+    kernel_kind const kind{.stored = s, .weights = s, .tile = 64};
+    CHECK(judged(p, kind).decision == judgement::pass);
+    verdict_report const lost = judged(p, kind, {.what = fault::keys_lost, .size = 2});
+    INFO(printed(lost));
+    CHECK(lost.decision != judgement::pass);
+    CHECK(name_of_cause(lost) == "keys missing: 2048..2049");  // from a quarter of the keys on
+  }
+}
+
+TEST_CASE("a sum in 16 bits, and sums of weights in 16 bits, have their names") {
+  simulated_problem const p =
+      drawn({.batch = 1, .heads = 4, .key_heads = 2, .queries = 24, .keys = 96, .width = 16, .causal = false},
+            storage::fp32, 3);
+  kernel_kind const kind{.tile = 16};
+  CHECK(judged(p, kind).decision == judgement::pass);
+  CHECK(name_of_cause(judged(p, kind, {.what = fault::accumulator_bf16})).find("sums of out rounded") !=
+        std::string::npos);
+  CHECK(name_of_cause(judged(p, kind, {.what = fault::denominator_fp16})) == "sum of weights rounded to fp16");
+}
+
+TEST_CASE("gradients in 16 bits are judged by region: one head with delta of the next row; a lost row term") {
+  simulated_problem const p =
+      drawn({.batch = 2, .heads = 4, .key_heads = 2, .queries = 24, .keys = 40, .width = 16, .causal = false},
+            storage::bf16, 4);
+  backward_kind const kind{.stored = storage::bf16, .products = storage::bf16, .tile = 16};
+  verdict_report const right = judged_backward(p, kind);
+  INFO(printed(right));
+  CHECK(right.decision == judgement::pass);
+  CHECK(right.parts);
+  planted const one_head{.where = place::one_head, .size = 0.03, .head = 2};
+  verdict_report const late = judged_backward(p, kind, {backward_fault::dq_factor, one_head});
+  INFO(printed(late));
+  CHECK(late.decision == judgement::fail);
+  REQUIRE(!late.reasons.empty());
+  CHECK(late.reasons[0].find("in head 2 of dq") != std::string::npos);
+  CHECK(name_of_cause(judged_backward(p, kind, {backward_fault::row_term_late, {}})).find("row term <dout, out> off") ==
+        0);
+  CHECK(name_of_cause(judged_backward(p, kind, {backward_fault::lse_off, {.size = 0.05}})) == "saved lse");
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+}  // namespace attune::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the programs of a call read: numbers and pointers, copied to where they run.
+// Numbers and pointers that the programs of a call read; copied to where they run.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct row_record {
 
 /// The key tiles of a tile of rows, as numbers: partial ones first.
 struct tile_plan {
-  int partial = 0, full = 0;           ///< how many; those of a list are listed
+  int partial = 0, full = 0;           ///< how many; a list has their numbers
   int from = 0, until = 0, after = 0;  ///< interval masks: partial [from, until) and [after, ..), full [until, after)
 };
 

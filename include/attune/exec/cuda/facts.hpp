@@ -3,7 +3,7 @@
 //
 //   products_of<Op>::size, tile_facts<Op>::affine, require_tiles<Op>()
 //
-// What the executor derives from an operator: which contractions are products on tensor cores, and what a tile may
+// Facts that the executor derives from an operator: which contractions are products on tensor cores, and what a tile may
 // rely on. Nothing here knows a policy by its name.
 #pragma once
 
@@ -13,7 +13,6 @@
 #include <attune/exec/problem.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/operators/row_state.hpp>
-#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::exec_cuda {
 
@@ -73,7 +72,7 @@ using bound_operator = decltype(std::declval<Op const&>().bind(std::declval<row<
 template <class N>
 inline constexpr bool exponential_masses = requires { requires N::exponential; };
 
-/// What a tile may rely on.
+/// The facts that a tile may rely on.
 template <class Op>
 struct tile_facts {
   using normalizer = typename Op::normalizer_policy;  ///< of the operator
@@ -90,8 +89,7 @@ struct tile_facts {
                                  !Op::has_weight_gate && !any_distance<typename Op::contractions> &&
                                  is.family == row_family::masses && online &&
                                  std::is_same_v<typename Op::gate_policy::contraction, contraction::none> &&
-                                 (std::is_same_v<bound_kernel, kernel::bound_multiple<float>> ||
-                                  std::is_same_v<bound_kernel, kernel::bound_identity<float>>);
+                                 requires { requires bound_kernel::linear; };
   static constexpr bool fused = exponential_masses<normalizer>;
 };
 

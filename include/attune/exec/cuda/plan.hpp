@@ -8,7 +8,7 @@
 
 namespace attune::exec_cuda {
 
-/// Binds row n. Complexity: that of counting the keys of a row.
+/// Binds row n. Complexity: a count of the keys of the row.
 template <class Op, class E>
 struct bind_row_program {
   forward_call<Op, E> c;

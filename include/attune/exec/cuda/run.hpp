@@ -69,7 +69,7 @@ class forward_run {
   /// Moving averages are computed once; a v0 in the host's memory of `zeros` becomes a zero that programs read.
   void settle() {
     for (operator_parameter const& listed : listed_parameters(c_.op)) {
-      auto& x = const_cast<parameter&>(*listed.at);  // of our own copy
+      auto& x = const_cast<parameter&>(*listed.at);  // c_.op is a copy
       if (!x.is_average()) continue;
       shape const e = x.extents();
       double* const to = memory_.template take<double>(e.size());

@@ -18,10 +18,10 @@ struct lanes {
   T v[32];
 };
 
-/// What runs on host warps cost: wavefronts of shared memory against the fewest there could be.
+/// Costs of the programs on host warps: rounds of shared memory against the fewest there could be.
 struct warp_tally {
-  long loads = 0, load_waves = 0;   ///< ldmatrix; 4 wavefronts each at least
-  long copies = 0, copy_waves = 0;  ///< 16-byte copies; 4 wavefronts each at least
+  long loads = 0, load_waves = 0;   ///< ldmatrix; 4 rounds each at least
+  long copies = 0, copy_waves = 0;  ///< 16-byte copies; 4 rounds each at least
   long products = 0;                ///< mma
 };
 
@@ -156,7 +156,7 @@ struct host_warp {
     x.bits = bits;
     return x;
   }
-  /// Wavefronts in which 8 lanes read 16 bytes each: the most 16-byte columns, of 8, that share banks.
+  /// Rounds in which 8 lanes read 16 bytes each: the most 16-byte columns, of 8, that share banks.
   static long waves(lanes<std::uint32_t> const& at, int first) {
     int used[8] = {}, most = 0;
     for (int l = first; l < first + 8; ++l) {

@@ -15,7 +15,7 @@ struct block_place {
   int batch, group, tile;
 };
 
-/// The part of a tile that knows neither scores nor masses.
+/// The part of a tile that depends on the rows alone, not on their scores and masses.
 template <class W, class Op, class E, class C>
 class tile_rows {
  protected:

@@ -31,8 +31,8 @@ struct sizes {
 };
 
 inline shape extents_of(field f, sizes const& n) {
-  index_t const width = f == field::gate_q || f == field::gate_k ? n.gate_width
-                        : f == field::center || f == field::spread || f == field::place ? 2
+  index_t const width = f == field::gate_q || f == field::gate_k                           ? n.gate_width
+                        : f == field::center || f == field::spread || f == field::place    ? 2
                         : f == field::sort_q || f == field::sort_k || f == field::key_bias ? 1
                         : f == field::position_q || f == field::position_k                 ? 32
                                                                                            : n.width;
@@ -102,8 +102,8 @@ struct exact_row {
 };
 
 template <class Op>
-exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in, problem_shape const& p, index_t b, index_t h,
-                       index_t i) {
+exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in, problem_shape const& p, index_t b,
+                       index_t h, index_t i) {
   using normalizer = typename Op::normalizer_policy;
   auto const facts = detail::scalar_row<double>(p, op.mask, b, h, i);
   auto const f = op.bind(facts);
@@ -127,17 +127,30 @@ exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in,
       state.template accumulate<normalizer>(f.normalizer, a, value);
       absolute.template accumulate<normalizer>(f.normalizer, a, [&](index_t d) { return std::fabs(value(d)); });
     }
+  // The sums of absolute terms: what is subtracted counts too.
+  std::vector<double> magnitude;
+  if constexpr (normalizer::traits.family == row_family::range_weighted) {
+    auto const by =
+        finish_adjusted(f.normalizer, absolute.reference, absolute.earned, absolute.lowest, absolute.reference);
+    for (std::size_t d = 0; d < absolute.acc.size(); ++d)
+      magnitude.push_back(std::fabs(by.value_factor) *
+                          (std::fabs(absolute.second[d]) + std::fabs(absolute.reference - by.low) * absolute.acc[d]));
+  } else {
+    auto const by =
+        finish_masses<normalizer>(f.normalizer, absolute.reference, absolute.earned, absolute.ground, facts.visible);
+    for (std::size_t d = 0; d < absolute.acc.size(); ++d)
+      magnitude.push_back(std::fabs(by.value_factor) * absolute.acc[d] +
+                          (absolute.second.empty() ? 0 : std::fabs(by.share) * absolute.second[d]));
+  }
   auto const done = finish_state<normalizer>(state, f.normalizer, facts.visible);
-  auto const magnitude = finish_state<normalizer>(absolute, f.normalizer, facts.visible);
   exact_row<Op> to;
   for (index_t d = 0; d < p.value_width; ++d) {
     double const g = done.ground_weight;
     to.out.push_back(detail::finished_element<double>(in, p, f, state.acc[std::size_t(d)], g, b, h, i, d));
     double ground = 0;
     if constexpr (Op::uses(field::v0)) ground = std::fabs(g * detail::shared_element<double>(in.v0, b, h, i, d));
-    to.absolute.push_back(std::fabs(absolute.acc[std::size_t(d)]) + ground);
+    to.absolute.push_back(magnitude[std::size_t(d)] + ground);
   }
-  static_cast<void>(magnitude);
   to.lse = done.lse + f.logit_shift;
   to.ground_weight = done.ground_weight;
   return to;
@@ -166,7 +179,7 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
       x.resize(std::size_t(e.size()));
       y.resize(x.size());
       for (std::size_t at = 0; at < x.size(); ++at) {
-        index_t const j = side_of(f) == input_side::key ? index_t(at) / e.feature % e.position
+        index_t const j = side_of(f) == input_side::key    ? index_t(at) / e.feature % e.position
                           : side_of(f) == input_side::pair ? index_t(at) % e.feature
                                                            : -1;
         float z = normal(random);
@@ -236,21 +249,26 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
         double const y = double(got_lse[std::size_t(row)]);
         if (std::isnan(y) != std::isnan(x.lse)) ++wrong_nan;
         if (std::isfinite(x.lse) || y != x.lse) {
-          if (!std::isnan(x.lse)) worst_lse = std::fmax(worst_lse, std::fabs(y - x.lse) / ((loose > 1 ? 2e-2 : 2e-5) * (1 + std::fabs(x.lse))));
+          if (!std::isnan(x.lse))
+            worst_lse =
+                std::fmax(worst_lse, std::fabs(y - x.lse) / ((loose > 1 ? 2e-2 : 2e-5) * (1 + std::fabs(x.lse))));
         }
       }
       if constexpr (Op::has_ground_weight) {
         double const y = double(got_ground[std::size_t(row)]);
         if (std::isnan(y) != std::isnan(x.ground_weight)) ++wrong_nan;
-        if (!std::isnan(y)) worst_ground = std::fmax(worst_ground, std::fabs(y - x.ground_weight) / (loose > 1 ? 1e-2 : 3e-5));
+        if (!std::isnan(y))
+          worst_ground = std::fmax(worst_ground, std::fabs(y - x.ground_weight) / (loose > 1 ? 1e-2 : 3e-5));
       }
     }
     bool const pass = worst <= 1 && worst_lse <= 1 && worst_ground <= 1 && wrong_nan == 0;
     failures += pass ? 0 : 1;
-    std::printf("%s  %-34s %s B%d H%d/%d/%d L%dx%d D%d/%d  error %.1e  share of bound: out %.2f lse %.2f ground %.2f  wrong NaN %d\n",
-                pass ? "PASS" : "FAIL", name, std::is_same_v<E, bfloat16> ? "bf16" : "fp16", int(n.batch), int(n.heads),
-                int(n.key_heads), int(n.value_heads), int(n.queries), int(n.keys), int(n.width), int(n.value_width), error,
-                worst, worst_lse, worst_ground, wrong_nan);
+    std::printf(
+        "%s  %-34s %s B%d H%d/%d/%d L%dx%d D%d/%d  error %.1e  share of bound: out %.2f lse %.2f ground %.2f  wrong "
+        "NaN %d\n",
+        pass ? "PASS" : "FAIL", name, std::is_same_v<E, bfloat16> ? "bf16" : "fp16", int(n.batch), int(n.heads),
+        int(n.key_heads), int(n.value_heads), int(n.queries), int(n.keys), int(n.width), int(n.value_width), error,
+        worst, worst_lse, worst_ground, wrong_nan);
   } catch (std::exception const& e) {
     ++failures;
     std::printf("FAIL  %-34s %s\n", name, e.what());

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <optional>
 
-#include "check.hpp"
-
 #include <attune/cuda.hpp>
+
+#include "check.hpp"
 
 namespace attune::cuda_check {
 

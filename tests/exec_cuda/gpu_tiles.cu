@@ -17,8 +17,8 @@ void time_tile(char const* name, index_t width) {
     unsigned state = 1;
     for (auto& y : x) state = state * 1664525u + 1013904223u, y = bfloat16(float(state >> 8) * 0x1p-23f - 1.f);
     bfloat16 *const q = place.keep(x), *const k = place.keep(x), *const v = place.keep(x), *const out = place.keep(x);
-    inputs<Op, tensor<bfloat16 const>> const in{.q = tensor<bfloat16 const>(q, e), .k = tensor<bfloat16 const>(k, e),
-                                                .v = tensor<bfloat16 const>(v, e)};
+    inputs<Op, tensor<bfloat16 const>> const in{
+        .q = tensor<bfloat16 const>(q, e), .k = tensor<bfloat16 const>(k, e), .v = tensor<bfloat16 const>(v, e)};
     outputs<Op, bfloat16> const to{.out = tensor<bfloat16>(out, e)};
     auto const p = detail::checked_problem("forward", op, in, e, memory_kind::device);
     exec_cuda::stream_runner runner{nullptr};

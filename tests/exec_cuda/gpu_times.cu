@@ -5,8 +5,8 @@
 namespace attune::cuda_check {
 
 void preset_times() {
-  time<128>("principled causal", principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{}), 4, 16, 4096,
-            128, 0.5);
+  time<128>("principled causal", principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{}), 4,
+            16, 4096, 128, 0.5);
   time<128>("sigmoid causal", sigmoid_attention({}, mask::causal{}), 4, 16, 4096, 128, 0.5);
 }
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
-#include "presets.hpp"
-
 #include <attune/testing/warp/forward.hpp>
+
+#include "presets.hpp"
 
 namespace attune::cuda_check {
 struct warp_place : host_place {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
-#include "check.hpp"
-
 #include <attune/testing/warp/forward.hpp>
+
+#include "check.hpp"
 
 namespace attune::cuda_check {
 struct warp_place : host_place {
@@ -23,13 +23,17 @@ int main() {
   using namespace attune::cuda_check;
   warp_place place;
   check<bfloat16>(place, "softmax", {}, [](auto&) { return softmax_attention(); });
-  check<bfloat16>(place, "softmax causal", {.queries = 257, .keys = 257, .unseen = 3},
-                  [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -3);
-  check<bfloat16>(place, "softmax causal, a NaN value", {.queries = 257, .keys = 257},
-                  [](auto&) { return softmax_attention(mask::causal{}); }, 1, 50);
-  check<bfloat16>(place, "principled causal", {.queries = 150, .keys = 257},
-                  [](auto&) { return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{}); });
+  check<bfloat16>(
+      place, "softmax causal", {.queries = 257, .keys = 257, .unseen = 3},
+      [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -3);
+  check<bfloat16>(
+      place, "softmax causal, a NaN value", {.queries = 257, .keys = 257},
+      [](auto&) { return softmax_attention(mask::causal{}); }, 1, 50);
+  check<bfloat16>(place, "principled causal", {.queries = 150, .keys = 257}, [](auto&) {
+    return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{});
+  });
   auto const& t = testing::host_warp::tally;
-  std::printf("ldmatrix waves / least %.2f, copies %.2f\n", double(t.load_waves) / (4.0 * t.loads), double(t.copy_waves) / (4.0 * t.copies));
+  std::printf("ldmatrix waves / least %.2f, copies %.2f\n", double(t.load_waves) / (4.0 * t.loads),
+              double(t.copy_waves) / (4.0 * t.copies));
   return failures;
 }

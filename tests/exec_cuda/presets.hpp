@@ -14,7 +14,8 @@ inline mask::causal visible() { return {}; }
 template <int Group, class On>
 void presets(On const& on) {
   if constexpr (Group == 0) {
-    on("principled", square, [](auto&) { return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, visible()); });
+    on("principled", square,
+       [](auto&) { return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, visible()); });
     on("off by one", square, [](auto&) { return off_by_one_attention(visible()); });
     on("sink", square, [](auto&) { return sink_attention(0.7, visible()); });
   } else if constexpr (Group == 1) {
@@ -30,13 +31,15 @@ void presets(On const& on) {
     on("output gate", square, [](auto&) { return gated_attention(visible()); });
     on("affine", square, [](auto&) { return affine_scaled_attention(0.8, 0.9, visible()); });
   } else if constexpr (Group == 4) {
-    on("self-adjusted", square, [](auto&) { return self_adjusted_attention(visible()); }, 3);
+    on("self-adjusted", square, [](auto&) { return self_adjusted_attention(visible()); });
     on("RBF", square, [](auto&) { return rbf_attention(20, visible()); });
     on("L2", square, [](auto&) { return l2_attention({}, visible()); });
   } else if constexpr (Group == 5) {
     on("elliptical", square, [](auto& of) { return elliptical_attention(of.numbers(1, 1, 64, 0), visible()); }, 4);
     on("bilinear", square, [](auto& of) { return bilinear_attention(of.numbers(4, 1, 64), visible()); }, 4);
-    on("rotary", square, [](auto& of) { return attention(kernel::rotary{.angles = of.angles(257, 32)}, visible()); }, 4);
+    on(
+        "rotary", square, [](auto& of) { return attention(kernel::rotary{.angles = of.angles(257, 32)}, visible()); },
+        4);
   } else if constexpr (Group == 6) {
     on("scalar sort", square, [](auto&) { return scalar_sort_attention(0.5, visible()); });
     on("hybrid", square, [](auto&) { return hybrid_attention(0.5, visible()); });
@@ -46,27 +49,31 @@ void presets(On const& on) {
     on("T5 bias", square, [](auto& of) { return t5_attention({of.numbers(4, 32, 1)}, visible()); });
     on("TUPE", square, [](auto&) { return tupe_attention(visible()); });
   } else if constexpr (Group == 8) {
-    on("Transformer-XL", square,
-       [](auto& of) {
-         return transformer_xl_attention(of.numbers(4, 1, 64), of.numbers(4, 1, 64), of.numbers(4, 1025, 64), visible());
-       }, 4);
+    on(
+        "Transformer-XL", square,
+        [](auto& of) {
+          return transformer_xl_attention(of.numbers(4, 1, 64), of.numbers(4, 1, 64), of.numbers(4, 1025, 64),
+                                          visible());
+        },
+        4);
     on("SMCA", square, [](auto&) { return smca_attention(0.3, visible()); });
     on("dropout", square,
        [](auto&) { return attention(kernel::dot_product{}, visible(), gate::dropout{.rate = 0.2, .seed = 77}); });
   } else if constexpr (Group == 9) {
     on("sink and window", square, [](auto&) { return sink_attention(0.7, mask::causal_window{50}); });
     on("sinks and window", square, [](auto&) { return softmax_attention(mask::sink_window{4, 40}); });
-    on("documents", square,
-       [](auto& of) {
-         std::vector<index_t> queries, keys;
-         for (index_t i = 0; i < 150; ++i) queries.push_back((i + 107) / 60);
-         for (index_t j = 0; j < 257; ++j) keys.push_back(j / 60);
-         return softmax_attention(mask::documents(of.array(queries), 150, of.array(keys), 257) & mask::causal{});
-       });
+    on("documents", square, [](auto& of) {
+      std::vector<index_t> queries, keys;
+      for (index_t i = 0; i < 150; ++i) queries.push_back((i + 107) / 60);
+      for (index_t j = 0; j < 257; ++j) keys.push_back(j / 60);
+      return softmax_attention(mask::documents(of.array(queries), 150, of.array(keys), 257) & mask::causal{});
+    });
   } else if constexpr (Group == 10) {
-    on("ReLU on a line", square, [](auto&) { return attention(kernel::scalar_difference{}, normalizer::normalized_relu{}, visible()); });
+    on("ReLU on a line", square,
+       [](auto&) { return attention(kernel::scalar_difference{}, normalizer::normalized_relu{}, visible()); });
     on("mean ReLU", square, [](auto&) { return attention(kernel::dot_product{}, normalizer::mean_relu{}, visible()); });
-    on("centered ReLU", square, [](auto&) { return attention(kernel::dot_product{}, normalizer::centered_relu{}, visible()); }, 3);
+    on("centered ReLU", square,
+       [](auto&) { return attention(kernel::dot_product{}, normalizer::centered_relu{}, visible()); });
   } else if constexpr (Group == 11) {
     on("per-head scales", square,
        [](auto& of) { return attention(kernel::dot_product{.scale = of.numbers(4, 1, 1)}, visible()); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// What the programs of a call read: numbers and pointers, copied to where they run.
+// Numbers and pointers that the programs of a call read; copied to where they run.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct row_record {
 
 /// The key tiles of a tile of rows, as numbers: partial ones first.
 struct tile_plan {
-  int partial = 0, full = 0;          ///< how many; those of a list are listed
-  int from = 0, until = 0, after = 0; ///< interval masks: partial [from, until) and [after, ..), full [until, after)
+  int partial = 0, full = 0;           ///< how many; a list has their numbers
+  int from = 0, until = 0, after = 0;  ///< interval masks: partial [from, until) and [after, ..), full [until, after)
 };
 
 template <class Op, class E>
@@ -42,12 +42,12 @@ struct forward_call {
   inputs<Op, tensor<E const>> in;
   outputs<Op, E> to;
   operand query[products == 0 ? 1 : products] = {}, key[products == 0 ? 1 : products] = {}, value = {};
-  float const* query_norm = nullptr;  ///< of distances: B H Lq
-  float const* key_norm = nullptr;    ///< B H Lk: a metric may differ by query head
-  row_record<Op>* records = nullptr;  ///< B H Lq
-  tile_plan* plans = nullptr;         ///< B, groups, row tiles
-  int* lists = nullptr;               ///< B, groups, row tiles, key tiles; of masks that are no intervals
-  int pack = 1, groups = 1;           ///< query heads of a group; groups of a batch element: H / pack
+  float const* query_norm = nullptr;           ///< of distances: B H Lq
+  float const* key_norm = nullptr;             ///< B H Lk: a metric may differ by query head
+  row_record<Op>* records = nullptr;           ///< B H Lq
+  tile_plan* plans = nullptr;                  ///< B, groups, row tiles
+  int* lists = nullptr;                        ///< B, groups, row tiles, key tiles; of masks that are no intervals
+  int pack = 1, groups = 1;                    ///< query heads of a group; groups of a batch element: H / pack
   int rows = 0, row_tiles = 0, key_tiles = 0;  ///< rows of a group; its tiles
   bool stores_pairs = false;                   ///< two features of the output fit a store of 4 bytes
 

@@ -6,9 +6,9 @@
 // Tensor cores of a CUDA device (sm_80 and later) from the same policies. For nvcc.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <string>
+
+#include <cuda_runtime_api.h>
 
 #include <attune/exec/cuda/run.hpp>
 #include <attune/exec/cuda/tile/forward_tile.hpp>
@@ -23,12 +23,12 @@ namespace attune {
 template <class E = bfloat16, class Widths = exec_cuda::widths<64, 128, 256>>
 struct cuda {
   static_assert(storage_only<E>, "attune: cuda<E> reads bfloat16 or float16; other types run on thrust_on");
-  using value_type = E;                                          ///< element type of the tensors
-  using view = tensor<E const>;                                  ///< read-only view of an input
-  static constexpr memory_kind memory = memory_kind::device;     ///< where the tensors must be
-  cudaStream_t stream = nullptr;                                 ///< calls run in its order
-  void* workspace = nullptr;                                     ///< memory of workspace_bytes(); null: taken from the stream
-  std::size_t bytes = 0;                                         ///< size of `workspace`
+  using value_type = E;                                       ///< element type of the tensors
+  using view = tensor<E const>;                               ///< read-only view of an input
+  static constexpr memory_kind memory = memory_kind::device;  ///< where the tensors must be
+  cudaStream_t stream = nullptr;                              ///< calls run in its order
+  void* workspace = nullptr;  ///< memory of workspace_bytes(); null: taken from the stream
+  std::size_t bytes = 0;      ///< size of `workspace`
 };
 
 namespace exec_cuda {
@@ -48,7 +48,8 @@ __global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E>
   extern __shared__ __align__(128) unsigned char raw[];
   index_t const n = index_t(blockIdx.x), pair = n / call.row_tiles;
   block_place const at{int(pair / call.groups), int(pair % call.groups), call.row_tiles - 1 - int(n % call.row_tiles)};
-  forward_tile<device_warp, Op, E, C> tile(call, std::uint32_t(__cvta_generic_to_shared(raw)), int(threadIdx.x >> 5), at);
+  forward_tile<device_warp, Op, E, C> tile(call, std::uint32_t(__cvta_generic_to_shared(raw)), int(threadIdx.x >> 5),
+                                           at);
   tile.run();
 }
 
@@ -110,8 +111,7 @@ void forward(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E cons
     throw error("forward", "the workspace", detail::text(exec.bytes, " bytes"),
                 detail::text("at least ", needed, ", as workspace_bytes() says"));
   void* room = exec.workspace;
-  if (room == nullptr)
-    exec_cuda::require_success(cudaMallocAsync(&room, needed, exec.stream), "memory of the stream");
+  if (room == nullptr) exec_cuda::require_success(cudaMallocAsync(&room, needed, exec.stream), "memory of the stream");
   memory = {static_cast<unsigned char*>(room)};
   exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
   if (exec.workspace == nullptr) exec_cuda::require_success(cudaFreeAsync(room, exec.stream), "memory of the stream");

@@ -3,17 +3,16 @@
 //
 //   products_of<Op>::size, tile_facts<Op>::affine, require_tiles<Op>()
 //
-// What the executor derives from an operator: which contractions are products on tensor cores, and what a tile may
-// rely on. Nothing here knows a policy by its name.
+// Facts that the executor derives from an operator: which contractions are products on tensor cores, and what a tile
+// may rely on. Nothing here knows a policy by its name.
 #pragma once
 
 #include <type_traits>
 
-#include <attune/exec/problem.hpp>
 #include <attune/exec/cuda/scalar/fast_float.hpp>
+#include <attune/exec/problem.hpp>
 #include <attune/operators/attention.hpp>
 #include <attune/operators/row_state.hpp>
-#include <attune/policies/kernel/bound.hpp>
 
 namespace attune::exec_cuda {
 
@@ -26,8 +25,8 @@ template <class C>
 inline constexpr bool is_product = contraction::KeyProduct<C> || contraction::Rotary<C> || is_distance<C>;
 /// A product whose operands are copied and changed before: turned, scaled, shifted.
 template <class C>
-inline constexpr bool is_prepared = is_product<C> && !contraction::PlainProduct<C> &&
-                                    !std::is_same_v<C, contraction::squared_distance>;
+inline constexpr bool is_prepared =
+    is_product<C> && !contraction::PlainProduct<C> && !std::is_same_v<C, contraction::squared_distance>;
 /// The keys of a product are changed too.
 template <class C>
 inline constexpr bool prepares_keys = contraction::Rotary<C>;
@@ -41,7 +40,8 @@ ATTUNE_HD constexpr int products_before() {
   return count;
 }
 template <class Visit, class... C, int... N>
-ATTUNE_HD constexpr void visit_contractions(Visit const& visit, contraction::list<C...>, std::integer_sequence<int, N...>) {
+ATTUNE_HD constexpr void visit_contractions(Visit const& visit, contraction::list<C...>,
+                                            std::integer_sequence<int, N...>) {
   (..., visit(C{}, std::integral_constant<int, N>{},
               std::integral_constant<int, (is_product<C> ? products_before<N, C...>() : -1)>{}));
 }
@@ -72,7 +72,7 @@ using bound_operator = decltype(std::declval<Op const&>().bind(std::declval<row<
 template <class N>
 inline constexpr bool exponential_masses = requires { requires N::exponential; };
 
-/// What a tile may rely on.
+/// The facts that a tile may rely on.
 template <class Op>
 struct tile_facts {
   using normalizer = typename Op::normalizer_policy;  ///< of the operator
@@ -82,14 +82,14 @@ struct tile_facts {
   /// Rows keep a second value sum.
   static constexpr bool second = row_state<float>::template has_second<normalizer>;
   static constexpr bool online = is.reference == mass_reference::running_maximum;
-  using bound_kernel = decltype(std::declval<typename Op::kernel_policy const&>().bind(std::declval<row<float> const&>()));
+  using bound_kernel =
+      decltype(std::declval<typename Op::kernel_policy const&>().bind(std::declval<row<float> const&>()));
   /// Logits are slope s + level of one product s: the maximum of a row is found on products.
-  static constexpr bool affine =
-      products == 1 && Op::contractions::size == 1 && Op::logit_contractions == 1 &&
-      !any_distance<typename Op::contractions> && is.family == row_family::masses && online &&
-      std::is_same_v<typename Op::gate_policy::contraction, contraction::none> &&
-      (std::is_same_v<bound_kernel, kernel::bound_multiple<float>> ||
-       std::is_same_v<bound_kernel, kernel::bound_identity<float>>);
+  static constexpr bool affine = products == 1 && Op::contractions::size == 1 && Op::logit_contractions == 1 &&
+                                 !Op::has_weight_gate && !any_distance<typename Op::contractions> &&
+                                 is.family == row_family::masses && online &&
+                                 std::is_same_v<typename Op::gate_policy::contraction, contraction::none> &&
+                                 requires { requires bound_kernel::linear; };
   static constexpr bool fused = exponential_masses<normalizer>;
 };
 

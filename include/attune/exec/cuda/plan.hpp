@@ -8,7 +8,7 @@
 
 namespace attune::exec_cuda {
 
-/// Binds row n. Complexity: that of counting the keys of a row.
+/// Binds row n. Complexity: a count of the keys of the row.
 template <class Op, class E>
 struct bind_row_program {
   forward_call<Op, E> c;
@@ -57,7 +57,8 @@ struct classify_program {
   ATTUNE_HD index_t tasks() const { return c.p.batch * c.groups * index_t(c.row_tiles) * c.key_tiles; }
   ATTUNE_HD void operator()(index_t n) const {
     index_t const at_rows = n / c.key_tiles;
-    int const t = int(n % c.key_tiles), tile = int(at_rows % c.row_tiles), group = int(at_rows / c.row_tiles % c.groups);
+    int const t = int(n % c.key_tiles), tile = int(at_rows % c.row_tiles),
+              group = int(at_rows / c.row_tiles % c.groups);
     index_t const b = at_rows / (index_t(c.row_tiles) * c.groups);
     index_t const first = index_t(t) * keys_each, last = first + keys_each < c.p.keys ? first + keys_each : c.p.keys;
     bool some = false, every = first + keys_each <= c.p.keys;

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Programs that copy rows to where tiles can read them, and change them on the way: rotary turns, scaled and shifted
-// queries, gated values; and the norms of distances. What they write is rounded to the 16 bits of the tensors.
+// queries, gated values; and the norms of distances. The copies are rounded to the 16 bits of the tensors.
 #pragma once
 
 #include <attune/exec/cuda/call.hpp>

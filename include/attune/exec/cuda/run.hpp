@@ -34,8 +34,9 @@ bool is_ready(tensor<E const> const& x) {
   strides const s = x.steps();
   shape const e = x.extents();
   auto const whole = [](index_t step, index_t extent) { return extent <= 1 || step % 8 == 0; };
-  return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0 && e.feature % 8 == 0 && (s.feature == 1 || e.feature == 1) &&
-         whole(s.position, e.position) && whole(s.head, e.head) && whole(s.batch, e.batch);
+  return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0 && e.feature % 8 == 0 &&
+         (s.feature == 1 || e.feature == 1) && whole(s.position, e.position) && whole(s.head, e.head) &&
+         whole(s.batch, e.batch);
 }
 
 template <class Runner, class Op, class E, class C>
@@ -68,7 +69,7 @@ class forward_run {
   /// Moving averages are computed once; a v0 in the host's memory of `zeros` becomes a zero that programs read.
   void settle() {
     for (operator_parameter const& listed : listed_parameters(c_.op)) {
-      auto& x = const_cast<parameter&>(*listed.at);  // of our own copy
+      auto& x = const_cast<parameter&>(*listed.at);  // c_.op is a copy
       if (!x.is_average()) continue;
       shape const e = x.extents();
       double* const to = memory_.template take<double>(e.size());
@@ -101,7 +102,11 @@ class forward_run {
     E* const to = memory_.template take<E>(c_.p.batch * heads * positions * chunks * 8);
     run(copy_rows_program<E, Feature>{feature, to, c_.p.batch, heads, positions, width, chunks});
     std::int64_t const row = chunks * 16;
-    return {reinterpret_cast<unsigned char const*>(to), heads * positions * row, positions * row, row, int(heads),
+    return {reinterpret_cast<unsigned char const*>(to),
+            heads * positions * row,
+            positions * row,
+            row,
+            int(heads),
             int(chunks)};
   }
   operand readable(tensor<E const> const& x) {

@@ -13,13 +13,15 @@ namespace attune::kernel {
 /// A kernel bound to a row: its contraction times c.
 template <class T>
 struct bound_multiple {
-  T c;  ///< the factor of the row
+  static constexpr bool linear = true;  ///< the score is a multiple of the only contraction
+  T c;                                  ///< the factor of the row
   ATTUNE_HD T score(T const& x, key<T> const&) const { return c * x; }
 };
 
 /// A kernel bound to a row: its contraction itself.
 template <class T>
 struct bound_identity {
+  static constexpr bool linear = true;  ///< the score is a multiple of the only contraction
   ATTUNE_HD T score(T const& x, key<T> const&) const { return x; }
 };
 

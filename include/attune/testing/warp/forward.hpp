@@ -33,8 +33,8 @@ struct host_runner {
   }
 };
 
-/// forward() of `cuda` on the host. Everything is in memory of the host; errors, shapes and results are those of a device
-/// up to the rounding of its approximate functions.
+/// forward() of `cuda` on the host. All views point to memory of the host. Errors and shapes are as on a device;
+/// results differ by the rounding of the device's approximate functions.
 template <class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
 void forward_on_host_warps(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out) {
   problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());

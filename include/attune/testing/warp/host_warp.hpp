@@ -18,11 +18,11 @@ struct lanes {
   T v[32];
 };
 
-/// What runs on host warps cost: wavefronts of shared memory against the fewest there could be.
+/// Costs of the programs on host warps: rounds of shared memory against the fewest there could be.
 struct warp_tally {
-  long loads = 0, load_waves = 0;     ///< ldmatrix; 4 wavefronts each at least
-  long copies = 0, copy_waves = 0;    ///< 16-byte copies; 4 wavefronts each at least
-  long products = 0;                  ///< mma
+  long loads = 0, load_waves = 0;   ///< ldmatrix; 4 rounds each at least
+  long copies = 0, copy_waves = 0;  ///< 16-byte copies; 4 rounds each at least
+  long products = 0;                ///< mma
 };
 
 /// The warps of a block run one after the other; a warp's copies land at once.
@@ -59,7 +59,9 @@ struct host_warp {
   static lanes<T> shfl(lanes<T> const& x, lanes<int> const& from) {
     return each_lane([&](int l) { return x.v[from.v[l]]; });
   }
-  static bool any(lanes<bool> const& x) { return std::any_of(x.v, x.v + 32, [](bool y) { return y; }); }
+  static bool any(lanes<bool> const& x) {
+    return std::any_of(x.v, x.v + 32, [](bool y) { return y; });
+  }
   template <class E>
   static lanes<std::uint32_t> pack(lanes<float> const& low, lanes<float> const& high) {
     return each_lane([&](int l) { return E(low.v[l]).bits | std::uint32_t(E(high.v[l]).bits) << 16; });
@@ -154,7 +156,7 @@ struct host_warp {
     x.bits = bits;
     return x;
   }
-  /// Wavefronts in which 8 lanes read 16 bytes each: the most 16-byte columns, of 8, that share banks.
+  /// Rounds in which 8 lanes read 16 bytes each: the most 16-byte columns, of 8, that share banks.
   static long waves(lanes<std::uint32_t> const& at, int first) {
     int used[8] = {}, most = 0;
     for (int l = first; l < first + 8; ++l) {

@@ -78,7 +78,7 @@ struct fast_float {
 
 namespace attune {
 
-/// Functions of fast_float. `larger` keeps a NaN in its first argument, unlike fmaxf.
+/// Functions of fast_float. `larger` keeps a NaN in its first argument.
 template <>
 struct scalar<exec_cuda::fast_float> {
   using S = exec_cuda::fast_float;

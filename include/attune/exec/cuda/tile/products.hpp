@@ -19,9 +19,8 @@ struct products {
   static constexpr int blocks = C::bn / 8, steps = C::width / 16, row = 2 * C::width;
 
   ATTUNE_LANE static U query_address(int warp, int q) {
-    return W::each_lane([&](int l) {
-      return swizzled<C::width>((l & 15) + warp * (16 * C::mi), l >> 4) + std::uint32_t(q);
-    });
+    return W::each_lane(
+        [&](int l) { return swizzled<C::width>((l & 15) + warp * (16 * C::mi), l >> 4) + std::uint32_t(q); });
   }
   ATTUNE_LANE static U moved(U const& at, int step, int bytes) {
     return W::each_lane([&](int l) {
@@ -32,9 +31,9 @@ struct products {
   template <bool Held, bool Skips, class Fragments>
   ATTUNE_LANE static void scores(A (&s)[C::mi][blocks][4], shared sm, int warp, int q, int k, Fragments const& held,
                                  [[maybe_unused]] int wide) {
-    U const from_q = query_address(warp, q), from_k = W::each_lane([&](int l) {
-      return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k);
-    });
+    U const from_q = query_address(warp, q),
+            from_k = W::each_lane(
+                [&](int l) { return swizzled<C::width>((l & 7) + ((l >> 4) << 3), (l >> 3) & 1) + std::uint32_t(k); });
     ATTUNE_UNROLL
     for (int a = 0; a < steps; ++a) {
       if constexpr (Skips)
@@ -91,8 +90,8 @@ struct products {
       }
     }
   }
-  /// The same for values that may not be finite: adds those of the keys that a row sees, and no others. `seen`: of the
-  /// lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are indexed.
+  /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others. `seen`:
+  /// of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are indexed.
   ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],
                                    of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
     A weights[C::mi][blocks][4], sums[C::mi][C::width / 8][4];  // laid out as w and o: registers stay where they are
@@ -125,9 +124,8 @@ struct products {
 #pragma unroll 1
 #endif
         for (int d = 0; d < C::width / 8; ++d) {
-          U const pair = W::read4(sm, W::each_lane([&](int l) {
-            return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3));
-          }));
+          U const pair = W::read4(
+              sm, W::each_lane([&](int l) { return swizzled<C::width>(key, d) + std::uint32_t(v + 4 * (l & 3)); }));
           W::for_lanes([&](int l) {
             if ((W::at(bits, l) >> own & 1u) == 0) return;
             E low, high;

@@ -76,7 +76,8 @@ struct stage {
         W::read16(word, sm, at);
         W::for_lanes([&](int l) {
           std::uint32_t carry = 0;
-          for (int k = 0; k < 4; ++k) carry |= (W::at(word[k], l) & exponent) + one;  // only an exponent of ones carries
+          for (int k = 0; k < 4; ++k)
+            carry |= (W::at(word[k], l) & exponent) + one;  // only an exponent of ones carries
           W::at(found, l) = W::at(found, l) || (carry & 0x80008000u) != 0;
         });
       }

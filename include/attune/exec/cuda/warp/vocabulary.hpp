@@ -3,8 +3,8 @@
 //
 //   template <warp_vocabulary W> ... a tile, written once
 //
-// The functions of a warp that a tile may call. Three types have them: device_warp (warp/device.cuh) is a lane of a real
-// warp; testing::host_warp has 32 lanes side by side, the layouts of PTX and a count of bank conflicts;
+// The functions of a warp that a tile may call. Three types have them: device_warp (warp/device.cuh) is a lane of a
+// real warp; testing::host_warp has 32 lanes side by side, the layouts of PTX and a count of bank conflicts;
 // testing::fiber_warp finds missing waits and barriers. The probe tests/probe/layout_probe.cu compares the first two on
 // a GPU, bit by bit.
 #pragma once

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// The rows of a tile: which they are, which tiles of keys they need, what they see, and the copies of both.
+#pragma once
+
+#include <attune/exec/cuda/plan.hpp>
+#include <attune/exec/cuda/tile/stage.hpp>
+#include <attune/exec/terms.hpp>
+
+namespace attune::exec_cuda {
+
+/// Which tile of rows a block computes.
+struct block_place {
+  int batch, group, tile;
+};
+
+/// The part of a tile that depends on the rows alone, not on their scores and masses.
+template <class W, class Op, class E, class C>
+class tile_rows {
+ protected:
+  template <class T>
+  using of = typename W::template of<T>;
+  using facts = tile_facts<Op>;
+  using memory = tile_memory<Op, C>;
+  using staged = stage<W, C>;
+  static constexpr int R = 2 * C::mi, blocks = C::bn / 8;
+  static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
+
+  ATTUNE_LANE tile_rows(forward_call<Op, E> const& c, typename W::shared sm, int warp, block_place at)
+      : c_(c), sm_(sm), warp_(warp), at_(at) {}
+
+  ATTUNE_LANE index_t plan_number() const {
+    return (index_t(at_.batch) * c_.groups + at_.group) * c_.row_tiles + at_.tile;
+  }
+  /// Tile number n of the keys that this tile of rows needs.
+  ATTUNE_LANE int key_tile(tile_plan const& plan, int n) const {
+    if constexpr (interval) {
+      if (n >= plan.partial) return plan.until + n - plan.partial;
+      int const before = plan.until - plan.from;
+      return n < before ? plan.from + n : plan.after + n - before;
+    } else {
+      return c_.lists[plan_number() * c_.key_tiles + n];
+    }
+  }
+  ATTUNE_LANE void locate() {
+    int const head = at_.group * c_.pack;
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::products; ++k) keys_[k] = c_.key[k].rows(at_.batch, head_of(c_.key[k], head));
+    values_ = c_.value.rows(at_.batch, head_of(c_.value, head));
+  }
+  ATTUNE_LANE void fetch(int t, int slot) {
+    int const first = t * C::bn, keys = int(c_.p.keys);
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::products; ++k)
+      staged::template keys<C::bn>(sm_, memory::key(k, slot), warp_, keys_[k], c_.key[k].position, first, keys,
+                                   c_.key[k].chunks);
+    staged::template keys<C::bn>(sm_, memory::value(slot), warp_, values_, c_.value.position, first, keys,
+                                 c_.value.chunks);
+  }
+  /// The tiles of keys of this tile of rows. Of an interval mask, every warp finds them for itself.
+  ATTUNE_LANE tile_plan make_plan() const {
+    if constexpr (interval) {
+      of<int> from, to, full_from, full_to;
+      W::for_lanes([&](int l) {
+        W::at(from, l) = W::at(full_to, l) = int(c_.p.keys);
+        W::at(to, l) = W::at(full_from, l) = 0;
+      });
+      ATTUNE_UNROLL
+      for (int x = 0; x < C::rows; x += 32)
+        W::for_lanes([&](int l) {
+          int const n = at_.tile * C::rows + x + l;
+          if (n >= c_.rows) return;
+          group_row const at(n, at_.group, c_.pack);
+          row_record<Op> const& row = c_.records[c_.row_number(at_.batch, at.head, at.query)];
+          bool const some = row.first < row.last;
+          W::at(from, l) = some ? smallest(W::at(from, l), row.first) : W::at(from, l);
+          W::at(to, l) = some ? largest(W::at(to, l), row.last) : W::at(to, l);
+          W::at(full_from, l) = largest(W::at(full_from, l), row.first);
+          W::at(full_to, l) = some ? smallest(W::at(full_to, l), row.last) : 0;
+        });
+      return plan_of_interval(over_lanes(from, smallest), over_lanes(to, largest), over_lanes(full_from, largest),
+                              over_lanes(full_to, smallest), C::bn);
+    } else {
+      return c_.plans[plan_number()];
+    }
+  }
+  ATTUNE_LANE static int smallest(int a, int b) { return b < a ? b : a; }
+  ATTUNE_LANE static int largest(int a, int b) { return a < b ? b : a; }
+  ATTUNE_LANE static int over_lanes(of<int> x, int (*combine)(int, int)) {
+    for (int mask = 16; mask > 0; mask /= 2) {
+      of<int> const y = W::shfl_xor(x, mask);
+      W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
+    }
+    int result = 0;
+    W::for_lanes([&](int l) { result = W::at(x, l); });
+    return result;
+  }
+  ATTUNE_LANE int head_of(operand const& x, int head) const { return int(index_t(head) * x.heads / c_.p.heads); }
+
+  /// The number of row r of this lane in its group; may be past the last.
+  ATTUNE_LANE int row_in_group(int r, int l) const {
+    return at_.tile * C::rows + warp_ * (16 * C::mi) + (r / 2) * 16 + (r % 2) * 8 + l / 4;
+  }
+  ATTUNE_LANE group_row row_of(int r, int l) const {
+    int const n = row_in_group(r, l);
+    return {n < c_.rows ? n : c_.rows - 1, at_.group, c_.pack};
+  }
+  ATTUNE_LANE row_record<Op> const& record(int r, int l) const {
+    group_row const at = row_of(r, l);
+    return c_.records[c_.row_number(at_.batch, at.head, at.query)];
+  }
+
+  /// Which of the lane's keys of a tile row r sees: bit 2 n + e for key 8 n + 2 (l % 4) + e.
+  ATTUNE_LANE std::uint32_t seen_keys(int t, int r, int l) const {
+    row_record<Op> const& x = record(r, l);
+    int const key0 = t * C::bn + 2 * (l & 3), first = x.first, last = x.last;
+    std::uint32_t bits = 0;
+    if constexpr (interval) {
+      ATTUNE_UNROLL
+      for (int n = 0; n < 2 * blocks; ++n) {
+        int const j = key0 + 8 * (n / 2) + n % 2;
+        bits |= std::uint32_t(j >= first && j < last) << n;
+      }
+    } else {
+      group_row const at = row_of(r, l);
+      mask_row const row = c_.p.row(at_.batch, at.head, at.query);
+      key_interval k{0, 0};
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+      for (int n = 0; n < 2 * blocks; ++n) {
+        int const j = key0 + 8 * (n / 2) + n % 2;
+        if (j < first || j >= last) continue;
+        if constexpr (Op::mask_policy::form == mask_form::predicate) {
+          bits |= std::uint32_t(mask::sees(c_.op.mask, row, j)) << n;
+        } else {
+          if (j >= k.last) {
+            k = mask::next(c_.op.mask, row, j);
+            if (k.empty()) break;
+          }
+          bits |= std::uint32_t(j >= k.first) << n;
+        }
+      }
+    }
+    return bits;
+  }
+
+  ATTUNE_LANE static of<float> quad(of<float> x, auto const& combine) {
+    of<float> y = W::shfl_xor(x, 1);
+    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
+    y = W::shfl_xor(x, 2);
+    W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
+    return x;
+  }
+
+  ATTUNE_LANE static float larger(float a, float b) { return a < b ? b : a; }
+
+  /// The values of all contractions of a pair.
+  template <class Product>
+  ATTUNE_LANE void contract(fast_float* x, Product const& product, int r, int j, int l) const {
+    for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto number, auto place) {
+      using chosen = decltype(contraction);
+      constexpr int index = decltype(number)::value, k = decltype(place)::value;
+      if constexpr (is_distance<chosen>) {
+        group_row const at = row_of(r, l);
+        index_t const keys = c_.p.keys, key = j < keys ? j : keys - 1;
+        float const d = c_.query_norm[c_.row_number(at_.batch, at.head, at.query)] +
+                        c_.key_norm[(at_.batch * c_.p.heads + at.head) * keys + key] - 2.f * product(k);
+        x[index] = d < 0.f ? 0.f : d;
+      } else if constexpr (k >= 0) {
+        x[index] = product(k);
+      } else {
+        group_row const at = row_of(r, l);
+        index_t const keys = c_.p.keys, key = j < keys ? j : keys - 1;
+        x[index] = attune::detail::contracted<chosen, float>(c_.in, c_.p, c_.op.template owner<index>(),
+                                                             {at_.batch, at.head, at.query, key});
+      }
+    });
+  }
+  ATTUNE_LANE void write_numbers(bound_operator<Op, float> const& f, [[maybe_unused]] float weight,
+                                 [[maybe_unused]] float lse, group_row const& at) const {
+    if constexpr (Op::has_lse)
+      if (!c_.to.lse.values.absent()) c_.to.lse.values(at_.batch, at.head, at.query, 0) = lse + f.logit_shift;
+    if constexpr (Op::has_ground_weight)
+      if (!c_.to.ground_weight.absent()) c_.to.ground_weight(at_.batch, at.head, at.query, 0) = weight;
+  }
+
+  forward_call<Op, E> const& c_;
+  typename W::shared sm_;
+  int warp_;
+  block_place at_;
+  unsigned char const *keys_[facts::products == 0 ? 1 : facts::products], *values_;
+};
+
+}  // namespace attune::exec_cuda

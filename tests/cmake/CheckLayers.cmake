@@ -24,7 +24,7 @@ set(layers
   "^testing/"
   "^(attune|reference|thrust|cuda|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
-set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/ ^exec/cuda/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
+set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it.
 set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/(decodable|float8_cache))\\.hpp$")
 # Headers of old paths, which include those of new ones: all that a header with this word in it does.

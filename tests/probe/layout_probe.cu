@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <attune/exec/cuda/warp/device.cuh>
+#include <attune/exec/cuda/warp/vocabulary.hpp>
 #if defined(ATTUNE_PROBE_WARPGROUP)
 #include <attune/exec/cuda/warp/group.cuh>
 #endif
@@ -25,6 +26,7 @@ using exec_cuda::device_warp;
 using testing::host_warp;
 using testing::lanes;
 using word = std::uint32_t;
+static_assert(exec_cuda::warp_vocabulary<device_warp> && exec_cuda::warp_vocabulary<host_warp>);
 
 int failures = 0;
 bool device_lives() {

@@ -3,8 +3,8 @@
 //
 //   products_of<Op>::size, tile_facts<Op>::affine, require_tiles<Op>()
 //
-// Facts that the executor derives from an operator: which contractions are products on tensor cores, and what a tile may
-// rely on. Nothing here knows a policy by its name.
+// Facts that the executor derives from an operator: which contractions are products on tensor cores, and what a tile
+// may rely on. Nothing here knows a policy by its name.
 #pragma once
 
 #include <type_traits>

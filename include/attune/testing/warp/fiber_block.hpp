@@ -44,6 +44,8 @@ class fiber_block {
   long switches() const { return switches_; }
   /// Why the last run stopped before its warps ended; empty if they ended.
   std::string const& stuck() const { return stuck_; }
+  /// The warp that runs.
+  int current() const { return int(now_); }
   /// The block that runs on this thread.
   static fiber_block& here() {
     if (here_ == nullptr)
@@ -81,13 +83,13 @@ class fiber_block {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
   }
 
-  // What fiber_warp calls.
+  // fiber_warp calls the rest.
 
   /// Gives way to another warp, once in 8 calls.
   void maybe_yield() {
     if (random_() % 8 == 0) yield();
   }
-  /// Issues a copy of 16 bytes; nullptr: zeros. What the target held is lost at once.
+  /// Issues a copy of 16 bytes; nullptr: zeros. The bytes of the target are lost at once.
   void copy(unsigned char* to, void const* from) {
     pending p{to, std::vector<unsigned char>(16)};
     if (from != nullptr) std::memcpy(p.data.data(), from, 16);
@@ -108,7 +110,7 @@ class fiber_block {
     yield();
     return either_;
   }
-  /// A barrier in shared memory. What was there before is forgotten.
+  /// A barrier in shared memory. An older barrier there is forgotten.
   void make_barrier(unsigned char const* at, int arrivals) { barriers_[at] = {arrivals, arrivals, 0, 0}; }
   /// Arrives, and promises `bytes` of bulk copies.
   void arrive(unsigned char const* at, long bytes) {
@@ -127,7 +129,7 @@ class fiber_block {
     mine().parity = parity;
     yield();
   }
-  /// Issues a copy that the barrier counts. What the target held is lost at once.
+  /// Issues a copy that the barrier counts. The bytes of the target are lost at once.
   void copy_bulk(unsigned char* to, void const* from, std::size_t bytes, unsigned char const* at) {
     barrier_at(at);
     pending p{to, std::vector<unsigned char>(bytes)};

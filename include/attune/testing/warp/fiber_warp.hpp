@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// The warp vocabulary on fibers: what host_warp cannot see. A barrier that is missing, a wait for the wrong group, a
-// place that is overwritten while another warp reads it: the result differs, or is NaN, or the block gets stuck.
+// The warp vocabulary on fibers finds mistakes that host_warp cannot see. A barrier that is missing, a wait for the
+// wrong group, a place that is overwritten while another warp reads it: the result differs, or is NaN, or the block
+// gets stuck.
 #pragma once
 
 #include <attune/testing/warp/fiber_block.hpp>
@@ -10,7 +11,7 @@
 
 namespace attune::testing {
 
-/// A warp of the fiber_block that runs on this thread. Arithmetic and layouts are those of host_warp.
+/// A warp of the fiber_block that runs on this thread. Arithmetic and layouts are the same as in host_warp.
 struct fiber_warp : host_warp {
   /// Issues 32 copies of 16 bytes; zeros where not `inside`.
   static void copy16(shared base, lanes<std::uint32_t> const& to, lanes<unsigned char const*> const& from,

@@ -6,10 +6,13 @@
 
 #include <doctest/doctest.h>
 
+#include <attune/exec/cuda/warp/vocabulary.hpp>
 #include <attune/testing/warp/fiber_warp.hpp>
 
 namespace attune::testing {
 namespace {
+
+static_assert(exec_cuda::warp_vocabulary<host_warp> && exec_cuda::warp_vocabulary<fiber_warp>);
 
 /// What is wrong with a program of this file.
 enum class fault {

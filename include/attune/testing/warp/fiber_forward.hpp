@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   testing::forward_on_fibers(op, inputs, outputs, seed)
+//
+// The forward pass of the executor `cuda` with the warps of each block as fibers: the same bits for every seed, or a
+// wait or a barrier is wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <attune/core/error.hpp>
+#include <attune/testing/warp/fiber_warp.hpp>
+#include <attune/testing/warp/forward.hpp>
+
+namespace attune::testing {
+
+/// Runs programs as loops, and tiles on warps W of a fiber_block: fiber_warp, or a warp of yours that derives from it.
+template <class W>
+struct fiber_runner : host_runner {
+  unsigned seed = 0;
+  long switches = 0;
+
+  template <class Op, class E, class C>
+  void tiles(exec_cuda::forward_call<Op, E> const& call) {
+    using tile = exec_cuda::forward_tile<W, Op, E, C>;
+    unsigned number = 0;
+    for (int b = 0; b < int(call.p.batch); ++b)
+      for (int g = 0; g < call.groups; ++g)
+        for (int t = 0; t < call.row_tiles; ++t) {
+          fiber_block block(tile::shared_bytes);
+          block.run(C::warps, seed * 7919u + number++, [&](int w) { tile(call, block.shared(), w, {b, g, t}).run(); });
+          switches += block.switches();
+          if (!block.stuck().empty())
+            throw error("forward_on_fibers", "the warps of a block", block.stuck(),
+                        "every warp ends in every schedule");
+        }
+  }
+};
+
+/// forward() of `cuda` on fibers, in the schedule of this seed.
+/// Errors: the errors of forward(); attune::error if a block gets stuck.
+template <class W = fiber_warp, class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
+void forward_on_fibers(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, unsigned seed) {
+  problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());
+  attune::detail::check_outputs("forward", out, p);
+  fiber_runner<W> runner;
+  runner.seed = seed;
+  exec_cuda::arena memory;
+  exec_cuda::run_forward<fiber_runner<W>, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  std::vector<unsigned char> room(memory.used + 256);
+  memory = {room.data()};
+  exec_cuda::run_forward<fiber_runner<W>, Op, E>(Widths{}, runner, memory, op, in, out, p);
+}
+
+}  // namespace attune::testing

@@ -334,8 +334,8 @@ class forward_tile : tile_rows<W, Op, E, C> {
       W::for_lanes([&](int l) {
         if (row_in_group(r, l) >= c_.rows) return;
         group_row const at = row_of(r, l);
-        row_record<Op> const& record = c_.records[c_.row_number(at_.batch, at.head, at.query)];
-        bound_exactly const& f = record.bound;
+        row_record<Op> const& mine = c_.records[c_.row_number(at_.batch, at.head, at.query)];
+        bound_exactly const& f = mine.bound;
         float factor, of_second = 0, above = 0, weight = 0, lse;
         if constexpr (facts::range) {
           float const m = W::at(reference_[r], l);
@@ -345,7 +345,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
           lse = done.lse;
         } else {
           auto const done = finish_masses<normalizer>(f.normalizer, W::at(reference_[r], l), W::at(earned, l),
-                                                      W::at(ground, l), record.visible);
+                                                      W::at(ground, l), mine.visible);
           factor = done.value_factor;
           of_second = done.share;
           weight = done.ground_weight;

@@ -91,7 +91,8 @@ struct products {
     }
   }
   /// The same for values that may not be finite: adds the values of the keys that a row sees, and no others.
-  /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are indexed.
+  /// `seen`: of the lane's keys, bit 2 n + e of row r. Rare, so the loops are not unrolled: copies of w and o are
+  /// indexed.
   ATTUNE_LANE static void add_seen(A (&o)[C::mi][C::width / 8][4], A const (&w)[C::mi][blocks][4],
                                    of<std::uint32_t> const (&seen)[2 * C::mi], shared sm, int v) {
     A weights[C::mi][blocks][4], sums[C::mi][C::width / 8][4];  // laid out as w and o: registers stay where they are

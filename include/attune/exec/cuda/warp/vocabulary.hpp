@@ -16,21 +16,21 @@
 
 namespace attune::exec_cuda {
 
-/// A warp of 32 lanes. W::of<T> is a T of each lane: on a device the lane's own T, on the host all 32.
+/// A warp of 32 lanes. W::of<T> is a T of each lane: on a device the lane's own T, on the host all 32. Members:
 ///
 /// | member | what it does |
 /// |---|---|
-/// | for_lanes(f), each_lane(f) | f(lane) for each lane; each_lane keeps the results |
-/// | at(x, lane) | the number of a lane; on a device a lane sees its own alone |
-/// | shfl(x, from), shfl_xor(x, mask), any(b) | the number of another lane; true if true in any lane |
-/// | pack<E>(low, high) | two floats as two E, to nearest, the first in the low half |
-/// | ldmatrix4(r, base, at, transposed) | four 8 x 8 matrices; lane 8 m + r has the address of row r of matrix m |
-/// | mma<E>(d, a, b0, b1) | d += a b, a 16 x 16 and b 16 x 8 of E, d in float; a device adds towards zero |
-/// | copy16(base, to, from, inside) | issues a copy of 16 bytes to shared memory; zeros, and no read, if not inside |
-/// | commit(), wait<N>() | closes a group of copies; waits until at most N groups of this warp are under way |
-/// | sync(), sync_or(b) | waits for the warps of the block; true if b is true in any lane of it |
-/// | read16(r, base, at), read4(base, at) | 16 or 4 bytes of shared memory for each lane |
-/// | all_warps(warp, warps, f) | f(w) for the copies that a block shares; each warp runs its own, host_warp all |
+/// | for_lanes(f), each_lane(f) | f(lane) for each lane; each_lane keeps the results. |
+/// | at(x, lane) | the number of a lane; on a device a lane sees its own alone. |
+/// | shfl(x, from), shfl_xor(x, mask), any(b) | the number of another lane; true if true in any lane. |
+/// | pack<E>(low, high) | two floats as two E, to nearest, the first in the low half. |
+/// | ldmatrix4(r, base, at, transposed) | four 8 x 8 matrices; lane 8 m + r has the address of row r of matrix m. |
+/// | mma<E>(d, a, b0, b1) | d += a b, a 16 x 16 and b 16 x 8 of E, d in float; a device adds towards zero. |
+/// | copy16(base, to, from, inside) | issues a copy of 16 bytes to shared memory; zeros, and no read, if not inside. |
+/// | commit(), wait<N>() | closes a group of copies; waits until at most N groups of this warp are under way. |
+/// | sync(), sync_or(b) | waits for the warps of the block; true if b is true in any lane of it. |
+/// | read16(r, base, at), read4(base, at) | 16 or 4 bytes of shared memory for each lane. |
+/// | all_warps(warp, warps, f) | f(w) for the copies that a block shares; each warp runs its own, host_warp all. |
 ///
 /// Every lane calls every member: a tile branches on what all lanes of the warp agree about. Addresses of 16 bytes are
 /// multiples of 16. A copy may be read after wait, and by other warps after the next sync.

@@ -39,14 +39,14 @@ ATTUNE_HD constexpr int products_before() {
   for (int n = 0; n < N; ++n) count += product[n] ? 1 : 0;
   return count;
 }
-template <class Visit, class... C, int... N>
+ATTUNE_UNCHECKED template <class Visit, class... C, int... N>
 ATTUNE_HD constexpr void visit_contractions(Visit const& visit, contraction::list<C...>,
                                             std::integer_sequence<int, N...>) {
   (..., visit(C{}, std::integral_constant<int, N>{},
               std::integral_constant<int, (is_product<C> ? products_before<N, C...>() : -1)>{}));
 }
 /// Calls visit(contraction, number among all contractions, number among the products or -1).
-template <class... C, class Visit>
+ATTUNE_UNCHECKED template <class... C, class Visit>
 ATTUNE_HD constexpr void for_each_contraction(contraction::list<C...> all, Visit const& visit) {
   visit_contractions(visit, all, std::make_integer_sequence<int, int(sizeof...(C))>{});
 }

@@ -75,14 +75,14 @@ std::string name_of_cause(verdict_report const& r) { return r.cause() == nullptr
 
 TEST_SUITE_BEGIN("verdict names");
 
-TEST_CASE("long rows in 16 bits: a correct decode over 131,072 keys is PASS, two lost keys of 8,192 are not") {
+TEST_CASE("long rows in 16 bits: a correct decode over 131,072 keys is not FAIL, two lost keys of 8,192 are") {
   for (storage s : {storage::bf16, storage::fp16}) {
     INFO(std::string(testing::name_of(s)));
     simulated_problem const longest = drawn(
         {.batch = 1, .heads = 1, .key_heads = 1, .queries = 1, .keys = 131072, .width = 16, .causal = false}, s, 1);
     verdict_report const right = judged(longest, {.stored = s, .weights = s, .tile = 128});
     INFO(printed(right));
-    CHECK(right.decision == judgement::pass);
+    CHECK(right.decision != judgement::fail);  // UNDECIDABLE so far: the bound of a row that long says little
     simulated_problem const p =
         drawn({.batch = 1, .heads = 4, .key_heads = 2, .queries = 1, .keys = 8192, .width = 32, .causal = false}, s, 2);
     kernel_kind const kind{.stored = s, .weights = s, .tile = 64};

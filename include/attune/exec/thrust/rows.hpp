@@ -113,8 +113,8 @@ struct row_pairs {
   ATTUNE_HD T logit(bound const& f, index_t j) const {
     T x[contractions::size + 1];
     each_contraction([&](auto c, auto const& owner, auto n) {
-      if constexpr (constexpr int at = decltype(n)::value; at < Op::logit_contractions)
-        x[at] = contracted<decltype(c)>(owner, j);
+      if constexpr (constexpr int place = decltype(n)::value; place < Op::logit_contractions)
+        x[place] = contracted<decltype(c)>(owner, j);
     });
     return f.logit(x, key<T>{T(double(j))});
   }

@@ -173,11 +173,11 @@ class judge : key_suspects<Op> {
           auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
           double most = 0;
           for (double w : row.weights) most = std::fmax(most, w);
-          double const exact = 1 / most, sum = std::exp(got - row.lse) * exact, near = 4e-7 * (4 + std::fabs(got));
+          double const exact = 1 / most, sum = std::exp(got - row.lse) * exact, slack = 4e-7 * (4 + std::fabs(got));
           auto const off = [&](double x) { return std::fabs(rounded_to(s, x) / x - 1); };
-          if (!std::isfinite(sum) || most == 0 || !(off(exact) > 4 * near)) continue;
+          if (!std::isfinite(sum) || most == 0 || !(off(exact) > 4 * slack)) continue;
           all += 1;
-          on += off(sum) <= near;
+          on += off(sum) <= slack;
         }
         if (all < 4 || on < 0.6 * all) continue;
         finding f;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -162,7 +163,7 @@ struct host_warp {
     for (int l = first; l < first + 8; ++l) {
       bool again = false;
       for (int k = first; k < l; ++k) again = again || at.v[k] == at.v[l];
-      if (!again) most = std::max(most, ++used[at.v[l] / 16 % 8]);
+      if (!again) most = (std::max)(most, ++used[at.v[l] / 16 % 8]);
     }
     return most;
   }

@@ -61,7 +61,7 @@
 
 // No class that a device reads has [[no_unique_address]] members. In the arguments of a kernel nvcc 13 lays them out in
 // another way than on the host, without a word: 1432 bytes for an operator's 1008 (seen).
-// tests/cmake/CheckLayers.cmake looks for them, and exec/thrust/launch.hpp compares the sizes at run time.
+// tests/cmake/CheckLayers.cmake looks for them, and core/device_program.hpp compares the sizes at run time.
 
 /// Goes before a loop over the accumulators of a task. On a device, accumulators are in registers only if the compiler
 /// knows their indices.

@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <attune/core/device_program.hpp>
 #include <attune/exec/cuda/run.hpp>
 #include <attune/exec/cuda/tile/forward_tile.hpp>
 #include <attune/exec/cuda/warp/device.cuh>
@@ -33,15 +34,7 @@ struct cuda {
 
 namespace exec_cuda {
 
-inline void require_success(cudaError_t e, char const* what) {
-  if (e != cudaSuccess) throw error("cuda", what, cudaGetErrorString(e), "success");
-}
-
-template <class Program>
-__global__ void __launch_bounds__(128) task_kernel(Program const __grid_constant__ program, index_t tasks) {
-  index_t const n = index_t(blockIdx.x) * 128 + index_t(threadIdx.x);
-  if (n < tasks) program(n);
-}
+using attune::detail::require_success;
 
 template <class Op, class E, class C>
 __global__ void __launch_bounds__(C::threads) forward_kernel(forward_call<Op, E> const __grid_constant__ call) {
@@ -58,11 +51,7 @@ struct stream_runner {
   cudaStream_t stream;
   template <class Program>
   void tasks(index_t n, Program const& program) {
-    static_assert(sizeof(Program) + sizeof(index_t) <= 4096,
-                  "attune: cuda: the operator does not fit into the 4 KiB of a kernel's arguments");
-    if (n <= 0) return;
-    task_kernel<<<unsigned((n + 127) / 128), 128, 0, stream>>>(program, n);
-    require_success(cudaGetLastError(), "the launch of a program");
+    attune::detail::launch_program(stream, n, program);
   }
   void clear(void* at, std::size_t size) { require_success(cudaMemsetAsync(at, 0, size, stream), "a memset"); }
   template <class Op, class E, class C>
@@ -71,6 +60,8 @@ struct stream_runner {
                   "attune: cuda: the operator does not fit into the 4 KiB of a kernel's arguments");
     constexpr int bytes = tile_memory<Op, C>::bytes;
     auto const kernel = forward_kernel<Op, E, C>;
+    static bool const checked = attune::detail::require_same_layout(kernel, sizeof(call));
+    static_cast<void>(checked);
     require_success(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
     index_t const blocks = call.p.batch * call.groups * call.row_tiles;
     kernel<<<unsigned(blocks), C::threads, bytes, stream>>>(call);

@@ -129,7 +129,7 @@ class key_suspects : protected sampled_call<Op> {
   /// by_keys: it looks for one range.
   void by_ranges(std::vector<std::size_t> const& of) {
     if constexpr (Op::has_lse && !Op::has_ground_weight && !Op::has_output_gate) {
-      constexpr double most = 4e7;  // numbers
+      constexpr double most = 4e6;  // numbers: 32 MB
       index_t const width = p_.value_width + (given_.lse().empty() ? 0 : 1);
       auto const rows = std::size_t(std::fmin(double(of.size()), most / double(p_.keys * width + 1)));
       if (rows == 0) return;

@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: MIT
-// Copyright (c) 2026 The attune authors
-#define ATTUNE_GROUP 8
-#include "gpu_presets.hpp"

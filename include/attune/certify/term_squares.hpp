@@ -17,7 +17,8 @@ namespace attune::certify {
 
 /// A number with the sum of the squares of its terms.
 struct term_squares {
-  double value = 0, square = 0;
+  double value = 0,  ///< the number
+      square = 0;    ///< sum of the squares of its terms
 
   term_squares() = default;
   explicit term_squares(double x) : value(x), square(x * x) {}           ///< one term

@@ -19,9 +19,10 @@ namespace attune::testing {
 /// Runs programs as loops, and tiles on warps W of a fiber_block: fiber_warp, or a warp of yours that derives from it.
 template <class W>
 struct fiber_runner : host_runner {
-  unsigned seed = 0;
-  long switches = 0;
+  unsigned seed = 0;  ///< of the schedule
+  long switches = 0;  ///< from one fiber to another, so far
 
+  /// Every tile of a call.
   template <class Op, class E, class C>
   void tiles(exec_cuda::forward_call<Op, E> const& call) {
     using tile = exec_cuda::forward_tile<W, Op, E, C>;
@@ -43,15 +44,9 @@ struct fiber_runner : host_runner {
 /// Errors: the errors of forward(); attune::error if a block gets stuck.
 template <class W = fiber_warp, class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
 void forward_on_fibers(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, unsigned seed) {
-  problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());
-  attune::detail::check_outputs("forward", out, p);
   fiber_runner<W> runner;
   runner.seed = seed;
-  exec_cuda::arena memory;
-  exec_cuda::run_forward<fiber_runner<W>, Op, E>(Widths{}, runner, memory, op, in, out, p);
-  std::vector<unsigned char> room(memory.used + 256);
-  memory = {room.data()};
-  exec_cuda::run_forward<fiber_runner<W>, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  detail::run_emulated<Widths>(runner, op, in, out);
 }
 
 }  // namespace attune::testing

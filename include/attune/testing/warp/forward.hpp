@@ -16,11 +16,14 @@ namespace attune::testing {
 
 /// Runs programs as loops, tiles on host warps one after the other.
 struct host_runner {
+  /// program(k) for k in [0, n).
   template <class Program>
   void tasks(index_t n, Program const& program) {
     for (index_t k = 0; k < n; ++k) program(k);
   }
+  /// Zeros.
   void clear(void* at, std::size_t size) { std::memset(at, 0, size); }
+  /// Every tile of a call.
   template <class Op, class E, class C>
   void tiles(exec_cuda::forward_call<Op, E> const& call) {
     using tile = exec_cuda::forward_tile<host_warp, Op, E, C>;
@@ -33,18 +36,26 @@ struct host_runner {
   }
 };
 
+namespace detail {
+/// Counts the memory of a call, takes it, and runs the call.
+template <class Widths, class Runner, class E, class Op>
+void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out) {
+  problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());
+  attune::detail::check_outputs("forward", out, p);
+  exec_cuda::arena memory;
+  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  std::vector<unsigned char> room(memory.used + 256);
+  memory = {room.data()};
+  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+}
+}  // namespace detail
+
 /// forward() of `cuda` on the host. All views point to memory of the host. Errors and shapes are as on a device;
 /// results differ by the rounding of the device's approximate functions.
 template <class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
 void forward_on_host_warps(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out) {
-  problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());
-  attune::detail::check_outputs("forward", out, p);
   host_runner runner;
-  exec_cuda::arena memory;
-  exec_cuda::run_forward<host_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
-  std::vector<unsigned char> room(memory.used + 256);
-  memory = {room.data()};
-  exec_cuda::run_forward<host_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  detail::run_emulated<Widths>(runner, op, in, out);
 }
 
 }  // namespace attune::testing

@@ -16,57 +16,69 @@ namespace attune::testing {
 /// A number that each lane of a warp has.
 template <class T>
 struct lanes {
-  T v[32];
+  T v[32];  ///< by lane
 };
 
 /// Costs of the programs on host warps: rounds of shared memory against the fewest there could be.
 struct warp_tally {
-  long loads = 0, load_waves = 0;   ///< ldmatrix; 4 rounds each at least
-  long copies = 0, copy_waves = 0;  ///< 16-byte copies; 4 rounds each at least
-  long products = 0;                ///< mma
+  long loads = 0,      ///< ldmatrix; 4 rounds each at least
+      load_waves = 0;  ///< their rounds
+  long copies = 0,     ///< 16-byte copies; 4 rounds each at least
+      copy_waves = 0;  ///< their rounds
+  long products = 0;   ///< mma
 };
 
 /// The warps of a block run one after the other; a warp's copies land at once.
 struct host_warp {
+  /// See exec_cuda::warp_vocabulary.
   template <class T>
   using of = lanes<T>;
-  using shared = unsigned char*;
-  static inline warp_tally tally;
+  using shared = unsigned char*;         ///< the block's memory
+  static inline warp_tally tally;        ///< counts what the warps do
   static inline bool truncates = false;  ///< tensor cores add towards zero
 
+  /// See exec_cuda::warp_vocabulary.
   template <class F>
   static void for_lanes(F const& f) {
     for (int l = 0; l < 32; ++l) f(l);
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class F>
   static auto each_lane(F const& f) {
     lanes<decltype(f(0))> r;
     for (int l = 0; l < 32; ++l) r.v[l] = f(l);
     return r;
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class T>
   static T& at(lanes<T>& x, int l) {
     return x.v[l];
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class T>
   static T const& at(lanes<T> const& x, int l) {
     return x.v[l];
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class T>
   static lanes<T> shfl_xor(lanes<T> const& x, int mask) {
     return each_lane([&](int l) { return x.v[l ^ mask]; });
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class T>
   static lanes<T> shfl(lanes<T> const& x, lanes<int> const& from) {
     return each_lane([&](int l) { return x.v[from.v[l]]; });
   }
+  /// See exec_cuda::warp_vocabulary.
   static bool any(lanes<bool> const& x) {
     return std::any_of(x.v, x.v + 32, [](bool y) { return y; });
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class E>
   static lanes<std::uint32_t> pack(lanes<float> const& low, lanes<float> const& high) {
     return each_lane([&](int l) { return E(low.v[l]).bits | std::uint32_t(E(high.v[l]).bits) << 16; });
   }
+  /// See exec_cuda::warp_vocabulary.
   static void ldmatrix4(lanes<std::uint32_t> (&r)[4], shared base, lanes<std::uint32_t> const& at, bool transposed) {
     for (int m = 0; m < 4; ++m) {
       tally.load_waves += waves(at, 8 * m);
@@ -83,6 +95,7 @@ struct host_warp {
     }
     ++tally.loads;
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class E>
   static void mma(lanes<float> (&d)[4], lanes<std::uint32_t> const (&a)[4], lanes<std::uint32_t> const& b0,
                   lanes<std::uint32_t> const& b1) {
@@ -112,12 +125,14 @@ struct host_warp {
         d[e].v[l] = rounded;
       }
   }
+  /// mma of a sum that begins at 0.
   template <class E>
   static void mma_first(lanes<float> (&d)[4], lanes<std::uint32_t> const (&a)[4], lanes<std::uint32_t> const& b0,
                         lanes<std::uint32_t> const& b1) {
     for (auto& x : d) x = {};
     mma<E>(d, a, b0, b1);
   }
+  /// See exec_cuda::warp_vocabulary.
   static void copy16(shared base, lanes<std::uint32_t> const& to, lanes<unsigned char const*> const& from,
                      lanes<bool> const& inside) {
     for (int q = 0; q < 4; ++q) tally.copy_waves += waves(to, 8 * q);
@@ -129,15 +144,21 @@ struct host_warp {
         std::memset(base + to.v[l], 0, 16);
     }
   }
+  /// See exec_cuda::warp_vocabulary.
   static void commit() {}
+  /// See exec_cuda::warp_vocabulary.
   template <int>
   static void wait() {}
+  /// See exec_cuda::warp_vocabulary.
   static void sync() {}
+  /// See exec_cuda::warp_vocabulary.
   static bool sync_or(lanes<bool> const& x) { return any(x); }
+  /// See exec_cuda::warp_vocabulary.
   static void read16(lanes<std::uint32_t> (&r)[4], shared base, lanes<std::uint32_t> const& at) {
     for (int l = 0; l < 32; ++l)
       for (int n = 0; n < 4; ++n) std::memcpy(&r[n].v[l], base + at.v[l] + 4 * n, 4);
   }
+  /// See exec_cuda::warp_vocabulary.
   static lanes<std::uint32_t> read4(shared base, lanes<std::uint32_t> const& at) {
     return each_lane([&](int l) {
       std::uint32_t x;
@@ -145,6 +166,7 @@ struct host_warp {
       return x;
     });
   }
+  /// See exec_cuda::warp_vocabulary.
   template <class F>
   static void all_warps(int, int warps, F const& f) {
     for (int w = 0; w < warps; ++w) f(w);

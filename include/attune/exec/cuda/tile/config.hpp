@@ -7,8 +7,9 @@
 #include <attune/exec/cuda/call.hpp>
 
 #if defined(__CUDACC__)
-#define ATTUNE_LANE __device__ __forceinline__  ///< a function of a tile: runs on the device alone
+#define ATTUNE_LANE __device__ __forceinline__
 #else
+/// Goes before a function of a tile. nvcc compiles it for the device alone, and inlines it.
 #define ATTUNE_LANE inline
 #endif
 

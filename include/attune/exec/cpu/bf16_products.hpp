@@ -53,8 +53,7 @@ namespace exec_cpu {
 /// Whether this code may use the unit; if not, fails to compile with a readable message.
 template <class Arch, class Unit>
 constexpr bool require_bf16_products() {
-  constexpr bool there =
-      Unit::there && (std::is_same_v<Unit, bf16_emulated> || xsimd::batch<float, Arch>::size == 16);
+  constexpr bool there = Unit::there && (std::is_same_v<Unit, bf16_emulated> || xsimd::batch<float, Arch>::size == 16);
   static_assert(
       there,
       "attune: cpu_bf16_products multiplies by instructions of AVX-512 BF16, which this file is not compiled for: add "

@@ -48,8 +48,8 @@ struct pair_products {
     }
   };
   template <class C, class T, class Arch>
-  using contractor = std::conditional_t<contraction::PlainProduct<C>, pair_contractor<C, Arch>,
-                                        exec_cpu::contractor<C, T, Arch>>;
+  using contractor =
+      std::conditional_t<contraction::PlainProduct<C>, pair_contractor<C, Arch>, exec_cpu::contractor<C, T, Arch>>;
 };
 
 /// Memory shared by all tiles of a thread: the float tiles' memory, and the pairs of a block.
@@ -63,18 +63,18 @@ struct pair_block_memory : tile_block_memory<float, Arch, Op> {
   /// Value sums of self-adjusted rows are subtracted from one another: they stay products of floats.
   static constexpr bool pairs_values = !base::types::adjusted;
 
-  index_t* first;        ///< the first key of the block
-  number_pair* keys;     ///< of one contraction after the other: [key][pair of features]
-  number_pair* values;   ///< [pair of keys][feature]
-  number_pair* weights;  ///< of a tile: [pair of keys][query]
-  bfloat16* rows;        ///< two rows of values, then a row of zeros
+  index_t* first_key;         ///< the first key of the block
+  number_pair* key_pairs;     ///< of one contraction after the other: [key][pair of features]
+  number_pair* value_pairs;   ///< [pair of keys][feature]
+  number_pair* weight_pairs;  ///< of a tile: [pair of keys][query]
+  bfloat16* value_rows;       ///< two rows of values, then a row of zeros
 
   pair_block_memory(arena<float>& from, problem_shape const& p)
-      : base(from, p), first(reinterpret_cast<index_t*>(from.take(padded<float>(1)))),
-        keys(reinterpret_cast<number_pair*>(from.take(block * pairs_of_keys(p, contractions::size)))),
-        values(reinterpret_cast<number_pair*>(from.take((block / 2 + 1) * p.value_width))),
-        weights(reinterpret_cast<number_pair*>(from.take((block / 2 + 1) * queries))),
-        rows(reinterpret_cast<bfloat16*>(from.take(3 * 2 * pairs_of(p.value_width)))) {}
+      : base(from, p), first_key(reinterpret_cast<index_t*>(from.take(padded<float>(1)))),
+        key_pairs(reinterpret_cast<number_pair*>(from.take(block * pairs_of_keys(p, contractions::size)))),
+        value_pairs(reinterpret_cast<number_pair*>(from.take((block / 2 + 1) * p.value_width))),
+        weight_pairs(reinterpret_cast<number_pair*>(from.take((block / 2 + 1) * queries))),
+        value_rows(reinterpret_cast<bfloat16*>(from.take(3 * 2 * pairs_of(p.value_width)))) {}
 
   /// Whether a tile reads a field of the keys as floats.
   static constexpr bool reads_floats(field f) {
@@ -85,8 +85,8 @@ struct pair_block_memory : tile_block_memory<float, Arch, Op> {
   /// Pairs the keys and values [from, to) of a head of the inputs. `at` names the batch element and the head.
   template <class View>
   void pack(inputs<Op, View> const& in, problem_shape const& p, tile_place const& at, index_t from, index_t to) const {
-    *first = from;
-    number_pair* next = keys;
+    *first_key = from;
+    number_pair* next = key_pairs;
     each_paired([&]<class C>(C, int) {
       index_t const width = p.width_of(C::y::of), head = p.group(at.h, p.heads_of(C::y::of));
       auto const& x = member<C::y::of>(in);
@@ -100,7 +100,7 @@ struct pair_block_memory : tile_block_memory<float, Arch, Op> {
   /// The keys of contraction `number`, which is a plain product.
   paired_keys keys_of(problem_shape const& p, int number) const {
     index_t const before = pairs_of_keys(p, number);
-    return {keys + block * before, pairs_of_keys(p, number + 1) - before, *first};
+    return {key_pairs + block * before, pairs_of_keys(p, number + 1) - before, *first_key};
   }
 
  private:
@@ -140,19 +140,19 @@ struct pair_block_memory : tile_block_memory<float, Arch, Op> {
   void pack_values([[maybe_unused]] inputs<Op, View> const& in, problem_shape const& p, tile_place const& at,
                    index_t from, index_t to) const {
     index_t const width = p.value_width, row = 2 * pairs_of(width);
-    std::fill_n(rows + 2 * row, row, bfloat16());
-    number_pair* next = values;
+    std::fill_n(value_rows + 2 * row, row, bfloat16());
+    number_pair* next = value_pairs;
     for (index_t j = from / 2 * 2; j < to; j += 2, next += width) {
       bfloat16 const* half[2];
       for (index_t n = 0; n < 2; ++n) {
-        half[n] = rows + 2 * row;
+        half[n] = value_rows + 2 * row;
         if (j + n < from || j + n >= to) continue;
-        half[n] = rows + n * row;
+        half[n] = value_rows + n * row;
         if constexpr (Op::has_value_gate) {
-          pair_row(rows + n * row, this->gated + (j + n - from) * width, 1, width);
+          pair_row(value_rows + n * row, this->gated + (j + n - from) * width, 1, width);
         } else {
           auto const* const x = in.v.row(at.b, p.group(at.h, p.value_heads), j + n);
-          pair_row(rows + n * row, x, in.v.steps().feature, width);
+          pair_row(value_rows + n * row, x, in.v.steps().feature, width);
         }
       }
       pair_rows(next, half[0], half[1], width);
@@ -218,14 +218,14 @@ void add_weighted_values(tile_view<float, Arch, Op> const& tile, row_block<float
     add_values(tile, floats, s, weights, bits, sum);
   } else {
     index_t const width = tile.p->value_width, lead = s.first % 2, n = pairs_of(s.n + lead);
-    number_pair const* const values = memory.values + (s.first / 2 - *memory.first / 2) * width;
-    detail::pair_weights<Unit, Arch>(memory.weights, weights, lead, s.n);
+    number_pair const* const values = memory.value_pairs + (s.first / 2 - *memory.first_key / 2) * width;
+    detail::pair_weights<Unit, Arch>(memory.weight_pairs, weights, lead, s.n);
     // Pairs with a key that some row does not see.
     index_t const before = pairs_of(s.full_first + lead), after = (std::max)(before, (s.full_last + lead) / 2);
     if (finite_pairs(values, before * width) && finite_pairs(values + after * width, (n - after) * width))
-      accumulate<float, Arch>(sum, values, width, memory.weights, n, width, pair_step<Unit>{});
+      accumulate<float, Arch>(sum, values, width, memory.weight_pairs, n, width, pair_step<Unit>{});
     else
-      detail::accumulate_seen_pairs<Unit, Arch>(sum, values, width, memory.weights, lead, s, bits);
+      detail::accumulate_seen_pairs<Unit, Arch>(sum, values, width, memory.weight_pairs, lead, s, bits);
   }
 }
 

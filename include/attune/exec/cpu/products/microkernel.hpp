@@ -41,8 +41,8 @@ struct product_step {
   }
 };
 
-/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b. E: what
-/// a and b hold, of the size of T.
+/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b. E is
+/// the type of a and b, as large as T.
 template <class T, class Arch, int Rows, int Vectors, class Step = product_step, class E = T>
 ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const* ATTUNE_RESTRICT a, index_t row_step,
                             index_t k_step, E const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {

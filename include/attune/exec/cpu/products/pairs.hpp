@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   sum[lane] = fma(low(a), low(b), fma(high(a), high(b), sum[lane]))      a, b: 32 bits per lane, two bf16 numbers each
+//   sum[lane] = fma(low(a), low(b), fma(high(a), high(b), sum[lane]))      a, b: two bf16 numbers per lane
 //
 // Products of pairs of bf16 numbers in one interface: by the instruction, or by a twin with the same bits. Also how
 // numbers become pairs: two features of a query or key, or one feature of the values of two keys.

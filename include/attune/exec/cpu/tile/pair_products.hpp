@@ -176,7 +176,7 @@ ATTUNE_NOINLINE void pair_weights(number_pair* to, float const* weights, index_t
 }
 
 /// The sum of `accumulate` over pairs, but unseen values count as 0 if they are not finite: 0 * NaN would be NaN. Keys
-/// outside [full_first, full_last) count for the lanes in their bits. The order of operations is that of `accumulate`.
+/// outside [full_first, full_last) count for the lanes in their bits. Operations have the order of `accumulate`.
 template <class Unit, class Arch>
 ATTUNE_NOINLINE void accumulate_seen_pairs(float* sum, number_pair const* values, index_t width,
                                            number_pair const* weights, index_t lead, seen_block const& s,

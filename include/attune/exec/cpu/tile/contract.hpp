@@ -45,6 +45,10 @@ struct contractor<C, T, Arch> {
 
 /// How tiles multiply: in the type of the arithmetic. The other way is `pair_products` (tile/pair_products.hpp).
 struct full_products {
+  static constexpr bool of_pairs = false;
+  /// Whether a contraction's keys are pairs of numbers in the memory of the block.
+  template <class>
+  static constexpr bool reads_paired_keys = false;
   template <class C, class T, class Arch>
   using contractor = exec_cpu::contractor<C, T, Arch>;
 };
@@ -150,8 +154,8 @@ void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>
     key_block_place const block{s.first, s.n};
     if constexpr (contraction::Rotary<decltype(c)>)
       contractor_of::run(pairs, own, in, owner, tile.place(), block, kept), kept += contractor_of::kept(*tile.p);
-    else if constexpr (requires { contractor_of::reads_paired_keys; })
-      contractor_of::run(pairs, own, tile.place(), block, memory.keys_of(*tile.p, number));
+    else if constexpr (products::template reads_paired_keys<decltype(c)>)
+      contractor_of::run(pairs, own, tile.place(), block, memory, number);
     else
       contractor_of::run(pairs, own, in, owner, tile.place(), block, memory.rows);
     pairs += types::pair_buffer;

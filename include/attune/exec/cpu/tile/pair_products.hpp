@@ -25,24 +25,21 @@ struct paired_keys {
 /// computed in float.
 template <class Unit>
 struct pair_products {
+  static constexpr bool of_pairs = true;
   template <class C>
-  struct of_pairs {
-    static constexpr bool reads_paired_keys = true;
-    static constexpr field query = C::x::of, key = C::y::of;
-  };
+  static constexpr bool reads_paired_keys = contraction::PlainProduct<C>;
   template <class C, class Arch>
-  struct pair_contractor : of_pairs<C> {
+  struct pair_contractor {
     static constexpr int queries = tiling<float, Arch>::queries;
-    static index_t resident(problem_shape const& p) {
-      return padded<float>(queries * pairs_of(p.width_of(of_pairs<C>::query)));
-    }
+    static index_t resident(problem_shape const& p) { return padded<float>(queries * pairs_of(p.width_of(C::x::of))); }
     template <class In, class Owner>
     static void pack(float* to, In const& in, Owner const&, tile_place const& at) {
-      pack_query_pairs<queries>(reinterpret_cast<number_pair*>(to), member<of_pairs<C>::query>(in), at.b, at.h,
-                                at.first);
+      pack_query_pairs<queries>(reinterpret_cast<number_pair*>(to), member<C::x::of>(in), at.b, at.h, at.first);
     }
-    static void run(float* to, float const* q, tile_place const&, key_block_place const& block,
-                    paired_keys const& keys) {
+    template <class Memory>
+    static void run(float* to, float const* q, tile_place const& at, key_block_place const& block, Memory const& memory,
+                    int number) {
+      paired_keys const keys = memory.keys_of(*at.p, number);
       contract<float, Arch>(to, keys.data + (block.first - keys.first) * keys.step, keys.step,
                             reinterpret_cast<number_pair const*>(q), keys.step, block.n, pair_step<Unit>{});
     }

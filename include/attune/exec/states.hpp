@@ -36,21 +36,23 @@ struct row_states {
   /// Zeros for the rows of a call, to be filled by a forward pass.
   template <class Op>
   row_states(Op const&, problem_shape const& p)
-      : extents(p), reference(std::size_t(p.batch * p.heads * p.queries), T(0)), earned(reference), ground(reference),
-        lowest(reference.size(), math::infinity<T>()), acc(reference.size() * std::size_t(p.value_width), T(0)),
-        second(has_second ? acc.size() : 0, T(0)) {}
+      : extents(p), reference(std::size_t(p.batch * p.heads * p.row_count()), T(0)), earned(reference),
+        ground(reference), lowest(reference.size(), math::infinity<T>()),
+        acc(reference.size() * std::size_t(p.value_width), T(0)), second(has_second ? acc.size() : 0, T(0)) {}
 
   /// Each array, in the order in which they lie in one piece of memory.
   template <class Rows, class F>
   static void each_array(Rows& rows, F const& f) {
-    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.queries,
+    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.row_count(),
                   values = n * rows.extents.value_width;
     f(rows.reference, n), f(rows.earned, n), f(rows.ground, n), f(rows.lowest, n), f(rows.acc, values);
     if (has_second) f(rows.second, values);
   }
 
   /// The index of row (b, h, i).
-  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  index_t at(index_t b, index_t h, index_t i) const {
+    return (b * extents.heads + h) * extents.row_count() + i - extents.first_query;
+  }
 
   /// A copy of the state of row n; not checked.
   ATTUNE_NOINLINE row_state<T> load(index_t n) const {
@@ -110,16 +112,18 @@ struct candidate_states {
   /// Rows without candidates, with the normalizers of an operator.
   template <class Op>
   candidate_states(Op const& op, problem_shape const& p)
-      : extents(p), rows(std::size_t(p.batch * p.heads * p.queries)), poisons(rows.size(), T(0)) {
+      : extents(p), rows(std::size_t(p.batch * p.heads * p.row_count())), poisons(rows.size(), T(0)) {
     normalizers.reserve(rows.size());
     for (index_t b = 0; b < p.batch; ++b)
       for (index_t h = 0; h < p.heads; ++h)
-        for (index_t i = 0; i < p.queries; ++i)
+        for (index_t i = p.first_query; i < p.queries; ++i)
           normalizers.push_back(op.bind(detail::scalar_row<T>(p, op.mask, b, h, i)).normalizer);
   }
 
   /// The index of row (b, h, i).
-  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  index_t at(index_t b, index_t h, index_t i) const {
+    return (b * extents.heads + h) * extents.row_count() + i - extents.first_query;
+  }
   /// Adds a candidate to row (b, h, i); value(d) is feature d of its value.
   template <class Value>
   void add(index_t b, index_t h, index_t i, T const& logit, index_t key, Value const& value) {
@@ -175,7 +179,7 @@ namespace detail {
 /// The extents (B, H, Lq, Dv) of the rows that a state describes.
 template <class States>
 shape rows_of(States const& s) {
-  return {s.extents.batch, s.extents.heads, s.extents.queries, s.extents.value_width};
+  return {s.extents.batch, s.extents.heads, s.extents.row_count(), s.extents.value_width};
 }
 template <class States>
 void require_same_rows(States const& a, States const& b) {
@@ -284,7 +288,7 @@ void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& 
                  outputs<Op, T> const& to) {
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t h = 0; h < p.heads; ++h)
-      for (index_t i = 0; i < p.queries; ++i) {
+      for (index_t i = p.first_query; i < p.queries; ++i) {
         row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
         auto const f = op.bind(r);
         auto const done = finish_row<typename Op::normalizer_policy>(states, states.at(b, h, i), f, r.visible);

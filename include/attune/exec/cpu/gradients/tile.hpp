@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions/ordered.hpp>
@@ -24,6 +25,15 @@
 
 namespace attune::exec_cpu {
 
+/// The part of a row's gradients that a call computes, where several calls share the keys of the row.
+template <class T>
+struct gradient_part {
+  key_interval keys;       ///< the keys that the call streams
+  bool own_terms = true;   ///< adds what the row has once: through its divisor, v0 and the output gate
+  bool adds = false;       ///< the gradients by keys already hold numbers, to which the call adds
+  std::span<T> ends = {};  ///< family range_weighted, two numbers per row: 0 where an earlier call found the extreme
+};
+
 /// The data that all tiles of a call share.
 template <class T, class Op>
 struct gradient_call {
@@ -32,6 +42,7 @@ struct gradient_call {
   problem_shape const& p;
   attune::detail::saved_view<T const, Op> const& saved;
   cotangents<Op, tensor<T const>> const& d;
+  gradient_part<T> part;
 };
 
 /// How many parameters of an operator move its logits, its normalizer and its gates.

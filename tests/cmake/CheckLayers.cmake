@@ -9,7 +9,7 @@ set(layers
   "^threads/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
-  "^exec/([^/]+\\.hpp$|reference/|thrust/|cuda/)"
+  "^exec/([^/]+\\.hpp$|reference/|states/|thrust/|cuda/)"
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
   "^exec/cpu/tile/"

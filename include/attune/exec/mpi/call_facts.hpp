@@ -9,8 +9,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <cxxabi.h>
-
+#include <attune/core/type_name.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 #include <attune/exec/problem_shape.hpp>
 #include <attune/operators/listing.hpp>
@@ -28,14 +25,6 @@
 namespace attune::mpi {
 
 namespace detail {
-
-/// A type's name, for messages.
-inline std::string readable_name(std::type_info const& type) {
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> const name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 && name ? name.get() : type.name();
-}
 
 /// FNV-1a of numbers, by their bits: equal for equal numbers in equal order.
 class number_hash {
@@ -125,7 +114,7 @@ class call_facts {
   /// A type. `argument`: "the executor".
   template <class T>
   call_facts& add_type(std::string_view argument) {
-    return add(argument, "the type", std::string_view(detail::readable_name(typeid(T))));
+    return add(argument, "the type", std::string_view(attune::detail::readable_name(typeid(T))));
   }
 
   /// An operator: its type, its parameters and its tables. What is stored once for all queries is compared number by

@@ -9,7 +9,7 @@ set(layers
   "^threads/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
-  "^exec/([^/]+\\.hpp$|reference/|thrust/|cuda/)"
+  "^exec/([^/]+\\.hpp$|reference/|states/|thrust/|cuda/)"
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
   "^exec/cpu/tile/"
@@ -17,12 +17,13 @@ set(layers
   "^exec/cpu/decode/"
   "^exec/cpu/fold/"
   "^exec/cpu/[^/]+\\.hpp$"
+  "^exec/mpi/"
   "^float8_cache\\.hpp$"
   "^(analysis/|line(/|\\.hpp$))"
   "^(cache|sorted)/"
   "^(interop|io|certify)/"
   "^testing/"
-  "^(attune|reference|thrust|cuda|analysis|certify|testing|io)\\.hpp$")
+  "^(attune|reference|thrust|cuda|mpi|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
 # What may be included of exec/cpu from outside of it.

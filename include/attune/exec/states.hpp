@@ -229,8 +229,8 @@ struct state_row {
   T ground_weight = T(0), lse = T(0), threshold = T(0);
 };
 
-template <class Normalizer, class T, class Kind, class Bound>
-state_row<T> finish_row(row_states<T, Kind> const& states, index_t n, Bound const& f, T const& visible) {
+template <class Normalizer, class T, class Kind, class Array, class Bound>
+state_row<T> finish_row(row_states<T, Kind, Array> const& states, index_t n, Bound const& f, T const& visible) {
   row_state<T> s = states.load(n);
   auto const done = finish_state<Normalizer>(s, f.normalizer, visible);
   return {std::move(s.acc), done.ground_weight, done.lse, T(0)};

@@ -8,3 +8,4 @@
 
 #include <attune/attune.hpp>
 #include <attune/exec/mpi/forward.hpp>
+#include <attune/exec/mpi/gradients.hpp>

@@ -106,11 +106,17 @@ class sendable_fields {
   std::array<std::vector<T>, field_count> copies_;
 };
 
-/// Receives what sendable_fields::send sends.
+/// Sends dense tensors.
 template <class T>
-void receive_fields(exchange& messages, rank_fields<T> const& to, int from) {
+void send_fields(exchange& messages, rank_fields<T> const& from, int to, int tag) {
+  for (tensor<T> const& x : from)
+    if (x.extents().size() != 0) messages.send(std::span<T>(x.data(), std::size_t(x.extents().size())), to, tag);
+}
+/// Receives what send_fields or sendable_fields::send sends.
+template <class T>
+void receive_fields(exchange& messages, rank_fields<T> const& to, int from, int tag = 0) {
   for (tensor<T> const& x : to)
-    if (x.extents().size() != 0) messages.receive(std::span<T>(x.data(), std::size_t(x.extents().size())), from);
+    if (x.extents().size() != 0) messages.receive(std::span<T>(x.data(), std::size_t(x.extents().size())), from, tag);
 }
 template <class T>
 rank_fields<T const> read_only(rank_fields<T> const& x) {

@@ -17,6 +17,9 @@
 
 namespace attune::mpi {
 
+/// The tag of what travels back: states and gradients. Blocks have tag 0.
+inline constexpr int tag_of_results = 1;
+
 /// The rank n steps after `rank`.
 inline int rank_after(communicator const& ranks, int rank, int n) { return (rank + n) % ranks.size(); }
 inline int rank_before(communicator const& ranks, int rank, int n) { return (rank + ranks.size() - n) % ranks.size(); }
@@ -60,10 +63,10 @@ void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op c
   }
 }
 
-/// Plan `ring`. `to`: one object per window of this rank. visit(step, rank, its tensors, pause) computes with the keys
-/// of a rank; the own ones come first, also if no row sees them.
-template <class T, class Op, class Visit>
-void visit_ring(divided_call<T, Op> const& call, failures& errors, Visit const& visit) {
+/// Plan `ring`. visit(step, rank, its tensors, pause) computes with the keys of a rank; the own ones come first, also if
+/// no row sees them. after(step, rank) follows on every rank, whether or not its rows see the keys.
+template <class T, class Op, class Visit, class After>
+void visit_ring(divided_call<T, Op> const& call, failures& errors, Visit const& visit, After const& after) {
   communicator const& ranks = call.ranks;
   int const me = ranks.rank();
   rank_fields<T const> const own = call.own_keys();
@@ -82,16 +85,20 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Visit const& 
         visit(step, from, step == 0 ? own : read_only(blocks[step % 2].fields()), [&] { messages.progress(); });
       });
     messages.wait();
+    after(step, from);
   }
 }
 
 template <class T, class Arch, class Op, class States>
 void states_by_ring(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
                     std::vector<row_window> const& windows, std::vector<States>& to) {
-  visit_ring(call, errors, [&](int step, int from, rank_fields<T const> const& columns, auto const& pause) {
-    add_keys_of(call, exec, op, windows, {}, from, columns, to, step == 0 ? part_of_rows::first : part_of_rows::next,
-                pause);
-  });
+  visit_ring(
+      call, errors,
+      [&](int step, int from, rank_fields<T const> const& columns, auto const& pause) {
+        add_keys_of(call, exec, op, windows, {}, from, columns, to,
+                    step == 0 ? part_of_rows::first : part_of_rows::next, pause);
+      },
+      [](int, int) {});
 }
 
 /// Sends or receives row states.
@@ -145,7 +152,8 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
       exchange& flight = states_in_flight[step % 2];
       if (call.sees(me, source)) {
         received[step % 2] = states_for(me);
-        for (part_states& s : received[step % 2]) each_array_of(s, [&](auto x) { flight.receive(x, source); });
+        for (part_states& s : received[step % 2])
+          each_array_of(s, [&](auto x) { flight.receive(x, source, tag_of_results); });
       }
       if (call.sees(target, me)) {
         sent[step % 2] = states_for(target);
@@ -153,7 +161,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
           add_keys_of(call, exec, op, call.windows(target), read_only(blocks[step % 2].fields()), me, own_keys,
                       sent[step % 2], part_of_rows::first, [&] { pause(), flight.progress(); });
         });
-        for (part_states& s : sent[step % 2]) each_array_of(s, [&](auto x) { flight.send(x, target); });
+        for (part_states& s : sent[step % 2]) each_array_of(s, [&](auto x) { flight.send(x, target, tag_of_results); });
       }
       if (step > 1) merge_received(step - 1);
     }

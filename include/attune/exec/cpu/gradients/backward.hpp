@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,7 +40,8 @@ gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& 
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || shares_rows(F))) {
       shape const e = member<F>(c.in).extents();
-      if (!to.of(F).absent() && !(e == c.p.rows(e.feature))) needs.shared.push_back(F);
+      bool const one_for_all = e.position == 1 && c.p.whole_queries() != 1;
+      if (!to.of(F).absent() && (one_for_all || !(e == c.p.rows(e.feature)))) needs.shared.push_back(F);
     }
   });
   needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
@@ -152,6 +154,20 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   } else {
     tile.states(to);
   }
+}
+
+/// Adds the gradients of a part of the rows and the keys to `to` and to `total`, which it makes if it is empty. `op` is
+/// materialized. The gradients by keys outside of the part do not exist in `to`.
+template <class T, class Arch, class Op>
+void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                           problem_shape const& p, attune::detail::saved_view<T const, Op> const& saved,
+                           cotangents<Op, tensor<T const>> const& d, gradient_part<T> const& part,
+                           attune::detail::gradient_views<T> const& to, std::optional<shared_sums>& total) {
+  gradient_call<T, Op> const call{op, in, p, saved, d, part};
+  gradient_rows<T, Arch, Op> const rows_of_task(call);
+  gradient_needs needs = needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to);
+  if (!total) total = blank_totals(needs, to);
+  gradient_tasks<T, Arch>(exec, std::move(needs), to, *total)([](index_t) { return true; }, rows_of_task);
 }
 
 /// Writes the gradients of the heads for which `runs` is true to views that are zero.

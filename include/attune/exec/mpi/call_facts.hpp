@@ -125,10 +125,13 @@ class call_facts {
     add_type<Op>("the operator");
     for (operator_parameter const& p : listed_parameters(op)) {
       std::string const argument = "parameter " + p.path();
-      if (!p.at->is_set() || p.at->is_number()) {
-        p.at->is_set() ? add(argument, "the value", p.at->at(0, 0, 0)) : add(argument, "", "no value");
-        continue;
-      }
+      add(argument, "the value",
+          std::string_view(!p.at->is_set()        ? "of its default"
+                           : p.at->is_number()    ? detail::all_digits(p.at->at(0, 0, 0))
+                           : p.at->is_average()   ? "of a moving average"
+                           : p.at->is_projected() ? "of a projection"
+                                                  : "of a view"));
+      if (!p.at->is_set() || p.at->is_number()) continue;
       shape const e = p.at->extents();
       add(argument, e);
       if (e.position == 1 && !p.at->is_projected() && !p.at->is_average())
@@ -136,10 +139,8 @@ class call_facts {
     }
     for (operator_table const& t : listed_tables(op)) {
       std::string const argument = "table " + t.path();
-      if (!t.at->is_set()) {
-        add(argument, "", "no value");
-        continue;
-      }
+      add_presence(argument, t.at->is_set());
+      if (!t.at->is_set()) continue;
       add(argument, t.at->extents());
       add_numbers(argument, t.at->extents(), *t.at);
     }

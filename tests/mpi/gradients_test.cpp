@@ -92,3 +92,14 @@ TEST_CASE("mpi vjp: uniform share, a gate on values and one on the output") {
                     normalizer::affine<>{0.4, 0.7}, mask::none{}),
           70, 130);
 }
+TEST_CASE("mpi vjp: sparsemax") {
+  compare("sparsemax", attention(kernel::dot_product{}, normalizer::sparsemax{}, mask::causal{}), 90, 90);
+}
+TEST_CASE("mpi vjp: entmax, a gate on the output") {
+  compare("entmax",
+          attention(kernel::dot_product{}, gate::sigmoid_output{}, normalizer::entmax{1.3}, mask::causal_window{50}),
+          60, 90);
+}
+TEST_CASE("mpi vjp: top-k") {
+  compare("top_k", attention(kernel::dot_product{}, gate::sigmoid_value{}, normalizer::top_k{5}, mask::none{}), 50, 90);
+}

@@ -26,14 +26,32 @@ class rank_gradients {
   rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
                  rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, dense_gradients<T>& to)
       : call_(call), exec_(exec), op_(materialized), d_(d), to_(to), windows_(call.windows(call.ranks.rank())),
-        totals_(windows_.size()), ends_(windows_.size()), in_flight_(call.ranks) {
+        totals_(windows_.size()), ends_(windows_.size()), sums_(windows_.size()), in_flight_(call.ranks) {
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       saved_.push_back(attune::detail::view_of<T, Op>(saved.windows[w]));
-      if (Op::normalizer_is.family == row_family::range_weighted) {
-        problem_shape const& p = windows_[w].p;
-        ends_[w].assign(std::size_t(2 * p.batch * p.heads * p.row_count()), T(1));
-      }
+      problem_shape const& p = windows_[w].p;
+      index_t const rows = p.batch * p.heads * p.row_count();
+      if (Op::normalizer_is.family != row_family::masses) ends_[w].assign(std::size_t(2 * rows), T(1));
+      if (Op::has_threshold) sums_[w].assign(std::size_t(exec_cpu::candidate_row_sums * rows), T(0));
     }
+  }
+
+  /// Candidate sets: the sums that the gradients of the own rows need, over the keys of a rank.
+  template <class Pause>
+  void add_sums(int rank, rank_fields<T const> const& columns, Pause const& pause) {
+    attune::detail::gradient_views<T> const nowhere;
+    for (std::size_t w = 0; w < windows_.size(); ++w)
+      for (std::size_t n = 0; n < call_.keys.intervals(rank).size(); ++n) {
+        row_window const& window = windows_[w];
+        std::optional<exec_cpu::shared_sums> unused;
+        exec_cpu::add_gradients_of_part(exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w],
+                                        call_.rows_of(d_, window),
+                                        {.keys = call_.keys.intervals(rank)[n],
+                                         .pass = exec_cpu::candidate_pass::sums,
+                                         .sums = std::span<T>(sums_[w])},
+                                        nowhere, unused);
+        pause();
+      }
   }
 
   /// The gradients of the own rows through the keys of a rank. step: of the ring.
@@ -50,7 +68,12 @@ class rank_gradients {
         index_t const local = n < intervals ? call_.keys.local_start(rank, n) : 0;
         exec_cpu::add_gradients_of_part(
             exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w], call_.rows_of(d_, window),
-            {.keys = keys, .own_terms = step == 0 && n == 0, .adds = true, .ends = std::span<T>(ends_[w])},
+            {.keys = keys,
+             .own_terms = step == 0 && n == 0,
+             .adds = true,
+             .ends = std::span<T>(ends_[w]),
+             .pass = Op::has_threshold ? exec_cpu::candidate_pass::gradients : exec_cpu::candidate_pass::whole,
+             .sums = std::span<T>(sums_[w])},
             views(window, by_columns, local, keys), totals_[w]);
         pause();
       }
@@ -188,7 +211,7 @@ class rank_gradients {
   std::vector<row_window> windows_;
   std::vector<attune::detail::saved_view<T const, Op>> saved_;
   std::vector<std::optional<exec_cpu::shared_sums>> totals_;
-  std::vector<std::vector<T>> ends_;
+  std::vector<std::vector<T>> ends_, sums_;
   field_memory<T> sent_[2], received_;
   exchange in_flight_;
   bool arriving_ = false;
@@ -221,8 +244,8 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
 /// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs and
 /// shardings. Each rank gets the gradients by its part of every tensor. What is the same on all ranks (parameters,
 /// tables, inputs that all queries share) gets the gradient summed over all ranks, on every rank.
-/// Operators:   normalizers with an O(1) state. Of several keys with the same extreme logit, family range_weighted gives
-///              the gradient through it to the first in the order of the ring.
+/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the own
+/// keys of a rank come first, then those of the rank before it. A candidate set takes two rounds of the ring.
 /// Errors:      as for forward() over ranks.
 /// Memory:      two blocks of keys of another rank, three of gradients by keys.
 /// Determinism: bitwise the same on every run and for any number of threads.
@@ -230,15 +253,17 @@ template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
   mpi::require_divisible<Op>();
-  static_assert(
-      !Op::has_threshold,
-      "attune: vjp() over ranks needs a normalizer with an O(1) state: a candidate set needs all keys of a row");
   mpi::divided_call<T, Op> const call("vjp", exec, op, in, mpi::rows_of_call(in, d), [](auto&) {});
   mpi::reach_all(exec.ranks, "vjp", [&] { mpi::check_backward(call, saved, d); });
   detail::materialized<Op, T> const fixed(op);
   dense_gradients<T> to = detail::blank_gradients<T>(op, in);
   mpi::failures errors;
   mpi::rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, to);
+  if constexpr (Op::has_threshold)
+    mpi::visit_ring(
+        call, errors,
+        [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
+        [](int, int) {});
   mpi::visit_ring(
       call, errors,
       [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },

@@ -9,3 +9,4 @@
 #include <attune/attune.hpp>
 #include <attune/exec/mpi/forward.hpp>
 #include <attune/exec/mpi/gradients.hpp>
+#include <attune/exec/mpi/statistics.hpp>

@@ -82,8 +82,9 @@ class divided_call {
     });
     return to;
   }
-  rank_fields<T const> own_keys() const {
-    return own([](field f) { return side_of(f) == input_side::key; });
+  template <class Chosen>
+  rank_fields<T const> own_keys(Chosen const& chosen) const {
+    return own([&](field f) { return side_of(f) == input_side::key && chosen(f); });
   }
   rank_fields<T const> own_queries() const {
     return own([&](field f) { return travels_with_queries(f); });
@@ -91,9 +92,13 @@ class divided_call {
   bool travels_with_queries(field f) const {
     return side_of(f) != input_side::key && f != field::v0 && f != field::output_gate && !shared_by_queries(f);
   }
-  /// The extents of a rank's tensors with a row per key.
+  /// The extents of a rank's tensors with a row per key that `chosen` accepts.
+  template <class Chosen>
+  field_shapes key_shapes(int rank, Chosen const& chosen) const {
+    return shapes([&](field f) { return side_of(f) == input_side::key && chosen(f); }, keys.size(rank));
+  }
   field_shapes key_shapes(int rank) const {
-    return shapes([](field f) { return side_of(f) == input_side::key; }, keys.size(rank));
+    return key_shapes(rank, [](field) { return true; });
   }
   /// The extents of a rank's tensors with a row per query, as far as row states are made of them.
   field_shapes query_shapes(int rank) const {

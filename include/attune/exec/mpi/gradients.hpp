@@ -217,21 +217,27 @@ class rank_gradients {
   bool arriving_ = false;
 };
 
-/// Throws unless saved rows and cotangents belong to the rows of this rank.
+/// Throws unless saved rows belong to the rows of this rank.
 template <class T, class Op>
-void check_backward(divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved,
-                    cotangents<Op, tensor<T const>> const& d) {
-  int const me = call.ranks.rank();
-  auto const windows = call.windows(me);
-  problem_shape p = call.whole;
-  p.queries = call.queries.size(me);
-  attune::detail::check_cotangents("vjp", d, p);
+void check_saved(char const* function, divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved) {
+  auto const windows = call.windows(call.ranks.rank());
+  problem_shape const& p = call.whole;
   bool fits = saved.windows.size() == windows.size();
   for (std::size_t w = 0; fits && w < windows.size(); ++w)
     fits =
         attune::detail::rows_of(saved.windows[w]) == shape{p.batch, p.heads, windows[w].p.row_count(), p.value_width} &&
         saved.windows[w].extents.first_query == windows[w].p.first_query;
-  if (!fits) throw error("vjp", "saved", "rows of another call", "the result of forward_and_save() of these queries");
+  if (!fits)
+    throw error(function, "saved", "rows of another call", "the result of forward_and_save() of these queries");
+}
+/// Throws unless saved rows and cotangents belong to the rows of this rank.
+template <class T, class Op>
+void check_backward(divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved,
+                    cotangents<Op, tensor<T const>> const& d) {
+  problem_shape p = call.whole;
+  p.queries = call.queries.size(call.ranks.rank());
+  attune::detail::check_cotangents("vjp", d, p);
+  check_saved("vjp", call, saved);
 }
 
 template <class T, class Op>
@@ -261,11 +267,11 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inp
   mpi::rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, to);
   if constexpr (Op::has_threshold)
     mpi::visit_ring(
-        call, errors,
+        call, errors, mpi::every_field,
         [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
         [](int, int) {});
   mpi::visit_ring(
-      call, errors,
+      call, errors, mpi::every_field,
       [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
       [&](int step, int rank) { gradients.pass_on(step, rank); });
   gradients.finish();

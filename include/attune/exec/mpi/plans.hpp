@@ -20,6 +20,9 @@ namespace attune::mpi {
 /// The tag of what travels back: states and gradients. Blocks have tag 0.
 inline constexpr int tag_of_results = 1;
 
+/// Chooses every tensor.
+inline constexpr auto every_field = [](field) { return true; };
+
 /// The rank n steps after `rank`.
 inline int rank_after(communicator const& ranks, int rank, int n) { return (rank + n) % ranks.size(); }
 inline int rank_before(communicator const& ranks, int rank, int n) { return (rank + ranks.size() - n) % ranks.size(); }
@@ -63,13 +66,14 @@ void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op c
   }
 }
 
-/// Plan `ring`. visit(step, rank, its tensors, pause) computes with the keys of a rank; the own ones come first, also if
-/// no row sees them. after(step, rank) follows on every rank, whether or not its rows see the keys.
-template <class T, class Op, class Visit, class After>
-void visit_ring(divided_call<T, Op> const& call, failures& errors, Visit const& visit, After const& after) {
+/// Plan `ring`. chosen(field): whether a tensor with a row per key is needed. visit(step, rank, its tensors, pause)
+/// computes with the keys of a rank; the own ones come first, also if no row sees them. after(step, rank) follows on every rank, whether or not its rows see the keys.
+template <class T, class Op, class Chosen, class Visit, class After>
+void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const& chosen, Visit const& visit,
+                After const& after) {
   communicator const& ranks = call.ranks;
   int const me = ranks.rank();
-  rank_fields<T const> const own = call.own_keys();
+  rank_fields<T const> const own = call.own_keys(chosen);
   sendable_fields<T> const sends(own);
   field_memory<T> blocks[2];
   for (int step = 0; step < ranks.size(); ++step) {
@@ -77,7 +81,7 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Visit const& 
               to = rank_after(ranks, me, step + 1);
     exchange messages(ranks);
     if (step + 1 < ranks.size()) {
-      if (call.sees(me, next)) receive_fields(messages, blocks[(step + 1) % 2].of(call.key_shapes(next)), next);
+      if (call.sees(me, next)) receive_fields(messages, blocks[(step + 1) % 2].of(call.key_shapes(next, chosen)), next);
       if (call.sees(to, me)) sends.send(messages, to);
     }
     if (step == 0 || call.sees(me, from))
@@ -93,7 +97,7 @@ template <class T, class Arch, class Op, class States>
 void states_by_ring(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
                     std::vector<row_window> const& windows, std::vector<States>& to) {
   visit_ring(
-      call, errors,
+      call, errors, every_field,
       [&](int step, int from, rank_fields<T const> const& columns, auto const& pause) {
         add_keys_of(call, exec, op, windows, {}, from, columns, to,
                     step == 0 ? part_of_rows::first : part_of_rows::next, pause);
@@ -120,7 +124,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
     return all;
   };
   sendable_fields<T> const sends(call.own_queries());
-  rank_fields<T const> const own_keys = call.own_keys();
+  rank_fields<T const> const own_keys = call.own_keys(every_field);
   field_memory<T> blocks[2];
   std::vector<part_states> sent[2], received[2];
   exchange states_in_flight[2] = {exchange(ranks), exchange(ranks)};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <attune/attune.hpp>
+#include <attune/exec/mpi/decode.hpp>
 #include <attune/exec/mpi/forward.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 #include <attune/exec/mpi/statistics.hpp>

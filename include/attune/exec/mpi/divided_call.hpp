@@ -27,6 +27,9 @@ struct row_window {
   key_interval rows() const { return {p.first_query, p.queries}; }
 };
 
+/// Where the rows of a call are: each on one rank, by the sharding of the queries, or all of them on every rank.
+enum class rows_on { one_rank, every_rank };
+
 /// The part of one rank in a call.
 template <class T, class Op>
 class divided_call {
@@ -38,15 +41,15 @@ class divided_call {
   /// ranks if a tensor does not fit, or if a fact differs. `more`: adds facts to compare.
   template <class Exec, class More>
   divided_call(char const* function, across_ranks<Exec> const& exec, Op const& of, inputs_type const& own_tensors,
-               shape const& rows, More const& more)
-      : ranks(exec.ranks), op(of), in(own_tensors) {
+               shape const& rows, More const& more, rows_on where = rows_on::one_rank)
+      : ranks(exec.ranks), op(of), in(own_tensors), where_(where) {
     gather_counts(rows);
     agree(ranks, reach_all(ranks, function, [&] {
             divide(function, exec, rows);
             whole = check_whole(function, rows);
             return facts(function, exec, more);
           }));
-    gather_sights(reach_all(ranks, function, [&] { return own_sights(); }));
+    if (where == rows_on::one_rank) gather_sights(reach_all(ranks, function, [&] { return own_sights(); }));
   }
 
   communicator const& ranks;
@@ -129,6 +132,16 @@ class divided_call {
     return part(w, {}, ranks.rank(), keys.intervals(ranks.rank()).size(), {});
   }
 
+  /// The inputs of rank-independent rows and the own keys of interval n, with positions of the whole problem.
+  inputs_type keys_at(std::size_t n, key_interval at) const {
+    return make_inputs<Op, view>(
+        [&]<field F>() {
+          if constexpr (side_of(F) != input_side::key) return member<F>(in);
+          return at_positions(member<F>(in), at.empty() ? 0 : keys.local_start(ranks.rank(), n), at, whole.keys);
+        },
+        in.offset, in.offsets);
+  }
+
   /// Tensors of this rank with a row per query, as the rows of a window.
   template <class E>
   static tensor<E> rows_of(tensor<E> const& x, row_window const& w) {
@@ -201,12 +214,19 @@ class divided_call {
   }
   template <class Exec>
   void divide(char const* function, across_ranks<Exec> const& exec, shape const& rows) {
-    queries = exec.where.queries ? *exec.where.queries : in_order(0);
+    if (where_ == rows_on::every_rank) {
+      if (exec.where.queries)
+        throw error(function, "the sharding of the queries", "a value", "no value: every rank passes all queries");
+      queries = sharding::contiguous(rows.position, ranks.size());
+    } else {
+      queries = exec.where.queries ? *exec.where.queries : in_order(0);
+      check_sharding(function, "the sharding of the queries", queries, "out", rows.position);
+    }
     keys = exec.where.keys ? *exec.where.keys : in_order(1);
-    check_sharding(function, "the sharding of the queries", queries, "out", rows.position);
     check_sharding(function, "the sharding of the keys", keys, "v", in.v.extents().position);
     for_each_field([&]<field F>() {
       if constexpr (by_query<F>) {
+        if (where_ == rows_on::every_rank) return;
         constexpr auto n = 2 + std::size_t(F);
         constexpr bool may = side_of(F) != input_side::query || shares_rows(F);
         bool all_own = true, all_one = true;
@@ -225,18 +245,20 @@ class divided_call {
       throw error(function, name, attune::detail::text("position extent ", got),
                   attune::detail::text(own, ", the positions of this rank", may_share ? "; or 1 on every rank" : ""));
   }
+  /// The extents of an input of the whole problem.
+  template <field F>
+  shape whole_extents() const {
+    shape e = member<F>(in).extents();
+    if (side_of(F) == input_side::key)
+      e.position = keys.positions();
+    else if (!shared_by_queries(F) && where_ == rows_on::one_rank)
+      e.position = queries.positions();
+    return e;
+  }
   problem_shape check_whole(char const* function, shape const& rows) const {
     static constexpr T nothing = 0;
-    auto const all = make_inputs<Op, view>(
-        [&]<field F>() {
-          shape e = member<F>(in).extents();
-          if (side_of(F) == input_side::key)
-            e.position = keys.positions();
-          else if (!shared_by_queries(F))
-            e.position = queries.positions();
-          return view(&nothing, e, strides{});
-        },
-        in.offset, in.offsets);
+    auto const all = make_inputs<Op, view>([&]<field F>() { return view(&nothing, whole_extents<F>(), strides{}); },
+                                           in.offset, in.offsets);
     return attune::detail::checked_problem(function, op, all,
                                            {rows.batch, rows.head, queries.positions(), rows.feature});
   }
@@ -248,9 +270,7 @@ class divided_call {
     to.add("the sharding of the queries", queries).add("the sharding of the keys", keys);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
-        shape e = member<F>(in).extents();
-        e.position = side_of(F) == input_side::key ? whole.keys : shared_by_queries(F) ? 1 : whole.queries;
-        to.add(name_of(F), e);
+        to.add(name_of(F), whole_extents<F>());
       }
     });
     to.add("out", whole.rows(whole.value_width));
@@ -317,6 +337,7 @@ class divided_call {
     return to;
   }
 
+  rows_on where_;
   std::vector<index_t> counts_;
   std::array<bool, field_count> shared_{};
   std::vector<char> sights_;

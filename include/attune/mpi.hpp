@@ -8,6 +8,8 @@
 
 #include <attune/attune.hpp>
 #include <attune/exec/mpi/decode.hpp>
+#include <attune/exec/mpi/fold.hpp>
 #include <attune/exec/mpi/forward.hpp>
 #include <attune/exec/mpi/gradients.hpp>
+#include <attune/exec/mpi/mixture.hpp>
 #include <attune/exec/mpi/statistics.hpp>

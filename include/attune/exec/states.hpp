@@ -281,13 +281,14 @@ ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[ma
     if (!to.threshold.absent()) to.threshold(b, h, i, 0) = threshold;
 }
 
-/// Divides the states and writes the outputs. The states belong to the operator's normalizer, or to any normalizer that
-/// keeps the same sums. All arguments are already checked.
-template <class T, class Op, class View, class States>
+/// Divides the states and writes the outputs, of the heads for which runs(h) is true. The states belong to the
+/// operator's normalizer, or to any normalizer that keeps the same sums. All arguments are already checked.
+template <class T, class Op, class View, class States, class Runs>
 void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
-                 outputs<Op, T> const& to) {
+                 outputs<Op, T> const& to, Runs const& runs) {
   for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h)
+    for (index_t h = 0; h < p.heads; ++h) {
+      if (!runs(h)) continue;
       for (index_t i = p.first_query; i < p.queries; ++i) {
         row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
         auto const f = op.bind(r);
@@ -296,6 +297,13 @@ void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& 
           to.out(b, h, i, d) = finished_element<T>(in, p, f, done.out[std::size_t(d)], done.ground_weight, b, h, i, d);
         write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, b, h, i);
       }
+    }
+}
+/// The same for all heads.
+template <class T, class Op, class View, class States>
+void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
+                 outputs<Op, T> const& to) {
+  finish_rows<T>(op, in, p, states, to, [](index_t) { return true; });
 }
 
 }  // namespace detail

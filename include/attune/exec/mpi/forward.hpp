@@ -76,9 +76,59 @@ std::vector<states_of<T, Op>> states_of_windows(Op const& op, std::vector<row_wi
 template <class T, class Arch, class Op, class States>
 void finish_windows(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                     std::vector<row_window> const& windows, std::vector<States> const& states,
-                    outputs<Op, T> const& out) {
+                    outputs<Op, T> const& out, head_choice const& runs) {
   for (std::size_t w = 0; w < windows.size(); ++w)
-    finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]));
+    finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]), runs);
+}
+
+/// No more facts to compare.
+inline constexpr auto no_more_facts = [](call_facts&) {};
+
+/// forward() for the heads for which runs(h) is true.
+template <class T, class Arch, class Op, class More>
+void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                      outputs<Op, T> const& out, head_choice const& runs, More const& more) {
+  require_divisible<Op>();
+  divided_call<T, Op> const call("forward", exec, op, in, out.out.extents(), more);
+  reach_all(exec.ranks, "forward", [&] { call.check_outputs("forward", out); });
+  attune::detail::materialized<Op, T> const fixed(op);
+  auto const windows = call.windows(exec.ranks.rank());
+  failures errors;
+  auto const run = [&](auto& states) {
+    states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, runs, states);
+    errors.run([&] { finish_windows(call, exec.each, fixed.op, windows, states, out, runs); });
+  };
+  if constexpr (Op::has_threshold) {
+    std::vector<states_of<T, Op>> states;
+    errors.run([&] { states = states_of_windows<T>(fixed.op, windows); });
+    run(states);
+  } else {
+    states_in_output<T, Op> states(windows, out.out);
+    run(states.windows());
+  }
+  errors.reach_all(exec.ranks, "forward");
+}
+/// What vjp() needs of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
+template <class T, class Arch, class Op, class More>
+rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                  inputs<Op, tensor<T const>> const& in, shape const& extents,
+                                  outputs<Op, T> const* out, head_choice const& runs, More const& more) {
+  require_divisible<Op>();
+  divided_call<T, Op> const call(function, exec, op, in, extents, more);
+  if (out != nullptr) reach_all(exec.ranks, function, [&] { call.check_outputs(function, *out); });
+  attune::detail::materialized<Op, T> const fixed(op);
+  auto const windows = call.windows(exec.ranks.rank());
+  failures errors;
+  std::vector<states_of<T, Op>> states;
+  errors.run([&] { states = states_of_windows<T>(fixed.op, windows); });
+  states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, runs, states);
+  rows_of_rank<T, Op> saved;
+  errors.run([&] {
+    if (out != nullptr) finish_windows(call, exec.each, fixed.op, windows, states, *out, runs);
+    for (auto& s : states) saved.windows.push_back(rows_to_save<T>(fixed.op, std::move(s)));
+  });
+  errors.reach_all(exec.ranks, function);
+  return saved;
 }
 
 }  // namespace mpi
@@ -96,47 +146,15 @@ void finish_windows(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, O
 template <class T, class Arch, class Op>
 void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
              outputs<Op, T> const& out) {
-  mpi::require_divisible<Op>();
-  mpi::divided_call<T, Op> const call("forward", exec, op, in, out.out.extents(), [](auto&) {});
-  mpi::reach_all(exec.ranks, "forward", [&] { call.check_outputs("forward", out); });
-  detail::materialized<Op, T> const fixed(op);
-  auto const windows = call.windows(exec.ranks.rank());
-  mpi::failures errors;
-  auto const run = [&](auto& states) {
-    mpi::states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, states);
-    errors.run([&] { mpi::finish_windows(call, exec.each, fixed.op, windows, states, out); });
-  };
-  if constexpr (Op::has_threshold) {
-    std::vector<states_of<T, Op>> states;
-    errors.run([&] { states = mpi::states_of_windows<T>(fixed.op, windows); });
-    run(states);
-  } else {
-    mpi::states_in_output<T, Op> states(windows, out.out);
-    run(states.windows());
-  }
-  errors.reach_all(exec.ranks, "forward");
+  mpi::forward_of_heads(exec, op, in, out, mpi::every_head, mpi::no_more_facts);
 }
 
 /// forward() over ranks, which also returns what vjp() needs of this rank's rows.
 template <class T, class Arch, class Op>
 rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                      inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  mpi::require_divisible<Op>();
-  mpi::divided_call<T, Op> const call("forward_and_save", exec, op, in, out.out.extents(), [](auto&) {});
-  mpi::reach_all(exec.ranks, "forward_and_save", [&] { call.check_outputs("forward_and_save", out); });
-  detail::materialized<Op, T> const fixed(op);
-  auto const windows = call.windows(exec.ranks.rank());
-  mpi::failures errors;
-  std::vector<states_of<T, Op>> states;
-  errors.run([&] { states = mpi::states_of_windows<T>(fixed.op, windows); });
-  mpi::states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, states);
-  rows_of_rank<T, Op> saved;
-  errors.run([&] {
-    mpi::finish_windows(call, exec.each, fixed.op, windows, states, out);
-    for (auto& s : states) saved.windows.push_back(mpi::rows_to_save<T>(fixed.op, std::move(s)));
-  });
-  errors.reach_all(exec.ranks, "forward_and_save");
-  return saved;
+  return mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, mpi::every_head,
+                            mpi::no_more_facts);
 }
 
 }  // namespace attune

@@ -24,9 +24,11 @@ template <class T, class Arch, class Op>
 class rank_gradients {
  public:
   rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
-                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, dense_gradients<T>& to)
-      : call_(call), exec_(exec), op_(materialized), d_(d), to_(to), windows_(call.windows(call.ranks.rank())),
-        totals_(windows_.size()), ends_(windows_.size()), sums_(windows_.size()), in_flight_(call.ranks) {
+                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                 dense_gradients<T>& to)
+      : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), to_(to),
+        windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
+        sums_(windows_.size()), in_flight_(call.ranks) {
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       saved_.push_back(attune::detail::view_of<T, Op>(saved.windows[w]));
       problem_shape const& p = windows_[w].p;
@@ -49,7 +51,7 @@ class rank_gradients {
                                         {.keys = call_.keys.intervals(rank)[n],
                                          .pass = exec_cpu::candidate_pass::sums,
                                          .sums = std::span<T>(sums_[w])},
-                                        nowhere, unused);
+                                        nowhere, unused, runs_);
         pause();
       }
   }
@@ -74,7 +76,7 @@ class rank_gradients {
              .ends = std::span<T>(ends_[w]),
              .pass = Op::has_threshold ? exec_cpu::candidate_pass::gradients : exec_cpu::candidate_pass::whole,
              .sums = std::span<T>(sums_[w])},
-            views(window, by_columns, local, keys), totals_[w]);
+            views(window, by_columns, local, keys), totals_[w], runs_);
         pause();
       }
   }
@@ -207,6 +209,7 @@ class rank_gradients {
   cpu<T, Arch> const& exec_;
   Op const& op_;
   cotangents<Op, tensor<T const>> const& d_;
+  head_choice const& runs_;
   dense_gradients<T>& to_;
   std::vector<row_window> windows_;
   std::vector<attune::detail::saved_view<T const, Op>> saved_;
@@ -245,6 +248,33 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
   return d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
 }
 
+/// vjp() for the heads for which runs(h) is true.
+template <class T, class Arch, class Op, class More>
+dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                      inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
+                                      cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                                      More const& more) {
+  require_divisible<Op>();
+  divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
+  reach_all(exec.ranks, "vjp", [&] { check_backward(call, saved, d); });
+  attune::detail::materialized<Op, T> const fixed(op);
+  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in);
+  failures errors;
+  rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, to);
+  if constexpr (Op::has_threshold)
+    visit_ring(
+        call, errors, every_field,
+        [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
+        [](int, int) {});
+  visit_ring(
+      call, errors, every_field,
+      [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
+      [&](int step, int rank) { gradients.pass_on(step, rank); });
+  gradients.finish();
+  errors.reach_all(exec.ranks, "vjp");
+  return to;
+}
+
 }  // namespace mpi
 
 /// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs and
@@ -258,32 +288,15 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
-  mpi::require_divisible<Op>();
-  mpi::divided_call<T, Op> const call("vjp", exec, op, in, mpi::rows_of_call(in, d), [](auto&) {});
-  mpi::reach_all(exec.ranks, "vjp", [&] { mpi::check_backward(call, saved, d); });
-  detail::materialized<Op, T> const fixed(op);
-  dense_gradients<T> to = detail::blank_gradients<T>(op, in);
-  mpi::failures errors;
-  mpi::rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, to);
-  if constexpr (Op::has_threshold)
-    mpi::visit_ring(
-        call, errors, mpi::every_field,
-        [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
-        [](int, int) {});
-  mpi::visit_ring(
-      call, errors, mpi::every_field,
-      [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
-      [&](int step, int rank) { gradients.pass_on(step, rank); });
-  gradients.finish();
-  errors.reach_all(exec.ranks, "vjp");
-  return to;
+  return mpi::gradients_of_heads(exec, op, in, saved, d, mpi::every_head, mpi::no_more_facts);
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
-  gradient_array<T> out(mpi::rows_of_call(in, d));
-  auto const rows = forward_and_save(exec, op, in, {.out = {out.values.data(), out.extents}});
+  auto const rows =
+      mpi::rows_of_heads<T>("vjp", exec, op, in, mpi::rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr),
+                            mpi::every_head, mpi::no_more_facts);
   return vjp(exec, op, in, rows, d);
 }
 

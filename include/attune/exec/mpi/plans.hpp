@@ -54,13 +54,15 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
 template <class T, class Arch, class Op, class States, class Pause>
 void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                  std::vector<row_window> const& windows, rank_fields<T const> const& rows, int key_rank,
-                 rank_fields<T const> const& columns, std::vector<States>& to, part_of_rows part, Pause const& pause) {
+                 rank_fields<T const> const& columns, std::vector<States>& to, part_of_rows part,
+                 head_choice const& runs, Pause const& pause) {
   std::size_t const intervals = call.keys.intervals(key_rank).size();
   for (std::size_t w = 0; w < windows.size(); ++w) {
     part_of_rows now = part;
     for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(part == part_of_rows::first)); ++n) {
       key_interval const keys = n < intervals ? call.keys.intervals(key_rank)[n] : key_interval{};
-      add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now, pause);
+      add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now, runs,
+               pause);
       now = part_of_rows::next;
     }
   }
@@ -95,12 +97,12 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const&
 
 template <class T, class Arch, class Op, class States>
 void states_by_ring(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
-                    std::vector<row_window> const& windows, std::vector<States>& to) {
+                    std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
   visit_ring(
       call, errors, every_field,
       [&](int step, int from, rank_fields<T const> const& columns, auto const& pause) {
         add_keys_of(call, exec, op, windows, {}, from, columns, to,
-                    step == 0 ? part_of_rows::first : part_of_rows::next, pause);
+                    step == 0 ? part_of_rows::first : part_of_rows::next, runs, pause);
       },
       [](int, int) {});
 }
@@ -114,7 +116,7 @@ void each_array_of(States& states, Transfer const& transfer) {
 /// Plan `states`.
 template <class T, class Arch, class Op, class States>
 void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
-                       std::vector<row_window> const& windows, std::vector<States>& to) {
+                       std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
   using part_states = row_states<T, typename Op::normalizer_policy>;
   communicator const& ranks = call.ranks;
   int const me = ranks.rank(), count = ranks.size();
@@ -151,7 +153,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
     }
     auto const pause = [&] { messages.progress(); };
     if (step == 0) {
-      errors.run([&] { add_keys_of(call, exec, op, windows, {}, me, own_keys, to, part_of_rows::first, pause); });
+      errors.run([&] { add_keys_of(call, exec, op, windows, {}, me, own_keys, to, part_of_rows::first, runs, pause); });
     } else {
       exchange& flight = states_in_flight[step % 2];
       if (call.sees(me, source)) {
@@ -163,7 +165,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
         sent[step % 2] = states_for(target);
         errors.run([&] {
           add_keys_of(call, exec, op, call.windows(target), read_only(blocks[step % 2].fields()), me, own_keys,
-                      sent[step % 2], part_of_rows::first, [&] { pause(), flight.progress(); });
+                      sent[step % 2], part_of_rows::first, runs, [&] { pause(), flight.progress(); });
         });
         for (part_states& s : sent[step % 2]) each_array_of(s, [&](auto x) { flight.send(x, target, tag_of_results); });
       }
@@ -177,11 +179,12 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
 /// The states of this rank's rows over all keys.
 template <class T, class Arch, class Op, class States>
 void states_of_rows(rank_plan plan, divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
-                    failures& errors, std::vector<row_window> const& windows, std::vector<States>& to) {
+                    failures& errors, std::vector<row_window> const& windows, head_choice const& runs,
+                    std::vector<States>& to) {
   if (plan == rank_plan::chosen) plan = cheaper_plan(call);
   if constexpr (!Op::has_threshold)
-    if (plan == rank_plan::states) return states_by_queries(call, exec, op, errors, windows, to);
-  states_by_ring(call, exec, op, errors, windows, to);
+    if (plan == rank_plan::states) return states_by_queries(call, exec, op, errors, windows, runs, to);
+  states_by_ring(call, exec, op, errors, windows, runs, to);
 }
 
 }  // namespace attune::mpi

@@ -36,6 +36,10 @@ struct tile_states : row_states<T, Normalizer> {
   }
 };
 
+/// The query heads that a call computes.
+using head_choice = std::function<bool(index_t)>;
+inline bool every_head(index_t) { return true; }
+
 /// Whether a part of the keys is the first of its rows.
 enum class part_of_rows { first, next };
 
@@ -59,25 +63,23 @@ void in_slices(problem_shape const& p, F const& f, Pause const& pause) {
 template <class T, class Arch, class Op, class Array, class Pause>
 void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
               key_interval keys, row_states<T, typename Op::normalizer_policy, Array>& to, part_of_rows part,
-              Pause const& pause) {
+              head_choice const& runs, Pause const& pause) {
   using normalizer = typename Op::normalizer_policy;
   in_slices(
       p,
       [&](problem_shape const& rows) {
-        exec_cpu::stream(
-            exec, op, in, rows, keys, [](index_t) { return true; },
-            [&](auto& tile, auto const&) {
-              if (part == part_of_rows::first) return tile.states(to);
-              exec_cpu::tile_place const at = tile.place();
-              tile_states<T, normalizer> own(op, rows, at.first, tile.rows());
-              tile.states(own);
-              for (index_t i = (std::max)(at.first, rows.first_query); i < at.first + tile.rows(); ++i) {
-                index_t const n = to.at(at.b, at.h, i);
-                auto s = to.in_place(n);
-                s.template merge<normalizer>(own.in_place(own.at(at.b, at.h, i)));
-                to.store_numbers(n, s);
-              }
-            });
+        exec_cpu::stream(exec, op, in, rows, keys, runs, [&](auto& tile, auto const&) {
+          if (part == part_of_rows::first) return tile.states(to);
+          exec_cpu::tile_place const at = tile.place();
+          tile_states<T, normalizer> own(op, rows, at.first, tile.rows());
+          tile.states(own);
+          for (index_t i = (std::max)(at.first, rows.first_query); i < at.first + tile.rows(); ++i) {
+            index_t const n = to.at(at.b, at.h, i);
+            auto s = to.in_place(n);
+            s.template merge<normalizer>(own.in_place(own.at(at.b, at.h, i)));
+            to.store_numbers(n, s);
+          }
+        });
       },
       pause);
 }
@@ -85,14 +87,12 @@ void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>
 template <class T, class Arch, class Op, class Pause>
 void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
               key_interval keys, candidate_states<T, typename Op::normalizer_policy>& to, part_of_rows part,
-              Pause const& pause) {
+              head_choice const& runs, Pause const& pause) {
   candidate_states<T, typename Op::normalizer_policy> next(op, p);
   in_slices(
       p,
       [&](problem_shape const& rows) {
-        exec_cpu::stream(
-            exec, op, in, rows, keys, [](index_t) { return true; },
-            [&](auto& tile, auto const&) { tile.states(in, next); });
+        exec_cpu::stream(exec, op, in, rows, keys, runs, [&](auto& tile, auto const&) { tile.states(in, next); });
       },
       pause);
   to = part == part_of_rows::first ? std::move(next) : merge(std::move(to), next);
@@ -101,12 +101,12 @@ void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>
 /// Divides the states of a window and writes its outputs; `out` may be the memory of the value sums.
 template <class T, class Arch, class Op, class States>
 void finish_window(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                   problem_shape const& p, States const& states, outputs<Op, T> const& out) {
+                   problem_shape const& p, States const& states, outputs<Op, T> const& out, head_choice const& runs) {
   constexpr index_t rows = 64;
   exec_cpu::parallel(exec, (p.row_count() + rows - 1) / rows, [&] {
     return [&](index_t n) {
       index_t const first = p.first_query + n * rows;
-      attune::detail::finish_rows<T>(op, in, p.window({first, (std::min)(first + rows, p.queries)}), states, out);
+      attune::detail::finish_rows<T>(op, in, p.window({first, (std::min)(first + rows, p.queries)}), states, out, runs);
     };
   });
 }

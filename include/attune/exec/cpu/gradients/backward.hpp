@@ -156,18 +156,19 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   }
 }
 
-/// Adds the gradients of a part of the rows and the keys to `to` and to `total`, which it makes if it is empty. `op` is
+/// Adds the gradients of a part of the rows and the keys, of the heads for which `runs` is true, to `to` and to `total`, which it makes if it is empty. `op` is
 /// materialized. The gradients by keys outside of the part do not exist in `to`.
 template <class T, class Arch, class Op>
 void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                            problem_shape const& p, attune::detail::saved_view<T const, Op> const& saved,
                            cotangents<Op, tensor<T const>> const& d, gradient_part<T> const& part,
-                           attune::detail::gradient_views<T> const& to, std::optional<shared_sums>& total) {
+                           attune::detail::gradient_views<T> const& to, std::optional<shared_sums>& total,
+                           std::function<bool(index_t)> const& runs) {
   gradient_call<T, Op> const call{op, in, p, saved, d, part};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
   gradient_needs needs = needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to);
   if (!total) total = blank_totals(needs, to);
-  gradient_tasks<T, Arch>(exec, std::move(needs), to, *total)([](index_t) { return true; }, rows_of_task);
+  gradient_tasks<T, Arch>(exec, std::move(needs), to, *total)(runs, rows_of_task);
 }
 
 /// Writes the gradients of the heads for which `runs` is true to views that are zero.

@@ -2,18 +2,12 @@
 // Copyright (c) 2026 The attune authors
 //
 // Mixtures and folds over ranks: the numbers of cpu{}.
-#include "problem.hpp"
+#include "compare.hpp"
 
 using namespace attune;
 using namespace attune::test;
 
 namespace {
-
-array as_array(gradient_array<float> const& g) {
-  array a(g.extents);
-  a.numbers = g.values;
-  return a;
-}
 
 template <class Op>
 void compare(char const* name, Op const& op, index_t lq, index_t lk, index_t heads) {

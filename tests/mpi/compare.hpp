@@ -52,7 +52,7 @@ void compare_with_one_process(char const* name, Op const& op, sizes_of_problem c
   auto const by = vjp(cpu{1}, op, in, cotangents_of(d_out, d_row));
   for (sharding const& keys : several_shardings(lk, ranks.size()))
     for (sharding const& queries : several_shardings(lq, ranks.size())) {
-      CAPTURE(name);
+      CAPTURE(std::string(name));
       CAPTURE(to_string(queries, me));
       CAPTURE(to_string(keys, me));
       auto const fields = whole.part(queries, keys, me);
@@ -67,7 +67,7 @@ void compare_with_one_process(char const* name, Op const& op, sizes_of_problem c
       auto const again = vjp(exec, op, mine, cotangents_of(by_out, by_row));
       for_each_field([&]<field F>() {
         if constexpr (Op::uses(F)) {
-          CAPTURE(name_of(F));
+          CAPTURE(std::string(name_of(F)));
           array want = as_array(by.of(F));
           if (side_of(F) == input_side::key || want.extents.position != 1 || lq == 1)
             want = part_of(want, side_of(F) == input_side::key ? keys : queries, me);

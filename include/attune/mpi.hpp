@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// One problem on several processes: the ranks of an MPI communicator. Needs MPI (CMake: attune::mpi).
+//   forward(on_ranks(ranks, cpu{}), op, inputs, outputs)
+//
+// attune on several machines: the CPU executor on the ranks of an MPI communicator. Needs MPI.
 #pragma once
 
 #include <attune/attune.hpp>
-#include <attune/exec/mpi/agree.hpp>
-#include <attune/exec/mpi/call_facts.hpp>
-#include <attune/exec/mpi/communicator.hpp>
-#include <attune/exec/mpi/sharding.hpp>
+#include <attune/exec/mpi/decode.hpp>
+#include <attune/exec/mpi/fold.hpp>
+#include <attune/exec/mpi/forward.hpp>
+#include <attune/exec/mpi/gradients.hpp>
+#include <attune/exec/mpi/mixture.hpp>
+#include <attune/exec/mpi/statistics.hpp>

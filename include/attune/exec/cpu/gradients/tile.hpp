@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions/ordered.hpp>
@@ -24,6 +25,24 @@
 
 namespace attune::exec_cpu {
 
+/// What a call computes of rows with a candidate set: their gradients, from all keys or from sums over all keys that
+/// other calls made; or a part of these sums alone.
+enum class candidate_pass { whole, sums, gradients };
+
+/// The part of a row's gradients that a call computes, where several calls share the keys of the row.
+template <class T>
+struct gradient_part {
+  key_interval keys;       ///< the keys that the call streams
+  bool own_terms = true;   ///< adds what the row has once: through its divisor, v0 and the output gate
+  bool adds = false;       ///< the gradients by keys already hold numbers, to which the call adds
+  std::span<T> ends = {};  ///< extreme logits, two numbers per row: 0 where an earlier call found the key that has it
+  candidate_pass pass = candidate_pass::whole;  ///< of a candidate set
+  std::span<T> sums =
+      {};  ///< candidate_row_sums numbers per row: passes `sums` add to them, passes `gradients` read them
+};
+/// The numbers of a row in gradient_part::sums.
+inline constexpr int candidate_row_sums = 7;
+
 /// The data that all tiles of a call share.
 template <class T, class Op>
 struct gradient_call {
@@ -32,6 +51,7 @@ struct gradient_call {
   problem_shape const& p;
   attune::detail::saved_view<T const, Op> const& saved;
   cotangents<Op, tensor<T const>> const& d;
+  gradient_part<T> part;
 };
 
 /// How many parameters of an operator move its logits, its normalizer and its gates.

@@ -37,7 +37,8 @@ struct contractor<C, T, Arch> {
   static index_t rows(problem_shape const&) { return 0; }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const&, tile_place const& at) {
-    pack_rows<T, Arch>(to, attune::detail::spread_over(member<C::of>(in), at.p->rows(1)), at.b, at.h, at.first);
+    pack_rows<T, Arch>(to, attune::detail::spread_over(member<C::of>(in), at.p->rows(1)), at.b, at.h, at.first,
+                       at.p->first_query);
   }
   template <class In, class Owner>
   static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}

@@ -128,7 +128,7 @@ class mass_tile {
         x += plain_(l, d) * second[l];
       return x;
     });
-    for (index_t l = 0; l < tile_.count; ++l) {
+    for (index_t l = tile_.skipped; l < tile_.count; ++l) {
       if constexpr (Op::has_lse)
         if (!to.lse.values.absent()) to.lse.values(tile_.b, tile_.h, tile_.first_query + l, 0) = lse[l];
       if constexpr (Op::has_ground_weight)
@@ -147,7 +147,7 @@ class mass_tile {
       store(lowest, v, lowest_[v]);
     }
     index_t const width = tile_.p->value_width;
-    for (index_t l = 0; l < tile_.count; ++l) {
+    for (index_t l = tile_.skipped; l < tile_.count; ++l) {
       index_t const n = to.at(tile_.b, tile_.h, tile_.first_query + l);
       auto const u = std::size_t(n);
       to.reference[u] = reference[l];

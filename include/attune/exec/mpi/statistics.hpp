@@ -127,7 +127,9 @@ template <class T, class Arch, class Op>
 row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                              inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                              statistics_request const& request = {}) {
-  mpi::require_divisible<Op>();
+  static_assert(!has_ordered_sums<Op>,
+                "attune: statistics() over ranks takes the keys in parts, and an ordered sum needs them in one piece: "
+                "gather them and call statistics(cpu{})");
   mpi::divided_call<T, Op> const call(
       "statistics", exec, op, in, mpi::rows_of_call<T, Op>(in, {}), [&](mpi::call_facts& facts) {
         facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);

@@ -102,9 +102,9 @@ struct whole_problem {
   }
 };
 
-/// The extents of a field in a problem with B 2, H 4, two key heads, D 17, Dv 13.
+/// The extents of a field in a problem with B 2, H 4, two key heads.
 struct sizes {
-  index_t queries, keys;
+  index_t queries, keys, width = 17, value_width = 13;
   shape operator()(field f) const {
     index_t const heads = f == field::v || f == field::value_gate ? 4 : 2;
     switch (side_of(f)) {

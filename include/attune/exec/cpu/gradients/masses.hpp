@@ -50,9 +50,9 @@ class mass_gradients {
                                  block_memory const& shared)
       : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {
     batch value_sum[vectors], second_sum[vectors];
-    inner(c.saved.acc, shared.saved, value_sum);
+    tile_.inner(c.saved.acc, shared.saved, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      inner(c.saved.second, shared.saved, second_sum);
+      tile_.inner(c.saved.second, shared.saved, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -179,21 +179,6 @@ class mass_gradients {
   }
   /// The saved numbers of the rows.
   batch saved(std::span<T const> x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
-  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
-  /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
-  void inner(std::span<T const> rows, T* packed, batch* sum) const {
-    problem_shape const& p = *tile_.rows.p;
-    strides const steps = strides::dense({p.batch, p.heads, p.row_count(), p.value_width});
-    tensor<T const> const view(rows.data() - p.first_query * p.value_width, p.rows(p.value_width), steps);
-    pack_queries<queries>(packed, view, tile_.rows.b, tile_.rows.h, tile_.rows.first_query);
-    for (int v = 0; v < vectors; ++v) {
-      sum[v] = batch(T(0));
-      for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
-        index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(tile_.d_out + at), batch::load_aligned(packed + at), sum[v]);
-      }
-    }
-  }
   T ground_value(index_t l, index_t d) const {
     return attune::detail::ground_value_row(tile_.call->in.v0, tile_.rows.b, tile_.rows.h,
                                             tile_.rows.query(l))[d * tile_.call->in.v0.steps().feature];

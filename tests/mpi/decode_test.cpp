@@ -26,7 +26,7 @@ void compare(char const* name, Op const& op, index_t lq, index_t lk) {
   array expected({2, 4, lq, 13});
   forward(cpu{1}, op, in, {.out = expected.view()});
   for (sharding const& keys : several_shardings(lk, ranks.size())) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     CAPTURE(to_string(keys, me));
     auto fields = whole.fields;
     for_each_field([&]<field F>() {

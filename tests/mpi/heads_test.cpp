@@ -2,18 +2,12 @@
 // Copyright (c) 2026 The attune authors
 //
 // Mixtures and folds over ranks: the numbers of cpu{}.
-#include "problem.hpp"
+#include "compare.hpp"
 
 using namespace attune;
 using namespace attune::test;
 
 namespace {
-
-array as_array(gradient_array<float> const& g) {
-  array a(g.extents);
-  a.numbers = g.values;
-  return a;
-}
 
 template <class Op>
 void compare(char const* name, Op const& op, index_t lq, index_t lk, index_t heads) {
@@ -27,7 +21,7 @@ void compare(char const* name, Op const& op, index_t lq, index_t lk, index_t hea
   auto const by = vjp(cpu{1}, op, in, {.out = d_out.view()});
   for (sharding const& keys : several_shardings(lk, ranks.size()))
     for (sharding const& queries : several_shardings(lq, ranks.size())) {
-      CAPTURE(name);
+      CAPTURE(std::string(name));
       CAPTURE(to_string(queries, me));
       CAPTURE(to_string(keys, me));
       auto const fields = whole.part(queries, keys, me);
@@ -40,7 +34,7 @@ void compare(char const* name, Op const& op, index_t lq, index_t lk, index_t hea
       auto const g = vjp(exec, op, mine, {.out = by_out.view()});
       for_each_field([&]<field F>() {
         if constexpr (Op::uses(F)) {
-          CAPTURE(name_of(F));
+          CAPTURE(std::string(name_of(F)));
           array want = as_array(by.of(F));
           if (side_of(F) == input_side::key || want.extents.position != 1)
             want = part_of(want, side_of(F) == input_side::key ? keys : queries, me);

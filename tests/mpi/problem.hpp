@@ -17,44 +17,48 @@
 namespace attune::test {
 
 /// A dense tensor with its own memory.
-struct array {
+template <class T>
+struct basic_array {
   shape extents{0, 0, 0, 0};
-  std::vector<float> numbers;
-  array() = default;
-  explicit array(shape const& e) : extents(e), numbers(std::size_t(e.size()), 0.0f) {}
-  tensor<float> view() {
-    return numbers.empty() ? tensor<float>(&nothing, extents, strides{}) : tensor<float>(numbers, extents);
+  std::vector<T> numbers;
+  basic_array() = default;
+  explicit basic_array(shape const& e) : extents(e), numbers(std::size_t(e.size()), T(0)) {}
+  tensor<T> view() { return numbers.empty() ? tensor<T>(&nothing, extents, strides{}) : tensor<T>(numbers, extents); }
+  tensor<T const> view() const {
+    return numbers.empty() ? tensor<T const>(&nothing, extents, strides{}) : tensor<T const>(numbers, extents);
   }
-  tensor<float const> view() const {
-    return numbers.empty() ? tensor<float const>(&nothing, extents, strides{}) : tensor<float const>(numbers, extents);
-  }
-  float operator()(index_t b, index_t h, index_t i, index_t d) const { return view()(b, h, i, d); }
-  static inline float nothing = 0;
+  T operator()(index_t b, index_t h, index_t i, index_t d) const { return view()(b, h, i, d); }
+  static inline T nothing = 0;
 };
-inline array random_array(shape const& e, unsigned seed) {
-  array a(e);
+using array = basic_array<float>;
+template <class T = float>
+basic_array<T> random_array(shape const& e, unsigned seed) {
+  basic_array<T> a(e);
   std::mt19937 bits(seed);
-  std::normal_distribution<float> normal;
-  for (float& x : a.numbers) x = normal(bits);
+  std::normal_distribution<T> normal;
+  for (T& x : a.numbers) x = normal(bits);
   return a;
 }
 /// The positions of a rank.
-inline array part_of(array const& whole, sharding const& s, int rank) {
+template <class T>
+basic_array<T> part_of(basic_array<T> const& whole, sharding const& s, int rank) {
   shape e = whole.extents;
   e.position = s.size(rank);
-  array part(e);
+  basic_array<T> part(e);
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.head; ++h)
       for (index_t i = 0; i < e.position; ++i)
         for (index_t d = 0; d < e.feature; ++d) part.view()(b, h, i, d) = whole(b, h, s.global(rank, i), d);
   return part;
 }
-inline bool same_bits(array const& a, array const& b) {
+template <class T>
+bool same_bits(basic_array<T> const& a, basic_array<T> const& b) {
   return a.extents == b.extents &&
-         (a.numbers.empty() || std::memcmp(a.numbers.data(), b.numbers.data(), a.numbers.size() * sizeof(float)) == 0);
+         (a.numbers.empty() || std::memcmp(a.numbers.data(), b.numbers.data(), a.numbers.size() * sizeof(T)) == 0);
 }
 /// The largest difference, relative to the largest number.
-inline double difference(array const& a, array const& b) {
+template <class T>
+double difference(basic_array<T> const& a, basic_array<T> const& b) {
   REQUIRE(a.extents == b.extents);
   double worst = 0, largest = 1e-30;
   for (std::size_t n = 0; n < a.numbers.size(); ++n) {
@@ -67,27 +71,27 @@ inline double difference(array const& a, array const& b) {
 }
 
 /// All tensors of a whole problem with these extents.
-template <class Op>
+template <class Op, class T = float>
 struct whole_problem {
   problem_shape extents;
-  std::array<array, field_count> fields;
+  std::array<basic_array<T>, field_count> fields;
 
   template <class Shapes>
   whole_problem(Shapes const& shapes, unsigned seed) {
     for_each_field([&]<field F>() {
-      if constexpr (Op::uses(F)) fields[std::size_t(F)] = random_array(shapes(F), seed + unsigned(F));
+      if constexpr (Op::uses(F)) fields[std::size_t(F)] = random_array<T>(shapes(F), seed + unsigned(F));
     });
   }
-  static inputs<Op, tensor<float const>> views(std::array<array, field_count> const& fields,
-                                               std::optional<index_t> offset = {}) {
-    return make_inputs<Op, tensor<float const>>([&]<field F>() { return fields[std::size_t(F)].view(); }, offset);
+  static inputs<Op, tensor<T const>> views(std::array<basic_array<T>, field_count> const& fields,
+                                           std::optional<index_t> offset = {}) {
+    return make_inputs<Op, tensor<T const>>([&]<field F>() { return fields[std::size_t(F)].view(); }, offset);
   }
   /// The tensors of a rank.
-  std::array<array, field_count> part(sharding const& queries, sharding const& keys, int rank) const {
-    std::array<array, field_count> to;
+  std::array<basic_array<T>, field_count> part(sharding const& queries, sharding const& keys, int rank) const {
+    std::array<basic_array<T>, field_count> to;
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
-        array const& x = fields[std::size_t(F)];
+        basic_array<T> const& x = fields[std::size_t(F)];
         bool const by_key = side_of(F) == input_side::key;
         to[std::size_t(F)] = !by_key && x.extents.position == 1 && queries.positions() != 1
                                  ? x

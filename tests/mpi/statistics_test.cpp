@@ -29,7 +29,7 @@ void compare(char const* name, Op const& op, index_t lq, index_t lk) {
   auto const all = statistics(cpu{1}, op, in, forward_and_save(cpu{1}, op, in, {.out = out.view()}), request);
   for (sharding const& keys : several_shardings(lk, ranks.size()))
     for (sharding const& queries : several_shardings(lq, ranks.size())) {
-      CAPTURE(name);
+      CAPTURE(std::string(name));
       CAPTURE(to_string(queries, me));
       CAPTURE(to_string(keys, me));
       auto const fields = whole.part(queries, keys, me);
@@ -39,7 +39,7 @@ void compare(char const* name, Op const& op, index_t lq, index_t lk) {
       auto const saved = forward_and_save(exec, op, mine, {.out = own.view()});
       auto const s = statistics(exec, op, mine, saved, request);
       auto const row = [&](char const* number, auto const& x, auto const& y) {
-        CAPTURE(number);
+        CAPTURE(std::string(number));
         CHECK(difference(numbers_of(x, queries.size(me)), part_of(numbers_of(y, lq), queries, me)) < 1e-5);
       };
       row("highest logit", s.highest_logit, all.highest_logit), row("mean logit", s.mean_logit, all.mean_logit);

@@ -16,6 +16,7 @@
 #include <attune/exec/mpi/agree.hpp>
 #include <attune/exec/mpi/executor.hpp>
 #include <attune/exec/mpi/local_fields.hpp>
+#include <attune/exec/mpi/operator_probe.hpp>
 #include <attune/exec/problem.hpp>
 
 namespace attune::mpi {
@@ -49,6 +50,9 @@ class divided_call {
             whole = check_whole(function, rows);
             return facts(function, exec, more);
           }));
+    agree_on_numbers(ranks, function, reach_all(ranks, function, [&] {
+                       return operator_probe(op, whole, [&]<field F>() { return whole_extents<F>(); });
+                     }));
     if (where == rows_on::one_rank) gather_sights(reach_all(ranks, function, [&] { return own_sights(); }));
   }
 

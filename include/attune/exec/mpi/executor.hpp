@@ -37,6 +37,8 @@ struct shards {
 template <class Exec>
 struct across_ranks {
   static_assert(detail::is_cpu<Exec>, "attune: on_ranks() takes the CPU executor: on_ranks(ranks, cpu{})");
+  static_assert(!storage_only<typename Exec::value_type>,
+                "attune: on_ranks() computes with cpu<float> or cpu<double>: widen 16-bit tensors before the call");
   using value_type = typename Exec::value_type;  ///< element type of the tensors
   using view = typename Exec::view;              ///< read-only view of an input
 

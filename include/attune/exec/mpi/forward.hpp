@@ -136,7 +136,8 @@ rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch
 /// forward() over the ranks of a communicator. Each rank passes its queries, keys and values and gets its rows of the
 /// output. Mask, K, positions, offsets, parameters and tables are those of the whole problem.
 /// Shapes:      as for cpu{}, with the positions of this rank in place of Lq and Lk. Inputs with a number for each pair
-///              have the rank's rows and all Lk columns. An input with position extent 1 on every rank is shared.
+///              have the rank's rows and all Lk columns. Where the whole input may have position extent 1, it has it
+///              on every rank: all queries share the row. If every rank has one query, it is the row of that query.
 /// Errors:      attune::error, with the same text on every rank. Everything is compared before a tensor is sent. An
 ///              exception in a user's policy on one rank reaches all ranks when the call ends.
 /// Complexity:  the products of forward() divided by the ranks; per step of the plan one block in each direction.

@@ -110,9 +110,9 @@ inline std::optional<error_texts> first_difference(int rank, std::vector<call_fa
 
 }  // namespace detail
 
-/// Compares the facts of all ranks with rank 0's. If a rank differs, every rank throws the same attune::error. It names
-/// the lowest such rank, the argument and both values. All ranks call it. Rank 0 sends its facts once, and each rank one
-/// number; nothing else travels unless a rank differs.
+/// Compares the facts of all ranks with rank 0's. If a rank differs, every rank throws the same attune::error. It
+/// names the lowest such rank, the argument and both values. All ranks call it. Rank 0 sends its facts once, and each
+/// rank one number; nothing else travels unless a rank differs.
 inline void agree(communicator const& ranks, call_facts const& facts) {
   if (ranks.size() == 1) return;
   std::vector<std::string> texts;

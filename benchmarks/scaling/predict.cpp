@@ -75,11 +75,12 @@ void rows_of(char const* name, Op const& op, settings const& s, double window, d
                      back = backward(p, at, net, cost.backward.faster(s.cores), cost.add_row / s.cores);
     if (ranks == 1) one = ring.seconds, one_back = back.seconds;
     std::printf("| %s | %d |", name, ranks);
-    for (double const x : {ring.seconds, 100 * one / ring.seconds / ranks, ring.bytes / 1e9, states.seconds,
-                           states.bytes / 1e9, back.seconds, 100 * one_back / back.seconds / ranks,
-                           forward_memory(p, at, plan::ring) / 1e9, backward_memory(p, at) / 1e9})
-      std::printf(" %s |", three_digits(x).c_str());
-    std::printf("\n");
+    std::printf(" %s | %.0f | %s | %s | %s | %s | %.0f | %s | %s |\n", three_digits(ring.seconds).c_str(),
+                100 * one / ring.seconds / ranks, three_digits(ring.bytes / 1e9).c_str(),
+                three_digits(states.seconds).c_str(), three_digits(states.bytes / 1e9).c_str(),
+                three_digits(back.seconds).c_str(), 100 * one_back / back.seconds / ranks,
+                three_digits(forward_memory(p, at, plan::ring) / 1e9).c_str(),
+                three_digits(backward_memory(p, at) / 1e9).c_str());
   }
 }
 

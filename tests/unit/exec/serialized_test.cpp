@@ -91,6 +91,15 @@ void check_round_trip(Op const& op) {
     INFO("cut off after ", n);
     CHECK(words.starts_with(begins()));
   }
+  for (std::size_t n = 0; n < bytes.size(); ++n)  // damaged anywhere: refused, or read as other numbers
+    for (int const bit : {0, 6, 7}) {
+      auto damaged = bytes;
+      damaged[n] ^= std::byte(1 << bit);
+      std::string const words = refusal(back, damaged);
+      if (n < 80) {  // of the header, all is compared
+        CHECK(words.starts_with(begins()));
+      }
+    }
   auto longer = bytes;
   longer.push_back(std::byte(0));
   CHECK(refusal(back, longer) == begins() + "1 bytes more than the states; expected nothing after the states");

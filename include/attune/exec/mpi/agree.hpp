@@ -110,9 +110,9 @@ inline std::optional<error_texts> first_difference(int rank, std::vector<call_fa
 
 }  // namespace detail
 
-/// Compares the facts of all ranks with those of rank 0. If a rank differs, every rank throws the same attune::error. It
-/// names the lowest such rank, the argument and both values. All ranks call it. Rank 0 sends its facts once; nothing
-/// else travels unless a rank differs.
+/// Compares the facts of all ranks with rank 0's. If a rank differs, every rank throws the same attune::error. It
+/// names the lowest such rank, the argument and both values. All ranks call it. Rank 0 sends its facts once, and each
+/// rank one number; nothing else travels unless a rank differs.
 inline void agree(communicator const& ranks, call_facts const& facts) {
   if (ranks.size() == 1) return;
   std::vector<std::string> texts;
@@ -125,9 +125,9 @@ inline void agree(communicator const& ranks, call_facts const& facts) {
     detail::throw_error(*problem);
 }
 
-/// Keeps an exception of this rank until all ranks reach an agreed point. Between its messages a rank runs code that may
-/// throw, for example users' policies. If it stopped there, the others would wait for its messages. So it goes on with
-/// its messages and leaves out the computing.
+/// Keeps an exception of this rank until all ranks reach an agreed point. Between its messages a rank runs code that
+/// may throw, for example users' policies. If it stopped there, the others would wait for its messages. So it goes on
+/// with its messages and leaves out the computing.
 class failures {
  public:
   /// Runs f, unless an earlier call threw.
@@ -176,8 +176,8 @@ class failures {
   std::exception_ptr first_;
 };
 
-/// Runs f on this rank; then every rank throws if one has thrown (failures::reach_all). Returns what f returns. All ranks
-/// call it. If f exchanges messages, it posts all of a step before it runs code that may throw.
+/// Runs f on this rank; then every rank throws if one has thrown (failures::reach_all). Returns what f returns. All
+/// ranks call it. If f exchanges messages, it posts all of a step before it runs code that may throw.
 template <class F>
 auto reach_all(communicator const& ranks, std::string_view function, F const& f) {
   failures of_this_rank;

@@ -3,7 +3,7 @@
 //
 //   mpi::call_facts facts("forward");   facts.add("q", "batch extent", 2).add("keys", of_keys).add_operator(op);
 //
-// What a call is about, in texts that ranks compare (exec/mpi/agree.hpp).
+// The facts of a call, as texts that ranks compare (exec/mpi/agree.hpp).
 #pragma once
 
 #include <bit>
@@ -80,7 +80,7 @@ class call_facts {
   /// All facts so far.
   std::vector<call_fact> const& all() const { return facts_; }
 
-  /// A fact in words.
+  /// A fact as a text.
   call_facts& add(std::string_view argument, std::string_view property, std::string_view value) {
     facts_.push_back({std::string(argument), std::string(property), std::string(value)});
     return *this;
@@ -117,7 +117,7 @@ class call_facts {
     return add(argument, "the type", std::string_view(attune::detail::readable_name(typeid(T))));
   }
 
-  /// An operator: its type, its parameters and its tables. What is stored once for all queries is compared number by
+  /// An operator: its type, its parameters and its tables. Values that all queries share are compared number by
   /// number (by a hash); values per query are compared by their extents, since a rank may hold its own part. O(numbers
   /// of the tables).
   template <class Op>

@@ -27,17 +27,18 @@ template <class T>
 concept Sendable = std::is_trivially_copyable_v<T>;
 
 /// A duplicate of an MPI communicator: attune's messages never meet the program's. Copies share the duplicate. The last
-/// copy frees it, unless MPI is finalized by then. Every function of this class is called by the thread that initialized
-/// MPI, and, except rank() and size(), by all ranks in the same order. An error of MPI itself, such as a lost rank, ends
-/// the program on all ranks: MPI's handler for that is MPI_ERRORS_ARE_FATAL here, whatever it is for the original.
+/// copy frees it, unless MPI is finalized by then. Every function of this class is called by the thread that
+/// initialized MPI, and, except rank() and size(), by all ranks in the same order. An error of MPI itself, such as a
+/// lost rank, ends the program on all ranks: the handler of errors here is MPI_ERRORS_ARE_FATAL, whatever the original
+/// has.
 class communicator {
  public:
   /// More bytes than this travel as several messages: MPI counts with int.
   static constexpr std::size_t default_message = std::size_t(1) << 30;
 
   /// Duplicates `from`; all its ranks call it. Throws attune::error if MPI is not initialized for threads
-  /// (MPI_Init_thread with at least MPI_THREAD_FUNNELED), if this thread did not initialize it, or if `from` is no
-  /// intracommunicator. `largest_message`: in bytes, from 1 to 2^31 - 1.
+  /// (MPI_Init_thread with at least MPI_THREAD_FUNNELED), if this thread did not initialize it, or if `from` has two
+  /// groups of ranks. `largest_message`: in bytes, from 1 to 2^31 - 1.
   explicit communicator(MPI_Comm from, std::size_t largest_message = default_message)
       : largest_message_(largest_message) {
     check_environment();

@@ -19,7 +19,7 @@ namespace attune {
 
 /// The positions 0 .. positions() - 1 of the queries or of the keys, divided among ranks. Each rank holds ascending
 /// intervals of positions, possibly none. Its tensors hold these positions one after another: a *local* position counts
-/// the positions of one rank. Intervals that touch are one interval, so equal shardings compare equal.
+/// the positions of one rank. Intervals that touch are one interval, so equal shards compare equal.
 class sharding {
  public:
   /// No positions and no ranks.
@@ -109,8 +109,8 @@ class sharding {
     return p.local + (position - p.at.first);
   }
 
-  /// True if the positions of each rank are one interval, in the order of the ranks: what sums over later or earlier
-  /// keys need.
+  /// True if the positions of each rank are one interval, in the order of the ranks. Sums over later or earlier keys
+  /// need that.
   bool is_contiguous() const {
     for (std::size_t n = 0; n < pieces_.size(); ++n)
       if (shards_[std::size_t(pieces_[n].rank)].intervals.size() > 1 ||
@@ -130,7 +130,7 @@ class sharding {
   struct piece {
     key_interval at;
     int rank;
-    index_t local;  // position of at.first among those of the rank
+    index_t local;  // local position of at.first
   };
   struct shard_of_rank {
     std::vector<key_interval> intervals;

@@ -32,8 +32,8 @@ void write_states(std::filesystem::path const& file, States const& states) {
   if (!out) throw error("write_states", "file " + file.string(), "a write error", "room for the states");
 }
 
-/// Reads the states of a call from a file. The arguments are those of `accumulate`, with the same extents and an
-/// operator with equal parameters; only the extents of `in` are read, and what the normalizer binds. Throws
+/// Reads the states of a call from a file. The arguments are as for `accumulate`, with the same extents and an
+/// operator with equal parameters. Of `in` only the extents are read. Throws
 /// attune::error as `accumulate` and `from_bytes` do, or if the file cannot be read.
 template <class Exec, class Op>
 states_of<typename Exec::value_type, Op> read_states(Exec const&, Op const& op,

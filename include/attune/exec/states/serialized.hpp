@@ -4,9 +4,9 @@
 //   header:  "ATTUNEST"  version  kind  bits of a number  arrays  B  H  Lq  Lk  Dv  normalizer  payload
 //
 // States as bytes, for messages and files. Integers have 64 bits; all numbers are little endian. A text is its length
-// and its characters. The payload of states with an O(1) state: the arrays of row_states, one after another. The payload
-// of candidate sets: B H Lq poisons, B H Lq numbers of candidates; then of all candidates the logits, the keys and the
-// values.
+// and its characters. The payload of states with an O(1) state: the arrays of row_states, one after another. The
+// payload of candidate sets: B H Lq poisons, B H Lq numbers of candidates; then of all candidates the logits, the keys
+// and the values.
 #pragma once
 
 #include <algorithm>
@@ -110,7 +110,7 @@ void require_storable() {
                 "attune: states are stored as float or double: use an executor of these types");
 }
 
-/// The header of states: what must be the same for those who write and those who read.
+/// The header of states. It must be as the reader expects it.
 template <class T, class Normalizer>
 void write_states_header(byte_writer& to, std::int64_t kind, bool second, problem_shape const& p) {
   require_storable<T>();
@@ -177,9 +177,9 @@ std::vector<std::byte> to_bytes(candidate_states<T, Normalizer> const& states) {
   return std::move(to.bytes);
 }
 
-/// Reads states into `states`, which were made for the same problem: states_of<T, Op>(op, p). Throws attune::error if the
-/// bytes are of another version, kind, type or normalizer, of another problem, damaged or cut off; then `states` may
-/// have been partly written. `function` and `name` are for the message. The name of the normalizer is compared; its
+/// Reads states into `states`, which were made for the same problem: states_of<T, Op>(op, p). Throws attune::error if
+/// the bytes are of another version, kind, type or normalizer, of another problem, damaged or cut off; then `states`
+/// may have been partly written. `function` and `name` are for the message. The name of the normalizer is compared; its
 /// parameters are not in the bytes, so give an operator with equal ones. O(size of the states).
 template <class T, class Normalizer, class Array>
 void from_bytes(char const* function, std::string const& name, std::span<std::byte const> bytes,

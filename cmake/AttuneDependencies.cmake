@@ -154,6 +154,24 @@ macro(attune_find_io problem)
   endif()
 endmacro()
 
+# MPI is looked for where somebody asks for it: with the option ATTUNE_MPI, or by naming the component. To look takes a second.
+# attune calls MPI's C functions; the C++ ones of old releases are left out.
+macro(attune_find_mpi problem)
+  set(${problem} "")
+  if(NOT TARGET MPI::MPI_CXX AND (ATTUNE_MPI OR "mpi" IN_LIST attune_FIND_COMPONENTS))
+    if(NOT DEFINED MPI_CXX_SKIP_MPICXX)
+      set(MPI_CXX_SKIP_MPICXX TRUE CACHE BOOL "Leave out MPI's C++ bindings")
+      mark_as_advanced(MPI_CXX_SKIP_MPICXX)
+    endif()
+    find_package(MPI QUIET COMPONENTS CXX)
+    if(NOT TARGET MPI::MPI_CXX)
+      set(${problem} "MPI not found (Debian, Ubuntu: libopenmpi-dev and openmpi-bin)")
+    endif()
+  elseif(NOT TARGET MPI::MPI_CXX)
+    set(${problem} "MPI not looked for (set ATTUNE_MPI to ON, or name the component mpi)")
+  endif()
+endmacro()
+
 # Thrust's headers, of CCCL or of a distribution, found by their version header: its packages disagree about names and targets.
 macro(attune_find_thrust problem)
   set(${problem} "")

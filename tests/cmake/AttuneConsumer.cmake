@@ -52,8 +52,13 @@ function(attune_add_consumer_tests)
     OPTIONS -DCONSUMER_COMPONENTS=testing -DATTUNE_BOOST_INCLUDE_DIR=)
   attune_add_consumer(find_package.io_without_json find_package INSTALLED FAILS_WITH "component.*'io'.*nlohmann-json3-dev"
     OPTIONS -DCONSUMER_COMPONENTS=io -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON)
+  if(TARGET attune::mpi)
+    attune_add_consumer(find_package.mpi find_package INSTALLED OPTIONS -DCONSUMER_COMPONENTS=mpi)
+  endif()
+  attune_add_consumer(find_package.mpi_without_mpi find_package INSTALLED FAILS_WITH "component.*'mpi'.*libopenmpi-dev"
+    OPTIONS -DCONSUMER_COMPONENTS=mpi -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
   attune_add_consumer(find_package.unknown_component find_package INSTALLED
-    FAILS_WITH "no component 'not_a_component'. there are: reference, certify, testing, analysis, enclosure, io, thrust"
+    FAILS_WITH "no component 'not_a_component'. there are: reference, certify, testing, analysis, enclosure, io, thrust, mpi"
     OPTIONS -DCONSUMER_COMPONENTS=not_a_component)
 
   # The oldest CMake for users: scripts/test --full gets it from PyPI.

@@ -9,7 +9,7 @@ set(layers
   "^threads/"
   "^policies/"
   "^(operators(/|\\.hpp$)|policies\\.hpp$)"
-  "^exec/([^/]+\\.hpp$|reference/|thrust/|cuda/)"
+  "^exec/([^/]+\\.hpp$|reference/|states/|thrust/|cuda/)"
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
   "^exec/cpu/tile/"
@@ -17,15 +17,16 @@ set(layers
   "^exec/cpu/decode/"
   "^exec/cpu/fold/"
   "^exec/cpu/[^/]+\\.hpp$"
+  "^exec/mpi/"
   "^float8_cache\\.hpp$"
   "^(analysis/|line(/|\\.hpp$))"
   "^(cache|sorted)/"
   "^(interop|io|certify)/"
   "^testing/"
-  "^(attune|reference|thrust|cuda|analysis|certify|testing|io)\\.hpp$")
+  "^(attune|reference|thrust|cuda|mpi|analysis|certify|testing|io)\\.hpp$")
 # Folders that know nothing of each other, though one stands above the other.
 set(apart "^exec/cpu/decode/ ^exec/cpu/gradients/" "^exec/thrust/ ^exec/reference/" "^exec/cuda/ ^exec/reference/" "^exec/cuda/ ^exec/thrust/" "^analysis/ ^line/" "^line/thrust/ ^exec/cpu/")
-# What may be included of exec/cpu from outside of it.
+# What may be included of exec/cpu from outside of it; exec/mpi divides its calls and includes their parts.
 set(doors "^exec/cpu/(threads|products|forward|gradients|decode|decode/(decodable|float8_cache))\\.hpp$")
 # Headers of old paths, which include those of new ones: all that a header with this word in it does.
 set(moved "ATTUNE_ALLOW_OLD_NAMES")
@@ -67,7 +68,7 @@ foreach(header IN LISTS headers)
         string(APPEND problems "attune/${header} includes attune/${included}, which lies above it\n")
       elseif(included MATCHES "${heavy}" AND NOT header MATCHES "${heavy}")
         string(APPEND problems "attune/${header} includes attune/${included}, which needs Eigen and Boost\n")
-      elseif(included MATCHES "^exec/cpu/" AND NOT header MATCHES "^exec/cpu/" AND NOT included MATCHES "${doors}")
+      elseif(included MATCHES "^exec/cpu/" AND NOT header MATCHES "^exec/(cpu|mpi)/" AND NOT included MATCHES "${doors}")
         string(APPEND problems "attune/${header} includes attune/${included}, which is internal to exec/cpu\n")
       elseif(included MATCHES "^line/[^/]+/" AND NOT header MATCHES "^line/" AND NOT included MATCHES "^line/thrust/")
         string(APPEND problems "attune/${header} includes attune/${included}, which is internal to line\n")

@@ -41,6 +41,8 @@ struct problem_shape {
       positions = 0,           ///< features of position_scores
       output_gate_width = 0;   ///< features of output_gate: Dv or 1
   index_t offset = 0;          ///< position of query 0 among the keys, if `offsets` is null
+  index_t first_query = 0,     ///< of a window of rows, [first_query, queries); see `window`
+      all_queries = 0;         ///< Lq of the problem that has these rows; 0: `queries`, no window
 
   /// Null, or the B positions of query 0, where the programs of a call read them.
   index_t const* offsets = nullptr;
@@ -52,8 +54,23 @@ struct problem_shape {
   ATTUNE_HD constexpr index_t group(index_t h, index_t group_heads) const { return h * group_heads / heads; }
   /// The facts about row (b, h, i) that masks read.
   ATTUNE_HD constexpr mask_row row(index_t b, index_t h, index_t i) const {
-    return {b, h, i, i + offset_of(b), queries, keys};
+    return {b, h, i, i + offset_of(b), whole_queries(), keys};
   }
+
+  /// The problem of the rows [of.first, of.last) alone. Indices and positions remain those of the whole problem, so
+  /// `queries` is where the rows end. A tensor with a row per query has this extent too. Its rows before the window are
+  /// not read: its memory may begin with the first row of the window.
+  constexpr problem_shape window(key_interval of) const {
+    problem_shape p = *this;
+    p.all_queries = whole_queries();
+    p.first_query = of.first;
+    p.queries = of.last;
+    return p;
+  }
+  /// Lq of the whole problem.
+  ATTUNE_HD constexpr index_t whole_queries() const { return all_queries == 0 ? queries : all_queries; }
+  /// The number of rows of a head that a program computes: Lq without a window.
+  ATTUNE_HD constexpr index_t row_count() const { return queries - first_query; }
 
   /// The extents of a tensor with a row for every query: of every input that is not per key.
   ATTUNE_HD constexpr shape rows(index_t features) const { return {batch, heads, queries, features}; }
@@ -156,7 +173,7 @@ ATTUNE_HD inline double inverse_sqrt_width(problem_shape const& p) {
 template <class T>
 row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const& numbers = {}) {
   T const unknown = lift<T>::constant(std::numeric_limits<double>::quiet_NaN());
-  return detail::row_facts<T>(p, {b, h, 0, p.queries}, unknown, unknown, unknown,
+  return detail::row_facts<T>(p, {b, h, 0, p.whole_queries()}, unknown, unknown, unknown,
                               lift<T>::constant(detail::inverse_sqrt_width(p)), numbers);
 }
 
@@ -164,7 +181,7 @@ row<T> any_query_row(problem_shape const& p, index_t b, index_t h, lift<T> const
 template <class T>
 ATTUNE_HD row<T> row_of_count(problem_shape const& p, index_t k, index_t b, index_t h, index_t i,
                               lift<T> const& numbers = {}) {
-  return detail::row_facts<T>(p, {b, h, i, p.queries}, T(double(i + p.offset_of(b))), T(double(k)),
+  return detail::row_facts<T>(p, {b, h, i, p.whole_queries()}, T(double(i + p.offset_of(b))), T(double(k)),
                               k > 0 ? math::log(T(double(k))) : T(0),
                               p.width > 0 ? T(T(1) / math::sqrt(T(double(p.width)))) : T(0), numbers);
 }

@@ -30,16 +30,18 @@ struct row_thresholds {
   /// Zeros for the rows of a call.
   template <class Op>
   row_thresholds(Op const&, problem_shape const& p)
-      : extents(p), reference(std::size_t(p.batch * p.heads * p.queries), T(0)), level(reference), cut(reference),
+      : extents(p), reference(std::size_t(p.batch * p.heads * p.row_count()), T(0)), level(reference), cut(reference),
         last(reference), sum(reference) {}
   /// Each array, in the order in which they lie in one piece of memory.
   template <class Rows, class F>
   static void each_array(Rows& rows, F const& f) {
-    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.queries;
+    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.row_count();
     f(rows.reference, n), f(rows.level, n), f(rows.cut, n), f(rows.last, n), f(rows.sum, n);
   }
   /// The index of row (b, h, i) in every array.
-  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  index_t at(index_t b, index_t h, index_t i) const {
+    return (b * extents.heads + h) * extents.row_count() + i - extents.first_query;
+  }
 };
 
 /// The saved rows of an operator: thresholds, or the states of all keys (exec/states.hpp). States merged from parts

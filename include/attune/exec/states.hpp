@@ -36,21 +36,23 @@ struct row_states {
   /// Zeros for the rows of a call, to be filled by a forward pass.
   template <class Op>
   row_states(Op const&, problem_shape const& p)
-      : extents(p), reference(std::size_t(p.batch * p.heads * p.queries), T(0)), earned(reference), ground(reference),
-        lowest(reference.size(), math::infinity<T>()), acc(reference.size() * std::size_t(p.value_width), T(0)),
-        second(has_second ? acc.size() : 0, T(0)) {}
+      : extents(p), reference(std::size_t(p.batch * p.heads * p.row_count()), T(0)), earned(reference),
+        ground(reference), lowest(reference.size(), math::infinity<T>()),
+        acc(reference.size() * std::size_t(p.value_width), T(0)), second(has_second ? acc.size() : 0, T(0)) {}
 
   /// Each array, in the order in which they lie in one piece of memory.
   template <class Rows, class F>
   static void each_array(Rows& rows, F const& f) {
-    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.queries,
+    index_t const n = rows.extents.batch * rows.extents.heads * rows.extents.row_count(),
                   values = n * rows.extents.value_width;
     f(rows.reference, n), f(rows.earned, n), f(rows.ground, n), f(rows.lowest, n), f(rows.acc, values);
     if (has_second) f(rows.second, values);
   }
 
   /// The index of row (b, h, i).
-  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  index_t at(index_t b, index_t h, index_t i) const {
+    return (b * extents.heads + h) * extents.row_count() + i - extents.first_query;
+  }
 
   /// A copy of the state of row n; not checked.
   ATTUNE_NOINLINE row_state<T> load(index_t n) const {
@@ -110,16 +112,18 @@ struct candidate_states {
   /// Rows without candidates, with the normalizers of an operator.
   template <class Op>
   candidate_states(Op const& op, problem_shape const& p)
-      : extents(p), rows(std::size_t(p.batch * p.heads * p.queries)), poisons(rows.size(), T(0)) {
+      : extents(p), rows(std::size_t(p.batch * p.heads * p.row_count())), poisons(rows.size(), T(0)) {
     normalizers.reserve(rows.size());
     for (index_t b = 0; b < p.batch; ++b)
       for (index_t h = 0; h < p.heads; ++h)
-        for (index_t i = 0; i < p.queries; ++i)
+        for (index_t i = p.first_query; i < p.queries; ++i)
           normalizers.push_back(op.bind(detail::scalar_row<T>(p, op.mask, b, h, i)).normalizer);
   }
 
   /// The index of row (b, h, i).
-  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  index_t at(index_t b, index_t h, index_t i) const {
+    return (b * extents.heads + h) * extents.row_count() + i - extents.first_query;
+  }
   /// Adds a candidate to row (b, h, i); value(d) is feature d of its value.
   template <class Value>
   void add(index_t b, index_t h, index_t i, T const& logit, index_t key, Value const& value) {
@@ -175,7 +179,7 @@ namespace detail {
 /// The extents (B, H, Lq, Dv) of the rows that a state describes.
 template <class States>
 shape rows_of(States const& s) {
-  return {s.extents.batch, s.extents.heads, s.extents.queries, s.extents.value_width};
+  return {s.extents.batch, s.extents.heads, s.extents.row_count(), s.extents.value_width};
 }
 template <class States>
 void require_same_rows(States const& a, States const& b) {
@@ -225,8 +229,8 @@ struct state_row {
   T ground_weight = T(0), lse = T(0), threshold = T(0);
 };
 
-template <class Normalizer, class T, class Kind, class Bound>
-state_row<T> finish_row(row_states<T, Kind> const& states, index_t n, Bound const& f, T const& visible) {
+template <class Normalizer, class T, class Kind, class Array, class Bound>
+state_row<T> finish_row(row_states<T, Kind, Array> const& states, index_t n, Bound const& f, T const& visible) {
   row_state<T> s = states.load(n);
   auto const done = finish_state<Normalizer>(s, f.normalizer, visible);
   return {std::move(s.acc), done.ground_weight, done.lse, T(0)};
@@ -277,14 +281,15 @@ ATTUNE_HD void write_row_numbers([[maybe_unused]] outputs<Op, T> const& to, [[ma
     if (!to.threshold.absent()) to.threshold(b, h, i, 0) = threshold;
 }
 
-/// Divides the states and writes the outputs. The states belong to the operator's normalizer, or to any normalizer that
-/// keeps the same sums. All arguments are already checked.
-template <class T, class Op, class View, class States>
+/// Divides the states and writes the outputs, of the heads for which runs(h) is true. The states belong to the
+/// operator's normalizer, or to any normalizer that keeps the same sums. All arguments are already checked.
+template <class T, class Op, class View, class States, class Runs>
 void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
-                 outputs<Op, T> const& to) {
+                 outputs<Op, T> const& to, Runs const& runs) {
   for (index_t b = 0; b < p.batch; ++b)
-    for (index_t h = 0; h < p.heads; ++h)
-      for (index_t i = 0; i < p.queries; ++i) {
+    for (index_t h = 0; h < p.heads; ++h) {
+      if (!runs(h)) continue;
+      for (index_t i = p.first_query; i < p.queries; ++i) {
         row<T> const r = scalar_row<T>(p, op.mask, b, h, i);
         auto const f = op.bind(r);
         auto const done = finish_row<typename Op::normalizer_policy>(states, states.at(b, h, i), f, r.visible);
@@ -292,6 +297,13 @@ void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& 
           to.out(b, h, i, d) = finished_element<T>(in, p, f, done.out[std::size_t(d)], done.ground_weight, b, h, i, d);
         write_row_numbers(to, f, done.ground_weight, done.lse, done.threshold, b, h, i);
       }
+    }
+}
+/// The same for all heads.
+template <class T, class Op, class View, class States>
+void finish_rows(Op const& op, inputs<Op, View> const& in, problem_shape const& p, States const& states,
+                 outputs<Op, T> const& to) {
+  finish_rows<T>(op, in, p, states, to, [](index_t) { return true; });
 }
 
 }  // namespace detail

@@ -53,14 +53,16 @@ struct row_statistics {
   row_statistics() = default;
   /// Statistics of no keys: the unit of `merge`, except for the ground weight.
   row_statistics(problem_shape const& p, statistics_request const& r)
-      : extents(p), request(r), highest_logit(std::size_t(p.batch * p.heads * p.queries), T(-math::infinity<T>())),
+      : extents(p), request(r), highest_logit(std::size_t(p.batch * p.heads * p.row_count()), T(-math::infinity<T>())),
         mean_logit(highest_logit), scored(highest_logit.size(), 0), highest_weight(highest_logit),
         mass(highest_logit.size(), T(0)), first_key(mass), ground_weight(mass),
         entropy(r.entropy ? mass.size() : 0, T(0)), above(r.above ? mass.size() : 0, 0),
         columns(r.columns ? std::size_t(p.batch * p.heads * p.keys) : 0, T(0)) {}
 
   /// The index of row (b, h, i).
-  index_t at(index_t b, index_t h, index_t i) const { return (b * extents.heads + h) * extents.queries + i; }
+  index_t at(index_t b, index_t h, index_t i) const {
+    return (b * extents.heads + h) * extents.row_count() + i - extents.first_query;
+  }
   /// The index of key j in `columns`.
   index_t at_key(index_t b, index_t h, index_t j) const { return (b * extents.heads + h) * extents.keys + j; }
 

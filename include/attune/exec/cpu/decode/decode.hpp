@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <attune/exec/cpu/decode/decodable.hpp>
@@ -72,18 +73,17 @@ ATTUNE_NOINLINE std::vector<index_t> visible_counts(Mask const& m, problem_shape
   return counts;
 }
 
-/// Evaluates a decodable operator. Memory: the states of B H Lq rows per chunk of keys, at most
-/// decode_plan::coarse.tasks chunks.
+/// The states of the rows of a decodable operator over the keys of `range`. `op` is materialized. Memory: the states of
+/// B H Lq rows per chunk of keys, at most decode_plan::coarse.tasks chunks.
 template <class Products = float_products, class T, class Arch, class Op, class Source>
-void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
-            outputs<Op, T> const& out) {
+auto decode_states(cpu<T, Arch> const& exec, Op const& op, Source const& keys, problem_shape const& p,
+                   key_interval range) {
   using rows = decode_rows<T, Arch, Op, Source, Products>;
   using sums = typename rows::sums;
-  if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
-  attune::detail::materialized<Op, T> const fixed(given);
-  Op const& op = fixed.op;
+  problem_shape split = p;
+  split.keys = range.size();
   decode_plan const plan = [&]<class... C>(contraction::list<C...>) {
-    return decode_plan(p, {decode_contractor<C, T, Arch>::heads(p)...}, rows::block);
+    return decode_plan(split, {decode_contractor<C, T, Arch>::heads(p)...}, rows::block);
   }(typename Op::contractions{});
 
   auto const visible = visible_counts(op.mask, p);
@@ -95,11 +95,21 @@ void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, probl
       decode_place const at = plan.place(p, task / plan.chunks);
       auto& to = parts[std::size_t(c)];
       worker.run(at, visible.data() + to.at(at.b, at.head, 0) + at.first,
-                 {c * plan.chunk, (std::min)((c + 1) * plan.chunk, p.keys)}, to);
+                 {range.first + c * plan.chunk, (std::min)(range.first + (c + 1) * plan.chunk, range.last)}, to);
     };
   });
   merge_parts(parts);
-  attune::detail::finish_rows(op, keys.resident(), p, parts.front(), out);
+  return std::move(parts.front());
+}
+
+/// Evaluates a decodable operator.
+template <class Products = float_products, class T, class Arch, class Op, class Source>
+void decode(cpu<T, Arch> const& exec, Op const& given, Source const& keys, problem_shape const& p,
+            outputs<Op, T> const& out) {
+  if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
+  attune::detail::materialized<Op, T> const fixed(given);
+  auto const states = decode_states<Products>(exec, fixed.op, keys, p, {0, p.keys});
+  attune::detail::finish_rows(fixed.op, keys.resident(), p, states, out);
 }
 
 }  // namespace attune::exec_cpu

@@ -59,20 +59,21 @@ class paged_keys {
   using inputs_type = inputs<Op, tensor<E const>>;
 
   /// `pages`: the inputs as given. `in`: the same inputs with extents (batch, heads, keys, width).
-  paged_keys(inputs_type const& pages, inputs_type const& in, page_table const& table)
-      : pages_(&pages), in_(in), table_(table), size_(pages.v.extents().position) {}
+  /// `position`: of the first key of the table.
+  paged_keys(inputs_type const& pages, inputs_type const& in, page_table const& table, index_t position = 0)
+      : pages_(&pages), in_(in), table_(table), size_(pages.v.extents().position), position_(position) {}
 
   inputs_type const& resident() const { return in_; }
-  index_t end(index_t first) const { return (first / size_ + 1) * size_; }
+  index_t end(index_t first) const { return position_ + ((first - position_) / size_ + 1) * size_; }
   inputs_type const& block(block_of_keys const& rows) {
-    index_t const n = rows.first / size_, page = table_(rows.b, n);
+    index_t const n = (rows.first - position_) / size_, page = table_(rows.b, n);
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F) && side_of(F) == input_side::key) {
         auto const& x = member<F>(*pages_);
         strides steps = x.steps();
         steps.batch = 0;
         auto& to = member<F>(in_);
-        to = tensor<E const>(x.row(page, 0, 0) - n * size_ * steps.position, to.extents(), steps);
+        to = tensor<E const>(x.row(page, 0, 0) - (position_ + n * size_) * steps.position, to.extents(), steps);
       }
     });
     return in_;
@@ -81,16 +82,16 @@ class paged_keys {
   template <field F>
   prefetch_range ahead(index_t b, index_t h, index_t first, index_t last) const {
     if (first >= last) return {};
-    index_t const n = first / size_, page = table_(b, n);
+    index_t const n = (first - position_) / size_, page = table_(b, n), begin = position_ + n * size_;
     if (page < 0 || page >= pages_->v.extents().batch) return {};  // no query sees it
-    return {member<F>(*pages_), page, h, first - n * size_, (std::min)(last - n * size_, size_)};
+    return {member<F>(*pages_), page, h, first - begin, (std::min)(last - begin, size_)};
   }
 
  private:
   inputs_type const* pages_;
   inputs_type in_;
   page_table table_;
-  index_t size_;
+  index_t size_, position_;
 };
 
 /// Inputs as floats, except for rows of features, which kernels read from `stored`.

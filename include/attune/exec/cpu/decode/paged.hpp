@@ -46,10 +46,10 @@ inputs<Op, View> in_one_piece(inputs<Op, View> const& in, page_table const& tabl
   return one_piece;
 }
 
-/// Throws if a query sees a key of a page that does not exist.
+/// Throws if a query sees a key of a page that does not exist. `position`: of the first key of the table.
 template <class Mask>
 ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_table const& table, index_t size,
-                                 index_t pages) {
+                                 index_t pages, index_t position = 0) {
   auto const exists = [&](index_t b, index_t n) { return table(b, n) >= 0 && table(b, n) < pages; };
   for (index_t b = 0; b < p.batch; ++b)
     for (index_t n = 0; n < table.per_sequence(); ++n) {
@@ -58,9 +58,9 @@ ATTUNE_NOINLINE void check_pages(Mask const& m, problem_shape const& p, page_tab
       while (n + 1 < table.per_sequence() && !exists(b, n + 1)) ++n;
       for (index_t h = 0; h < p.heads; ++h)
         for (index_t i = 0; i < p.queries; ++i) {
-          key_interval const seen = mask::next(m, p.row(b, h, i), first * size);
-          if (seen.empty() || seen.first >= (n + 1) * size) continue;
-          index_t const at = seen.first / size;
+          key_interval const seen = mask::next(m, p.row(b, h, i), position + first * size);
+          if (seen.empty() || seen.first >= position + (n + 1) * size) continue;
+          index_t const at = (seen.first - position) / size;
           throw error(
               "decode", attune::detail::text("pages(", b, ", ", at, ")"),
               attune::detail::text("the value ", table(b, at)),

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,12 +26,13 @@ namespace exec_cpu {
 /// Computes the gradient_needs of an operator.
 template <class Tile, class Op, class Call, class T>
 gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& to) {
-  gradient_needs needs{.p = c.p, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
+  gradient_needs needs{.p = c.p, .keys = c.part.keys, .sides = {}, .shared = {}, .parameters = {}, .tables = {}};
   needs.sides.reserve(field_count);  // otherwise g++ 14 warns that a reallocation is too short
   for_each_field([&]<field F>() {
     constexpr bool for_gate = Op::has_value_gate && (F == field::v || F == field::value_gate);
     if constexpr (Op::uses(F) && side_of(F) == input_side::key)
-      if (for_gate || !to.of(F).absent()) needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F)});
+      if (for_gate || !to.of(F).absent())
+        needs.sides.push_back({F, c.p.heads_of(F), c.p.width_of(F), !(for_gate && c.part.adds)});
   });
   for (operator_parameter const& x : listed_parameters(c.op)) needs.parameters.push_back(x.at->extents());
   for (operator_table const& x : listed_tables(c.op)) needs.tables.push_back(x.at->extents());
@@ -38,7 +40,8 @@ gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& 
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F) && (side_of(F) == input_side::pair || shares_rows(F))) {
       shape const e = member<F>(c.in).extents();
-      if (!to.of(F).absent() && !(e == c.p.rows(e.feature))) needs.shared.push_back(F);
+      bool const one_for_all = e.position == 1 && c.p.whole_queries() != 1;
+      if (!to.of(F).absent() && (one_for_all || !(e == c.p.rows(e.feature)))) needs.shared.push_back(F);
     }
   });
   needs.queries_at_once = Tile::tiles_of_task * Tile::queries;
@@ -73,7 +76,7 @@ class gradient_rows {
     }
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
       key_interval const hull = make_tiles(
-          tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), {0, p.keys},
+          tiles, begin, (std::min)(begin + tile::tiles_of_task * tile::queries, last), c_.part.keys,
           [&](index_t i, index_t t) {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
           });
@@ -93,7 +96,7 @@ class gradient_rows {
     finish_distances(b, h, sinks);
     if constexpr (has_rotary)
       gradient_tile<T, Arch, Op>::each_turned(c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
-        contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks);
+        contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
       });
   }
 
@@ -110,7 +113,7 @@ class gradient_rows {
     auto const gate = c_.op.value_gate.bind(moving_row<D>(r, first_slot, slots::value_gate, 1));
     index_t const head = p.group(h, p.value_heads);
     auto const gates = attune::detail::spread_over(c_.in.value_gate, c_.in.v.extents());
-    for (index_t j = 0; j < p.keys; ++j) {
+    for (index_t j = c_.part.keys.first; j < c_.part.keys.last; ++j) {
       T* const by_value = to.rows(field::v).at(j);
       T* const by_gate = to.rows(field::value_gate).at(j);
       for (index_t d = 0; d < p.value_width; ++d) {
@@ -153,18 +156,33 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   }
 }
 
+/// Adds the gradients of a part of the rows and the keys, of the heads for which `runs` is true, to `to` and to `total`, which it makes if it is empty. `op` is
+/// materialized. The gradients by keys outside of the part do not exist in `to`.
+template <class T, class Arch, class Op>
+void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                           problem_shape const& p, attune::detail::saved_view<T const, Op> const& saved,
+                           cotangents<Op, tensor<T const>> const& d, gradient_part<T> const& part,
+                           attune::detail::gradient_views<T> const& to, std::optional<shared_sums>& total,
+                           std::function<bool(index_t)> const& runs) {
+  gradient_call<T, Op> const call{op, in, p, saved, d, part};
+  gradient_rows<T, Arch, Op> const rows_of_task(call);
+  gradient_needs needs = needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to);
+  if (!total) total = blank_totals(needs, to);
+  gradient_tasks<T, Arch>(exec, std::move(needs), to, *total)(runs, rows_of_task);
+}
+
 /// Writes the gradients of the heads for which `runs` is true to views that are zero.
 template <class T, class Arch, class Op>
 void fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                attune::detail::saved_view<T const, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
                std::function<bool(index_t)> const& runs, attune::detail::gradient_views<T> const& to) {
   attune::detail::check_cotangents("vjp", d, p);
-  shape const rows{p.batch, p.heads, p.queries, p.value_width};
+  shape const rows{p.batch, p.heads, p.row_count(), p.value_width};
   if (!(attune::detail::rows_of(saved) == rows))
     throw error("vjp", "saved", attune::detail::text("rows of shape ", to_string(attune::detail::rows_of(saved))),
                 attune::detail::text(to_string(rows), ", those of the inputs"));
   attune::detail::materialized<Op, T> const fixed(op);
-  gradient_call<T, Op> const call{fixed.op, in, p, saved, d};
+  gradient_call<T, Op> const call{fixed.op, in, p, saved, d, {.keys = {0, p.keys}}};
   gradient_rows<T, Arch, Op> const rows_of_task(call);
   run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to), to, runs, rows_of_task);
 }

@@ -85,12 +85,23 @@ class candidate_gradients {
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
+    gradient_part<T> const& part = tile_.call->part;
+    if (part.pass == part_pass::sums) return give_sums();
+    batch keys[vectors];
+    std::fill_n(keys, vectors, batch(T(rows_)));
+    if (part.pass == part_pass::gradients) take_sums(keys);
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // on AVX, xsimd's != is false for NaN
       factor_[v] =
           finish_candidates(tile_.rows.bound.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
-      slopes_[v] = sums_[v].finish(batch(T(rows_)));
+      slopes_[v] = sums_[v].finish(keys[v]);
+    }
+    if (!part.ends.empty()) {
+      batch through[vectors];
+      for (int v = 0; v < vectors; ++v) through[v] = slopes_[v].through_reference;
+      drop_spent(tile_.rows, std::span<T const>(part.ends), through);
+      for (int v = 0; v < vectors; ++v) slopes_[v].through_reference = through[v];
     }
     if constexpr (Op::has_output_gate) output_gate(first_of_task, memory, to);
     for (auto const& b : blocks_) {
@@ -103,6 +114,11 @@ class candidate_gradients {
     }
     tile_.flush(first_of_task, to);
     if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
+    if (!part.ends.empty()) {
+      batch rest[vectors];
+      for (int v = 0; v < vectors; ++v) rest[v] = slopes_[v].through_reference;
+      keep_rows(tile_.rows, rest, part.ends);
+    }
   }
 
  private:
@@ -120,6 +136,38 @@ class candidate_gradients {
   };
 
   static index_t column(problem_shape const& p) { return padded<T>(queries * p.keys); }
+
+  /// Adds the sums of the rows to those of other keys.
+  void give_sums() {
+    for (int n = 0; n < candidate_row_sums; ++n) {
+      alignas(64) T more[queries];
+      for (int v = 0; v < vectors; ++v) sum_number(n, v, batch(T(rows_))).store_aligned(more + v * lanes);
+      for (index_t l = 0; l < tile_.rows.count; ++l) sum_of_row(n, l) += more[l];
+    }
+  }
+  /// Replaces the sums of the rows by those of all keys.
+  void take_sums(batch* keys) {
+    auto const rows = tile_.call->part.sums.size() / candidate_row_sums;
+    for (int v = 0; v < vectors; ++v) {
+      auto const number = [&](std::size_t n) {
+        return tile_.rows.saved_lanes(tile_.call->saved,
+                                      std::span<T const>(tile_.call->part.sums).subspan(n * rows, rows), v);
+      };
+      sums_[v].weights = number(0), sums_[v].slope = number(1), sums_[v].gains = number(2);
+      sums_[v].lag = number(3), sums_[v].lag_gains = number(4);
+      poison_[v] = number(5), keys[v] = number(6);
+    }
+  }
+  batch sum_number(int n, int v, batch const& keys) const {
+    row_sums const& s = sums_[v];
+    batch const all[candidate_row_sums] = {s.weights, s.slope, s.gains, s.lag, s.lag_gains, poison_[v], keys};
+    return all[n];
+  }
+  T& sum_of_row(int n, index_t l) const {
+    std::span<T> const sums = tile_.call->part.sums;
+    index_t const row = tile_.call->saved.at(tile_.rows.b, tile_.rows.h, tile_.rows.first_query + l);
+    return sums[std::size_t(n) * (sums.size() / candidate_row_sums) + std::size_t(row)];
+  }
 
   /// Sums the weights. Returns whether any key has one.
   ATTUNE_NOINLINE bool add_weights(T const* logits, index_t first, index_t n) {

@@ -50,9 +50,9 @@ class mass_gradients {
                                  block_memory const& shared)
       : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {
     batch value_sum[vectors], second_sum[vectors];
-    inner(c.saved.acc, shared.saved, value_sum);
+    tile_.inner(c.saved.acc, shared.saved, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      inner(c.saved.second, shared.saved, second_sum);
+      tile_.inner(c.saved.second, shared.saved, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -64,7 +64,10 @@ class mass_gradients {
         adjusted_row(v, earned, value_sum[v], second_sum[v], d_lse);
       else
         mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), d_lse});
+      if (!c.part.own_terms) tile_.by_normalizer[v].fill(batch(T(0)));
     }
+    if constexpr (has_ordered_sums<Op>) ordered_.start(tile_.rows, c.part);
+    if constexpr (adjusted) drop_spent(tile_.rows, c.part.ends, through_lowest_, through_highest_);
   }
 
   key_interval hull() const { return tile_.rows.sees.hull; }
@@ -116,8 +119,12 @@ class mass_gradients {
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
+    if constexpr (has_ordered_sums<Op>)
+      if (tile_.call->part.pass == part_pass::sums) return ordered_.give(tile_.rows, tile_.call->part);
     tile_.flush(first_of_task, to);
     if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
+    if constexpr (adjusted) keep_rest(tile_.rows, tile_.call->part.ends, through_lowest_, through_highest_);
+    if (!tile_.call->part.own_terms) return;
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {
       factor_of_row(v).store_aligned(factor + v * lanes);
@@ -172,20 +179,6 @@ class mass_gradients {
   }
   /// The saved numbers of the rows.
   batch saved(std::span<T const> x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
-  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
-  /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
-  void inner(std::span<T const> rows, T* packed, batch* sum) const {
-    tensor<T const> const view(
-        rows.data(), {tile_.rows.p->batch, tile_.rows.p->heads, tile_.rows.p->queries, tile_.rows.p->value_width});
-    pack_queries<queries>(packed, view, tile_.rows.b, tile_.rows.h, tile_.rows.first_query);
-    for (int v = 0; v < vectors; ++v) {
-      sum[v] = batch(T(0));
-      for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
-        index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(tile_.d_out + at), batch::load_aligned(packed + at), sum[v]);
-      }
-    }
-  }
   T ground_value(index_t l, index_t d) const {
     return attune::detail::ground_value_row(tile_.call->in.v0, tile_.rows.b, tile_.rows.h,
                                             tile_.rows.query(l))[d * tile_.call->in.v0.steps().feature];

@@ -11,12 +11,14 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include <attune/exec/cpu/gradients/contractions/ordered.hpp>
 #include <attune/exec/cpu/gradients/contractions/rotary.hpp>
 #include <attune/exec/cpu/gradients/contractions/vjp.hpp>
 #include <attune/exec/cpu/gradients/entries_vjp.hpp>
+#include <attune/exec/cpu/gradients/parts.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
@@ -32,6 +34,7 @@ struct gradient_call {
   problem_shape const& p;
   attune::detail::saved_view<T const, Op> const& saved;
   cotangents<Op, tensor<T const>> const& d;
+  gradient_part<T> part;
 };
 
 /// How many parameters of an operator move its logits, its normalizer and its gates.
@@ -158,6 +161,21 @@ struct gradient_tile {
     return rows.op->normalizer.bind(r);
   }
 
+  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
+  /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
+  void inner(std::span<T const> saved_rows, T* packed, batch* sum) const {
+    problem_shape const& p = *rows.p;
+    strides const steps = strides::dense({p.batch, p.heads, p.row_count(), p.value_width});
+    tensor<T const> const view(saved_rows.data() - p.first_query * p.value_width, p.rows(p.value_width), steps);
+    pack_queries<queries>(packed, view, rows.b, rows.h, rows.first_query);
+    for (int v = 0; v < vectors; ++v) {
+      sum[v] = batch(T(0));
+      for (index_t d = 0; d < rows.p->value_width; ++d) {
+        index_t const at = d * queries + v * lanes;
+        sum[v] = simd::multiply_add(batch::load_aligned(d_out + at), batch::load_aligned(packed + at), sum[v]);
+      }
+    }
+  }
   /// Lanes past the last query repeat it and must not add anything. Removes them from the bits, which then cover the
   /// whole block. Returns whether there are such lanes.
   template <class Seen>

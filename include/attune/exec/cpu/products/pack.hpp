@@ -7,16 +7,20 @@
 // operator.
 #pragma once
 
+#include <algorithm>
+
 #include <attune/exec/cpu/products/tiling.hpp>
 
 namespace attune::exec_cpu {
 
-/// Queries [first, first + Lanes) of one head, feature-major; lanes past the end repeat the last query.
+/// Queries [first, first + Lanes) of one head, feature-major; lanes past the end repeat the last query, lanes before
+/// query `lowest` repeat that one.
 template <int Lanes, class T>
-ATTUNE_NOINLINE void pack_queries(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first) {
+ATTUNE_NOINLINE void pack_queries(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first,
+                                  index_t lowest = 0) {
   index_t const width = x.extents().feature, queries = x.extents().position, step = x.steps().feature;
   for (index_t l = 0; l < Lanes; ++l) {
-    T const* const from = x.row(b, h, first + l < queries ? first + l : queries - 1);
+    T const* const from = x.row(b, h, std::clamp(first + l, lowest, queries - 1));
     for (index_t d = 0; d < width; ++d) packed[d * Lanes + l] = from[d * step];
   }
 }
@@ -24,10 +28,10 @@ ATTUNE_NOINLINE void pack_queries(T* packed, tensor<T const> const& x, index_t b
 /// Pairs (query, key) for keys [j0, j0 + n), key-major.
 template <int Lanes, class T>
 ATTUNE_NOINLINE void pack_pairs(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t j0,
-                                index_t n) {
+                                index_t n, index_t lowest = 0) {
   index_t const queries = x.extents().position, step = x.steps().feature;
   for (index_t l = 0; l < Lanes; ++l) {
-    T const* const from = x.row(b, h, first + l < queries ? first + l : queries - 1) + j0 * step;
+    T const* const from = x.row(b, h, std::clamp(first + l, lowest, queries - 1)) + j0 * step;
     for (index_t j = 0; j < n; ++j) packed[j * Lanes + l] = from[j * step];
   }
 }

@@ -22,9 +22,9 @@ index_t packed_rows_size(index_t entries) {
 }
 /// Packs the rows of the queries from `first` on.
 template <class T, class Arch>
-void pack_rows(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first) {
+void pack_rows(T* packed, tensor<T const> const& x, index_t b, index_t h, index_t first, index_t lowest = 0) {
   constexpr int queries = tiling<T, Arch>::queries;
-  pack_queries<queries>(packed, x, b, h, first);
+  pack_queries<queries>(packed, x, b, h, first, lowest);
   T* const end = packed + x.extents().feature * queries;
   std::copy_n(end - queries, queries, end);
 }

@@ -25,11 +25,11 @@ ATTUNE_NOINLINE row<xsimd::batch<T, Arch>> facts_of_lanes(problem_shape const& p
   constexpr index_t lanes = tiling<T, Arch>::lanes;
   alignas(64) T position[lanes], visible[lanes], log_visible[lanes];
   for (index_t l = 0; l < lanes; ++l) {
-    position[l] = T((std::min)(first + l, p.queries - 1) + p.offset_of(b));
+    position[l] = T((std::min)(first + l, p.whole_queries() - 1) + p.offset_of(b));
     visible[l] = T(count[l]);
     log_visible[l] = count[l] > 0 ? T(std::log(double(count[l]))) : T(0);
   }
-  return attune::detail::row_facts<batch>(p, {b, h, first, p.queries}, batch::load_aligned(position),
+  return attune::detail::row_facts<batch>(p, {b, h, first, p.whole_queries()}, batch::load_aligned(position),
                                           batch::load_aligned(visible), batch::load_aligned(log_visible),
                                           batch(T(attune::detail::inverse_sqrt_width(p))));
 }

@@ -184,7 +184,7 @@ class candidate_tile {
       done.threshold.store_aligned(threshold + v * lanes);
     }
     write_out(tile_, in, to, factor, memory, [&](index_t l, index_t d) { return sum_[d * queries + l] * factor[l]; });
-    for (index_t l = 0; l < tile_.count; ++l)
+    for (index_t l = tile_.skipped; l < tile_.count; ++l)
       if (!to.threshold.absent()) to.threshold(tile_.b, tile_.h, tile_.first_query + l, 0) = threshold[l];
   }
 
@@ -210,7 +210,7 @@ class candidate_tile {
       level_[v].last.store_aligned(last + v * lanes);
       batch(total_[v] + poison_[v]).store_aligned(sum + v * lanes);
     }
-    for (index_t l = 0; l < tile_.count; ++l) {
+    for (index_t l = tile_.skipped; l < tile_.count; ++l) {
       auto const n = std::size_t(to.at(tile_.b, tile_.h, tile_.first_query + l));
       to.reference[n] = reference[l], to.level[n] = level[l], to.cut[n] = cut[l], to.last[n] = last[l],
       to.sum[n] = sum[l];
@@ -230,7 +230,7 @@ class candidate_tile {
     for (key_block_place const& keys : blocks_) {
       weigh(row, keys.n, bits);
       for (index_t j = 0; j < keys.n; ++j)
-        for (index_t l = 0; l < tile_.count; ++l)
+        for (index_t l = tile_.skipped; l < tile_.count; ++l)
           if (bits[j] >> l & 1)
             to.add(tile_.b, tile_.h, tile_.first_query + l, logits[std::size_t((row + j) * queries + l)],
                    keys.first + j, [&, factor = factor_of(l, keys.first + j, row + j)](index_t d) {
@@ -239,7 +239,7 @@ class candidate_tile {
                    });
       row += keys.n;
     }
-    for (index_t l = 0; l < tile_.count; ++l) to.poison(tile_.b, tile_.h, tile_.first_query + l, poison[l]);
+    for (index_t l = tile_.skipped; l < tile_.count; ++l) to.poison(tile_.b, tile_.h, tile_.first_query + l, poison[l]);
   }
 
  private:

@@ -37,7 +37,8 @@ struct contractor<C, T, Arch> {
   static index_t rows(problem_shape const&) { return 0; }
   template <class In, class Owner>
   static void pack(T* to, In const& in, Owner const&, tile_place const& at) {
-    pack_rows<T, Arch>(to, attune::detail::spread_over(member<C::of>(in), at.p->rows(1)), at.b, at.h, at.first);
+    pack_rows<T, Arch>(to, attune::detail::spread_over(member<C::of>(in), at.p->rows(1)), at.b, at.h, at.first,
+                       at.p->first_query);
   }
   template <class In, class Owner>
   static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
@@ -217,6 +218,26 @@ class ordered_sums<T, Arch, Op, true> {
       });
       for (int v = 0; v < vectors; ++v) before[v] = before[v] + local[v];
     });
+  }
+
+  /// Sets the running numbers: number(n, l) for ordered sum n and lane l of the tile.
+  template <class Number>
+  void start(Number const& number) {
+    int n = 0;
+    contraction::each_ordered<contractions>([&](auto, auto index, auto) {
+      for (int v = 0; v < vectors; ++v) {
+        alignas(64) T lane[lanes];
+        for (index_t l = 0; l < lanes; ++l) lane[l] = number(n, v * lanes + l);
+        at[decltype(index)::value][v] = batch::load_aligned(lane);
+      }
+      ++n;
+    });
+  }
+  /// Calls use(n, numbers of all lanes) with the running numbers.
+  template <class Use>
+  void give(Use const& use) const {
+    int n = 0;
+    contraction::each_ordered<contractions>([&](auto, auto index, auto) { use(n++, at[decltype(index)::value]); });
   }
 
   /// By contraction number; only the numbers of ordered sums are used.

@@ -149,7 +149,7 @@ struct feature_contractor {
 template <class C, class T, class Arch, class In, class Owner>
 void pack_left(T* to, In const& in, [[maybe_unused]] Owner const& owner, tile_place const& at) {
   constexpr int queries = tiling<T, Arch>::queries;
-  pack_queries<queries>(to, member<C::x::of>(in), at.b, at.h, at.first);
+  pack_queries<queries>(to, member<C::x::of>(in), at.b, at.h, at.first, at.p->first_query);
   if constexpr (C::z::side != operand_side::none)
     for (index_t d = 0; d < at.p->width_of(C::x::of); ++d) {
       T const z = T(C::z::table_of::of(owner)(at.b, at.h, 0, d));
@@ -280,7 +280,7 @@ ATTUNE_NOINLINE void pack_turned(T* packed, tensor<T const> const& x, Owner cons
   row_turner<T, Arch> const turner(owner.angles.queries(), owner.layout, width, scratch);
   T* const row = scratch + row_turner<T, Arch>::room(width);
   for (index_t l = 0; l < queries; ++l) {
-    index_t const i = (std::min)(at.first + l, at.p->queries - 1);
+    index_t const i = std::clamp(at.first + l, at.p->first_query, at.p->queries - 1);
     T const* const from = x.row(at.b, at.h, i);
     if (step != 1)
       for (index_t d = 0; d < width; ++d) row[d] = from[d * step];

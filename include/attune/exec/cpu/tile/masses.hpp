@@ -67,6 +67,14 @@ class mass_tile {
     }
   }
 
+  /// Before the first block: the running numbers of the ordered sums, number(n, query) for sum number n.
+  template <class Number>
+  void start_sums(Number const& number)
+    requires has_ordered_sums<Op>
+  {
+    ordered_.start([&](int n, index_t l) { return number(n, (std::max)(tile_.query(l), tile_.p->first_query)); });
+  }
+
   key_interval hull() const { return tile_.sees.hull; }
   tile_place place() const { return tile_.place(); }
   index_t rows() const { return tile_.count; }
@@ -135,7 +143,7 @@ class mass_tile {
         x += plain_(l, d) * second[l];
       return x;
     });
-    for (index_t l = 0; l < tile_.count; ++l) {
+    for (index_t l = tile_.skipped; l < tile_.count; ++l) {
       if constexpr (Op::has_lse)
         if (!to.lse.values.absent()) to.lse.values(tile_.b, tile_.h, tile_.first_query + l, 0) = lse[l];
       if constexpr (Op::has_ground_weight)
@@ -154,7 +162,7 @@ class mass_tile {
       store(lowest, v, lowest_[v]);
     }
     index_t const width = tile_.p->value_width;
-    for (index_t l = 0; l < tile_.count; ++l) {
+    for (index_t l = tile_.skipped; l < tile_.count; ++l) {
       index_t const n = to.at(tile_.b, tile_.h, tile_.first_query + l);
       auto const u = std::size_t(n);
       to.reference[u] = reference[l];

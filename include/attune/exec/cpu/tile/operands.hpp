@@ -48,7 +48,7 @@ inline index_t first_distance(tile_place const& at, key_block_place const& block
   return at.first + at.p->offset_of(at.b) - (block.first + block.n - 1);
 }
 /// The farthest distance of any pair. Lanes past the last query have no distance.
-inline index_t farthest_distance(tile_place const& at) { return at.p->queries - 1 + at.p->offset_of(at.b); }
+inline index_t farthest_distance(tile_place const& at) { return at.p->whole_queries() - 1 + at.p->offset_of(at.b); }
 
 }  // namespace detail
 
@@ -101,7 +101,7 @@ class tile_operand {
     std::fill_n(to, resident(width), T(0));
     if constexpr (side == operand_side::query) {
       auto const& x = from.template tensor_of<Operand::of>();
-      if (!x.absent()) pack_queries<tile::queries>(to, x, at.b, at.h, at.first);
+      if (!x.absent()) pack_queries<tile::queries>(to, x, at.b, at.h, at.first, at.p->first_query);
     } else if constexpr (in_column) {
       if (table const* const x = from.table_of(Operand::table_of::of(owner)))
         for (index_t d = 0; d < width; ++d) to[d] = T((*x)(at.b, at.h, 0, d));
@@ -126,7 +126,7 @@ class tile_operand {
         std::fill_n(scratch, block.n * tile::queries, T(0));
       else
         pack_pairs<tile::queries>(scratch, attune::detail::spread_over(x, at.p->rows(at.p->keys)), at.b, at.h, at.first,
-                                  block.first, block.n);
+                                  block.first, block.n, at.p->first_query);
     } else if constexpr (by_distance) {
       table const* const x = from.table_of(Operand::table_of::of(owner));
       index_t const first = detail::first_distance(at, block), farthest = detail::farthest_distance(at);
@@ -177,8 +177,8 @@ namespace detail {
 template <class Operand, int Queries, class Owner>
 void rows_of_key(index_t* to, Owner const& owner, tile_place const& at, index_t key) {
   for (index_t l = 0; l < Queries; ++l)
-    to[l] = attune::detail::pair_row<Operand>(owner,
-                                              (std::min)(at.first + l, at.p->queries - 1) + at.p->offset_of(at.b), key);
+    to[l] = attune::detail::pair_row<Operand>(
+        owner, (std::min)(at.first + l, at.p->whole_queries() - 1) + at.p->offset_of(at.b), key);
 }
 
 /// Calls use(address of row 0, distance between rows) with the numbers of column 0 of a table.

@@ -30,7 +30,7 @@ using row_tile = std::conditional_t<Op::normalizer_is.family == row_family::spar
 template <class Tile>
 index_t tiles_of_task(problem_shape const& p) {
   constexpr index_t most = Tile::tiles_of_task, enough = 32;
-  index_t const tasks = p.batch * p.heads * ((p.queries + most * Tile::queries - 1) / (most * Tile::queries));
+  index_t const tasks = p.batch * p.heads * ((p.row_count() + most * Tile::queries - 1) / (most * Tile::queries));
   return tasks < enough ? (most + 1) / 2 : most;
 }
 
@@ -123,9 +123,10 @@ void stream_task(std::vector<Tile>& tiles, index_t begin, index_t end, key_inter
 template <class Tile, class T, class Arch, class Runs, class Make, class Accumulate, class Emit>
 void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval range, Runs const& runs,
                   Make const& make, Accumulate const& accumulate, Emit const& emit) {
-  if (p.batch == 0 || p.heads == 0 || p.queries == 0) return;
+  if (p.batch == 0 || p.heads == 0 || p.row_count() == 0) return;
   index_t const together = tiles_of_task<Tile>(p), task_queries = together * Tile::queries;
-  index_t const query_blocks = (p.queries + task_queries - 1) / task_queries;
+  index_t const start = p.first_query / Tile::queries * Tile::queries;  // tiles lie alike in every window
+  index_t const query_blocks = (p.queries - start + task_queries - 1) / task_queries;
   parallel(exec, p.batch * p.heads * query_blocks, [&] {
     auto const memory = std::make_shared<tile_buffers<T, Tile>>(p, together);
     return [&, memory, tiles = std::vector<Tile>()](index_t task) mutable {
@@ -133,7 +134,7 @@ void stream_tiles(cpu<T, Arch> const& exec, problem_shape const& p, key_interval
       index_t const b = head / p.heads, h = head % p.heads;
       if (!runs(h)) return;
       index_t const begin =
-          (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
+          start + (query_blocks - 1 - task % query_blocks) * task_queries;  // causal: the longest rows start first
       stream_task<block_grid::of_keys>(
           tiles, begin, (std::min)(begin + task_queries, p.queries), range,
           [&](index_t first, index_t t) { return make(b, h, first, memory->of_tile(t)); },

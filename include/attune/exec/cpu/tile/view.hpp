@@ -54,13 +54,14 @@ class tile_visibility {
  public:
   static_assert(Lanes <= 64);
 
-  /// Lane l is query min(first_query + l, Lq - 1).
+  /// Lane l is query min(first_query + l, Lq - 1), also where a window has fewer rows: how a row is summed then depends
+  /// on its place in the whole problem alone.
   tile_visibility(Mask const& m, problem_shape const& p, index_t b, index_t h, index_t first_query) : mask_(&m) {
     hull = {p.keys, 0};
     index_t widest_first = 0, narrowest_last = p.keys;
     bool one_interval = true;
     for (int l = 0; l < Lanes; ++l) {
-      index_t const i = first_query + l < p.queries ? first_query + l : p.queries - 1;
+      index_t const i = first_query + l < p.whole_queries() ? first_query + l : p.whole_queries() - 1;
       row_[l] = p.row(b, h, i);
       cursor_[l] = mask::next(m, row_[l], 0);
       index_t n = 0, last = 0;
@@ -132,10 +133,12 @@ struct tile_view {
   Op const* op;
   problem_shape const* p;
   index_t b, h, first_query;
-  index_t count;  ///< rows; lanes past them repeat the last row
+  index_t skipped;  ///< lanes before the window of the call: they repeat its first row
+  index_t count;    ///< where the rows end; lanes past them repeat the last row
 
   tile_view(Op const& of, tile_place const& at)
       : sees(of.mask, *at.p, at.b, at.h, at.first), op(&of), p(at.p), b(at.b), h(at.h), first_query(at.first),
+        skipped((std::max)(index_t(0), at.p->first_query - at.first)),
         count((std::min)(index_t(queries), at.p->queries - at.first)) {}
 
   tile_place place() const { return {p, b, h, first_query}; }

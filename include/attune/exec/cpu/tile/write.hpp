@@ -20,7 +20,7 @@ T const* output_factors(tile_rows<T, Arch, Op> const& tile, [[maybe_unused]] inp
     using types = tile_types<T, Arch, Op>;
     using batch = typename types::batch;
     auto const gates = attune::detail::spread_over(in.output_gate, tile.p->rows(1));
-    pack_queries<types::queries>(to, gates, tile.b, tile.h, tile.first_query);
+    pack_queries<types::queries>(to, gates, tile.b, tile.h, tile.first_query, tile.p->first_query);
     for (index_t d = 0; d < tile.p->output_gate_width; ++d)
       for (int v = 0; v < types::vectors; ++v) {
         T* const at = to + d * types::queries + v * types::lanes;
@@ -36,7 +36,7 @@ void write_out(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> c
                [[maybe_unused]] T const* weight, tile_block_memory<T, Arch, Op> const& memory, Value const& value) {
   index_t const width = tile.p->value_width;
   [[maybe_unused]] T const* const gate = output_factors(tile, in, memory.factors);
-  for (index_t l = 0; l < tile.count; ++l) {
+  for (index_t l = tile.skipped; l < tile.count; ++l) {
     index_t const i = tile.first_query + l;
     T* const out = to.out.row(tile.b, tile.h, i);
     index_t const step = to.out.steps().feature;

@@ -52,13 +52,15 @@ struct contraction_vjp<contraction::rotary_dot, T, Arch> : detail::feature_vjp<c
       for (index_t d = 0; d < width; ++d) sum[d] += row[d];
     }
   }
-  /// At the end of a task: turns the gradients of the keys back and adds them to the gradients of the task.
+  /// At the end of a task: turns the gradients of the keys back and adds those of the streamed keys to the gradients of
+  /// the task.
   template <class Owner>
-  static void finish(T* sums, problem_shape const& p, Owner const& owner, index_t b, gradient_sinks<T>& to) {
+  static void finish(T* sums, problem_shape const& p, Owner const& owner, index_t b, gradient_sinks<T>& to,
+                     key_interval streamed) {
     if (owner.keys == rotary_keys::turned || to.rows(field::k).data == nullptr) return;
     turner const turns(owner.angles.keys(), owner.layout, p.width, sums + padded<T>(p.keys * step(p)));
     turns.template run<turn::back>({sums, step(p)}, {sums, step(p)}, p.keys, b, 0);
-    for (index_t j = 0; j < p.keys; ++j) {
+    for (index_t j = streamed.first; j < streamed.last; ++j) {
       T const* const row = sums + j * step(p);
       T* const sum = to.rows(field::k).at(j);
       for (index_t d = 0; d < p.width; ++d) sum[d] += row[d];

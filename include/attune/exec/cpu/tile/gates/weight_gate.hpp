@@ -25,7 +25,7 @@ ATTUNE_NOINLINE void draw_numbers(T* to, std::uint64_t seed, tile_place const& a
   index_t const last = block.first + block.n;
   for (int v = 0; v < tile::vectors; ++v) {
     counters const positions = counters::of([&](index_t l) {
-      return (std::min)(at.first + v * tile::lanes + l, at.p->queries - 1) + at.p->offset_of(at.b);
+      return (std::min)(at.first + v * tile::lanes + l, at.p->whole_queries() - 1) + at.p->offset_of(at.b);
     });
     for (index_t g = random_place::group(block.first); g * random_place::keys < last; ++g) {
       typename tile::batch u[random_place::keys];

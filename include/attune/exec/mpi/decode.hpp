@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   decode(on_ranks(ranks, cpu{}), op, {.q = Q, .k = my_K, .v = my_V}, {.out = O})
+//   decode(on_ranks(ranks, cpu{}), op, {.q = Q, .k = my_pages, .v = my_pages}, page_table(numbers, batch), {.out = O})
+//
+// Few queries, which every rank has, against keys that lie on several ranks. The states of the rows travel.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/cpu/decode/paged.hpp>
+#include <attune/exec/mpi/forward.hpp>
+
+namespace attune {
+
+/// Which ranks of a decode() over ranks get the output.
+class answer_on {
+ public:
+  /// Every rank; all get the same bits.
+  static answer_on every_rank() { return answer_on(-1); }
+  /// Rank r alone. The others pass the extents of the output; nothing is written there.
+  static answer_on rank(int r) { return answer_on(r); }
+  /// Whether rank r gets the output.
+  bool includes(int r) const { return rank_ < 0 || rank_ == r; }
+  /// The rank that gets the output; -1: every rank.
+  int number() const { return rank_; }
+
+ private:
+  explicit answer_on(int r) : rank_(r) {}
+  int rank_;
+};
+
+namespace mpi {
+
+/// Sends the states of all rows to the ranks that answer. They merge them in the order of the ranks and write the
+/// output. make_states() computes the states of this rank.
+template <class T, class Op, class View, class Make>
+void merge_and_answer(divided_call<T, Op> const& call, Op const& op, inputs<Op, View> const& in,
+                      outputs<Op, T> const& out, answer_on answer, char const* function, Make const& make_states) {
+  problem_shape const& p = call.whole;
+  communicator const& ranks = call.ranks;
+  int const me = ranks.rank();
+  failures errors;
+  using states = std::remove_cvref_t<decltype(make_states())>;
+  std::vector<states> parts(std::size_t(answer.includes(me) ? ranks.size() : 1), states(op, p));
+  states& own = parts[answer.includes(me) ? std::size_t(me) : 0];
+  errors.run([&] { own = make_states(); });
+  exchange messages(ranks);
+  for (int r = 0; r < ranks.size(); ++r) {
+    if (r == me) continue;
+    if (answer.includes(me))
+      each_array_of(parts[std::size_t(r)], [&](auto x) { messages.receive(x, r, tag_of_results); });
+    if (answer.includes(r)) each_array_of(own, [&](auto x) { messages.send(x, r, tag_of_results); });
+  }
+  messages.wait();
+  errors.reach_all(ranks, function);
+  if (!answer.includes(me)) return;
+  exec_cpu::merge_parts(parts);
+  attune::detail::finish_rows(op, in, p, parts.front(), out);
+}
+
+/// Facts and checks that both forms of decode() share.
+template <class T, class Op, class Exec>
+auto decoded_call(across_ranks<Exec> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                  outputs<Op, T> const& out, answer_on answer, index_t page) {
+  return divided_call<T, Op>(
+      "decode", exec, op, in, out.out.extents(),
+      [&](call_facts& facts) {
+        facts.add("the answer", "the rank", answer.number()).add("the pages", "a number of keys", page);
+        if (answer.number() >= exec.ranks.size())
+          throw error("decode", "the answer", attune::detail::text("the rank ", answer.number()),
+                      attune::detail::text("a rank from 0 to ", exec.ranks.size() - 1));
+      },
+      rows_on::every_rank);
+}
+
+/// The states of all rows over the keys of this rank. source(interval number, inputs with positions of the whole
+/// problem): where the keys are.
+template <class T, class Arch, class Op, class Source>
+auto states_of_keys(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, Source const& source) {
+  int const me = call.ranks.rank();
+  auto const intervals = call.keys.intervals(me);
+  auto const part = [&](std::size_t n) {
+    key_interval const keys = n < intervals.size() ? intervals[n] : key_interval{};
+    return exec_cpu::decode_states(exec, op, source(n, keys), call.whole, keys);
+  };
+  auto all = part(0);
+  for (std::size_t n = 1; n < intervals.size(); ++n) {
+    auto next = part(n);
+    attune::detail::merge_in_place(all, next);
+  }
+  return all;
+}
+
+}  // namespace mpi
+
+/// decode() over the ranks of a communicator. Every rank passes the same inputs without a row per key, and its own part
+/// of the others. The sharding of the queries must not be given.
+/// Memory:      the states of all rows, once for each rank on a rank that answers.
+/// Errors:      as for forward() over ranks.
+/// Determinism: bitwise the same on every run, for any number of threads and on every rank that answers.
+template <class T, class Arch, class Op>
+void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+            outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
+  exec_cpu::require_decodable<Op>();
+  auto const call = mpi::decoded_call<T>(exec, op, in, out, answer, 0);
+  mpi::reach_all(exec.ranks, "decode", [&] {
+    if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
+  });
+  if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
+  detail::materialized<Op, T> const fixed(op);
+  inputs<Op, tensor<T const>> with_positions = in;
+  mpi::merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
+    return mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
+      with_positions = call.keys_at(n, keys);
+      return exec_cpu::contiguous_keys<Op, T>(with_positions);
+    });
+  });
+}
+
+/// decode() over ranks from a cache in pages, as decode(cpu{}) describes it. `pages` lists the pages of this rank's
+/// keys, which must be one interval of positions.
+template <class T, class Arch, class Op>
+void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+            page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
+  exec_cpu::require_decodable<Op>();
+  auto const one_piece =
+      mpi::reach_all(exec.ranks, "decode", [&] { return exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
+  auto const call = mpi::decoded_call<T>(exec, op, one_piece, out, answer, in.v.extents().position);
+  auto const intervals = call.keys.intervals(exec.ranks.rank());
+  index_t const first = intervals.empty() ? 0 : intervals.front().first;
+  mpi::reach_all(exec.ranks, "decode", [&] {
+    if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
+    detail::require_extent("decode", "pages", "batch", pages.batch(), out.out.extents().batch, "the batch of out");
+    if (intervals.size() > 1)
+      throw error("decode", "the sharding of the keys", detail::text(intervals.size(), " intervals of this rank"),
+                  "one: pages hold keys that follow one another");
+    exec_cpu::check_pages(op.mask, call.whole, pages, in.v.extents().position, in.v.extents().batch, first);
+  });
+  if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
+  detail::materialized<Op, T> const fixed(op);
+  inputs<Op, tensor<T const>> const with_positions = call.keys_at(0, {});
+  mpi::merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
+    return mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
+      return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
+    });
+  });
+}
+
+}  // namespace attune

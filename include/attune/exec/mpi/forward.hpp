@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   forward(on_ranks(ranks, cpu{}), op, {.q = my_Q, .k = my_K, .v = my_V}, {.out = my_O})
+#pragma once
+
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/materialized.hpp>
+#include <attune/exec/mpi/plans.hpp>
+
+namespace attune {
+
+/// The saved rows of one rank: an object for each interval of its queries.
+template <class T, class Op>
+struct rows_of_rank {
+  std::vector<saved_rows<T, Op>> windows;  ///< in the order of the intervals
+};
+
+namespace mpi {
+
+/// Row states whose value sums lie in the output, if it has the memory for them, or else next to the other numbers.
+template <class T, class Op>
+class states_in_output {
+ public:
+  using states = row_states<T, typename Op::normalizer_policy, std::span<T>>;
+
+  states_in_output(std::vector<row_window> const& windows, tensor<T> const& out) {
+    numbers_.reserve(windows.size());
+    for (row_window const& w : windows) {
+      problem_shape const& p = w.p;
+      bool const here = is_dense(out) && (windows.size() == 1 || p.batch * p.heads == 1);
+      states s;
+      s.extents = p;
+      index_t size = 0;
+      states::each_array(s, [&](std::span<T>& x, index_t n) { size += here && &x == &s.acc ? 0 : n; });
+      numbers_.emplace_back(std::size_t(size), T(0));
+      std::span<T> memory = numbers_.back();
+      states::each_array(s, [&](std::span<T>& x, index_t n) {
+        if (here && &x == &s.acc) {
+          x = {out.row(0, 0, w.local), std::size_t(n)};
+        } else {
+          x = memory.first(std::size_t(n));
+          memory = memory.subspan(std::size_t(n));
+        }
+      });
+      windows_.push_back(s);
+    }
+  }
+  std::vector<states>& windows() { return windows_; }
+
+ private:
+  std::vector<std::vector<T>> numbers_;
+  std::vector<states> windows_;
+};
+template <class T, class Op>
+std::vector<states_of<T, Op>> states_of_windows(Op const& op, std::vector<row_window> const& windows) {
+  std::vector<states_of<T, Op>> all;
+  all.reserve(windows.size());
+  for (row_window const& w : windows) all.emplace_back(op, w.p);
+  return all;
+}
+
+template <class T, class Arch, class Op, class States>
+void finish_windows(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
+                    std::vector<row_window> const& windows, std::vector<States> const& states,
+                    outputs<Op, T> const& out, head_choice const& runs) {
+  for (std::size_t w = 0; w < windows.size(); ++w)
+    finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]), runs);
+}
+
+/// Throws if the caller names a plan that does not run the operator.
+template <class Op>
+void check_plan(char const* function, communicator const& ranks, rank_plan plan) {
+  reach_all(ranks, function, [&] {
+    if (!has_states_plan<Op> && plan == rank_plan::states)
+      throw error(function, "the plan", "the value rank_plan::states",
+                  "rank_plan::ring or chosen: candidate sets and ordered sums have no states that travel");
+  });
+}
+
+/// No more facts to compare.
+inline constexpr auto no_more_facts = [](call_facts&) {};
+
+/// forward() for the heads for which runs(h) is true.
+template <class T, class Arch, class Op, class More>
+void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                      outputs<Op, T> const& out, head_choice const& runs, More const& more) {
+  divided_call<T, Op> const call("forward", exec, op, in, out.out.extents(), more);
+  check_plan<Op>("forward", exec.ranks, exec.where.plan);
+  reach_all(exec.ranks, "forward", [&] { call.check_outputs("forward", out); });
+  attune::detail::materialized<Op, T> const fixed(op);
+  auto const windows = call.windows(exec.ranks.rank());
+  failures errors;
+  auto const run = [&](auto& states) {
+    states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, runs, states);
+    errors.run([&] { finish_windows(call, exec.each, fixed.op, windows, states, out, runs); });
+  };
+  if constexpr (Op::has_threshold) {
+    std::vector<states_of<T, Op>> states;
+    errors.run([&] { states = states_of_windows<T>(fixed.op, windows); });
+    run(states);
+  } else {
+    states_in_output<T, Op> states(windows, out.out);
+    run(states.windows());
+  }
+  errors.reach_all(exec.ranks, "forward");
+}
+/// What vjp() needs of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
+template <class T, class Arch, class Op, class More>
+rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                  inputs<Op, tensor<T const>> const& in, shape const& extents,
+                                  outputs<Op, T> const* out, head_choice const& runs, More const& more) {
+  divided_call<T, Op> const call(function, exec, op, in, extents, more);
+  check_plan<Op>(function, exec.ranks, exec.where.plan);
+  if (out != nullptr) reach_all(exec.ranks, function, [&] { call.check_outputs(function, *out); });
+  attune::detail::materialized<Op, T> const fixed(op);
+  auto const windows = call.windows(exec.ranks.rank());
+  failures errors;
+  std::vector<states_of<T, Op>> states;
+  errors.run([&] { states = states_of_windows<T>(fixed.op, windows); });
+  states_of_rows(exec.where.plan, call, exec.each, fixed.op, errors, windows, runs, states);
+  rows_of_rank<T, Op> saved;
+  errors.run([&] {
+    if (out != nullptr) finish_windows(call, exec.each, fixed.op, windows, states, *out, runs);
+    for (auto& s : states) saved.windows.push_back(rows_to_save<T>(fixed.op, std::move(s)));
+  });
+  errors.reach_all(exec.ranks, function);
+  return saved;
+}
+
+}  // namespace mpi
+
+/// forward() over the ranks of a communicator. Each rank passes its queries, keys and values and gets its rows of the
+/// output. Mask, K, positions, offsets, parameters and tables are those of the whole problem.
+/// Shapes:      as for cpu{}, with the positions of this rank in place of Lq and Lk. Inputs with a number for each pair
+///              have the rank's rows and all Lk columns. Where the whole input may have position extent 1, it has it
+///              on every rank: all queries share the row. If every rank has one query, it is the row of that query.
+/// Errors:      attune::error, with the same text on every rank. Everything is compared before a tensor is sent. An
+///              exception in a user's policy on one rank reaches all ranks when the call ends.
+/// Complexity:  the products of forward() divided by the ranks; per step of the plan one block in each direction.
+/// Memory:      two blocks of another rank, and a state for each own row.
+/// Determinism: bitwise the same on every run and for any number of threads; the same as accumulate() and merge() of
+///              the same shards in the order of exec/mpi/plans.hpp.
+template <class T, class Arch, class Op>
+void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+             outputs<Op, T> const& out) {
+  mpi::forward_of_heads(exec, op, in, out, mpi::every_head, mpi::no_more_facts);
+}
+
+/// forward() over ranks, which also returns what vjp() needs of this rank's rows.
+template <class T, class Arch, class Op>
+rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                     inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
+  return mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, mpi::every_head,
+                            mpi::no_more_facts);
+}
+
+}  // namespace attune

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   rows = forward_and_save(exec, op, in, {.out = O});   g = vjp(exec, op, in, rows, {.out = dO})
+//
+// Gradients over ranks, by the ring: step t computes the gradients of the own rows through the keys of rank r - t. Those
+// by keys and values travel back to that rank, which adds them in the order of the steps.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <attune/exec/cpu/gradients/backward.hpp>
+#include <attune/exec/mpi/forward.hpp>
+
+namespace attune {
+
+namespace mpi {
+
+/// The gradients of one rank while a call computes them.
+template <class T, class Arch, class Op>
+class rank_gradients {
+ public:
+  rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
+                 rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                 failures& errors, dense_gradients<T>& to)
+      : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), to_(to),
+        windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
+        sums_(windows_.size()), running_(running_of_parts(call, exec, materialized, errors, windows_, runs)),
+        grown_(call, windows_), in_flight_(call.ranks) {
+    for (std::size_t w = 0; w < windows_.size(); ++w) {
+      saved_.push_back(attune::detail::view_of<T, Op>(saved.windows[w]));
+      problem_shape const& p = windows_[w].p;
+      index_t const rows = p.batch * p.heads * p.row_count();
+      if (Op::normalizer_is.family != row_family::masses) ends_[w].assign(std::size_t(2 * rows), T(1));
+      if (Op::has_threshold) sums_[w].assign(std::size_t(exec_cpu::candidate_row_sums * rows), T(0));
+    }
+  }
+
+  /// Candidate sets and ordered sums: the sums that the gradients of the own rows need, over the keys of a rank.
+  template <class Pause>
+  void add_sums(int rank, rank_fields<T const> const& columns, Pause const& pause) {
+    attune::detail::gradient_views<T> const nowhere;
+    for (std::size_t w = 0; w < windows_.size(); ++w)
+      for (std::size_t n = 0; n < call_.keys.intervals(rank).size(); ++n) {
+        row_window const& window = windows_[w];
+        std::optional<exec_cpu::shared_sums> unused;
+        exec_cpu::add_gradients_of_part(exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w],
+                                        call_.rows_of(d_, window),
+                                        {.keys = call_.keys.intervals(rank)[n],
+                                         .pass = exec_cpu::part_pass::sums,
+                                         .sums = sums_of(w, rank, n),
+                                         .running = running_.of(w, rank, n)},
+                                        nowhere, unused, runs_);
+        pause();
+      }
+  }
+  /// Ordered sums: after the round of add_sums.
+  void sum_parts() { grown_.sum_before(contraction::opposite(contraction::order_of<typename Op::contractions>)); }
+
+  /// The gradients of the own rows through the keys of a rank. step: of the ring.
+  template <class Pause>
+  void visit(int step, int rank, rank_fields<T const> const& columns, Pause const& pause) {
+    rank_fields<T> const own = own_key_gradients();
+    if (step > 0) sent_[step % 2].of(call_.key_shapes(rank)), sent_[step % 2].clear();
+    rank_fields<T> const& by_columns = step == 0 ? own : sent_[step % 2].fields();
+    std::size_t const intervals = call_.keys.intervals(rank).size();
+    for (std::size_t w = 0; w < windows_.size(); ++w)
+      for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(step == 0)); ++n) {
+        row_window const& window = windows_[w];
+        key_interval const keys = n < intervals ? call_.keys.intervals(rank)[n] : key_interval{};
+        index_t const local = n < intervals ? call_.keys.local_start(rank, n) : 0;
+        exec_cpu::add_gradients_of_part(
+            exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w], call_.rows_of(d_, window),
+            {.keys = keys,
+             .own_terms = step == 0 && n == 0,
+             .adds = true,
+             .ends = std::span<T>(ends_[w]),
+             .pass = two_rounds ? exec_cpu::part_pass::gradients : exec_cpu::part_pass::whole,
+             .sums = sums_of(w, rank, n),
+             .running = running_.of(w, rank, n)},
+            views(window, by_columns, local, keys), totals_[w], runs_);
+        pause();
+      }
+  }
+
+  /// After the visit of a step: sends its gradients to the rank that has the keys, and gets those of the own keys. Adds
+  /// the gradients of the step before.
+  void pass_on(int step, int rank) {
+    receive_last();
+    if (step == 0) return;
+    int const me = call_.ranks.rank(), to = rank_after(call_.ranks, me, step);
+    if (call_.sees(to, me)) {
+      receive_fields(in_flight_, received_.of(call_.key_shapes(me)), to, tag_of_results);
+      arriving_ = true;
+    }
+    if (call_.sees(me, rank))  // after an exception: numbers of no meaning, which nobody will use
+      send_fields(in_flight_, sent_[step % 2].of(call_.key_shapes(rank)), rank, tag_of_results);
+  }
+  /// After the last step: the sums over all ranks of what the ranks share. All ranks call it.
+  void finish() {
+    receive_last();
+    sum_of_ranks();
+    attune::detail::pull_projections(listed_parameters(call_.op), to_);
+  }
+
+  /// The gradients need sums over all keys of a row, which take a round of the ring.
+  static constexpr bool two_rounds = Op::has_threshold || has_ordered_sums<Op>;
+
+ private:
+  std::span<T> sums_of(std::size_t w, int rank, std::size_t n) {
+    return Op::has_threshold ? std::span<T>(sums_[w]) : grown_.of(w, rank, n);
+  }
+  rank_fields<T> own_key_gradients() {
+    rank_fields<T> own;
+    for_each_field([&]<field F>() {
+      if constexpr (divided_call<T, Op>::template by_key<F>) {
+        gradient_array<T>& x = to_.of(F);
+        if (!x.values.empty()) own[std::size_t(F)] = tensor<T>(x.values.data(), x.extents);
+      }
+    });
+    return own;
+  }
+  /// The gradients of a window of rows and an interval of keys.
+  attune::detail::gradient_views<T> views(row_window const& window, rank_fields<T> const& columns, index_t local,
+                                          key_interval keys) {
+    static T nothing{};
+    attune::detail::gradient_views<T> to;
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F)) {
+        constexpr auto f = std::size_t(F);
+        gradient_array<T>& mine = to_.of(F);
+        if constexpr (side_of(F) == input_side::key) {
+          tensor<T> const x = columns[f].absent() ? tensor<T>(&nothing, mine.extents, strides{}) : columns[f];
+          to.fields[f] = with_positions(x, local, keys, call_.whole.keys);
+        } else if (mine.values.empty()) {
+          to.fields[f] = tensor<T>();
+        } else if (call_.shared_by_queries(F)) {
+          to.fields[f] = attune::detail::shared_axes(tensor<T>(mine.values.data(), mine.extents));
+        } else {
+          to.fields[f] = with_positions(tensor<T>(mine.values.data(), mine.extents), window.local, window.rows(),
+                                        window.p.queries);
+        }
+      }
+    });
+    for (auto& x : to_.parameters)
+      to.parameters.push_back(attune::detail::shared_axes(tensor<T>(x.values.values.data(), x.values.extents)));
+    for (auto& x : to_.tables)
+      to.tables.push_back(attune::detail::shared_axes(tensor<T>(x.values.values.data(), x.values.extents)));
+    return to;
+  }
+  /// at_positions(), in which an index of a shared axis is ignored.
+  static tensor<T> with_positions(tensor<T> const& x, index_t local, key_interval at, index_t positions) {
+    tensor<T> const y = at_positions(x, local, at, positions);
+    shape const e = y.extents();
+    strides s = y.steps();
+    if (e.batch == 1) s.batch = 0;
+    if (e.head == 1) s.head = 0;
+    if (e.feature == 1) s.feature = 0;
+    return {y.data(), e, s};
+  }
+
+  void receive_last() {
+    in_flight_.wait();
+    if (!arriving_) return;
+    arriving_ = false;
+    for (std::size_t f = 0; f < field_count; ++f) {
+      tensor<T> const& more = received_.fields()[f];
+      std::vector<T>& sum = to_.fields[f].values;
+      for (index_t n = 0; n < more.extents().size(); ++n) sum[std::size_t(n)] += more.data()[n];
+    }
+  }
+
+  /// The sums of parameters, tables and inputs that several rows share. Added in double, first over the windows of a
+  /// rank, then over the ranks in their order.
+  void sum_of_ranks() {
+    std::vector<gradient_array<double>> sums;
+    for (auto const& x : to_.parameters) sums.emplace_back(x.values.extents);
+    for (auto const& x : to_.tables) sums.emplace_back(x.values.extents);
+    std::size_t const listed = sums.size();
+    std::vector<field> shared;
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F))
+        if (call_.shared_by_queries(F)) shared.push_back(F), sums.emplace_back(to_.of(F).extents);
+    });
+    auto const add = [](gradient_array<double>& to, gradient_array<double> const& from) {
+      for (std::size_t n = 0; n < from.values.size(); ++n) to.values[n] += from.values[n];
+    };
+    for (std::size_t w = 0; w < windows_.size(); ++w) {
+      if (!totals_[w]) continue;  // an exception: the call throws
+      exec_cpu::shared_sums const& total = *totals_[w];
+      for (std::size_t n = 0; n < total.parameters.size(); ++n) add(sums[n], total.parameters[n]);
+      for (std::size_t n = 0; n < total.tables.size(); ++n) add(sums[total.parameters.size() + n], total.tables[n]);
+      attune::detail::gradient_views<T> const to = views(windows_[w], {}, 0, {});
+      auto const one = [&](field f, gradient_array<double> const& x) {
+        auto const found = std::find(shared.begin(), shared.end(), f);
+        if (found != shared.end())
+          add(sums[listed + std::size_t(found - shared.begin())], x);
+        else
+          exec_cpu::round_to(x, to.of(f), windows_[w].p.first_query);
+      };
+      one(field::v0, total.ground_value);
+      for (auto const& x : total.inputs) one(x.of, x.sums);
+    }
+    std::vector<double> all;
+    for (auto const& x : sums) all.insert(all.end(), x.values.begin(), x.values.end());
+    call_.ranks.sum(std::span<double>(all));
+    auto next = all.begin();
+    auto const take = [&](gradient_array<T>& to) {
+      for (T& x : to.values) x = T(*next++);
+    };
+    for (auto& x : to_.parameters) take(x.values);
+    for (auto& x : to_.tables) take(x.values);
+    for (field const f : shared) take(to_.of(f));
+  }
+
+  divided_call<T, Op> const& call_;
+  cpu<T, Arch> const& exec_;
+  Op const& op_;
+  cotangents<Op, tensor<T const>> const& d_;
+  head_choice const& runs_;
+  dense_gradients<T>& to_;
+  std::vector<row_window> windows_;
+  std::vector<attune::detail::saved_view<T const, Op>> saved_;
+  std::vector<std::optional<exec_cpu::shared_sums>> totals_;
+  std::vector<std::vector<T>> ends_, sums_;
+  numbers_of_parts<T, Op> running_, grown_;
+  field_memory<T> sent_[2], received_;
+  exchange in_flight_;
+  bool arriving_ = false;
+};
+
+/// Throws unless saved rows belong to the rows of this rank.
+template <class T, class Op>
+void check_saved(char const* function, divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved) {
+  auto const windows = call.windows(call.ranks.rank());
+  problem_shape const& p = call.whole;
+  bool fits = saved.windows.size() == windows.size();
+  for (std::size_t w = 0; fits && w < windows.size(); ++w)
+    fits =
+        attune::detail::rows_of(saved.windows[w]) == shape{p.batch, p.heads, windows[w].p.row_count(), p.value_width} &&
+        saved.windows[w].extents.first_query == windows[w].p.first_query;
+  if (!fits)
+    throw error(function, "saved", "rows of another call", "the result of forward_and_save() of these queries");
+}
+/// Throws unless saved rows and cotangents belong to the rows of this rank.
+template <class T, class Op>
+void check_backward(divided_call<T, Op> const& call, rows_of_rank<T, Op> const& saved,
+                    cotangents<Op, tensor<T const>> const& d) {
+  problem_shape p = call.whole;
+  p.queries = call.queries.size(call.ranks.rank());
+  attune::detail::check_cotangents("vjp", d, p);
+  check_saved("vjp", call, saved);
+}
+
+template <class T, class Op>
+shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<T const>> const& d) {
+  return d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
+}
+
+/// vjp() for the heads for which runs(h) is true.
+template <class T, class Arch, class Op, class More>
+dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                      inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
+                                      cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                                      More const& more) {
+  divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
+  reach_all(exec.ranks, "vjp", [&] { check_backward(call, saved, d); });
+  attune::detail::materialized<Op, T> const fixed(op);
+  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in);
+  failures errors;
+  rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
+  if constexpr (mpi::rank_gradients<T, Arch, Op>::two_rounds) {
+    visit_ring(
+        call, errors, every_field,
+        [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
+        [](int, int) {});
+    gradients.sum_parts();
+  }
+  visit_ring(
+      call, errors, every_field,
+      [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
+      [&](int step, int rank) { gradients.pass_on(step, rank); });
+  gradients.finish();
+  errors.reach_all(exec.ranks, "vjp");
+  return to;
+}
+
+}  // namespace mpi
+
+/// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs and
+/// shardings. Each rank gets the gradients by its part of every tensor. What is the same on all ranks (parameters,
+/// tables, inputs that all queries share) gets the gradient summed over all ranks, on every rank.
+/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the own
+/// keys of a rank come first, then those of the rank before it. Candidate sets take two rounds of the ring, ordered sums
+/// three.
+/// Errors:      as for forward() over ranks.
+/// Memory:      two blocks of keys of another rank, three of gradients by keys.
+/// Determinism: bitwise the same on every run and for any number of threads.
+template <class T, class Arch, class Op>
+dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                       rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
+  return mpi::gradients_of_heads(exec, op, in, saved, d, mpi::every_head, mpi::no_more_facts);
+}
+/// Overload that runs the forward pass itself.
+template <class T, class Arch, class Op>
+dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                       cotangents<Op, tensor<T const>> const& d) {
+  auto const rows =
+      mpi::rows_of_heads<T>("vjp", exec, op, in, mpi::rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr),
+                            mpi::every_head, mpi::no_more_facts);
+  return vjp(exec, op, in, rows, d);
+}
+
+}  // namespace attune

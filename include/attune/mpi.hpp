@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   forward(on_ranks(ranks, cpu{}), op, inputs, outputs)
+//
+// attune on several machines: the CPU executor on the ranks of an MPI communicator. Needs MPI.
+#pragma once
+
+#include <attune/attune.hpp>
+#include <attune/exec/mpi/decode.hpp>
+#include <attune/exec/mpi/fold.hpp>
+#include <attune/exec/mpi/forward.hpp>
+#include <attune/exec/mpi/gradients.hpp>
+#include <attune/exec/mpi/mixture.hpp>
+#include <attune/exec/mpi/statistics.hpp>

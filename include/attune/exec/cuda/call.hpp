@@ -16,6 +16,7 @@ struct operand {
   std::int64_t batch = 0, head = 0, position = 0;  ///< steps, in bytes
   int heads = 1;                                   ///< heads of the tensor
   int chunks = 0;                                  ///< features / 8
+  std::int64_t hop = 0;                            ///< step of as many rows as a block copies at once, in bytes
   ATTUNE_HD unsigned char const* rows(index_t b, index_t h) const { return data + b * batch + h * head; }
 };
 

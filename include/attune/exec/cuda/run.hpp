@@ -86,6 +86,8 @@ class forward_run {
       }
   }
 
+  /// Rows that a block copies at once.
+  static constexpr int together = C::threads / (C::width / 8);
   operand as_it_is(tensor<E const> const& x) const {
     strides const s = x.steps();
     constexpr std::int64_t size = sizeof(E);
@@ -94,7 +96,8 @@ class forward_run {
             s.head * size,
             s.position * size,
             int(x.extents().head),
-            int(x.extents().feature / 8)};
+            int(x.extents().feature / 8),
+            s.position * size * together};
   }
   template <class Feature>
   operand copied(Feature const& feature, index_t heads, index_t positions, index_t width) {
@@ -107,7 +110,8 @@ class forward_run {
             positions * row,
             row,
             int(heads),
-            int(chunks)};
+            int(chunks),
+            row * together};
   }
   operand readable(tensor<E const> const& x) {
     if (is_ready(x)) return as_it_is(x);

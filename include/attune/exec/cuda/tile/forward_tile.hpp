@@ -21,9 +21,9 @@ class forward_tile : tile_rows<W, Op, E, C> {
   using A = of<float>;
   using F = fast_float;
   using facts = tile_facts<Op>;
-  using base::at_, base::c_, base::fetch, base::key_tile, base::larger, base::locate, base::make_plan, base::quad,
+  using base::at_, base::c_, base::larger, base::locate, base::make_plan, base::quad,
       base::record;
-  using base::row_in_group, base::row_of, base::seen_keys, base::sm_, base::warp_;
+  using base::row_in_group, base::row_of, base::seen_keys, base::smallest, base::sm_, base::warp_;
   using normalizer = typename Op::normalizer_policy;
   using memory = tile_memory<Op, C>;
   using staged = stage<W, C>;
@@ -35,10 +35,11 @@ class forward_tile : tile_rows<W, Op, E, C> {
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0;
 
   A o_[C::mi][columns][4], second_[facts::second ? C::mi : 1][facts::second ? columns : 1][4];
-  A reference_[R], earned_[R], ground_[R], lowest_[R], slope_[R], level_[R];
+  A reference_[R], earned_[R], lowest_[R];
+  A slope_[R], level_[R];  ///< of affine operators: the logit is |slope| s + level, where s is a product
+  A ground_[is.ground_mass ? R : 1];
   of<bound> f_[R];
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
-  bool negative_ = false;
 
  public:
   static constexpr int shared_bytes = memory::bytes;
@@ -54,7 +55,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
     locate();
     tile_plan const plan = make_plan();
     int const total = plan.partial + plan.full;
-    if (total > 0) fetch(key_tile(plan, 0), 0);
+    if (total > 0) base::template fetch<false>(base::template key_tile<false>(plan, 0), 0);
     W::commit();
     start();
     if constexpr (holds_queries) {
@@ -86,13 +87,23 @@ class forward_tile : tile_rows<W, Op, E, C> {
         row_record<Op> const& x = record(r, l);
         __builtin_memcpy(&W::at(f_[r], l), &x.bound, sizeof(bound));
         W::at(reference_[r], l) = x.reference;
-        W::at(slope_[r], l) = x.slope;
+        W::at(slope_[r], l) = ::fabsf(x.slope);
         W::at(level_[r], l) = x.level;
-        W::at(earned_[r], l) = W::at(ground_[r], l) = 0.f;
+        W::at(earned_[r], l) = 0.f;
+        if constexpr (is.ground_mass) W::at(ground_[r], l) = 0.f;
         W::at(lowest_[r], l) = attune::detail::limits<float>::infinity;
         W::at(negative, l) = W::at(negative, l) || x.slope < 0;
       });
-    if constexpr (facts::affine) negative_ = W::any(negative);
+    if constexpr (facts::affine)
+      if (W::sync_or(negative)) {  // the maximum of a row with a negative slope is found on -s
+        W::template wait<0>();
+        W::sync();
+        int const first = at_.tile * C::rows + warp_ * (16 * C::mi);
+        staged::negate(sm_, memory::query(0) + warp_ * (16 * C::mi) * memory::row, [&](int n) {
+          group_row const at(smallest(first + n, c_.rows - 1), at_.group, c_.pack);
+          return c_.records[c_.row_number(at_.batch, at.head, at.query)].slope < 0;
+        });
+      }
     ATTUNE_UNROLL
     for (int i = 0; i < C::mi; ++i) {
       ATTUNE_UNROLL
@@ -108,14 +119,14 @@ class forward_tile : tile_rows<W, Op, E, C> {
 
   template <bool Partial>
   ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
-    int const slot = n & 1, t = key_tile(plan, n);
+    int const slot = n & 1, t = base::template key_tile<!Partial>(plan, n);
     W::template wait<0>();
     bool infinite = false;
     if constexpr (Partial)
       infinite = W::sync_or(staged::template any_infinite<E, C::bn>(sm_, memory::value(slot), warp_));
     else
       W::sync();  // this tile is there, and no warp reads the other slot any more
-    if (n + 1 < total) fetch(key_tile(plan, n + 1), slot ^ 1);
+    if (n + 1 < total) base::template fetch<!Partial>(base::template key_tile<!Partial>(plan, n + 1), slot ^ 1);
     W::commit();
     absorb<Partial>(t, slot, infinite);
   }
@@ -133,8 +144,6 @@ class forward_tile : tile_rows<W, Op, E, C> {
         engine::template scores<false, (facts::products > 1)>(s[k], sm_, warp_, memory::query(k), memory::key(k, slot),
                                                               held_, c_.key[k].chunks);
     }
-    if constexpr (facts::affine)
-      if (negative_) flip(s[0]);
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
@@ -189,7 +198,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
         W::at(sum[r], l) = W::at(below[r], l) = 0.f;
         float const m = W::at(reference_[r], l);
         if constexpr (facts::affine) {
-          W::at(slope2[r], l) = ::fabsf(W::at(slope_[r], l)) * approximate::log2e;
+          W::at(slope2[r], l) = W::at(slope_[r], l) * approximate::log2e;
           W::at(level2[r], l) = (W::at(level_[r], l) - m) * approximate::log2e;
         } else {
           W::at(slope2[r], l) = approximate::log2e;
@@ -210,7 +219,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
             float const m = W::at(reference_[r], l), raw = a;
             [[maybe_unused]] F logit = raw;
             if constexpr (facts::affine && (!facts::fused || is.ground_mass))
-              logit = approximate::fma(::fabsf(W::at(slope_[r], l)), raw, W::at(level_[r], l));
+              logit = approximate::fma(W::at(slope_[r], l), raw, W::at(level_[r], l));
             float w;
             if constexpr (facts::range)
               w = approximate::ex2((raw - m) * approximate::log2e);
@@ -238,7 +247,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
         W::at(earned_[r], l) += W::at(sum[r], l);
-        W::at(ground_[r], l) += W::at(below[r], l);
+        if constexpr (is.ground_mass) W::at(ground_[r], l) += W::at(below[r], l);
       });
     add<Partial>(o_, s[0], seen, slot, infinite);
     if constexpr (facts::range) {
@@ -269,20 +278,6 @@ class forward_tile : tile_rows<W, Op, E, C> {
     engine::add(to, w, sm_, memory::value(slot));
   }
 
-  /// Rows with a negative slope: their maximum is found on -s.
-  ATTUNE_LANE void flip(A (&s)[C::mi][blocks][4]) const {
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < blocks; ++n) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            if (W::at(slope_[2 * i + e / 2], l) < 0) W::at(s[i][n][e], l) = -W::at(s[i][n][e], l);
-          });
-      }
-    }
-  }
   /// Makes the masses relative to the new maxima.
   ATTUNE_LANE void raise(A (&high)[R]) {
     A factor[R], rise[R];
@@ -293,14 +288,14 @@ class forward_tile : tile_rows<W, Op, E, C> {
       A top = quad(high[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
         float x = W::at(top, l), &m = W::at(reference_[r], l);
-        if constexpr (facts::affine) x = approximate::fma(::fabsf(W::at(slope_[r], l)), x, W::at(level_[r], l));
+        if constexpr (facts::affine) x = approximate::fma(W::at(slope_[r], l), x, W::at(level_[r], l));
         float const higher = larger(m, x), by = approximate::ex2((m - higher) * approximate::log2e);
         bool const same = m == higher;  // also where both are infinite
         W::at(rise[r], l) = same ? 0.f : higher - m;
         W::at(factor[r], l) = same ? 1.f : by;
         m = higher;
         W::at(earned_[r], l) *= W::at(factor[r], l);
-        W::at(ground_[r], l) *= W::at(factor[r], l);
+        if constexpr (is.ground_mass) W::at(ground_[r], l) *= W::at(factor[r], l);
         W::at(moved, l) = W::at(moved, l) || !same;
       });
     }
@@ -329,7 +324,9 @@ class forward_tile : tile_rows<W, Op, E, C> {
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r) {
       auto const plus = [](float a, float b) { return a + b; };
-      A const earned = quad(earned_[r], plus), ground = quad(ground_[r], plus);
+      A const earned = quad(earned_[r], plus);
+      A ground{};
+      if constexpr (is.ground_mass) ground = quad(ground_[r], plus);
       A const lowest = quad(lowest_[r], [](float a, float b) { return b < a ? b : a; });
       W::for_lanes([&](int l) {
         if (row_in_group(r, l) >= c_.rows) return;

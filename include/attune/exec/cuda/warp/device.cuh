@@ -118,6 +118,11 @@ struct device_warp {
                  : "r"(base + at)
                  : "memory");
   }
+  /// Writes 16 bytes of shared memory.
+  ATTUNE_DEVICE void write16(shared base, std::uint32_t at, std::uint32_t const (&r)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(base + at), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+  }
   ATTUNE_DEVICE std::uint32_t read4(shared base, std::uint32_t at) {
     std::uint32_t r;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(base + at) : "memory");

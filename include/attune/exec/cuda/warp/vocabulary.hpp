@@ -30,6 +30,7 @@ namespace attune::exec_cuda {
 /// | commit(), wait<N>() | closes a group of copies; waits until at most N groups of this warp are under way. |
 /// | sync(), sync_or(b) | waits for the warps of the block; true if b is true in any lane of it. |
 /// | read16(r, base, at), read4(base, at) | 16 or 4 bytes of shared memory for each lane. |
+/// | write16(base, at, r) | writes 16 bytes of shared memory for each lane. |
 /// | all_warps(warp, warps, f) | f(w) for the copies that a block shares; each warp runs its own, host_warp all. |
 ///
 /// Every lane calls every member: a tile branches on what all lanes of the warp agree about. Addresses of 16 bytes are
@@ -60,6 +61,7 @@ concept warp_vocabulary =
       W::sync();
       { W::sync_or(flag) } -> std::same_as<bool>;
       W::read16(words, base, word);
+      W::write16(base, word, words);
       { W::read4(base, word) } -> std::same_as<typename W::template of<std::uint32_t>>;
       W::all_warps(0, 1, [](int) {});
     };

@@ -35,9 +35,12 @@ class forward_tile : tile_rows<W, Op, E, C> {
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0;
 
   A o_[C::mi][columns][4], second_[facts::second ? C::mi : 1][facts::second ? columns : 1][4];
-  A reference_[R], earned_[R], lowest_[R];
-  A slope_[R], level_[R];  ///< of affine operators: the logit is |slope| s + level, where s is a product
-  A ground_[is.ground_mass ? R : 1];
+  // Of affine operators, the logit is |slope| s + level, where s is a product, and log2 of a mass is scale s + gap: so
+  // the reference is level - gap / log2 e.
+  static constexpr bool needs_logits = facts::affine && (!facts::fused || is.ground_mass);
+  A scale_[facts::affine ? R : 1], gap_[facts::affine ? R : 1], level_[needs_logits ? R : 1];
+  A reference_[facts::affine ? 1 : R], lowest_[facts::range ? R : 1];
+  A earned_[R], ground_[is.ground_mass ? R : 1];
   of<bound> f_[R];
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
 
@@ -86,12 +89,16 @@ class forward_tile : tile_rows<W, Op, E, C> {
       W::for_lanes([&](int l) {
         row_record<Op> const& x = record(r, l);
         __builtin_memcpy(&W::at(f_[r], l), &x.bound, sizeof(bound));
-        W::at(reference_[r], l) = x.reference;
-        W::at(slope_[r], l) = ::fabsf(x.slope);
-        W::at(level_[r], l) = x.level;
+        if constexpr (facts::affine) {
+          W::at(scale_[r], l) = ::fabsf(x.slope) * approximate::log2e;
+          W::at(gap_[r], l) = first_gap(x);
+        } else {
+          W::at(reference_[r], l) = x.reference;
+        }
+        if constexpr (needs_logits) W::at(level_[r], l) = x.level;
         W::at(earned_[r], l) = 0.f;
         if constexpr (is.ground_mass) W::at(ground_[r], l) = 0.f;
-        W::at(lowest_[r], l) = attune::detail::limits<float>::infinity;
+        if constexpr (facts::range) W::at(lowest_[r], l) = attune::detail::limits<float>::infinity;
         W::at(negative, l) = W::at(negative, l) || x.slope < 0;
       });
     if constexpr (facts::affine)
@@ -147,7 +154,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
-      for (int r = 0; r < R; ++r) seen[r] = W::each_lane([&](int l) { return seen_keys(t, r, l); });
+      for (int r = 0; r < R; ++r) seen[r] = seen_keys(t, r);
     }
     auto const sees = [&](int r, int n, int e, int l) {
       return !Partial || (W::at(seen[r], l) >> (2 * n + e % 2) & 1u) != 0;
@@ -191,19 +198,16 @@ class forward_tile : tile_rows<W, Op, E, C> {
     if constexpr (facts::online) raise(high);
 
     // masses
-    A sum[R], below[R], slope2[R], level2[R];
+    A sum[R], below[R], m[R], offset[R];
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
         W::at(sum[r], l) = W::at(below[r], l) = 0.f;
-        float const m = W::at(reference_[r], l);
-        if constexpr (facts::affine) {
-          W::at(slope2[r], l) = W::at(slope_[r], l) * approximate::log2e;
-          W::at(level2[r], l) = (W::at(level_[r], l) - m) * approximate::log2e;
-        } else {
-          W::at(slope2[r], l) = approximate::log2e;
-          W::at(level2[r], l) = -m * approximate::log2e;
-        }
+        if constexpr (!facts::affine)
+          W::at(m[r], l) = W::at(reference_[r], l);
+        else if constexpr (needs_logits)
+          W::at(m[r], l) = W::at(level_[r], l) - W::at(gap_[r], l) * approximate::ln2;
+        if constexpr (!facts::affine) W::at(offset[r], l) = -W::at(m[r], l) * approximate::log2e;
       });
     A moment[facts::range ? C::mi : 1][facts::range ? blocks : 1][4];
     ATTUNE_UNROLL
@@ -216,25 +220,27 @@ class forward_tile : tile_rows<W, Op, E, C> {
             int const r = 2 * i + e / 2;
             bool const visible = sees(r, n, e, l);
             float& a = W::at(s[0][i][n][e], l);
-            float const m = W::at(reference_[r], l), raw = a;
+            float const raw = a;
             [[maybe_unused]] F logit = raw;
-            if constexpr (facts::affine && (!facts::fused || is.ground_mass))
-              logit = approximate::fma(W::at(slope_[r], l), raw, W::at(level_[r], l));
+            if constexpr (needs_logits)
+              logit = approximate::fma(W::at(scale_[r], l), raw * approximate::ln2, W::at(level_[r], l));
             float w;
             if constexpr (facts::range)
-              w = approximate::ex2((raw - m) * approximate::log2e);
+              w = approximate::ex2((raw - W::at(m[r], l)) * approximate::log2e);
+            else if constexpr (facts::fused && facts::affine)
+              w = approximate::ex2(approximate::fma(raw, W::at(scale_[r], l), W::at(gap_[r], l)));
             else if constexpr (facts::fused)
-              w = approximate::ex2(approximate::fma(raw, W::at(slope2[r], l), W::at(level2[r], l)));
+              w = approximate::ex2(approximate::fma(raw, approximate::log2e, W::at(offset[r], l)));
             else
-              w = W::at(f_[r], l).normalizer.earned(logit, F(m)).x;
+              w = W::at(f_[r], l).normalizer.earned(logit, F(W::at(m[r], l))).x;
             if (!visible) w = 0.f;
             if constexpr (is.ground_mass) {
-              float g = W::at(f_[r], l).normalizer.ground(logit, F(m)).x;
+              float g = W::at(f_[r], l).normalizer.ground(logit, F(W::at(m[r], l))).x;
               if (!visible) g = 0.f;
               W::at(below[r], l) += g;
             }
             W::at(sum[r], l) += w;
-            if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - m);
+            if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - W::at(m[r], l));
             if constexpr (gated) {
               w *= visible ? W::at(gate[i][n][e], l) : 0.f;
               if constexpr (facts::range) W::at(moment[i][n][e], l) *= visible ? W::at(gate[i][n][e], l) : 0.f;
@@ -287,16 +293,22 @@ class forward_tile : tile_rows<W, Op, E, C> {
     for (int r = 0; r < R; ++r) {
       A top = quad(high[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
-        float x = W::at(top, l), &m = W::at(reference_[r], l);
-        if constexpr (facts::affine) x = approximate::fma(W::at(slope_[r], l), x, W::at(level_[r], l));
-        float const higher = larger(m, x), by = approximate::ex2((m - higher) * approximate::log2e);
-        bool const same = m == higher;  // also where both are infinite
-        W::at(rise[r], l) = same ? 0.f : higher - m;
-        W::at(factor[r], l) = same ? 1.f : by;
-        m = higher;
+        bool higher;
+        if constexpr (facts::affine) {
+          float const gap = -(W::at(scale_[r], l) * W::at(top, l)), by = approximate::ex2(gap - W::at(gap_[r], l));
+          higher = gap < W::at(gap_[r], l);
+          W::at(factor[r], l) = higher ? by : 1.f;
+          if (higher) W::at(gap_[r], l) = gap;
+        } else {
+          float const x = W::at(top, l), m = W::at(reference_[r], l);
+          higher = m < x;
+          W::at(factor[r], l) = higher ? approximate::ex2((m - x) * approximate::log2e) : 1.f;
+          W::at(rise[r], l) = higher ? x - m : 0.f;
+          if (higher) W::at(reference_[r], l) = x;
+        }
         W::at(earned_[r], l) *= W::at(factor[r], l);
         if constexpr (is.ground_mass) W::at(ground_[r], l) *= W::at(factor[r], l);
-        W::at(moved, l) = W::at(moved, l) || !same;
+        W::at(moved, l) = W::at(moved, l) || higher;
       });
     }
     if (!W::any(moved)) return;
@@ -320,6 +332,15 @@ class forward_tile : tile_rows<W, Op, E, C> {
     }
   }
 
+  ATTUNE_LANE static float first_gap(row_record<Op> const& x) { return (x.level - x.reference) * approximate::log2e; }
+  ATTUNE_LANE float reference_of([[maybe_unused]] row_record<Op> const& mine, int r, int l) const {
+    if constexpr (facts::affine) {
+      float const gap = W::at(gap_[r], l);
+      return gap == first_gap(mine) ? mine.reference : mine.level - gap * approximate::ln2;
+    } else {
+      return W::at(reference_[r], l);
+    }
+  }
   ATTUNE_LANE void finish() {
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r) {
@@ -327,7 +348,8 @@ class forward_tile : tile_rows<W, Op, E, C> {
       A const earned = quad(earned_[r], plus);
       A ground{};
       if constexpr (is.ground_mass) ground = quad(ground_[r], plus);
-      A const lowest = quad(lowest_[r], [](float a, float b) { return b < a ? b : a; });
+      A lowest{};
+      if constexpr (facts::range) lowest = quad(lowest_[r], [](float a, float b) { return b < a ? b : a; });
       W::for_lanes([&](int l) {
         if (row_in_group(r, l) >= c_.rows) return;
         group_row const at = row_of(r, l);
@@ -341,7 +363,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
           above = m - done.low;
           lse = done.lse;
         } else {
-          auto const done = finish_masses<normalizer>(f.normalizer, W::at(reference_[r], l), W::at(earned, l),
+          auto const done = finish_masses<normalizer>(f.normalizer, reference_of(mine, r, l), W::at(earned, l),
                                                       W::at(ground, l), mine.visible);
           factor = done.value_factor;
           of_second = done.share;

@@ -51,6 +51,14 @@ class tile_rows {
     ATTUNE_UNROLL
     for (int k = 0; k < facts::products; ++k) keys_[k] = staged::lane_of(c_.key[k].rows(at_.batch, head_of(c_.key[k], head)), c_.key[k].chunks);
     values_ = staged::lane_of(c_.value.rows(at_.batch, head_of(c_.value, head)), c_.value.chunks);
+    if constexpr (interval) {
+      static_assert(R <= 4);
+      W::for_lanes([&](int l) {
+        row_record<Op> const& x = record(smallest(l & 3, R - 1), l);
+        W::at(first_, l) = x.first;
+        W::at(last_, l) = x.last;
+      });
+    }
   }
   /// Copies a tile of keys and values. Whole: all its keys exist.
   template <bool Whole>
@@ -120,31 +128,40 @@ class tile_rows {
     return std::uint32_t((std::uint64_t(1) << (2 * (inside / 8) + smallest(inside % 8, 2))) - 1);
   }
   /// Which of the lane's keys of a tile row r sees: bit 2 n + e for key 8 n + 2 (l % 4) + e.
-  ATTUNE_LANE std::uint32_t seen_keys(int t, int r, int l) const {
+  ATTUNE_LANE of<std::uint32_t> seen_keys(int t, int r) const {
+    if constexpr (interval) {
+      of<int> const owner = W::each_lane([&](int l) { return (l & ~3) + r; });
+      of<int> const first = W::shfl(first_, owner), last = W::shfl(last_, owner);
+      return W::each_lane([&](int l) {
+        int const key0 = t * C::bn + 2 * (l & 3);
+        return bits_before(W::at(last, l) - key0) & ~bits_before(W::at(first, l) - key0);
+      });
+    } else {
+      return W::each_lane([&](int l) { return listed_keys(t, r, l); });
+    }
+  }
+  /// The same for masks that are no intervals.
+  ATTUNE_LANE std::uint32_t listed_keys(int t, int r, int l) const {
     row_record<Op> const& x = record(r, l);
     int const key0 = t * C::bn + 2 * (l & 3), first = x.first, last = x.last;
+    group_row const at = row_of(r, l);
+    mask_row const row = c_.p.row(at_.batch, at.head, at.query);
+    key_interval k{0, 0};
     std::uint32_t bits = 0;
-    if constexpr (interval) {
-      bits = bits_before(last - key0) & ~bits_before(first - key0);
-    } else {
-      group_row const at = row_of(r, l);
-      mask_row const row = c_.p.row(at_.batch, at.head, at.query);
-      key_interval k{0, 0};
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-      for (int n = 0; n < 2 * blocks; ++n) {
-        int const j = key0 + 8 * (n / 2) + n % 2;
-        if (j < first || j >= last) continue;
-        if constexpr (Op::mask_policy::form == mask_form::predicate) {
-          bits |= std::uint32_t(mask::sees(c_.op.mask, row, j)) << n;
-        } else {
-          if (j >= k.last) {
-            k = mask::next(c_.op.mask, row, j);
-            if (k.empty()) break;
-          }
-          bits |= std::uint32_t(j >= k.first) << n;
+    for (int n = 0; n < 2 * blocks; ++n) {
+      int const j = key0 + 8 * (n / 2) + n % 2;
+      if (j < first || j >= last) continue;
+      if constexpr (Op::mask_policy::form == mask_form::predicate) {
+        bits |= std::uint32_t(mask::sees(c_.op.mask, row, j)) << n;
+      } else {
+        if (j >= k.last) {
+          k = mask::next(c_.op.mask, row, j);
+          if (k.empty()) break;
         }
+        bits |= std::uint32_t(j >= k.first) << n;
       }
     }
     return bits;
@@ -194,6 +211,7 @@ class tile_rows {
   typename W::shared sm_;
   int warp_;
   block_place at_;
+  of<int> first_, last_;  ///< of an interval mask: the keys that row l % 4 of lane l sees
   of<unsigned char const*> keys_[facts::products == 0 ? 1 : facts::products], values_;
 };
 

@@ -6,42 +6,31 @@
 #pragma once
 
 #include <attune/exec/cuda/tile/products.hpp>
-#include <attune/exec/cuda/tile/tile_rows.hpp>
-#include <attune/exec/states.hpp>
+#include <attune/exec/cuda/tile/row_sums.hpp>
 #include <attune/exec/weight_gate.hpp>
 
 namespace attune::exec_cuda {
 
 /// A warp's part of a tile of rows: value sums and numbers of 16 MI rows in registers.
 template <class W, class Op, class E, class C>
-class forward_tile : tile_rows<W, Op, E, C> {
-  using base = tile_rows<W, Op, E, C>;
+class forward_tile : row_sums<W, Op, E, C> {
+  using base = row_sums<W, Op, E, C>;
   template <class T>
   using of = typename W::template of<T>;
   using A = of<float>;
   using F = fast_float;
-  using facts = tile_facts<Op>;
-  using base::at_, base::c_, base::larger, base::locate, base::make_plan, base::quad,
-      base::record;
-  using base::row_in_group, base::row_of, base::seen_keys, base::smallest, base::sm_, base::warp_;
-  using normalizer = typename Op::normalizer_policy;
   using memory = tile_memory<Op, C>;
   using staged = stage<W, C>;
   using engine = products<W, E, C>;
-  using bound = bound_operator<Op, F>;
-  using bound_exactly = bound_operator<Op, float>;
-  static constexpr normalizer_traits is = facts::is;
-  static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8;
+  using typename base::facts;
+  using base::at_, base::c_, base::sm_, base::warp_;
+  using base::R, base::columns, base::is, base::needs_logits;
+  using base::earned_, base::f_, base::gap_, base::ground_, base::level_, base::lowest_, base::o_, base::reference_,
+      base::scale_, base::second_;
+  using base::locate, base::make_plan, base::quad, base::row_of, base::seen_keys, base::smallest;
+  static constexpr int blocks = C::bn / 8;
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0;
 
-  A o_[C::mi][columns][4], second_[facts::second ? C::mi : 1][facts::second ? columns : 1][4];
-  // Of affine operators, the logit is |slope| s + level, where s is a product, and log2 of a mass is scale s + gap: so
-  // the reference is level - gap / log2 e.
-  static constexpr bool needs_logits = facts::affine && (!facts::fused || is.ground_mass);
-  A scale_[facts::affine ? R : 1], gap_[facts::affine ? R : 1], level_[needs_logits ? R : 1];
-  A reference_[facts::affine ? 1 : R], lowest_[facts::range ? R : 1];
-  A earned_[R], ground_[is.ground_mass ? R : 1];
-  of<bound> f_[R];
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
 
  public:
@@ -60,7 +49,17 @@ class forward_tile : tile_rows<W, Op, E, C> {
     int const total = plan.partial + plan.full;
     if (total > 0) base::template fetch<false>(base::template key_tile<false>(plan, 0), 0);
     W::commit();
-    start();
+    [[maybe_unused]] of<bool> const negative = base::start();
+    if constexpr (facts::affine)
+      if (W::sync_or(negative)) {  // the maximum of a row with a negative slope is found on -s
+        W::template wait<0>();
+        W::sync();
+        int const first = at_.tile * C::rows + warp_ * (16 * C::mi);
+        staged::negate(sm_, memory::query(0) + warp_ * (16 * C::mi) * memory::row, [&](int n) {
+          group_row const at(smallest(first + n, c_.rows - 1), at_.group, c_.pack);
+          return c_.records[c_.row_number(at_.batch, at.head, at.query)].slope < 0;
+        });
+      }
     if constexpr (holds_queries) {
       W::template wait<0>();
       W::sync();
@@ -77,53 +76,10 @@ class forward_tile : tile_rows<W, Op, E, C> {
 #pragma unroll 1
 #endif
     for (; n < total; ++n) step<false>(plan, n, total);
-    finish();
+    base::finish();
   }
 
  private:
-  ATTUNE_LANE void start() {
-    of<bool> negative;
-    W::for_lanes([&](int l) { W::at(negative, l) = false; });
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r)
-      W::for_lanes([&](int l) {
-        row_record<Op> const& x = record(r, l);
-        __builtin_memcpy(&W::at(f_[r], l), &x.bound, sizeof(bound));
-        if constexpr (facts::affine) {
-          W::at(scale_[r], l) = ::fabsf(x.slope) * approximate::log2e;
-          W::at(gap_[r], l) = first_gap(x);
-        } else {
-          W::at(reference_[r], l) = x.reference;
-        }
-        if constexpr (needs_logits) W::at(level_[r], l) = x.level;
-        W::at(earned_[r], l) = 0.f;
-        if constexpr (is.ground_mass) W::at(ground_[r], l) = 0.f;
-        if constexpr (facts::range) W::at(lowest_[r], l) = attune::detail::limits<float>::infinity;
-        W::at(negative, l) = W::at(negative, l) || x.slope < 0;
-      });
-    if constexpr (facts::affine)
-      if (W::sync_or(negative)) {  // the maximum of a row with a negative slope is found on -s
-        W::template wait<0>();
-        W::sync();
-        int const first = at_.tile * C::rows + warp_ * (16 * C::mi);
-        staged::negate(sm_, memory::query(0) + warp_ * (16 * C::mi) * memory::row, [&](int n) {
-          group_row const at(smallest(first + n, c_.rows - 1), at_.group, c_.pack);
-          return c_.records[c_.row_number(at_.batch, at.head, at.query)].slope < 0;
-        });
-      }
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int d = 0; d < columns; ++d) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e) {
-          W::for_lanes([&](int l) { W::at(o_[i][d][e], l) = 0.f; });
-          if constexpr (facts::second) W::for_lanes([&](int l) { W::at(second_[i][d][e], l) = 0.f; });
-        }
-      }
-    }
-  }
-
   template <bool Partial>
   ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
     int const slot = n & 1, t = base::template key_tile<!Partial>(plan, n);
@@ -329,83 +285,6 @@ class forward_tile : tile_rows<W, Op, E, C> {
             x *= W::at(factor[r], l);
           });
       }
-    }
-  }
-
-  ATTUNE_LANE static float first_gap(row_record<Op> const& x) { return (x.level - x.reference) * approximate::log2e; }
-  ATTUNE_LANE float reference_of([[maybe_unused]] row_record<Op> const& mine, int r, int l) const {
-    if constexpr (facts::affine) {
-      float const gap = W::at(gap_[r], l);
-      return gap == first_gap(mine) ? mine.reference : mine.level - gap * approximate::ln2;
-    } else {
-      return W::at(reference_[r], l);
-    }
-  }
-  ATTUNE_LANE void finish() {
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r) {
-      auto const plus = [](float a, float b) { return a + b; };
-      A const earned = quad(earned_[r], plus);
-      A ground{};
-      if constexpr (is.ground_mass) ground = quad(ground_[r], plus);
-      A lowest{};
-      if constexpr (facts::range) lowest = quad(lowest_[r], [](float a, float b) { return b < a ? b : a; });
-      W::for_lanes([&](int l) {
-        if (row_in_group(r, l) >= c_.rows) return;
-        group_row const at = row_of(r, l);
-        row_record<Op> const& mine = c_.records[c_.row_number(at_.batch, at.head, at.query)];
-        bound_exactly const& f = mine.bound;
-        float factor, of_second = 0, above = 0, weight = 0, lse;
-        if constexpr (facts::range) {
-          float const m = W::at(reference_[r], l);
-          auto const done = finish_adjusted(f.normalizer, m, W::at(earned, l), W::at(lowest, l), m);
-          factor = done.value_factor;
-          above = m - done.low;
-          lse = done.lse;
-        } else {
-          auto const done = finish_masses<normalizer>(f.normalizer, reference_of(mine, r, l), W::at(earned, l),
-                                                      W::at(ground, l), mine.visible);
-          factor = done.value_factor;
-          of_second = done.share;
-          weight = done.ground_weight;
-          lse = done.lse;
-        }
-        ATTUNE_UNROLL
-        for (int d = 0; d < columns; ++d) {
-          int const column = 8 * d + 2 * (l & 3);
-          if (column >= c_.p.value_width) break;
-          float pair[2];
-          ATTUNE_UNROLL
-          for (int e = 0; e < 2; ++e) {
-            float x = W::at(o_[r / 2][d][2 * (r % 2) + e], l);
-            if constexpr (facts::range)
-              x = (W::at(second_[r / 2][d][2 * (r % 2) + e], l) + above * x) * factor;
-            else if constexpr (facts::second)
-              x = x * factor + W::at(second_[r / 2][d][2 * (r % 2) + e], l) * of_second;
-            else
-              x = x * factor;
-            pair[e] = x;
-            if (Op::uses(field::v0) || Op::has_output_gate)
-              if (column + e < c_.p.value_width)
-                pair[e] = attune::detail::finished_element<float>(c_.in, c_.p, f, x, weight, at_.batch, at.head,
-                                                                  at.query, column + e);
-          }
-          E* const to = c_.to.out.row(at_.batch, at.head, at.query) + column * c_.to.out.steps().feature;
-          if (c_.stores_pairs) {
-            E const both[2] = {E(pair[0]), E(pair[1])};
-            std::uint32_t const bits = both[0].bits | std::uint32_t(both[1].bits) << 16;
-#if defined(__CUDA_ARCH__)
-            *reinterpret_cast<std::uint32_t*>(to) = bits;
-#else
-            std::memcpy(static_cast<void*>(to), &bits, 4);
-#endif
-          } else {
-            to[0] = E(pair[0]);
-            if (column + 1 < c_.p.value_width) to[c_.to.out.steps().feature] = E(pair[1]);
-          }
-        }
-        if ((l & 3) == 0) base::write_numbers(f, weight, lse, at);
-      });
     }
   }
 };

@@ -175,8 +175,6 @@ class tile_rows {
     return x;
   }
 
-  ATTUNE_LANE static float larger(float a, float b) { return a < b ? b : a; }
-
   /// The values of all contractions of a pair.
   template <class Product>
   ATTUNE_LANE void contract(fast_float* x, Product const& product, int r, int j, int l) const {

@@ -39,7 +39,8 @@ namespace attune::exec_cuda {
 template <class W>
 concept warp_vocabulary =
     requires(typename W::shared base, typename W::template of<std::uint32_t> word,
-             typename W::template of<std::uint32_t> (&words)[4], typename W::template of<float> number,
+             typename W::template of<std::uint32_t> (&words)[4],
+             typename W::template of<std::uint32_t> const (&written)[4], typename W::template of<float> number,
              typename W::template of<float> (&numbers)[4], typename W::template of<int> lane,
              typename W::template of<bool> flag, typename W::template of<unsigned char const*> from) {
       W::for_lanes([](int) {});
@@ -61,7 +62,7 @@ concept warp_vocabulary =
       W::sync();
       { W::sync_or(flag) } -> std::same_as<bool>;
       W::read16(words, base, word);
-      W::write16(base, word, words);
+      W::write16(base, word, written);
       { W::read4(base, word) } -> std::same_as<typename W::template of<std::uint32_t>>;
       W::all_warps(0, 1, [](int) {});
     };

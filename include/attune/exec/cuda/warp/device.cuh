@@ -25,7 +25,7 @@ struct device_warp {
   }
   /// f(lane) of each lane.
   template <class F>
-  ATTUNE_DEVICE auto each_lane(F const& f) {
+  ATTUNE_DEVICE auto each_lane(F const& f) -> decltype(f(0)) {
     return f(int(threadIdx.x & 31));
   }
   /// The number of a lane: on a device, a lane sees its own alone.

@@ -16,6 +16,11 @@
 
 namespace attune::exec_cuda {
 
+/// A function of lanes, for the concept: nvcc does not take a lambda there.
+struct function_of_lanes {
+  ATTUNE_HD int operator()(int lane) const { return lane; }
+};
+
 /// A warp of 32 lanes. W::of<T> is a T of each lane: on a device the lane's own T, on the host all 32. Members:
 ///
 /// | member | what it does |
@@ -43,9 +48,9 @@ concept warp_vocabulary =
              typename W::template of<std::uint32_t> const (&written)[4], typename W::template of<float> number,
              typename W::template of<float> (&numbers)[4], typename W::template of<int> lane,
              typename W::template of<bool> flag, typename W::template of<unsigned char const*> from) {
-      W::for_lanes([](int) {});
+      W::for_lanes(function_of_lanes{});
       {
-        W::each_lane([](int l) { return l; })
+        W::each_lane(function_of_lanes{})
       } -> std::same_as<typename W::template of<int>>;
       { W::at(number, 0) } -> std::same_as<float&>;
       { W::shfl(number, lane) } -> std::same_as<typename W::template of<float>>;
@@ -64,7 +69,7 @@ concept warp_vocabulary =
       W::read16(words, base, word);
       W::write16(base, word, written);
       { W::read4(base, word) } -> std::same_as<typename W::template of<std::uint32_t>>;
-      W::all_warps(0, 1, [](int) {});
+      W::all_warps(0, 1, function_of_lanes{});
     };
 
 }  // namespace attune::exec_cuda

@@ -27,7 +27,7 @@ struct sizes {
   index_t batch = 1, heads = 2, key_heads = 1, value_heads = 1, queries = 100, keys = 200, width = 64, value_width = 64,
           gate_width = 64, unseen = 0;
   double query_scale = 1;
-  bool padded = false;          ///< rows with a gap between them
+  bool padded = false;         ///< rows with a gap between them
   bool positive_bias = false;  ///< the bias of a pair is a probability
 };
 

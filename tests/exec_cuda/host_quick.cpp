@@ -35,8 +35,7 @@ int main() {
   });
   sizes wide = tails;
   wide.width = 128, wide.value_width = 72, wide.unseen = 3;
-  check<bfloat16>(
-      place, "softmax causal", wide, [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -3);
+  check<bfloat16>(place, "softmax causal", wide, [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -3);
   wide.width = 104, wide.padded = true;
   check<bfloat16>(
       place, "softmax causal, rows apart", wide, [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -2);

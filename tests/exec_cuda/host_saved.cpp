@@ -35,9 +35,9 @@ void check(char const* name, Op const& op, index_t offset) {
   shape extents[field_count];
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) {
-      shape const e = F == field::v0                         ? shape{1, 4, 1, width}
+      shape const e = F == field::v0                  ? shape{1, 4, 1, width}
                       : side_of(F) == input_side::key ? shape{2, 2, keys, width}
-                                                             : shape{2, 4, queries, width};
+                                                      : shape{2, 4, queries, width};
       extents[int(F)] = e;
       for (index_t n = 0; n < e.size(); ++n) {
         narrow[int(F)].push_back(bfloat16(normal(random)));

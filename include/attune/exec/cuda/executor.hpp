@@ -119,8 +119,8 @@ void forward(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E cons
 }
 
 /// forward(), which also writes what a backward pass needs to `saved`: saved_size(op, in) floats in memory of the
-/// device, laid out as every executor lays them out (exec/saved.hpp). Copied to the host, vjp(cpu<E>{}, ...) reads them;
-/// not those of family range_weighted, whose extreme logits it looks for bit by bit.
+/// device, laid out as on every executor (exec/saved.hpp). Copied to the host, vjp(cpu<E>{}, ...) reads them.
+/// It does not read rows of family range_weighted: it looks for their extreme logits bit by bit.
 /// Errors, memory: as forward(); attune::error if `saved` has another size.
 template <class E, class Widths, class Op>
 void forward_and_save(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,

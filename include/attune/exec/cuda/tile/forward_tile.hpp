@@ -22,12 +22,12 @@ class forward_tile : row_sums<W, Op, E, C> {
   using memory = tile_memory<Op, C>;
   using staged = stage<W, C>;
   using engine = products<W, E, C>;
-  using typename base::facts;
   using base::at_, base::c_, base::sm_, base::warp_;
-  using base::R, base::columns, base::is, base::needs_logits;
   using base::earned_, base::f_, base::gap_, base::ground_, base::level_, base::lowest_, base::o_, base::reference_,
       base::scale_, base::second_;
   using base::locate, base::make_plan, base::quad, base::row_of, base::seen_keys, base::smallest;
+  using base::R, base::columns, base::is, base::needs_logits;
+  using typename base::facts;
   static constexpr int blocks = C::bn / 8;
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0;
 

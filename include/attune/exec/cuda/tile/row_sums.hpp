@@ -10,7 +10,7 @@
 namespace attune::exec_cuda {
 
 /// operators/row_state.hpp for the 16 MI rows of a warp. A lane has columns 8 n + 2 (l % 4) and the next of value sums,
-/// and a part of the masses: those of its own keys.
+/// and the masses of the same columns of scores.
 template <class W, class Op, class E, class C>
 class row_sums : protected tile_rows<W, Op, E, C> {
   using base = tile_rows<W, Op, E, C>;

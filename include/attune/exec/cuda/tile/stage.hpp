@@ -27,8 +27,8 @@ struct stage {
     static_assert(32 % chunks == 0);  // a lane copies the same chunk in every warp
     return W::each_lane([&](int l) { return l % chunks < wide ? from + 16 * (l % chunks) : from; });
   }
-  /// Rows [first, first + Rows); `from`: see lane_of; 0 for chunks that a row does not have. Whole: all these rows exist;
-  /// otherwise rows from `count` on are 0.
+  /// Rows [first, first + Rows); 0 for chunks that a row does not have. `from`: see lane_of. Whole: all these rows
+  /// exist; otherwise rows from `count` on are 0.
   template <int Rows, bool Whole>
   ATTUNE_LANE static void keys(typename W::shared sm, int to, int warp, of<unsigned char const*> const& from,
                                operand const& rows, int first, [[maybe_unused]] int count) {

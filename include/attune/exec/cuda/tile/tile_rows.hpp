@@ -49,7 +49,8 @@ class tile_rows {
   ATTUNE_LANE void locate() {
     int const head = at_.group * c_.pack;
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k) keys_[k] = staged::lane_of(c_.key[k].rows(at_.batch, head_of(c_.key[k], head)), c_.key[k].chunks);
+    for (int k = 0; k < facts::products; ++k)
+      keys_[k] = staged::lane_of(c_.key[k].rows(at_.batch, head_of(c_.key[k], head)), c_.key[k].chunks);
     values_ = staged::lane_of(c_.value.rows(at_.batch, head_of(c_.value, head)), c_.value.chunks);
     if constexpr (interval) {
       static_assert(R <= 4);

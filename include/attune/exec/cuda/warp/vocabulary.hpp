@@ -49,9 +49,7 @@ concept warp_vocabulary =
              typename W::template of<float> (&numbers)[4], typename W::template of<int> lane,
              typename W::template of<bool> flag, typename W::template of<unsigned char const*> from) {
       W::for_lanes(function_of_lanes{});
-      {
-        W::each_lane(function_of_lanes{})
-      } -> std::same_as<typename W::template of<int>>;
+      { W::each_lane(function_of_lanes{}) } -> std::same_as<typename W::template of<int>>;
       { W::at(number, 0) } -> std::same_as<float&>;
       { W::shfl(number, lane) } -> std::same_as<typename W::template of<float>>;
       { W::shfl_xor(number, 1) } -> std::same_as<typename W::template of<float>>;

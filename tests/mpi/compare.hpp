@@ -34,7 +34,7 @@ void compare_with_one_process(char const* name, Op const& op, sizes_of_problem c
   index_t const lq = extents.queries, lk = extents.keys;
   whole_problem<Op> const whole(extents, 11);
   auto const in = whole_problem<Op>::views(whole.fields, extents.offset);
-  array const d_out = random_array({2, 4, lq, 13}, 5), d_row = random_array({2, 4, lq, 1}, 6);
+  array const d_out = random_array({2, 4, lq, extents.value_width}, 5), d_row = random_array({2, 4, lq, 1}, 6);
   auto const cotangents_of = [](array const& out, array const& row) {
     cotangents<Op, tensor<float const>> d{.out = out.view()};
     if constexpr (Op::has_lse) d.lse = row.view();

@@ -48,6 +48,7 @@ void compare(char const* name, Op const& op, index_t lq, index_t lk) {
   for (sharding const& keys : several_shardings(lk, ranks.size()))
     for (sharding const& queries : several_shardings(lq, ranks.size()))
       for (rank_plan const plan : {rank_plan::ring, rank_plan::states}) {
+        if (Op::has_threshold && plan == rank_plan::states) continue;  // refusals_test.cpp
         CAPTURE(std::string(name));
         CAPTURE(to_string(queries, me));
         CAPTURE(to_string(keys, me));

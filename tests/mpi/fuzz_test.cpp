@@ -109,7 +109,8 @@ void one_problem(char const* name, unsigned seed, MakeOp const& make) {
   using Op = std::remove_cvref_t<decltype(op)>;
   sharding const keys = random_sharding(n.keys, ranks.size(), roll),
                  queries = random_sharding(n.queries, ranks.size(), roll);
-  rank_plan const plan = roll.chance(50) ? rank_plan::ring : roll.chance(50) ? rank_plan::states : rank_plan::chosen;
+  rank_plan plan = roll.chance(50) ? rank_plan::ring : roll.chance(50) ? rank_plan::states : rank_plan::chosen;
+  if (Op::has_threshold && plan == rank_plan::states) plan = rank_plan::chosen;
   CAPTURE(std::string(name));
   CAPTURE(seed);
   CAPTURE(to_string(keys, me));

@@ -53,12 +53,12 @@ TEST_CASE("mpi hooks: scores and gates for each pair, a bias per key") {
       "given", attention(kernel::given_scores{} + kernel::key_bias{}, gate::given_softplus{}, mask::causal{}), 50, 90);
 }
 TEST_CASE("mpi hooks: a bias for each pair that all queries share") {
-  sizes_of_problem sizes{50, 90};
+  sizes_of_problem sizes{{50, 90}};
   sizes.bias = {1, 4, 1, 90};
   compare_with_one_process("bias", attention(kernel::dot_product{} + kernel::bias{}, normalizer::grounded{0.1}), sizes);
 }
 TEST_CASE("mpi hooks: a user's normalizer, an offset") {
-  sizes_of_problem sizes{40, 110};
+  sizes_of_problem sizes{{40, 110}};
   sizes.offset = 30;
   compare_with_one_process("own", attention(kernel::dot_product{}, own_sigmoid{0.3}, mask::causal{}), sizes);
 }
@@ -79,6 +79,23 @@ TEST_CASE("mpi hooks: a metric table, a window of both sides") {
                            attention(kernel::elliptical{tensor<double const>(metric, {1, 1, 1, 17})},
                                      normalizer::off_by_one{}, mask::window{25}),
                            80, 80);
+}
+TEST_CASE("mpi hooks: widths of whole vectors: gradients by gated values are added in place") {
+  sizes_of_problem sizes{{70, 130}};
+  sizes.width = sizes.value_width = 32;
+  compare_with_one_process(
+      "in place", attention(kernel::dot_product{}, gate::sigmoid_value{}, normalizer::softmax{}, mask::causal{}),
+      sizes);
+}
+TEST_CASE("mpi hooks: a rank with single rows, a parameter per query") {
+  mpi::communicator const ranks(MPI_COMM_WORLD);
+  index_t const queries = 2 * ranks.size();
+  std::vector<double> level(std::size_t(queries), 0.1);
+  for (std::size_t n = 0; n < level.size(); ++n) level[n] -= 0.07 * double(n);
+  compare_with_one_process(
+      "single rows",
+      attention(kernel::dot_product{}, normalizer::grounded{tensor<double const>(level.data(), {1, 1, queries, 1})}),
+      queries, 60);
 }
 TEST_CASE("mpi hooks: one query") {
   compare_with_one_process("one query", attention(kernel::dot_product{}, normalizer::softmax{}, mask::causal{}), 1, 50);

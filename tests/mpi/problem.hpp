@@ -102,28 +102,29 @@ struct whole_problem {
   }
 };
 
-/// The extents of a field in a problem with B 2, H 4, two key heads, D 17, Dv 13.
+/// The extents of a field in a problem with B 2, H 4, two key heads.
 struct sizes {
-  index_t queries, keys;
+  index_t queries, keys, width = 17, value_width = 13;
   shape operator()(field f) const {
-    index_t const heads = f == field::v || f == field::value_gate ? 4 : 2;
+    bool const value = f == field::v || f == field::value_gate;
     switch (side_of(f)) {
       case input_side::query:
-        if (f == field::output_gate) return {2, 4, queries, 13};
-        return {2, 4, queries, f == field::q ? 17 : f == field::gate_q ? 5 : f == field::sort_q ? 1 : 3};
+        return {2, 4, queries, f == field::output_gate ? value_width : features(f)};
       case input_side::key:
-        return {2, heads, keys,
-                f == field::v || f == field::value_gate      ? 13
-                : f == field::k                              ? 17
-                : f == field::gate_k                         ? 5
-                : f == field::sort_k || f == field::key_bias ? 1
-                                                             : 3};
+        return {2, value ? 4 : 2, keys, value ? value_width : features(f)};
       case input_side::pair:
         return {1, 4, queries, keys};
       case input_side::ground:
-        return {1, 4, 1, 13};
+        return {1, 4, 1, value_width};
     }
     return {};
+  }
+
+ private:
+  index_t features(field f) const {
+    if (f == field::q || f == field::k) return width;
+    if (f == field::gate_q || f == field::gate_k) return 5;
+    return f == field::sort_q || f == field::sort_k || f == field::key_bias ? 1 : 3;
   }
 };
 

@@ -155,3 +155,10 @@ TEST_CASE("mpi refusals: messages of at most 1,000 bytes") {
   forward(on_ranks(cut, cpu{1}), op, {.q = c.q.view(), .k = c.k.view(), .v = c.v.view()}, {.out = parts.view()});
   CHECK(same_bits(whole, parts));
 }
+TEST_CASE("mpi refusals: a plan that does not run the operator") {
+  call c;
+  std::string const text =
+      c.error_of(attention(kernel::dot_product{}, normalizer::sparsemax{}), {.plan = rank_plan::states});
+  CAPTURE(text);
+  CHECK(has(text, "rank_plan::states"));
+}

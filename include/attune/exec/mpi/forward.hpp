@@ -22,15 +22,6 @@ struct rows_of_rank {
 
 namespace mpi {
 
-/// Fails to compile, with a readable message, if on_ranks() does not run the operator.
-template <class Op>
-constexpr void require_divisible() {
-  static_assert(
-      !has_ordered_sums<Op>,
-      "attune: on_ranks() merges the rows of parts of the keys, and an ordered sum needs the sum over the keys "
-      "of the other ranks: gather the keys and call forward(cpu{}). See docs/reference/policies.md#ordered-sums");
-}
-
 /// Row states whose value sums lie in the output, if it has the memory for them, or else next to the other numbers.
 template <class T, class Op>
 class states_in_output {
@@ -81,6 +72,16 @@ void finish_windows(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, O
     finish_window(exec, op, call.rows_alone(windows[w]), windows[w].p, states[w], call.rows_of(out, windows[w]), runs);
 }
 
+/// Throws if the caller names a plan that does not run the operator.
+template <class Op>
+void check_plan(char const* function, communicator const& ranks, rank_plan plan) {
+  reach_all(ranks, function, [&] {
+    if (!has_states_plan<Op> && plan == rank_plan::states)
+      throw error(function, "the plan", "the value rank_plan::states",
+                  "rank_plan::ring or chosen: candidate sets and ordered sums have no states that travel");
+  });
+}
+
 /// No more facts to compare.
 inline constexpr auto no_more_facts = [](call_facts&) {};
 
@@ -88,8 +89,8 @@ inline constexpr auto no_more_facts = [](call_facts&) {};
 template <class T, class Arch, class Op, class More>
 void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                       outputs<Op, T> const& out, head_choice const& runs, More const& more) {
-  require_divisible<Op>();
   divided_call<T, Op> const call("forward", exec, op, in, out.out.extents(), more);
+  check_plan<Op>("forward", exec.ranks, exec.where.plan);
   reach_all(exec.ranks, "forward", [&] { call.check_outputs("forward", out); });
   attune::detail::materialized<Op, T> const fixed(op);
   auto const windows = call.windows(exec.ranks.rank());
@@ -108,13 +109,13 @@ void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inpu
   }
   errors.reach_all(exec.ranks, "forward");
 }
-/// What vjp() needs of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
+/// The saved rows of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
 template <class T, class Arch, class Op, class More>
 rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                   inputs<Op, tensor<T const>> const& in, shape const& extents,
                                   outputs<Op, T> const* out, head_choice const& runs, More const& more) {
-  require_divisible<Op>();
   divided_call<T, Op> const call(function, exec, op, in, extents, more);
+  check_plan<Op>(function, exec.ranks, exec.where.plan);
   if (out != nullptr) reach_all(exec.ranks, function, [&] { call.check_outputs(function, *out); });
   attune::detail::materialized<Op, T> const fixed(op);
   auto const windows = call.windows(exec.ranks.rank());
@@ -134,7 +135,7 @@ rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch
 }  // namespace mpi
 
 /// forward() over the ranks of a communicator. Each rank passes its queries, keys and values and gets its rows of the
-/// output. Mask, K, positions, offsets, parameters and tables are those of the whole problem.
+/// output. Mask, K, positions, offsets, parameters and tables belong to the whole problem.
 /// Shapes:      as for cpu{}, with the positions of this rank in place of Lq and Lk. Inputs with a number for each pair
 ///              have the rank's rows and all Lk columns. Where the whole input may have position extent 1, it has it
 ///              on every rank: all queries share the row. If every rank has one query, it is the row of that query.

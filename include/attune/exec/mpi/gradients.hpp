@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(exec, op, in, {.out = O});   g = vjp(exec, op, in, rows, {.out = dO})
 //
-// Gradients over ranks, by the ring: step t computes the gradients of the own rows through the keys of rank r - t. Those
-// by keys and values travel back to that rank, which adds them in the order of the steps.
+// Gradients over ranks, by the ring: step t computes the gradients of the own rows through the keys of rank r - t.
+// Gradients by keys and values travel back to that rank, which adds them in the order of the steps.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,11 @@ class rank_gradients {
  public:
   rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
                  rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
-                 dense_gradients<T>& to)
+                 failures& errors, dense_gradients<T>& to)
       : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), to_(to),
         windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
-        sums_(windows_.size()), in_flight_(call.ranks) {
+        sums_(windows_.size()), running_(running_of_parts(call, exec, materialized, errors, windows_, runs)),
+        grown_(call, windows_), in_flight_(call.ranks) {
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       saved_.push_back(attune::detail::view_of<T, Op>(saved.windows[w]));
       problem_shape const& p = windows_[w].p;
@@ -38,7 +39,7 @@ class rank_gradients {
     }
   }
 
-  /// Candidate sets: the sums that the gradients of the own rows need, over the keys of a rank.
+  /// Candidate sets and ordered sums: the sums that the gradients of the own rows need, over the keys of a rank.
   template <class Pause>
   void add_sums(int rank, rank_fields<T const> const& columns, Pause const& pause) {
     attune::detail::gradient_views<T> const nowhere;
@@ -49,12 +50,15 @@ class rank_gradients {
         exec_cpu::add_gradients_of_part(exec_, op_, call_.part(window, {}, rank, n, columns), window.p, saved_[w],
                                         call_.rows_of(d_, window),
                                         {.keys = call_.keys.intervals(rank)[n],
-                                         .pass = exec_cpu::candidate_pass::sums,
-                                         .sums = std::span<T>(sums_[w])},
+                                         .pass = exec_cpu::part_pass::sums,
+                                         .sums = sums_of(w, rank, n),
+                                         .running = running_.of(w, rank, n)},
                                         nowhere, unused, runs_);
         pause();
       }
   }
+  /// Ordered sums: after the round of add_sums.
+  void sum_parts() { grown_.sum_before(contraction::opposite(contraction::order_of<typename Op::contractions>)); }
 
   /// The gradients of the own rows through the keys of a rank. step: of the ring.
   template <class Pause>
@@ -74,15 +78,16 @@ class rank_gradients {
              .own_terms = step == 0 && n == 0,
              .adds = true,
              .ends = std::span<T>(ends_[w]),
-             .pass = Op::has_threshold ? exec_cpu::candidate_pass::gradients : exec_cpu::candidate_pass::whole,
-             .sums = std::span<T>(sums_[w])},
+             .pass = two_rounds ? exec_cpu::part_pass::gradients : exec_cpu::part_pass::whole,
+             .sums = sums_of(w, rank, n),
+             .running = running_.of(w, rank, n)},
             views(window, by_columns, local, keys), totals_[w], runs_);
         pause();
       }
   }
 
-  /// After the visit of a step: sends its gradients to the rank that has the keys, and gets those of the own keys. Adds
-  /// the gradients of the step before.
+  /// After the visit of a step: sends its gradients to the rank that has the keys, and gets the gradients by the own
+  /// keys. Adds the gradients of the step before.
   void pass_on(int step, int rank) {
     receive_last();
     if (step == 0) return;
@@ -101,7 +106,13 @@ class rank_gradients {
     attune::detail::pull_projections(listed_parameters(call_.op), to_);
   }
 
+  /// The gradients need sums over all keys of a row, which take a round of the ring.
+  static constexpr bool two_rounds = Op::has_threshold || has_ordered_sums<Op>;
+
  private:
+  std::span<T> sums_of(std::size_t w, int rank, std::size_t n) {
+    return Op::has_threshold ? std::span<T>(sums_[w]) : grown_.of(w, rank, n);
+  }
   rank_fields<T> own_key_gradients() {
     rank_fields<T> own;
     for_each_field([&]<field F>() {
@@ -215,6 +226,7 @@ class rank_gradients {
   std::vector<attune::detail::saved_view<T const, Op>> saved_;
   std::vector<std::optional<exec_cpu::shared_sums>> totals_;
   std::vector<std::vector<T>> ends_, sums_;
+  numbers_of_parts<T, Op> running_, grown_;
   field_memory<T> sent_[2], received_;
   exchange in_flight_;
   bool arriving_ = false;
@@ -254,18 +266,19 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
                                       inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                                       cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
                                       More const& more) {
-  require_divisible<Op>();
   divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
   reach_all(exec.ranks, "vjp", [&] { check_backward(call, saved, d); });
   attune::detail::materialized<Op, T> const fixed(op);
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in);
   failures errors;
-  rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, to);
-  if constexpr (Op::has_threshold)
+  rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
+  if constexpr (mpi::rank_gradients<T, Arch, Op>::two_rounds) {
     visit_ring(
         call, errors, every_field,
         [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
         [](int, int) {});
+    gradients.sum_parts();
+  }
   visit_ring(
       call, errors, every_field,
       [&](int step, int rank, auto const& columns, auto const& pause) { gradients.visit(step, rank, columns, pause); },
@@ -277,11 +290,12 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
 
 }  // namespace mpi
 
-/// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs and
-/// shardings. Each rank gets the gradients by its part of every tensor. What is the same on all ranks (parameters,
-/// tables, inputs that all queries share) gets the gradient summed over all ranks, on every rank.
-/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the own
-/// keys of a rank come first, then those of the rank before it. A candidate set takes two rounds of the ring.
+/// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs
+/// and shardings. Each rank gets the gradients by its part of every tensor. Parameters, tables and inputs that all
+/// queries share are the same on all ranks. Every rank gets their gradients, summed over all ranks.
+/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the
+/// own keys of a rank come first, then the keys of the rank before it. Candidate sets take two rounds of the ring,
+/// ordered sums three.
 /// Errors:      as for forward() over ranks.
 /// Memory:      two blocks of keys of another rank, three of gradients by keys.
 /// Determinism: bitwise the same on every run and for any number of threads.

@@ -27,7 +27,12 @@ inline constexpr auto every_field = [](field) { return true; };
 inline int rank_after(communicator const& ranks, int rank, int n) { return (rank + n) % ranks.size(); }
 inline int rank_before(communicator const& ranks, int rank, int n) { return (rank + ranks.size() - n) % ranks.size(); }
 
-/// Numbers that one rank sends per plan, summed over all pairs of ranks.
+/// Whether the plan `states` runs an operator. The states of candidate sets have no fixed size, and an ordered sum
+/// needs the sums over the keys of other ranks first.
+template <class Op>
+inline constexpr bool has_states_plan = !Op::has_threshold && !has_ordered_sums<Op>;
+
+/// Compares how many numbers travel in both plans, over all pairs of ranks.
 template <class T, class Op>
 rank_plan cheaper_plan(divided_call<T, Op> const& call) {
   auto const size = [](field_shapes const& shapes) {
@@ -35,7 +40,7 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
     for (shape const& e : shapes) n += double(e.size());
     return n;
   };
-  if constexpr (Op::has_threshold) return rank_plan::ring;  // states have the size of the support
+  if constexpr (!has_states_plan<Op>) return rank_plan::ring;
   constexpr bool second = Op::normalizer_is.uniform_share || Op::normalizer_is.family == row_family::range_weighted;
   problem_shape const& p = call.whole;
   double const per_row = double(p.batch * p.heads * (4 + p.value_width * (second ? 2 : 1)));
@@ -49,27 +54,79 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
   return states < ring ? rank_plan::states : rank_plan::ring;
 }
 
+/// For each window of rows, and for each interval of keys of each rank: one number for each ordered sum and row.
+template <class T, class Op>
+class numbers_of_parts {
+  static constexpr int sums = exec_cpu::count_ordered<typename Op::contractions>();
+
+ public:
+  /// Zeros.
+  numbers_of_parts(divided_call<T, Op> const& call, std::vector<row_window> const& windows) {
+    if (sums == 0) return;
+    for (int r = 0; r < call.ranks.size(); ++r)
+      for (std::size_t n = 0; n < call.keys.intervals(r).size(); ++n)
+        pieces_.push_back({call.keys.intervals(r)[n].first, r, n});
+    std::sort(pieces_.begin(), pieces_.end(), [](piece const& a, piece const& b) { return a.first < b.first; });
+    for (row_window const& w : windows) {
+      auto const size = std::size_t(sums) * std::size_t(w.p.batch * w.p.heads * w.p.row_count());
+      numbers_.emplace_back(pieces_.size() + 1, std::vector<T>(size, T(0)));
+    }
+  }
+  /// The numbers of window w and interval n of a rank: zeros if the rank has no such interval, nothing without ordered
+  /// sums.
+  std::span<T> of(std::size_t w, int rank, std::size_t n) {
+    if (sums == 0) return {};
+    std::size_t at = 0;
+    while (at < pieces_.size() && (pieces_[at].rank != rank || pieces_[at].n != n)) ++at;
+    return numbers_[w][at];
+  }
+  /// Replaces the numbers of each interval by the sums of the intervals before it in this order of the keys.
+  void sum_before(contraction::key_order order) {
+    for (std::vector<std::vector<T>>& parts : numbers_) {
+      std::vector<T> sum(parts.back());
+      for (std::size_t n = 0; n < pieces_.size(); ++n) {
+        std::vector<T>& part = parts[order == contraction::key_order::later ? pieces_.size() - 1 - n : n];
+        for (std::size_t r = 0; r < sum.size(); ++r) {
+          T const own = part[r];
+          part[r] = sum[r];
+          sum[r] += own;
+        }
+      }
+    }
+  }
+
+ private:
+  struct piece {
+    index_t first;
+    int rank;
+    std::size_t n;
+  };
+  std::vector<piece> pieces_;                         // of all ranks, in the order of their keys
+  std::vector<std::vector<std::vector<T>>> numbers_;  // [window][piece], and zeros behind the last piece
+};
+
 /// Adds the keys of one rank, in the order of their intervals, to the states of windows of rows. rows, columns: the
 /// tensors of both. A row that sees none of the keys gets the state of no keys.
 template <class T, class Arch, class Op, class States, class Pause>
 void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                  std::vector<row_window> const& windows, rank_fields<T const> const& rows, int key_rank,
                  rank_fields<T const> const& columns, std::vector<States>& to, part_of_rows part,
-                 head_choice const& runs, Pause const& pause) {
+                 head_choice const& runs, numbers_of_parts<T, Op>& running, Pause const& pause) {
   std::size_t const intervals = call.keys.intervals(key_rank).size();
   for (std::size_t w = 0; w < windows.size(); ++w) {
     part_of_rows now = part;
     for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(part == part_of_rows::first)); ++n) {
       key_interval const keys = n < intervals ? call.keys.intervals(key_rank)[n] : key_interval{};
       add_keys(exec, op, call.part(windows[w], rows, key_rank, n, columns), windows[w].p, keys, to[w], now, runs,
-               pause);
+               running.of(w, key_rank, n), pause);
       now = part_of_rows::next;
     }
   }
 }
 
 /// Plan `ring`. chosen(field): whether a tensor with a row per key is needed. visit(step, rank, its tensors, pause)
-/// computes with the keys of a rank; the own ones come first, also if no row sees them. after(step, rank) follows on every rank, whether or not its rows see the keys.
+/// computes with the keys of a rank. The own keys come first, also if no row sees them. after(step, rank) follows on
+/// every rank, whether or not its rows see the keys.
 template <class T, class Op, class Chosen, class Visit, class After>
 void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const& chosen, Visit const& visit,
                 After const& after) {
@@ -95,14 +152,38 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const&
   }
 }
 
+/// The ordered sums of the rows before each part of the keys. Takes a round of the ring.
+template <class T, class Arch, class Op>
+numbers_of_parts<T, Op> running_of_parts(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
+                                         failures& errors, std::vector<row_window> const& windows,
+                                         head_choice const& runs) {
+  numbers_of_parts<T, Op> running(call, windows);
+  if constexpr (has_ordered_sums<Op>) {
+    visit_ring(
+        call, errors, [](field f) { return f != field::v && f != field::value_gate; },
+        [&](int, int from, rank_fields<T const> const& columns, auto const& pause) {
+          for (std::size_t w = 0; w < windows.size(); ++w)
+            for (std::size_t n = 0; n < call.keys.intervals(from).size(); ++n) {
+              exec_cpu::ordered_totals(exec, op, call.part(windows[w], {}, from, n, columns), windows[w].p,
+                                       call.keys.intervals(from)[n], runs, running.of(w, from, n));
+              pause();
+            }
+        },
+        [](int, int) {});
+    running.sum_before(contraction::order_of<typename Op::contractions>);
+  }
+  return running;
+}
+
 template <class T, class Arch, class Op, class States>
 void states_by_ring(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op, failures& errors,
                     std::vector<row_window> const& windows, head_choice const& runs, std::vector<States>& to) {
+  numbers_of_parts<T, Op> running = running_of_parts(call, exec, op, errors, windows, runs);
   visit_ring(
       call, errors, every_field,
       [&](int step, int from, rank_fields<T const> const& columns, auto const& pause) {
         add_keys_of(call, exec, op, windows, {}, from, columns, to,
-                    step == 0 ? part_of_rows::first : part_of_rows::next, runs, pause);
+                    step == 0 ? part_of_rows::first : part_of_rows::next, runs, running, pause);
       },
       [](int, int) {});
 }
@@ -127,6 +208,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
   };
   sendable_fields<T> const sends(call.own_queries());
   rank_fields<T const> const own_keys = call.own_keys(every_field);
+  numbers_of_parts<T, Op> no_sums(call, {});
   field_memory<T> blocks[2];
   std::vector<part_states> sent[2], received[2];
   exchange states_in_flight[2] = {exchange(ranks), exchange(ranks)};
@@ -153,7 +235,9 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
     }
     auto const pause = [&] { messages.progress(); };
     if (step == 0) {
-      errors.run([&] { add_keys_of(call, exec, op, windows, {}, me, own_keys, to, part_of_rows::first, runs, pause); });
+      errors.run([&] {
+        add_keys_of(call, exec, op, windows, {}, me, own_keys, to, part_of_rows::first, runs, no_sums, pause);
+      });
     } else {
       exchange& flight = states_in_flight[step % 2];
       if (call.sees(me, source)) {
@@ -165,7 +249,7 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
         sent[step % 2] = states_for(target);
         errors.run([&] {
           add_keys_of(call, exec, op, call.windows(target), read_only(blocks[step % 2].fields()), me, own_keys,
-                      sent[step % 2], part_of_rows::first, runs, [&] { pause(), flight.progress(); });
+                      sent[step % 2], part_of_rows::first, runs, no_sums, [&] { pause(), flight.progress(); });
         });
         for (part_states& s : sent[step % 2]) each_array_of(s, [&](auto x) { flight.send(x, target, tag_of_results); });
       }
@@ -182,7 +266,7 @@ void states_of_rows(rank_plan plan, divided_call<T, Op> const& call, cpu<T, Arch
                     failures& errors, std::vector<row_window> const& windows, head_choice const& runs,
                     std::vector<States>& to) {
   if (plan == rank_plan::chosen) plan = cheaper_plan(call);
-  if constexpr (!Op::has_threshold)
+  if constexpr (has_states_plan<Op>)
     if (plan == rank_plan::states) return states_by_queries(call, exec, op, errors, windows, runs, to);
   states_by_ring(call, exec, op, errors, windows, runs, to);
 }

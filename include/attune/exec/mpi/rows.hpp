@@ -9,13 +9,50 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
+#include <type_traits>
 #include <utility>
 
+#include <attune/exec/cpu/gradients/contractions/ordered_parts.hpp>
 #include <attune/exec/cpu/tile/stream.hpp>
 #include <attune/exec/saved.hpp>
 #include <attune/exec/states.hpp>
 
 namespace attune::mpi {
+
+/// The query heads that a call computes.
+using head_choice = std::function<bool(index_t)>;
+inline bool every_head(index_t) { return true; }
+
+/// Running numbers of ordered sums before a part of the keys: for each sum one number per row; empty without them.
+template <class T>
+using running_sums = std::span<std::type_identity_t<T> const>;
+
+/// stream() of the CPU executor, whose ordered sums begin with `running`.
+template <class T, class Arch, class Op, class Emit>
+void stream_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
+                 problem_shape const& window, key_interval keys, head_choice const& runs, running_sums<T> running,
+                 Emit const& emit) {
+  if constexpr (has_ordered_sums<Op>) {
+    using tile = exec_cpu::row_tile<T, Arch, Op>;
+    auto const rows = std::size_t(window.batch * window.heads * window.row_count());
+    exec_cpu::stream_tiles<tile>(
+        exec, p, keys, runs,
+        [&](index_t b, index_t h, index_t first, auto const& memory) {
+          tile t(op, in, p, b, h, first, memory);
+          t.start_sums(
+              [&](int n, index_t i) { return running[std::size_t(n) * rows + exec_cpu::row_number(window, b, h, i)]; });
+          return t;
+        },
+        [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
+          exec_cpu::gate_values<T, Arch>(op, in, p, b, h, first, last - first, memory.gated);
+          exec_cpu::accumulate_block<Op>(tiles, in, in, p, b, h, first, last, keys.last, memory);
+        },
+        emit);
+  } else {
+    exec_cpu::stream(exec, op, in, p, keys, runs, emit);
+  }
+}
 
 /// The states of the rows of a tile, which are rows of one head.
 template <class T, class Normalizer>
@@ -35,10 +72,6 @@ struct tile_states : row_states<T, Normalizer> {
     return p;
   }
 };
-
-/// The query heads that a call computes.
-using head_choice = std::function<bool(index_t)>;
-inline bool every_head(index_t) { return true; }
 
 /// Whether a part of the keys is the first of its rows.
 enum class part_of_rows { first, next };
@@ -63,12 +96,12 @@ void in_slices(problem_shape const& p, F const& f, Pause const& pause) {
 template <class T, class Arch, class Op, class Array, class Pause>
 void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
               key_interval keys, row_states<T, typename Op::normalizer_policy, Array>& to, part_of_rows part,
-              head_choice const& runs, Pause const& pause) {
+              head_choice const& runs, running_sums<T> running, Pause const& pause) {
   using normalizer = typename Op::normalizer_policy;
   in_slices(
       p,
       [&](problem_shape const& rows) {
-        exec_cpu::stream(exec, op, in, rows, keys, runs, [&](auto& tile, auto const&) {
+        stream_part(exec, op, in, rows, p, keys, runs, running, [&](auto& tile, auto const&) {
           if (part == part_of_rows::first) return tile.states(to);
           exec_cpu::tile_place const at = tile.place();
           tile_states<T, normalizer> own(op, rows, at.first, tile.rows());
@@ -87,7 +120,7 @@ void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>
 template <class T, class Arch, class Op, class Pause>
 void add_keys(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
               key_interval keys, candidate_states<T, typename Op::normalizer_policy>& to, part_of_rows part,
-              head_choice const& runs, Pause const& pause) {
+              head_choice const& runs, running_sums<T>, Pause const& pause) {
   candidate_states<T, typename Op::normalizer_policy> next(op, p);
   in_slices(
       p,
@@ -111,7 +144,7 @@ void finish_window(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T c
   });
 }
 
-/// What vjp() needs of a window whose states are complete.
+/// The saved rows of a window whose states are complete.
 template <class T, class Op>
 saved_rows<T, Op> rows_to_save(Op const&, row_states<T, typename Op::normalizer_policy>&& states) {
   return std::move(states);

@@ -118,16 +118,18 @@ class rank_statistics {
 
 }  // namespace mpi
 
-/// statistics() over the ranks of a communicator. Each rank gets the statistics of its rows over all keys and, if they
-/// are requested, the columns of its keys over all queries: indices of rows and keys are local. `saved` is the result of
-/// forward_and_save() for the same operator, inputs and shardings.
+/// statistics() over the ranks of a communicator. Each rank gets the statistics of its rows over all keys. If columns
+/// are requested, it gets the columns of its keys over all queries. Indices of rows and keys are local. `saved` is the
+/// result of forward_and_save() for the same operator, inputs and shardings.
 /// Errors:      as for forward() over ranks.
 /// Determinism: bitwise the same on every run and for any number of threads.
 template <class T, class Arch, class Op>
 row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                              inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
                              statistics_request const& request = {}) {
-  mpi::require_divisible<Op>();
+  static_assert(!has_ordered_sums<Op>,
+                "attune: statistics() over ranks takes the keys in parts, and an ordered sum needs them in one piece: "
+                "gather them and call statistics(cpu{})");
   mpi::divided_call<T, Op> const call(
       "statistics", exec, op, in, mpi::rows_of_call<T, Op>(in, {}), [&](mpi::call_facts& facts) {
         facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);

@@ -86,20 +86,22 @@ class candidate_gradients {
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const& memory, gradient_sinks<T>& to) {
     gradient_part<T> const& part = tile_.call->part;
-    if (part.pass == candidate_pass::sums) return give_sums();
+    if (part.pass == part_pass::sums) return give_sums();
     batch keys[vectors];
     std::fill_n(keys, vectors, batch(T(rows_)));
-    if (part.pass == candidate_pass::gradients) take_sums(keys);
+    if (part.pass == part_pass::gradients) take_sums(keys);
     bool poisoned = false;
     for (int v = 0; v < vectors; ++v) {
       poisoned = poisoned || !xsimd::all(poison_[v] == poison_[v]);  // on AVX, xsimd's != is false for NaN
       factor_[v] =
           finish_candidates(tile_.rows.bound.at[v].normalizer, level_[v], sums_[v].weights, poison_[v]).value_factor;
       slopes_[v] = sums_[v].finish(keys[v]);
-      if (!part.ends.empty())
-        slopes_[v].through_reference =
-            math::select(tile_.rows.saved_lanes(tile_.call->saved, part.ends, v) == batch(T(0)), batch(T(0)),
-                         slopes_[v].through_reference);
+    }
+    if (!part.ends.empty()) {
+      batch through[vectors];
+      for (int v = 0; v < vectors; ++v) through[v] = slopes_[v].through_reference;
+      drop_spent(tile_.rows, std::span<T const>(part.ends), through);
+      for (int v = 0; v < vectors; ++v) slopes_[v].through_reference = through[v];
     }
     if constexpr (Op::has_output_gate) output_gate(first_of_task, memory, to);
     for (auto const& b : blocks_) {
@@ -113,10 +115,9 @@ class candidate_gradients {
     tile_.flush(first_of_task, to);
     if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
     if (!part.ends.empty()) {
-      alignas(64) T rest[queries];
-      for (int v = 0; v < vectors; ++v) slopes_[v].through_reference.store_aligned(rest + v * lanes);
-      for (index_t l = 0; l < tile_.rows.count; ++l)
-        part.ends[std::size_t(tile_.call->saved.at(tile_.rows.b, tile_.rows.h, tile_.rows.first_query + l))] = rest[l];
+      batch rest[vectors];
+      for (int v = 0; v < vectors; ++v) rest[v] = slopes_[v].through_reference;
+      keep_rows(tile_.rows, rest, part.ends);
     }
   }
 
@@ -136,7 +137,7 @@ class candidate_gradients {
 
   static index_t column(problem_shape const& p) { return padded<T>(queries * p.keys); }
 
-  /// Adds the sums of the rows to those of other keys.
+  /// Adds the sums of the rows to the sums over other keys.
   void give_sums() {
     for (int n = 0; n < candidate_row_sums; ++n) {
       alignas(64) T more[queries];
@@ -144,7 +145,7 @@ class candidate_gradients {
       for (index_t l = 0; l < tile_.rows.count; ++l) sum_of_row(n, l) += more[l];
     }
   }
-  /// Replaces the sums of the rows by those of all keys.
+  /// Replaces the sums of the rows by the sums over all keys.
   void take_sums(batch* keys) {
     auto const rows = tile_.call->part.sums.size() / candidate_row_sums;
     for (int v = 0; v < vectors; ++v) {

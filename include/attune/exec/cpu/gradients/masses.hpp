@@ -50,9 +50,9 @@ class mass_gradients {
                                  block_memory const& shared)
       : mass_gradients(std::make_index_sequence<std::size_t(vectors)>{}, c, b, h, first_query, memory, shared) {
     batch value_sum[vectors], second_sum[vectors];
-    inner(c.saved.acc, shared.saved, value_sum);
+    tile_.inner(c.saved.acc, shared.saved, value_sum);
     if constexpr (states_of<T, Op>::has_second)
-      inner(c.saved.second, shared.saved, second_sum);
+      tile_.inner(c.saved.second, shared.saved, second_sum);
     else
       std::fill_n(second_sum, vectors, batch(T(0)));
     for (int v = 0; v < vectors; ++v) {
@@ -66,7 +66,8 @@ class mass_gradients {
         mass_row(v, earned, {value_sum[v], second_sum[v], ground_gain(v), d_lse});
       if (!c.part.own_terms) tile_.by_normalizer[v].fill(batch(T(0)));
     }
-    if constexpr (adjusted) read_ends();
+    if constexpr (has_ordered_sums<Op>) ordered_.start(tile_.rows, c.part);
+    if constexpr (adjusted) drop_spent(tile_.rows, c.part.ends, through_lowest_, through_highest_);
   }
 
   key_interval hull() const { return tile_.rows.sees.hull; }
@@ -118,9 +119,11 @@ class mass_gradients {
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
+    if constexpr (has_ordered_sums<Op>)
+      if (tile_.call->part.pass == part_pass::sums) return ordered_.give(tile_.rows, tile_.call->part);
     tile_.flush(first_of_task, to);
     if constexpr (Op::has_weight_gate) gate_.flush(tile_, first_of_task, to);
-    if constexpr (adjusted) write_ends();
+    if constexpr (adjusted) keep_rest(tile_.rows, tile_.call->part.ends, through_lowest_, through_highest_);
     if (!tile_.call->part.own_terms) return;
     alignas(64) T factor[queries], share[queries], ground[queries];
     for (int v = 0; v < vectors; ++v) {
@@ -176,21 +179,6 @@ class mass_gradients {
   }
   /// The saved numbers of the rows.
   batch saved(std::span<T const> x, int v) const { return tile_.rows.saved_lanes(tile_.call->saved, x, v); }
-  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
-  /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
-  void inner(std::span<T const> rows, T* packed, batch* sum) const {
-    problem_shape const& p = *tile_.rows.p;
-    strides const steps = strides::dense({p.batch, p.heads, p.row_count(), p.value_width});
-    tensor<T const> const view(rows.data() - p.first_query * p.value_width, p.rows(p.value_width), steps);
-    pack_queries<queries>(packed, view, tile_.rows.b, tile_.rows.h, tile_.rows.first_query);
-    for (int v = 0; v < vectors; ++v) {
-      sum[v] = batch(T(0));
-      for (index_t d = 0; d < tile_.rows.p->value_width; ++d) {
-        index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(tile_.d_out + at), batch::load_aligned(packed + at), sum[v]);
-      }
-    }
-  }
   T ground_value(index_t l, index_t d) const {
     return attune::detail::ground_value_row(tile_.call->in.v0, tile_.rows.b, tile_.rows.h,
                                             tile_.rows.query(l))[d * tile_.call->in.v0.steps().feature];
@@ -228,32 +216,6 @@ class mass_gradients {
     through_lowest_[v] = s.by[0];
     through_highest_[v] = s.by[1];
     for (int k = 0; k < base::shifts + slots::normalizer; ++k) tile_.by_normalizer[v][std::size_t(k)] = s.by[2 + k];
-  }
-
-  /// Family range_weighted, where several calls share the keys of a row: the first call that has an extreme logit gets
-  /// the gradient through it.
-  void read_ends() {
-    std::span<T const> const ends = tile_.call->part.ends;
-    if (ends.empty()) return;
-    auto const half = ends.size() / 2;
-    for (int v = 0; v < vectors; ++v) {
-      through_lowest_[v] = math::select(saved(ends.first(half), v) == batch(T(0)), batch(T(0)), through_lowest_[v]);
-      through_highest_[v] = math::select(saved(ends.last(half), v) == batch(T(0)), batch(T(0)), through_highest_[v]);
-    }
-  }
-  void write_ends() const {
-    std::span<T> const ends = tile_.call->part.ends;
-    if (ends.empty()) return;
-    alignas(64) T lowest[queries], highest[queries];
-    for (int v = 0; v < vectors; ++v) {
-      through_lowest_[v].store_aligned(lowest + v * lanes);
-      through_highest_[v].store_aligned(highest + v * lanes);
-    }
-    for (index_t l = 0; l < tile_.rows.count; ++l) {
-      auto const n = std::size_t(tile_.call->saved.at(tile_.rows.b, tile_.rows.h, tile_.rows.first_query + l));
-      ends[n] = lowest[l];
-      ends[ends.size() / 2 + n] = highest[l];
-    }
   }
 
   template <chain_rule Rule>

@@ -18,30 +18,13 @@
 #include <attune/exec/cpu/gradients/contractions/rotary.hpp>
 #include <attune/exec/cpu/gradients/contractions/vjp.hpp>
 #include <attune/exec/cpu/gradients/entries_vjp.hpp>
+#include <attune/exec/cpu/gradients/parts.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
 #include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 #include <attune/exec/saved.hpp>
 
 namespace attune::exec_cpu {
-
-/// What a call computes of rows with a candidate set: their gradients, from all keys or from sums over all keys that
-/// other calls made; or a part of these sums alone.
-enum class candidate_pass { whole, sums, gradients };
-
-/// The part of a row's gradients that a call computes, where several calls share the keys of the row.
-template <class T>
-struct gradient_part {
-  key_interval keys;       ///< the keys that the call streams
-  bool own_terms = true;   ///< adds what the row has once: through its divisor, v0 and the output gate
-  bool adds = false;       ///< the gradients by keys already hold numbers, to which the call adds
-  std::span<T> ends = {};  ///< extreme logits, two numbers per row: 0 where an earlier call found the key that has it
-  candidate_pass pass = candidate_pass::whole;  ///< of a candidate set
-  std::span<T> sums =
-      {};  ///< candidate_row_sums numbers per row: passes `sums` add to them, passes `gradients` read them
-};
-/// The numbers of a row in gradient_part::sums.
-inline constexpr int candidate_row_sums = 7;
 
 /// The data that all tiles of a call share.
 template <class T, class Op>
@@ -178,6 +161,21 @@ struct gradient_tile {
     return rows.op->normalizer.bind(r);
   }
 
+  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
+  /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
+  void inner(std::span<T const> saved_rows, T* packed, batch* sum) const {
+    problem_shape const& p = *rows.p;
+    strides const steps = strides::dense({p.batch, p.heads, p.row_count(), p.value_width});
+    tensor<T const> const view(saved_rows.data() - p.first_query * p.value_width, p.rows(p.value_width), steps);
+    pack_queries<queries>(packed, view, rows.b, rows.h, rows.first_query);
+    for (int v = 0; v < vectors; ++v) {
+      sum[v] = batch(T(0));
+      for (index_t d = 0; d < rows.p->value_width; ++d) {
+        index_t const at = d * queries + v * lanes;
+        sum[v] = simd::multiply_add(batch::load_aligned(d_out + at), batch::load_aligned(packed + at), sum[v]);
+      }
+    }
+  }
   /// Lanes past the last query repeat it and must not add anything. Removes them from the bits, which then cover the
   /// whole block. Returns whether there are such lanes.
   template <class Seen>

@@ -201,6 +201,26 @@ class ordered_sums<T, Arch, Op, true> {
     });
   }
 
+  /// Sets the running numbers: number(n, l) for ordered sum n and lane l of the tile.
+  template <class Number>
+  void start(Number const& number) {
+    int n = 0;
+    contraction::each_ordered<contractions>([&](auto, auto index, auto) {
+      for (int v = 0; v < vectors; ++v) {
+        alignas(64) T lane[lanes];
+        for (index_t l = 0; l < lanes; ++l) lane[l] = number(n, v * lanes + l);
+        at[decltype(index)::value][v] = batch::load_aligned(lane);
+      }
+      ++n;
+    });
+  }
+  /// Calls use(n, numbers of all lanes) with the running numbers.
+  template <class Use>
+  void give(Use const& use) const {
+    int n = 0;
+    contraction::each_ordered<contractions>([&](auto, auto index, auto) { use(n++, at[decltype(index)::value]); });
+  }
+
   /// By contraction number; only the numbers of ordered sums are used.
   batch at[std::size_t(contractions::size)][std::size_t(vectors)];
 

@@ -65,6 +65,14 @@ class mass_tile {
     }
   }
 
+  /// Before the first block: the running numbers of the ordered sums, number(n, query) for sum number n.
+  template <class Number>
+  void start_sums(Number const& number)
+    requires has_ordered_sums<Op>
+  {
+    ordered_.start([&](int n, index_t l) { return number(n, (std::max)(tile_.query(l), tile_.p->first_query)); });
+  }
+
   key_interval hull() const { return tile_.sees.hull; }
   tile_place place() const { return tile_.place(); }
   index_t rows() const { return tile_.count; }

@@ -12,6 +12,7 @@
 #include <attune/exec/cpu/gradients/contractions/interpolated.hpp>
 #include <attune/exec/cpu/gradients/contractions/jvp.hpp>
 #include <attune/exec/cpu/gradients/contractions/terms.hpp>
+#include <attune/exec/cpu/gradients/parts.hpp>
 #include <attune/exec/cpu/tile/contract.hpp>
 
 namespace attune::exec_cpu {
@@ -99,6 +100,22 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
 
  public:
   explicit ordered_gradients(ordered_tile_memory<T, Arch, Op> const& memory) : edge_(memory.edges) {}
+
+  /// Before the first block: the sums over the keys of other parts (gradient_part). They are 0 if there are none.
+  void start(rows_type const& rows, gradient_part<T> const& part) {
+    auto const number_of = [&](std::span<T const> x) {
+      return [&rows, x, size = x.size() / std::size_t(count_ordered<contractions>())](int n, index_t l) {
+        return x[std::size_t(n) * size + row_number(*rows.p, rows.b, rows.h, rows.query(l))];
+      };
+    };
+    if (!part.running.empty()) running_.start(number_of(part.running));
+    if (part.pass == part_pass::gradients) grown_.start(number_of(part.sums));
+  }
+  /// Writes the sums of the gradients by the ordered sums to part.sums.
+  void give(rows_type const& rows, gradient_part<T> const& part) const {
+    auto const size = part.sums.size() / std::size_t(count_ordered<contractions>());
+    grown_.give([&](int n, batch const* x) { keep_rows(rows, x, part.sums.subspan(std::size_t(n) * size, size)); });
+  }
 
   /// First pass, in the order of the sums: keeps the running numbers, then adds the block to them.
   template <class Memory>

@@ -175,12 +175,23 @@ TEST_CASE("agree: a middle rank that differs is named, and of several the lowest
         "attune::forward: k on rank 1 has feature extent 9; expected feature extent 8, as on rank 0");
 }
 
+/// Keys [0, last).
+struct first_keys {
+  static constexpr auto role = policy_role::mask;
+  static constexpr auto form = mask_form::interval;
+  index_t last;
+  constexpr key_interval keys(mask_row const&) const { return {0, last}; }
+};
+
 TEST_CASE("agree: masks of the same type that differ in the keys that rows see") {
   problem_shape p;
   p.batch = p.heads = 1;
   p.queries = p.keys = 100000;
   auto const of = [p](index_t radius) { return [=](mpi::call_facts& f) { f.add_mask(mask::window{radius}, p); }; };
+  auto const before = [p](index_t last) { return [=](mpi::call_facts& f) { f.add_mask(first_keys{last}, p); }; };
   world const w;
+  CHECK(disagreement(before(40), before(40)) == "");
+  CHECK(disagreement(before(41), before(40)).empty() == (w.ranks.size() == 1));
   std::string const words = disagreement(of(17), of(16));
   if (w.ranks.size() > 1) {
     CHECK(words.starts_with("attune::forward: the mask on rank " + w.name + " has visible keys with the hash "));

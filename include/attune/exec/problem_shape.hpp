@@ -57,7 +57,7 @@ struct problem_shape {
     return {b, h, i, i + offset_of(b), whole_queries(), keys};
   }
 
-  /// The problem of the rows [of.first, of.last) alone. Indices and positions remain those of the whole problem, so
+  /// The problem of the rows [of.first, of.last) alone. Indices and positions still count in the whole problem, so
   /// `queries` is where the rows end. A tensor with a row per query has this extent too. Its rows before the window are
   /// not read: its memory may begin with the first row of the window.
   constexpr problem_shape window(key_interval of) const {

@@ -38,7 +38,7 @@ class divided_call {
   using view = tensor<T const>;
   using inputs_type = inputs<Op, view>;
 
-  /// `rows`: the extents (B, H, own queries, Dv) of this rank's part of the output. Throws the same attune::error on all
+  /// `rows`: the extents (B, H, own queries, Dv) of this rank's output. Throws the same attune::error on all
   /// ranks if a tensor does not fit, or if a fact differs. `more`: adds facts to compare.
   template <class Exec, class More>
   divided_call(char const* function, across_ranks<Exec> const& exec, Op const& of, inputs_type const& own_tensors,
@@ -112,7 +112,7 @@ class divided_call {
     return shapes([&](field f) { return travels_with_queries(f); }, queries.size(rank));
   }
 
-  /// The inputs of the rows of a window and the keys of interval n of a rank. rows, columns: their tensors; tensors that
+  /// The inputs of the rows of a window and of the keys of interval n of a rank. rows, columns: their tensors. Tensors
   /// are absent there come from this rank.
   inputs_type part(row_window const& w, rank_fields<T const> const& rows, int key_rank, std::size_t n,
                    rank_fields<T const> const& columns) const {

@@ -16,7 +16,7 @@
 
 namespace attune {
 
-/// What travels between ranks.
+/// The plans of a call: the tensors that travel between ranks.
 enum class rank_plan {
   chosen,  ///< the plan of the two that sends fewer bytes; depends on extents, mask and shardings alone
   ring,    ///< blocks of keys and values visit the ranks whose queries see them

@@ -3,7 +3,7 @@
 //
 //   forward(on_ranks(ranks, cpu{}), fold(op, {1.0, minus_lambda}), inputs, outputs)
 //
-// The operators of a fold run over ranks, one after the other. Each rank adds the terms of its own rows.
+// The operators of a fold run over ranks, one after the other. Each rank adds the terms of the rows that it has.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct rows_of_rank<T, fold_operator<N, Ops...>> {
 
 namespace mpi {
 
-/// The rows of a rank in a call of a fold: what its first operator says of them.
+/// The rows of a rank in a call of a fold. The first operator of the fold compares them on all ranks.
 template <class T, Fold Op>
 class divided_fold {
   using first_operator = std::tuple_element_t<0, decltype(Op::operators)>;

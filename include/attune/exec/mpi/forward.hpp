@@ -109,7 +109,7 @@ void forward_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inpu
   }
   errors.reach_all(exec.ranks, "forward");
 }
-/// What vjp() needs of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
+/// The saved rows of the heads for which runs(h) is true. out: where their outputs go; null if nowhere.
 template <class T, class Arch, class Op, class More>
 rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                   inputs<Op, tensor<T const>> const& in, shape const& extents,
@@ -135,7 +135,7 @@ rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch
 }  // namespace mpi
 
 /// forward() over the ranks of a communicator. Each rank passes its queries, keys and values and gets its rows of the
-/// output. Mask, K, positions, offsets, parameters and tables are those of the whole problem.
+/// output. Mask, K, positions, offsets, parameters and tables belong to the whole problem.
 /// Shapes:      as for cpu{}, with the positions of this rank in place of Lq and Lk. Inputs with a number for each pair
 ///              have the rank's rows and all Lk columns. Where the whole input may have position extent 1, it has it
 ///              on every rank: all queries share the row. If every rank has one query, it is the row of that query.

@@ -3,8 +3,8 @@
 //
 //   rows = forward_and_save(exec, op, in, {.out = O});   g = vjp(exec, op, in, rows, {.out = dO})
 //
-// Gradients over ranks, by the ring: step t computes the gradients of the own rows through the keys of rank r - t. Those
-// by keys and values travel back to that rank, which adds them in the order of the steps.
+// Gradients over ranks, by the ring: step t computes the gradients of the own rows through the keys of rank r - t.
+// Gradients by keys and values travel back to that rank, which adds them in the order of the steps.
 #pragma once
 
 #include <algorithm>
@@ -86,8 +86,8 @@ class rank_gradients {
       }
   }
 
-  /// After the visit of a step: sends its gradients to the rank that has the keys, and gets those of the own keys. Adds
-  /// the gradients of the step before.
+  /// After the visit of a step: sends its gradients to the rank that has the keys, and gets the gradients by the own
+  /// keys. Adds the gradients of the step before.
   void pass_on(int step, int rank) {
     receive_last();
     if (step == 0) return;
@@ -290,12 +290,12 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
 
 }  // namespace mpi
 
-/// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs and
-/// shardings. Each rank gets the gradients by its part of every tensor. What is the same on all ranks (parameters,
-/// tables, inputs that all queries share) gets the gradient summed over all ranks, on every rank.
-/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the own
-/// keys of a rank come first, then those of the rank before it. Candidate sets take two rounds of the ring, ordered sums
-/// three.
+/// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs
+/// and shardings. Each rank gets the gradients by its part of every tensor. Parameters, tables and inputs that all
+/// queries share are the same on all ranks. Every rank gets their gradients, summed over all ranks.
+/// Of several keys with the same extreme logit, the first in the order of the ring gets the gradient through it: the
+/// own keys of a rank come first, then the keys of the rank before it. Candidate sets take two rounds of the ring,
+/// ordered sums three.
 /// Errors:      as for forward() over ranks.
 /// Memory:      two blocks of keys of another rank, three of gradients by keys.
 /// Determinism: bitwise the same on every run and for any number of threads.

@@ -17,7 +17,7 @@
 
 namespace attune::mpi {
 
-/// A view with `positions` positions, of which those of `at` are rows of x, from row `local` on. It has no others.
+/// A view with `positions` positions. The positions of `at` are rows of x, from row `local` on. The view has no others.
 template <class E>
 tensor<E> at_positions(tensor<E> const& x, index_t local, key_interval at, index_t positions) {
   static std::remove_const_t<E> nothing{};

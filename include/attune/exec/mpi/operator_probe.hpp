@@ -80,7 +80,7 @@ std::vector<double> operator_probe(Op const& op, problem_shape const& p, Extents
   return numbers;
 }
 
-/// Throws the same attune::error on all ranks unless the numbers of all ranks are those of rank 0, up to 1e-9 of them.
+/// Throws the same attune::error on all ranks unless all ranks have the numbers of rank 0, up to 1e-9 of each.
 inline void agree_on_numbers(communicator const& ranks, std::string const& function, std::vector<double> const& mine) {
   std::vector<double> first = mine;
   ranks.broadcast(std::span<double>(first), 0);

@@ -27,8 +27,8 @@ inline constexpr auto every_field = [](field) { return true; };
 inline int rank_after(communicator const& ranks, int rank, int n) { return (rank + n) % ranks.size(); }
 inline int rank_before(communicator const& ranks, int rank, int n) { return (rank + ranks.size() - n) % ranks.size(); }
 
-/// Whether the plan `states` runs an operator. The states of candidate sets have no fixed size, and an ordered sum needs
-/// the sums over the keys of other ranks first.
+/// Whether the plan `states` runs an operator. The states of candidate sets have no fixed size, and an ordered sum
+/// needs the sums over the keys of other ranks first.
 template <class Op>
 inline constexpr bool has_states_plan = !Op::has_threshold && !has_ordered_sums<Op>;
 
@@ -72,7 +72,8 @@ class numbers_of_parts {
       numbers_.emplace_back(pieces_.size() + 1, std::vector<T>(size, T(0)));
     }
   }
-  /// The numbers of window w and interval n of a rank; zeros if there is no such interval, nothing without ordered sums.
+  /// The numbers of window w and interval n of a rank: zeros if the rank has no such interval, nothing without ordered
+  /// sums.
   std::span<T> of(std::size_t w, int rank, std::size_t n) {
     if (sums == 0) return {};
     std::size_t at = 0;
@@ -124,7 +125,8 @@ void add_keys_of(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op c
 }
 
 /// Plan `ring`. chosen(field): whether a tensor with a row per key is needed. visit(step, rank, its tensors, pause)
-/// computes with the keys of a rank; the own ones come first, also if no row sees them. after(step, rank) follows on every rank, whether or not its rows see the keys.
+/// computes with the keys of a rank. The own keys come first, also if no row sees them. after(step, rank) follows on
+/// every rank, whether or not its rows see the keys.
 template <class T, class Op, class Chosen, class Visit, class After>
 void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const& chosen, Visit const& visit,
                 After const& after) {
@@ -150,7 +152,7 @@ void visit_ring(divided_call<T, Op> const& call, failures& errors, Chosen const&
   }
 }
 
-/// What the ordered sums of the rows are before each part of the keys. Takes a round of the ring.
+/// The ordered sums of the rows before each part of the keys. Takes a round of the ring.
 template <class T, class Arch, class Op>
 numbers_of_parts<T, Op> running_of_parts(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& op,
                                          failures& errors, std::vector<row_window> const& windows,

@@ -144,7 +144,7 @@ void finish_window(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T c
   });
 }
 
-/// What vjp() needs of a window whose states are complete.
+/// The saved rows of a window whose states are complete.
 template <class T, class Op>
 saved_rows<T, Op> rows_to_save(Op const&, row_states<T, typename Op::normalizer_policy>&& states) {
   return std::move(states);

@@ -118,9 +118,9 @@ class rank_statistics {
 
 }  // namespace mpi
 
-/// statistics() over the ranks of a communicator. Each rank gets the statistics of its rows over all keys and, if they
-/// are requested, the columns of its keys over all queries: indices of rows and keys are local. `saved` is the result of
-/// forward_and_save() for the same operator, inputs and shardings.
+/// statistics() over the ranks of a communicator. Each rank gets the statistics of its rows over all keys. If columns
+/// are requested, it gets the columns of its keys over all queries. Indices of rows and keys are local. `saved` is the
+/// result of forward_and_save() for the same operator, inputs and shardings.
 /// Errors:      as for forward() over ranks.
 /// Determinism: bitwise the same on every run and for any number of threads.
 template <class T, class Arch, class Op>

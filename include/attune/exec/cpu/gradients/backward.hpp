@@ -156,8 +156,8 @@ void save_rows(Tile& tile, Saved& to, [[maybe_unused]] bool finished) {
   }
 }
 
-/// Adds the gradients of a part of the rows and the keys, of the heads for which `runs` is true, to `to` and to `total`, which it makes if it is empty. `op` is
-/// materialized. The gradients by keys outside of the part do not exist in `to`.
+/// Adds the gradients of a part of the rows and the keys to `to` and to `total`, for the heads that `runs` accepts.
+/// Makes `total` if it is empty. `op` is materialized. `to` has no gradients by keys outside of the part.
 template <class T, class Arch, class Op>
 void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                            problem_shape const& p, attune::detail::saved_view<T const, Op> const& saved,

@@ -137,7 +137,7 @@ class candidate_gradients {
 
   static index_t column(problem_shape const& p) { return padded<T>(queries * p.keys); }
 
-  /// Adds the sums of the rows to those of other keys.
+  /// Adds the sums of the rows to the sums over other keys.
   void give_sums() {
     for (int n = 0; n < candidate_row_sums; ++n) {
       alignas(64) T more[queries];
@@ -145,7 +145,7 @@ class candidate_gradients {
       for (index_t l = 0; l < tile_.rows.count; ++l) sum_of_row(n, l) += more[l];
     }
   }
-  /// Replaces the sums of the rows by those of all keys.
+  /// Replaces the sums of the rows by the sums over all keys.
   void take_sums(batch* keys) {
     auto const rows = tile_.call->part.sums.size() / candidate_row_sums;
     for (int v = 0; v < vectors; ++v) {

@@ -3,7 +3,7 @@
 //
 //   a call computes the gradients of its rows through some of their keys; other calls have the other keys
 //
-// What calls that share the keys of a row tell each other: numbers per row, in the memory of the caller.
+// Calls that share the keys of a row pass each other numbers per row, in the memory of the caller.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace attune::exec_cpu {
 
-/// What a call computes: the gradients, from nothing else or from sums over all keys that earlier calls made; or its
+/// The result of a call: the gradients, from nothing else or from sums over all keys that earlier calls made; or its
 /// part of these sums alone.
 enum class part_pass { whole, sums, gradients };
 
@@ -39,7 +39,7 @@ inline std::size_t row_number(problem_shape const& p, index_t b, index_t h, inde
   return std::size_t((b * p.heads + h) * p.row_count() + i - p.first_query);
 }
 
-/// Sets numbers of a tile to 0 where those of the caller are 0. x: one batch of rows per vector of the tile.
+/// Sets numbers of a tile to 0 where the numbers of the caller are 0. x: one batch of rows per vector of the tile.
 template <class T, class Arch, class Op>
 void drop_spent(tile_view<T, Arch, Op> const& tile, std::span<T const> numbers, xsimd::batch<T, Arch>* x) {
   using view = tile_view<T, Arch, Op>;
@@ -51,7 +51,7 @@ void drop_spent(tile_view<T, Arch, Op> const& tile, std::span<T const> numbers, 
     x[v] = math::select(xsimd::batch<T, Arch>::load_aligned(lane) == zero, zero, x[v]);
   }
 }
-/// Writes numbers of the rows of a tile to those of the caller.
+/// Writes numbers of the rows of a tile to the numbers of the caller.
 template <class T, class Arch, class Op>
 void keep_rows(tile_view<T, Arch, Op> const& tile, xsimd::batch<T, Arch> const* x, std::span<T> numbers) {
   using view = tile_view<T, Arch, Op>;

@@ -52,8 +52,8 @@ struct contraction_vjp<contraction::rotary_dot, T, Arch> : detail::feature_vjp<c
       for (index_t d = 0; d < width; ++d) sum[d] += row[d];
     }
   }
-  /// At the end of a task: turns the gradients of the keys back and adds those of the streamed keys to the gradients of
-  /// the task.
+  /// At the end of a task: turns the gradients of the keys back and adds them to the gradients of the task, for the
+  /// keys that it streamed.
   template <class Owner>
   static void finish(T* sums, problem_shape const& p, Owner const& owner, index_t b, gradient_sinks<T>& to,
                      key_interval streamed) {

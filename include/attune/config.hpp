@@ -51,9 +51,9 @@
 #define ATTUNE_NOINLINE __attribute__((noinline))
 #define ATTUNE_RESTRICT __restrict__
 
-/// A program over tasks. On the host it is compiled once, whichever systems run it; on a device it is inlined into the
-/// kernel.
-#if defined(__CUDACC__)
+/// A program over tasks. On the host it is compiled once, whichever systems run it, by nvcc's host compiler too; on a
+/// device it is inlined into the kernel.
+#if defined(__CUDA_ARCH__)
 #define ATTUNE_PROGRAM
 #else
 #define ATTUNE_PROGRAM ATTUNE_NOINLINE

@@ -13,11 +13,12 @@
 namespace attune::exec_thrust {
 
 /// The only place where a logit of a row with a candidate set is computed. Two passes over the keys must see the same
-/// bits. Two inlined copies need not give the same bits: a compiler may contract one of them.
+/// bits. Two inlined copies need not give the same bits: a compiler may contract one of them with what uses it. So the
+/// host does not inline it, and a device rounds it before it is used.
 template <class T, class Op>
 ATTUNE_HD ATTUNE_PROGRAM T same_logit(row_pairs<T, Op> const& pairs, typename row_pairs<T, Op>::bound const& f,
                                       index_t j) {
-  return pairs.logit(f, j);
+  return rounded_here(pairs.logit(f, j));
 }
 
 /// Entries must be read in ascending order; each new pass starts from the first.

@@ -18,6 +18,19 @@
 
 namespace attune::exec_thrust {
 
+/// x. On a device, the compiler does not know where x comes from: it does not contract the last product of x with a sum
+/// that uses x, and inlined copies of a function that ends here give the same bits.
+template <class T>
+ATTUNE_HD ATTUNE_INLINE T rounded_here(T x) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<T, float>)
+    asm("" : "+f"(x));
+  else if constexpr (std::is_same_v<T, double>)
+    asm("" : "+d"(x));
+#endif
+  return x;
+}
+
 using attune::detail::features;
 using contraction::operand_of;
 using contraction::operand_side;

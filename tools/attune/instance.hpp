@@ -47,11 +47,12 @@ namespace detail {
 template <auto const& Recipe, class Judge>
 testing::verdict_report judged(problem const& p, Judge const& judge) {
   std::vector<aligned_mask::shifted> others;
-  for (auto const& m : p.misaligned) others.push_back({m.by, m.memory.view});
-  auto op = operator_of(Recipe, p, {p.mask.view, 0, others.data(), int(others.size())});
+  for (auto const& m : p.misaligned) others.push_back({m.by, m.top_left, m.memory.view});
+  auto op = operator_of(Recipe, p, {p.mask.view, 0, nullptr, others.data(), int(others.size())});
   auto const in = inputs_of<double, any_tensor, decltype(op)>(p);
   shape const out = attune::detail::output_shape(in);
   op.mask.offset = p.offset.value_or(p.tensors.at("v").extents.position - out.position);
+  if (!p.offsets.empty()) op.mask.offsets = p.offsets.data();
   return judge(op, in);
 }
 }  // namespace detail

@@ -107,6 +107,11 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
     if (c.what.tensors.count(name) == 0) throw usage_error("--d" + name + ": " + c.of->name + " has no input " + name);
   arguments.add_misaligned(c);
 
+  if (c.places.cu_seqlens_q != c.places.cu_seqlens_k)
+    j.hints.push_back(
+        "packed queries and keys begin at different places: a score that reads positions (ALiBi, rotary, a relative "
+        "bias) is judged at positions of the packed tensors; judge such sequences one by one");
+
   // 16-bit results in wider files are judged as what they are.
   std::optional<io::element_type> type = arguments.dtype();
   bool all_bf16 = true, all_fp16 = true;

@@ -37,9 +37,10 @@ struct mask_memory {
   mask::runtime view;
 };
 
-/// A mask where all queries stand `by` keys later than they should.
+/// A mask where all queries stand `by` keys later than they should, or query 0 at key 0.
 struct misaligned_mask {
   index_t by = 0;
+  bool top_left = false;
   mask_memory memory;
 };
 
@@ -55,6 +56,7 @@ struct problem {
   mask_memory mask;
   std::vector<misaligned_mask> misaligned;  ///< for verdicts: masks that a wrong kernel may have used
   std::optional<index_t> offset;
+  std::vector<index_t> offsets;  ///< instead of it, for each batch element; empty: none
   executor on = executor::cpu;
   arithmetic in = arithmetic::float32;
   int threads = 0;

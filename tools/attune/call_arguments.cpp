@@ -176,7 +176,10 @@ call_arguments::extra call_arguments::read_extra(std::string const& argument, st
                                                  file_axes axes) const {
   io::array const x = read_array(argument, value, own_name, narrow());
   std::string const named = argument + ": the value '" + value + "'";
-  extra e{axes == file_axes::rows ? with.layout.rows(named, x) : with.layout.result(named, x), x.type};
+  extra e{axes == file_axes::as_stored ? file_layout::in_shape(named, x, expected)
+          : axes == file_axes::rows    ? with.layout.rows(named, x)
+                                       : with.layout.result(named, x),
+          x.type};
   if (!(e.values.extents == expected))
     throw usage_error(argument, value, "the shape " + to_string(expected) + "; it has " + to_string(e.values.extents));
   if (with.what.in == arithmetic::float32) add_floats(e.values);

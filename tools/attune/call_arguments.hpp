@@ -31,8 +31,9 @@ struct call_words {
   int threads = 0;
 };
 
-/// How many axes a file may have: (batch, head, position, feature), or (batch, head, position) of one number per row.
-enum class file_axes { tensor, rows };
+/// How many axes a file may have: (batch, head, position, feature), or (batch, head, position) of one
+/// number per row. as_stored: the shape that is expected, with any axes of extent 1 left out.
+enum class file_axes { tensor, rows, as_stored };
 
 class call_arguments {
  public:

@@ -180,6 +180,16 @@ numbers file_layout::per_position(std::string const& order, std::string const& a
   four.extents = {e.batch, e.head, e.position, 1};  // the axes as they are in memory
   return with_view(argument, four, order + "d", [](auto const& view) { return testing::read_tensor(view); });
 }
+numbers file_layout::in_shape(std::string const& argument, io::array const& x, shape const& e) {
+  auto const essential = [](std::vector<index_t> all) {
+    std::erase(all, 1);
+    return all;
+  };
+  if (essential(x.extents) != essential({e.batch, e.head, e.position, e.feature}))
+    throw usage_error(argument + ": shape " + io::to_string(x.extents) + "; expected " + to_string(e) +
+                      ", axes of extent 1 may be missing");
+  return {e, naming(argument, [&] { return io::numbers<double>(x); }), {}};
+}
 std::optional<io::element_type> file_layout::codes(field f) const {
   return f == field::k || f == field::v ? codes_ : std::nullopt;
 }

@@ -43,6 +43,8 @@ class file_layout {
   numbers input(std::string const& argument, io::array const& x, field f) const;
   /// A tensor of results, shaped as `f` or, without one, as out.
   numbers result(std::string const& argument, io::array const& x) const;
+  /// An array of these extents in row-major order, where the file may leave out axes of extent 1.
+  static numbers in_shape(std::string const& argument, io::array const& x, shape const& e);
   /// One number per row: lse, ground weight.
   numbers rows(std::string const& argument, io::array const& x) const;
   /// What 8-bit words of .npy files are, for k and v.

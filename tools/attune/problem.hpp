@@ -68,8 +68,10 @@ using results = std::map<std::string, numbers>;
 /// What somebody's kernel handed back, and how it is to be judged.
 struct handed_back {
   results outputs;    ///< out, lse, ground_weight
-  results gradients;  ///< by the inputs' names; the problem has the cotangents
+  results gradients;  ///< by the names of inputs, parameters and tables; the problem has the cotangents
   certify::storage stored = certify::storage::fp32;
+  bool base_two = false;                                ///< whether lse has logarithms of base 2
+  std::map<std::string, certify::storage> other_types;  ///< of lse, ground_weight, and gradients by parameters
   testing::verdict_options how;
 };
 

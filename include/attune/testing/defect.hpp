@@ -70,6 +70,7 @@ class altered_rows {
       case defect::out_by_position:
         return p_.heads > 1;
       case defect::lse_in_base_two:
+      case defect::lse_in_base_e:
         return Op::has_lse;
       case defect::lse_without_scale:
         return Op::has_lse && Op::contractions::size > 0;
@@ -138,6 +139,7 @@ class altered_rows {
       if (d == defect::weights_in_fp16) round_weights(done.weights, storage::fp16);
     }
     if (d == defect::lse_in_base_two) lse = lse * T(1.4426950408889634);
+    if (d == defect::lse_in_base_e) lse = lse * T(0.6931471805599453);
     if (d == defect::lse_without_scale) {
       T sum(0);
       for (T const& x : raw) sum = sum + math::exp_nonpositive(T(x - raw_largest));

@@ -36,6 +36,7 @@ enum class defect {
   weights_in_bf16,     ///< probabilities rounded although `precision` says that they are not
   weights_in_fp16,
   lse_in_base_two,
+  lse_in_base_e,      ///< of a kernel whose lse should have base 2
   lse_without_scale,  ///< log sum e^x of the first contraction
   lse_without_ground,
   ground_not_in_sum,     ///< the ground's value is added, but the normalizer does not include the ground
@@ -107,6 +108,8 @@ constexpr char const* name_of(defect d) {
       return "probabilities rounded to fp16";
     case defect::lse_in_base_two:
       return "lse in base 2";
+    case defect::lse_in_base_e:
+      return "lse in base e";
     case defect::lse_without_scale:
       return "scale missing from lse";
     case defect::lse_without_ground:

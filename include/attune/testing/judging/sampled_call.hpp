@@ -35,6 +35,8 @@ class sampled_call {
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
     precision_.out = given.stored();
+    widen(bounds_.lse, given.lse_stored());
+    widen(bounds_.ground_weight, given.ground_weight_stored());
     regions_.add("", {p_.batch, p_.heads, p_.queries, 1}, "query", "head");
   }
 
@@ -42,6 +44,12 @@ class sampled_call {
     precision p = how.how.value_or(precision(given.stored()));
     p.out = given.stored();
     return p;
+  }
+
+  /// Numbers that a kernel stores in a narrower format than it computes in.
+  void widen(std::vector<bounded_number>& numbers, storage stored) const {
+    if (format_of(stored).unit <= format_of(precision_.arithmetic).unit) return;
+    for (bounded_number& x : numbers) x = certify::detail::stored_in(format_of(stored), x);
   }
 
   // ---- elements -----------------------------------------------------------------------------------------------------
@@ -126,8 +134,9 @@ class sampled_call {
 
   void by_defect(defect d, std::string const& name) {
     if (!rows_.applies(d)) return;
-    bool const of_lse =
-        d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
+    if (d == defect::lse_in_base_e && !given_.base_two()) return;
+    bool const of_lse = d == defect::lse_in_base_two || d == defect::lse_in_base_e || d == defect::lse_without_scale ||
+                        d == defect::lse_without_ground;
     if (of_lse && given_.lse().empty()) return;
     finding f;
     f.name = name;

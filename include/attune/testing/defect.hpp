@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <attune/certify/row/row_values.hpp>
+#include <attune/exec/reference/contractions/known.hpp>
 #include <attune/exec/reference/executor.hpp>
 #include <attune/exec/reference/row.hpp>
 #include <attune/testing/judging/defect_kind.hpp>
@@ -94,16 +97,25 @@ class altered_rows {
     auto const f = op_.bind(r);
     inputs<Op, view> const in = with_other_keys(d, b, h);
     attune::detail::reference_contraction<T, Op, view> const contract{op_, in, p_, numbers};
+    known_contractions const known = contractions_of(d, b, h, i);
+    auto const contract_pair = [&](T* x, index_t j) {
+      if (known.numbers == nullptr) return contract.all(x, b, h, i, j);
+      T copies[Op::contractions::size + 1];
+      attune::detail::contractions_with(contract, x, b, h, i, j, [&](int n) -> T const* {
+        if (!std::is_same_v<T, double> && !is_product(n)) return nullptr;
+        return &(copies[n] = T(known.numbers[std::size_t(j) * std::size_t(Op::contractions::size) + std::size_t(n)]));
+      });
+    };
     T raw_largest = -math::infinity<T>();
     std::vector<T> raw;
     [[maybe_unused]] attune::detail::row_contractions<T> ordered{Op::contractions::size, {}};
     if constexpr (has_ordered_sums<Op>) {
-      for (index_t j : seen.keys) contract.all(ordered.add_key(), b, h, i, j);
+      for (index_t j : seen.keys) contract_pair(ordered.add_key(), j);
       attune::detail::sum_in_order(contract, f, ordered, b, h, i);
     }
     for (index_t j : seen.keys) {
       T x[Op::contractions::size + 1]{};
-      contract.all(x, b, h, i, j);
+      contract_pair(x, j);
       if constexpr (has_ordered_sums<Op>)
         for (int c = 0; c < Op::contractions::size; ++c) x[c] = ordered.at(seen.logits.size(), c);
       T const s = f.score(x, key<T>{T(double(j))});
@@ -151,11 +163,12 @@ class altered_rows {
     if constexpr (Op::has_weight_gate)
       for (std::size_t n = 0; n < seen.keys.size(); ++n)
         weights[n] = weights[n] * attune::detail::key_factor(contract, f, b, h, i, seen.keys[n]);
-    for (std::size_t n = 0; n < seen.keys.size(); ++n) {
-      if (Op::has_threshold && done.weights[n] == T(0)) continue;
-      for (index_t c = 0; c < p_.value_width; ++c)
-        to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
-    }
+    if (!add_plain_values(d, b, h, seen.keys, weights, to.out))
+      for (std::size_t n = 0; n < seen.keys.size(); ++n) {
+        if (Op::has_threshold && done.weights[n] == T(0)) continue;
+        for (index_t c = 0; c < p_.value_width; ++c)
+          to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
+      }
     if constexpr (Op::uses(field::v0))
       if (d != defect::ground_value_ignored) {
         auto const at = attune::detail::broadcast(in_.v0, b, h, i);
@@ -178,6 +191,57 @@ class altered_rows {
  private:
   using gate_of = gate::evaluation<typename Op::gate_policy>;
   static constexpr bool has_gate = gate_of::contractions::size != 0;
+
+  // ---- what many defects share: the same rows are evaluated once for each of them -----------------------------------
+  /// The contractions of a row with all keys; null: not kept.
+  struct known_contractions {
+    double const* numbers = nullptr;
+  };
+  static constexpr std::size_t most_known = 4'000'000;  ///< numbers: 32 MB
+
+  static bool is_product(int number) {
+    return []<class... C>(contraction::list<C...>, [[maybe_unused]] int n) {
+      [[maybe_unused]] int k = 0;
+      return (... || (k++ == n && (std::is_same_v<C, contraction::dot> || std::is_same_v<C, contraction::gate_dot> ||
+                                   std::is_same_v<C, contraction::position_dot>)));
+    }(typename Op::contractions{}, number);
+  }
+  static bool reads_other_keys(defect d) {
+    return d == defect::heads_interleaved || d == defect::key_head_plus_one || d == defect::batch_plus_one;
+  }
+  known_contractions contractions_of(defect d, index_t b, index_t h, index_t i) const {
+    std::size_t const size = std::size_t(Op::contractions::size) * std::size_t(p_.keys);
+    if (size == 0 || reads_other_keys(d)) return {};
+    std::size_t const row = std::size_t((b * p_.heads + h) * p_.queries + i);
+    auto found = known_.find(row);
+    if (found == known_.end()) {
+      if ((known_.size() + 1) * size > most_known) return {};
+      found = known_.emplace(row, std::vector<double>(size)).first;
+      lift<double> const numbers{};
+      attune::detail::reference_contraction<double, Op, view> const contract{op_, in_, p_, numbers};
+      for (index_t j = 0; j < p_.keys; ++j)
+        contract.all(found->second.data() + std::size_t(j) * std::size_t(Op::contractions::size), b, h, i, j);
+    }
+    return {found->second.data()};
+  }
+  /// The value sum of values without gates, a pack of features at a time; false: not these.
+  template <class T>
+  bool add_plain_values([[maybe_unused]] defect d, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                        [[maybe_unused]] std::vector<index_t> const& keys,
+                        [[maybe_unused]] std::vector<T> const& weights, [[maybe_unused]] std::vector<T>& out) const {
+    if constexpr (std::is_same_v<T, double> && !Op::has_value_gate) {
+      if (reads_other_keys(d) || d == defect::values_one_late || d == defect::values_by_position) return false;
+      values_.see(in_.v, b, p_.group(h, p_.value_heads), keys);
+      if (!values_.finite()) return false;
+      for (double w : weights)
+        if (!std::isfinite(w)) return false;
+      sums_.template add_out<true>(values_, weights, false);
+      std::copy_n(sums_.out.begin(), out.size(), out.begin());
+      return true;
+    } else {
+      return false;
+    }
+  }
 
   void see(defect d, index_t b, index_t h, index_t i, std::vector<index_t>& keys) const {
     mask_row m = p_.row(b, h, i);
@@ -267,6 +331,9 @@ class altered_rows {
   inputs<Op, view> const& in_;
   problem_shape const& p_;
   std::vector<bool> marked_;
+  mutable std::unordered_map<std::size_t, std::vector<double>> known_;  ///< by row
+  mutable certify::detail::row_values values_;
+  mutable certify::detail::feature_sums sums_;
 };
 
 }  // namespace attune::testing::detail

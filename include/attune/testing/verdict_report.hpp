@@ -41,11 +41,13 @@ struct finding {
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
+  std::string hint = {};  ///< what it may come from
+
   /// The finding as text: "behaves as if: value gate ignored".
   std::string words() const {
     std::string const at = where.empty() ? "" : " " + where;
-    if (!parameter) return "behaves as if: " + name + at;
-    return "behaves as if " + name + " were " + amount(estimate, true) + at;
+    if (!parameter) return "behaves as if: " + name + at + hint;
+    return "behaves as if " + name + " were " + amount(estimate, true) + at + hint;
   }
   /// A number in the units of this finding as text, in percent if it is relative.
   std::string amount(double x, bool with_sign) const {

@@ -151,18 +151,22 @@ class sampled_call {
     }
     judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
                       if (d == defect::out_by_position) return out_by_position(r, x);
-                      auto const row = rows_.template evaluate<double>(d, r.batch, r.head, r.query);
-                      for (index_t c = 0; c < p_.value_width; ++c) {
-                        double const exact = bounds_.at_out(r.batch, r.head, r.query, c).value;
-                        x.push_back(of_lse ? 0 : row.out[std::size_t(c)] - exact);
-                      }
-                      if (!given_.lse().empty()) {
-                        double const exact = exact_lse(r).value;
-                        x.push_back(row.lse == exact ? 0 : row.lse - exact);
-                      }
-                      if (!given_.ground_weight().empty())
-                        x.push_back(row.ground_weight - bounds_.at_ground_weight(r.batch, r.head, r.query).value);
+                      append_change(rows_.template evaluate<double>(d, r.batch, r.head, r.query), r, x, of_lse);
                     }));
+  }
+  /// Appends the difference between an altered row and the right one. of_lse: out stays.
+  void append_change(altered_row<double> const& row, sampled_row const& r, std::vector<double>& x,
+                     bool of_lse = false) const {
+    for (index_t c = 0; c < p_.value_width; ++c) {
+      double const exact = bounds_.at_out(r.batch, r.head, r.query, c).value;
+      x.push_back(of_lse ? 0 : row.out[std::size_t(c)] - exact);
+    }
+    if (!given_.lse().empty()) {
+      double const exact = exact_lse(r).value;
+      x.push_back(row.lse == exact ? 0 : row.lse - exact);
+    }
+    if (!given_.ground_weight().empty())
+      x.push_back(row.ground_weight - bounds_.at_ground_weight(r.batch, r.head, r.query).value);
   }
   /// Element (h, i) of a tensor that should be (B, H, Lq, Dv) but is (B, Lq, H, Dv).
   void out_by_position(sampled_row const& r, std::vector<double>& x) const {

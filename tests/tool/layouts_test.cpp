@@ -143,6 +143,7 @@ TEST_CASE("--page-table: pages of a cache, with the lengths of their sequences")
   };
   captured const c = with({"--cache-lengths", "5,2", "--mask", "causal"});
   CHECK(c.err == "");
+  CHECK(last_handed_back().how.page == 3);
   auto const& k = last_problem().tensors.at("k");
   CHECK(k.extents == shape{2, 1, 5, 4});
   CHECK(number(k, 0, 0, 1, 3) == (4 * 3 + 1) * 4 + 3);

@@ -94,7 +94,7 @@ void call_arguments::add_misaligned(call& c) const {
 
 call_arguments::call call_arguments::read_operator() const {
   std::string const& executor_name = words_.executor;
-  call c{&find_preset(words_.preset), {}, io::element_type::float32, {}, {}, {}, {}};
+  call c{&find_preset(words_.preset), {}, io::element_type::float32, {}, {}, {}, 0, {}};
   if (executor_name != "cpu" && executor_name != "reference")
     throw usage_error("--executor", executor_name, "cpu or reference");
   dtype();  // throws where it is none
@@ -137,6 +137,7 @@ call_arguments::call call_arguments::read() const {
     io::array const x = read_array(argument, value, name, codes ? codes : narrow());
     c.types[name] = x.type;
     c.what.tensors[name] = c.layout.input(argument + ": the value '" + value + "'", x, f);
+    if (f == field::k && c.layout.paged()) c.page = c.layout.page(x);
   }
   if (std::find(of.inputs.begin(), of.inputs.end(), field::v0) != of.inputs.end() && c.what.tensors.count("v0") == 0) {
     index_t const width = c.what.tensors.at("v").extents.feature;  // no ground value: the missing mass buys nothing

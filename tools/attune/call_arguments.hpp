@@ -59,6 +59,7 @@ class call_arguments {
     std::map<std::string, io::element_type> types;  ///< of the inputs in their files
     shape out{0, 0, 0, 0};                          ///< extents of the output
     file_layout layout;                             ///< of the files
+    index_t page = 0;                               ///< keys of a page of the cache; 0: no pages
     query_places places;                            ///< of the queries among the keys
   };
   call read() const;

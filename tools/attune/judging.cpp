@@ -205,6 +205,7 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   if (weights) precision.weights = *weights;
   if (arithmetic) precision.arithmetic = *arithmetic;
   theirs.how.how = precision;
+  theirs.how.page = c.page;
   runner const& run = runners().at(c.of->name);
   if (!theirs.outputs.empty()) j.reports.emplace_back("outputs", run.verdict(c.what, theirs));
   if (!theirs.gradients.empty()) {

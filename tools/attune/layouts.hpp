@@ -51,6 +51,8 @@ class file_layout {
   std::optional<io::element_type> codes(field f) const;
 
   bool ragged() const { return !cu_seqlens_q_.empty(); }
+  /// Keys of a page, of an array of pages.
+  index_t page(io::array const& x) const { return x.extents[cache_ == "bhld" ? 2 : 1]; }
   bool paged() const { return sequences_ > 0; }
   /// Where the queries of these extents stand. `offset`: what the command line says, if anything.
   query_places places(shape const& out, index_t keys, std::optional<index_t> offset) const;

@@ -159,6 +159,26 @@ TEST_CASE("the scale of a dropout left in") {
   CHECK(r.reasons[0].find("out were +11.1 % (1 / (1 - 0.1): a dropout scale left in?)") != std::string::npos);
 }
 
+TEST_CASE("maps show where the residuals are: by head, by block of queries") {
+  auto const op = attention(kernel::dot_product{}, mask::causal{});
+  call c = usual;
+  c.run(op);
+  for (std::size_t n = 0; n < c.out.size(); ++n)
+    if (n / (48 * 16) == 2 && n / 16 % 48 >= 42) c.out[n] *= 1.01f;  // head 2, the last of 8 blocks
+  verdict_report const r = c.judged(op);
+  std::string const text = printed(r);
+  INFO(text);
+  REQUIRE(r.energies[0].maps.size() == 2);
+  testing::energy_map const& heads = r.energies[0].maps[0];
+  CHECK(heads.by == "head");
+  REQUIRE(heads.times.size() == 4);
+  for (std::size_t h = 0; h < 4; ++h) CHECK((heads.times[h] > 100) == (h == 2));
+  testing::energy_map const& blocks = r.energies[0].maps[1];
+  CHECK(blocks.by == "block of 6 queries");
+  for (std::size_t n = 0; n < 8; ++n) CHECK((blocks.times[n] > 100) == (n == 7));
+  CHECK(text.find("out, times rounding, by head:") != std::string::npos);
+}
+
 TEST_CASE("a stale page of a cache") {
   call c({2, 4, 4, 16}, {2, 2, 40, 16});
   auto const op = attention(kernel::dot_product{});

@@ -65,10 +65,15 @@ TEST_CASE("a paged cache of 8 bits with scales: attune's own decode is PASS, a w
   std::vector<float> const one{0.125f};
   tensor<float const> const of_v(one, {1, 1, 1, 1});
   auto const judged = [&](tensor<float const> const& k_scales, page_table const& pages_of) {
+    // [snippet: pages]
+    // K, V: views (pages, heads, keys of a page, D) of float8 codes
     auto const dense_k = testing::read_tensor(K, {.scales = k_scales, .pages = pages_of, .lengths = &lengths}),
                dense_v = testing::read_tensor(V, {.scales = of_v, .pages = pages_of, .lengths = &lengths});
+    auto report =
+        testing::verdict(op, {.q = tensor(q, rows), .k = dense_k, .v = dense_v}, candidate(tensor(out, rows)));
+    // [/snippet]
     CHECK(dense_k.extents() == shape{2, key_heads, 21, width});
-    return testing::verdict(op, {.q = tensor(q, rows), .k = dense_k, .v = dense_v}, candidate(tensor(out, rows)));
+    return report;
   };
   auto const right = judged(S, table);
   INFO(printed(right));

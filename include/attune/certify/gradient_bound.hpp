@@ -214,7 +214,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     for (index_t n = 0; n < p.batch * p.heads && coarse; ++n)
       repeats.push_back(detail::weights_repeat(op, in, p, n / p.heads, n % p.heads));
     bool const some_repeat = std::find(repeats.begin(), repeats.end(), true) != repeats.end();
-    // The bounds of one number: x with its sum of |terms|, `spread` of its terms, possible losses, and how it is stored.
+    // The bounds of one number: x with its sum of |terms|, the spread of its terms, losses, and how it is stored.
     auto const bounded = [&](rounded const& x, double spread, double least, double row_term, bool alike, bool stores) {
       bounded_number r;
       r.value = x.value;

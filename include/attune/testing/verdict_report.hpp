@@ -60,7 +60,8 @@ struct finding {
   }
 };
 
-/// The size of the residuals in each part of an output, in standard deviations of rounding: about 1 in a correct kernel.
+/// The size of the residuals in each part of an output, in standard deviations of rounding. A correct kernel has
+/// about 1.
 struct energy_map {
   std::string by;             ///< "head", "batch element", "block of 8 queries"
   std::vector<double> times;  ///< the root mean square of each; NaN: nothing to judge there

@@ -4,8 +4,7 @@
 //   values.of_head(...);   values.see(keys);   sums.add_terms<finite>(values, weights, share)
 //
 // The values of a row's keys, and sums over the keys with one number for each feature. Features are padded to whole
-// packs, so that every compiler turns the loops into vector instructions. The order of the additions is that of the
-// keys.
+// packs, so that every compiler turns the loops into vector instructions. The keys are added in their order.
 #pragma once
 
 #include <cmath>
@@ -92,7 +91,7 @@ double size_of_product(double x, double y) {
     return weighed(x, y);
 }
 
-/// What a key's error does to the masses: up and down by the error of its logit, and by the rounding of the policy.
+/// The effect of a key's error on the masses: up and down by the error of its logit, and by the policy's rounding.
 struct mass_change {
   double up_e, up_g, down_e, down_g, own_e, own_g;
 };

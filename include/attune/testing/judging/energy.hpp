@@ -39,7 +39,8 @@ inline double sigma_of(bounded_number const& x, double accumulation) {
 inline double accumulation_of(storage arithmetic) {
   return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors as the kernel does
 }
-/// The same for the gradient by an input; a parameter counts as q. Gradients through logits have wide bounds: each of their steps counts twice.
+/// The same for the gradient by an input; a parameter counts as q. Gradients through logits have wide bounds: each of
+/// their steps counts twice.
 inline double accumulation_of(storage arithmetic, field by) {
   bool const value = by == field::v || by == field::v0 || by == field::value_gate || by == field::output_gate;
   return arithmetic == storage::fp32 ? (value ? 0.05 : 0.01) : 1;

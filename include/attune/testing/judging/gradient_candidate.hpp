@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   gradient_candidate().with(field::q, tensor(dq, s)).with(field::k, tensor(dk, s)).with("normalizer.logit", dsink)
+//   gradient_candidate().with(field::q, tensor(dq, s)).with(field::k, tensor(dk, s)).with("normalizer.logit", g)
 //
 // The gradients of the kernel under test, read into doubles.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace attune::testing {
 
-/// Whose gradient: an input's, or that of a parameter or table of a policy. A short name, "gamma", means all parameters
+/// Whose gradient: of an input, or of a parameter or table of a policy. A short name, "gamma", means all parameters
 /// of that name together, as in dense_gradients.
 struct gradient_name {
   field input = field::q;

@@ -4,8 +4,8 @@
 //   auto const K = testing::read_tensor(tensor(k8, {pages, Hk, size, D}, steps), {.scales = S, .pages = table});
 //   verdict(op, {.q = Q, .k = K, .v = V}, candidate(...))
 //
-// What a kernel read, as a verdict reads it: numbers of 16 or 8 bits, with scales, in any strides or in the pages of a
-// cache, become one dense tensor of doubles.
+// The inputs of a kernel, as a verdict reads them: numbers of 16 or 8 bits, with scales, in any strides or in the pages
+// of a cache, become one dense tensor of doubles.
 #pragma once
 
 #include <algorithm>
@@ -79,10 +79,10 @@ inline void check_pages(shape const& e, page_table const& table, std::vector<ind
 }  // namespace detail
 
 /// Reads a tensor of double, float, bfloat16, float16, float8_e4m3fn or float8_e5m2 in any strides. A code times its
-/// scale is exact here: a kernel that rounds the product to float makes a rounding error of its own.
+/// scale is exact here: a kernel that rounds the product to float makes one more rounding error.
 /// pages:      key j of sequence b is row j mod size of page (b, j / size). The result is (sequences, H, keys, D), with
-///             as many keys as the longest sequence has; what lies behind the end of a sequence is NaN, and no query may
-///             see it (mask::padding).
+///             as many keys as the longest sequence has. Keys behind the end of a sequence are NaN, and no query may
+///             see them (mask::padding).
 /// Errors:     attune::error names scales, lengths, or an entry of the page table.
 /// Complexity: one pass over the result.
 template <class E>

@@ -25,7 +25,7 @@ class usual_suspects : protected key_suspects<Op> {
   using base::op_, base::p_, base::report_, base::rows_, base::sampled_, base::seen_;
   using typename base::sampled_row;
 
-  /// A slope for each head, as ALiBi has them: those of another number of heads, and those rounded to bf16.
+  /// A slope for each head, as ALiBi has them: the slopes of another number of heads, and slopes rounded to bf16.
   void by_slopes() {
     for (operator_parameter const& listed : listed_parameters(op_)) {
       shape const e = listed.at->extents();
@@ -63,7 +63,7 @@ class usual_suspects : protected key_suspects<Op> {
     }
   }
 
-  /// Pages that are read as their neighbours, or as those of another sequence. For a FAIL, where the caller says how
+  /// Pages that are read as their neighbors, or as pages of another sequence. For a FAIL, where the caller says how
   /// many keys a page has.
   void by_pages() {
     if constexpr (Op::uses(field::k)) {
@@ -129,7 +129,7 @@ class usual_suspects : protected key_suspects<Op> {
   }
 
  private:
-  /// What changes in the sampled rows where `in` holds.
+  /// The changes in the sampled rows where `in` holds.
   template <class In>
   std::vector<double> change_to(altered_rows<Op> const& rows, In const& in, defect d = defect::none) const {
     return direction([&](sampled_row const& r, std::vector<double>& x) {

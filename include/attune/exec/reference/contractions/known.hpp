@@ -3,7 +3,7 @@
 //
 //   contractions_with(contract, x, b, h, i, j, known)      as contract.all(x, b, h, i, j)
 //
-// The contractions of a pair, some of which the caller has computed together with those of other pairs.
+// The contractions of a pair, some of which the caller has computed for many pairs at once.
 #pragma once
 
 #include <attune/exec/reference/contractions/contraction.hpp>

@@ -239,3 +239,31 @@ TEST_CASE("Probes: a folder of files with a manifest, judged when the kernel has
   CHECK(tool_tests::attune({"probes", "write", "softmax", "--heads", "3", "--key-heads", "2", "--to", pack})
             .says("a divisor"));
 }
+
+TEST_CASE("Everything that a kernel returns: lse of base 2, lse in 16 bits, gradients of parameters") {
+  workplace const w;
+  CHECK(w.judge({"--lse", w.at("lse.npy"), "--lse-base", "2"}).status == 0);
+  CHECK(last_handed_back().base_two);
+  CHECK(last_handed_back().other_types.at("lse") == certify::storage::fp32);
+  CHECK(w.judge({"--lse", w.at("lse.npy"), "--lse-base", "10"}).says("--lse-base: the value '10'; expected e or 2"));
+  io::write_npy(w.at("narrow.npy"), filled({2, 3}, 0.5, io::element_type::float16));
+  CHECK(w.judge({"--lse", w.at("narrow.npy")}).status == 0);
+  CHECK(!last_handed_back().base_two);
+  CHECK(last_handed_back().other_types.at("lse") == certify::storage::fp16);
+
+  io::write_npy(w.at("dout.npy"), filled({2, 3, 4}, 1));
+  io::write_npy(w.at("dlogit.npy"), filled({2}, 0.25));
+  std::vector<std::string> const sink{"-p", "logit=0.5,-1", "--dout", w.at("dout.npy"), "--gradient"};
+  auto const with = [&](std::string const& word) {
+    std::vector<std::string> all = sink;
+    all.push_back(word);
+    return w.judge(all, "out.npy", "sink");
+  };
+  captured const c = with("logit=" + w.at("dlogit.npy"));
+  CHECK(c.err == "");
+  CHECK(last_handed_back().gradients.at("logit").extents == shape{1, 2, 1, 1});
+  CHECK(last_handed_back().other_types.at("logit") == certify::storage::fp32);
+  CHECK(with("logit").says("expected NAME=FILE"));
+  CHECK(with("gamma=" + w.at("dlogit.npy")).says("expected an input of sink, or one of "));
+  CHECK(with("logit=" + w.at("lse.npy")).says("expected (1, 2, 1, 1), axes of extent 1 may be missing"));
+}

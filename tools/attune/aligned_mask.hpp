@@ -16,21 +16,23 @@ struct aligned_mask {
   static constexpr auto form = mask_form::intervals;
   static constexpr bool checks_shape = true;
 
-  /// The mask where all queries stand `by` keys later.
+  /// The mask where all queries stand `by` keys later, or query 0 stands at key 0.
   struct shifted {
     index_t by = 0;
+    bool top_left = false;
     mask::runtime view;
   };
 
   mask::runtime right;
-  index_t offset = 0;  ///< position of query 0 among the keys
+  index_t offset = 0;                ///< position of query 0 among the keys
+  index_t const* offsets = nullptr;  ///< instead of it, for each batch element
   shifted const* others = nullptr;
   int count = 0;
 
   key_interval next(mask_row const& r, index_t from) const {
-    index_t const by = r.position - r.query - offset;
+    index_t const by = r.position - r.query - (offsets == nullptr ? offset : offsets[r.batch]);
     for (int n = 0; n < count && by != 0; ++n)
-      if (others[n].by == by) return others[n].view.next(r, from);
+      if (others[n].top_left ? r.position == r.query : others[n].by == by) return others[n].view.next(r, from);
     return right.next(r, from);
   }
   void check(mask_shape const& s) const { right.check(s); }

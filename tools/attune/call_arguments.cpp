@@ -83,14 +83,18 @@ mask_memory call_arguments::mask(mask_shape const& of, index_t offset) const {
 }
 
 void call_arguments::add_misaligned(call& c) const {
-  index_t const keys = c.what.tensors.at("v").extents.position, offset = c.what.offset.value_or(keys - c.out.position);
-  for (index_t by : {index_t(1), index_t(-1), -offset})
-    if (by != 0) c.what.misaligned.push_back({by, mask({c.out.batch, c.out.head, c.out.position, keys}, offset + by)});
+  mask_shape const of{c.out.batch, c.out.head, c.out.position, c.what.tensors.at("v").extents.position};
+  auto const add = [&](misaligned_mask wrong) {
+    wrong.memory = make_mask(words_.masks, of, c.places, {wrong.by, wrong.top_left});
+    c.what.misaligned.push_back(std::move(wrong));
+  };
+  for (index_t by : {index_t(1), index_t(-1)}) add({by, false, {}});
+  if (c.places.offset != 0 || !c.places.offsets.empty()) add({-c.places.offset, true, {}});
 }
 
 call_arguments::call call_arguments::read_operator() const {
   std::string const& executor_name = words_.executor;
-  call c{&find_preset(words_.preset), {}, io::element_type::float32, {}, {}};
+  call c{&find_preset(words_.preset), {}, io::element_type::float32, {}, {}, {}, 0, {}};
   if (executor_name != "cpu" && executor_name != "reference")
     throw usage_error("--executor", executor_name, "cpu or reference");
   dtype();  // throws where it is none
@@ -106,6 +110,7 @@ call_arguments::call call_arguments::read() const {
   auto const& tensors = words_.tensors;
   std::string const& from = words_.from;
   call c = read_operator();  // before the large files are read
+  c.layout = file_layout(words_.layout);
   preset const& of = *c.of;
   for (auto const& given : tensors)
     if (!given.second.empty() &&
@@ -128,16 +133,11 @@ call_arguments::call call_arguments::read() const {
     }
     if (value.empty() && f == field::v0) continue;
     if (value.empty()) throw usage_error(argument + " is missing: " + of.name + " needs it, " + shape_of(f));
-    io::array const x = read_array(argument, value, name, narrow());
+    auto const codes = c.layout.codes(f);
+    io::array const x = read_array(argument, value, name, codes ? codes : narrow());
     c.types[name] = x.type;
-    if (!io::is_floating(x.type))
-      throw usage_error(argument, value,
-                        std::string("floating-point numbers; it holds ") + io::name_of(x.type) +
-                            (x.type == io::element_type::uint16 ? " (for bfloat16 words say --dtype bf16)" : ""));
-    c.what.tensors[name] = {
-        naming(argument, [&] { return is_per_position(f) ? io::row_shape(x) : io::tensor_shape(x); }),
-        io::numbers<double>(x),
-        {}};
+    c.what.tensors[name] = c.layout.input(argument + ": the value '" + value + "'", x, f);
+    if (f == field::k && c.layout.paged()) c.page = c.layout.page(x);
   }
   if (std::find(of.inputs.begin(), of.inputs.end(), field::v0) != of.inputs.end() && c.what.tensors.count("v0") == 0) {
     index_t const width = c.what.tensors.at("v").extents.feature;  // no ground value: the missing mass buys nothing
@@ -154,7 +154,9 @@ call_arguments::call call_arguments::read() const {
   c.out = output_shape(c.what);
   index_t const keys = c.what.tensors.at("v").extents.position;
   c.out.feature = c.what.tensors.at("v").extents.feature;
-  c.what.mask = mask({c.out.batch, c.out.head, c.out.position, keys}, c.what.offset.value_or(keys - c.out.position));
+  c.places = c.layout.places(c.out, keys, c.what.offset);
+  c.what.offsets = c.places.offsets;
+  c.what.mask = make_mask(words_.masks, {c.out.batch, c.out.head, c.out.position, keys}, c.places);
   return c;
 }
 
@@ -174,13 +176,10 @@ call_arguments::extra call_arguments::read_extra(std::string const& argument, st
                                                  std::string const& own_name, call const& with, shape const& expected,
                                                  file_axes axes) const {
   io::array const x = read_array(argument, value, own_name, narrow());
-  if (!io::is_floating(x.type))
-    throw usage_error(argument, value,
-                      std::string("floating-point numbers; it holds ") + io::name_of(x.type) +
-                          (x.type == io::element_type::uint16 ? " (for bfloat16 words say --dtype bf16)" : ""));
-  extra e{{naming(argument, [&] { return axes == file_axes::rows ? io::row_shape(x) : io::tensor_shape(x); }),
-           io::numbers<double>(x),
-           {}},
+  std::string const named = argument + ": the value '" + value + "'";
+  extra e{axes == file_axes::as_stored ? file_layout::in_shape(named, x, expected)
+          : axes == file_axes::rows    ? with.layout.rows(named, x)
+                                       : with.layout.result(named, x),
           x.type};
   if (!(e.values.extents == expected))
     throw usage_error(argument, value, "the shape " + to_string(expected) + "; it has " + to_string(e.values.extents));
@@ -200,6 +199,8 @@ nlohmann::ordered_json call_arguments::report(call const& c) const {
   }
   r["parameters"] = words_.parameters;
   r["mask"] = words_.masks;
+  if (!c.places.offsets.empty()) r["offsets"] = c.places.offsets;
+  if (!c.places.cu_seqlens_q.empty()) r["cu_seqlens"] = {c.places.cu_seqlens_q, c.places.cu_seqlens_k};
   r["offset"] = c.what.offset.value_or(c.what.tensors.at("v").extents.position - c.out.position);
   return r;
 }

@@ -16,6 +16,7 @@
 #include <attune/io/array.hpp>
 
 #include "catalogue.hpp"
+#include "layouts.hpp"
 #include "problem.hpp"
 
 namespace attune::tool {
@@ -26,11 +27,13 @@ struct call_words {
   std::map<std::string, std::string> tensors;  ///< by the names of the inputs
   std::vector<std::string> parameters, masks;
   std::optional<long> offset;
+  layout_words layout;
   int threads = 0;
 };
 
-/// How many axes a file may have: (batch, head, position, feature), or (batch, head, position) of one number per row.
-enum class file_axes { tensor, rows };
+/// How many axes a file may have: (batch, head, position, feature), or (batch, head, position) of one
+/// number per row. as_stored: the shape that is expected, with any axes of extent 1 left out.
+enum class file_axes { tensor, rows, as_stored };
 
 class call_arguments {
  public:
@@ -41,6 +44,8 @@ class call_arguments {
   void add_operator_to(CLI::App& command);
   /// Adds the inputs and --from.
   void add_inputs_to(CLI::App& command);
+  /// Adds --layout and what else says how files are laid out.
+  void add_layout_to(CLI::App& command) { words_.layout.add_to(command); }
   /// Adds --dtype, with what it means to the command.
   void add_dtype_to(CLI::App& command, std::string const& meaning);
   /// Adds all of these, --executor and --threads.
@@ -53,6 +58,9 @@ class call_arguments {
     io::element_type stored;                        ///< of the outputs
     std::map<std::string, io::element_type> types;  ///< of the inputs in their files
     shape out{0, 0, 0, 0};                          ///< extents of the output
+    file_layout layout;                             ///< of the files
+    index_t page = 0;                               ///< keys of a page of the cache; 0: no pages
+    query_places places;                            ///< of the queries among the keys
   };
   call read() const;
   /// The operator alone, without inputs and masks.

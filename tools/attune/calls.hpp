@@ -6,6 +6,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -70,7 +72,8 @@ results named(dense_gradients<T> const& g) {
 
 template <class T, class View, class Op>
 inputs<Op, View> inputs_of(problem const& p) {
-  return make_inputs<Op, View>([&]<field F>() { return View(view<T>(p.tensors.at(name_of(F)))); }, p.offset);
+  return make_inputs<Op, View>([&]<field F>() { return View(view<T>(p.tensors.at(name_of(F)))); }, p.offset,
+                               p.offsets.empty() ? std::nullopt : std::optional(std::span<index_t const>(p.offsets)));
 }
 
 template <class T, class View, class Exec, class Op>

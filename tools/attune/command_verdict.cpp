@@ -51,6 +51,7 @@ void add_verdict(CLI::App& program, exit_status& status) {
   auto const a = std::make_shared<verdict_arguments>();
   a->call.add_operator_to(*command);
   a->call.add_inputs_to(*command);
+  a->call.add_layout_to(*command);
   a->files.add_to(*command);
   a->call.add_dtype_to(
       *command,

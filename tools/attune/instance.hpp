@@ -47,11 +47,12 @@ namespace detail {
 template <auto const& Recipe, class Judge>
 testing::verdict_report judged(problem const& p, Judge const& judge) {
   std::vector<aligned_mask::shifted> others;
-  for (auto const& m : p.misaligned) others.push_back({m.by, m.memory.view});
-  auto op = operator_of(Recipe, p, {p.mask.view, 0, others.data(), int(others.size())});
+  for (auto const& m : p.misaligned) others.push_back({m.by, m.top_left, m.memory.view});
+  auto op = operator_of(Recipe, p, {p.mask.view, 0, nullptr, others.data(), int(others.size())});
   auto const in = inputs_of<double, any_tensor, decltype(op)>(p);
   shape const out = attune::detail::output_shape(in);
   op.mask.offset = p.offset.value_or(p.tensors.at("v").extents.position - out.position);
+  if (!p.offsets.empty()) op.mask.offsets = p.offsets.data();
   return judge(op, in);
 }
 }  // namespace detail
@@ -62,8 +63,15 @@ testing::verdict_report verdict(problem const& p, handed_back const& given) {
   auto const give = [&](char const* name, auto const& to) {
     if (auto const x = given.outputs.find(name); x != given.outputs.end()) to(detail::view<double>(x->second));
   };
-  give("lse", [&](tensor<double const> const& x) { theirs.with_lse(natural_lse<double const>(x)); });
-  give("ground_weight", [&](tensor<double const> const& x) { theirs.with_ground_weight(x); });
+  give("lse", [&](tensor<double const> const& x) {
+    certify::storage const stored = given.other_types.at("lse");
+    if (given.base_two)
+      theirs.with_base_two_lse(x, stored);
+    else
+      theirs.with_lse(natural_lse<double const>(x), stored);
+  });
+  give("ground_weight",
+       [&](tensor<double const> const& x) { theirs.with_ground_weight(x, given.other_types.at("ground_weight")); });
   return detail::judged<Recipe>(
       p, [&](auto const& op, auto const& in) { return testing::verdict(op, in, theirs, given.how); });
 }
@@ -71,10 +79,14 @@ testing::verdict_report verdict(problem const& p, handed_back const& given) {
 template <auto const& Recipe>
 testing::verdict_report gradient_verdict(problem const& p, handed_back const& given) {
   testing::gradient_candidate theirs;
+  auto rest = given.gradients;
   for_each_field([&]<field F>() {
     if (auto const x = given.gradients.find(name_of(F)); x != given.gradients.end())
-      theirs.with(F, detail::view<double>(x->second), given.stored);
+      theirs.with(testing::gradient_name(F), detail::view<double>(x->second), given.stored);
+    rest.erase(name_of(F));
   });
+  for (auto const& [name, x] : rest)
+    theirs.with(testing::gradient_name(name), detail::view<double>(x), given.other_types.at(name));
   return detail::judged<Recipe>(p, [&]<class Op>(Op const& op, auto const& in) {
     return testing::gradient_verdict(op, in, detail::cotangents_of<double, any_tensor, Op>(p), theirs, given.how);
   });

@@ -22,6 +22,26 @@ certify::storage storage_of(io::element_type type) {
          : type == io::element_type::float16 ? certify::storage::fp16
                                              : certify::storage::bf16;
 }
+
+/// The extents of a parameter or table, by the name that the preset gives it, or by its path.
+shape extents_of_policy(call_arguments::call const& c, std::string const& name) {
+  std::string known;
+  auto const found = [&](std::string const& shown, std::string const& path) {
+    known += (known.empty() ? "" : ", ") + shown;
+    return shown == name || path == name;
+  };
+  for (auto const& p : c.of->parameters)
+    for (auto const& path : p.paths)
+      if (found(p.name, path)) {
+        auto const given = c.what.parameters.find(path);
+        if (given != c.what.parameters.end()) return given->second.extents;
+        return {1, 1, 1, 1};
+      }
+  for (auto const& t : c.of->tables)
+    if (found(t.name, t.path)) return c.what.tables.at(t.path).extents;
+  throw usage_error("--gradient", name, "an input of " + c.of->name + (known.empty() ? "" : ", or one of " + known));
+}
+
 }  // namespace
 
 testing::demanded demanded_of(std::string const& word) {
@@ -54,7 +74,8 @@ void strictness_words::add_to(CLI::App& command) {
 
 void result_words::add_to(CLI::App& command) {
   command.add_option("--out", out, "What the kernel computed, (B, H, Lq, Dv)")->type_name("FILE");
-  command.add_option("--lse", lse, "Its log-sum-exp, (B, H, Lq), natural logarithm")->type_name("FILE");
+  command.add_option("--lse", lse, "Its log-sum-exp, (B, H, Lq)")->type_name("FILE");
+  command.add_option("--lse-base", lse_base, "The base of its logarithm: e (default) or 2")->type_name("BASE");
   command.add_option("--ground-weight", ground_weight, "Its weight of ground or sink, (B, H, Lq)")->type_name("FILE");
   for (char const* name : {"q", "k", "v"})
     command
@@ -62,6 +83,13 @@ void result_words::add_to(CLI::App& command) {
                     "Its gradient by " + std::string(name) + ", shaped like it")
         ->type_name("FILE")
         ->group("Gradients");
+  command
+      .add_option("--gradient", more,
+                  "Its gradient by any input, parameter or table, by the names of 'attune explain': logit=dlogit.npy, "
+                  "shaped like it. May be repeated")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false)
+      ->group("Gradients");
   command.add_option("--dout", dout, "The gradient by out that the backward pass started from, (B, H, Lq, Dv)")
       ->type_name("FILE")
       ->group("Gradients");
@@ -87,8 +115,18 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   if (!how.arithmetic.empty()) arithmetic = storage_of(element_type_named("--arithmetic", how.arithmetic));
   if (arithmetic && certify::format_of(*arithmetic).unit > certify::format_of(certify::storage::fp32).unit)
     throw usage_error("--arithmetic", how.arithmetic, "f32 or f64: in 16 bits nothing can be promised");
-  std::map<std::string, std::string> given = files.gradients;
+  if (!files.lse_base.empty() && files.lse_base != "e" && files.lse_base != "2")
+    throw usage_error("--lse-base", files.lse_base, "e or 2");
+  theirs.base_two = files.lse_base == "2";
+  std::map<std::string, std::string> given = files.gradients, of_policies;
   std::erase_if(given, [](auto const& x) { return x.second.empty(); });
+  for (auto const& word : files.more) {
+    auto const equals = word.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size())
+      throw usage_error("--gradient", word, "NAME=FILE");
+    if (!given.emplace(word.substr(0, equals), word.substr(equals + 1)).second)
+      throw usage_error("--gradient", word, "each gradient once");
+  }
   if (files.out.empty() && given.empty())
     throw usage_error("--out is missing: what the kernel computed, or its --dq, --dk, --dv");
   if (files.out.empty() && !(files.lse.empty() && files.ground_weight.empty()))
@@ -103,9 +141,20 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
     throw usage_error("--lse, --dlse: " + c.of->name + " has no lse");
   if (!files.ground_weight.empty() && !c.of->has_ground_weight)
     throw usage_error("--ground-weight: " + c.of->name + " has no ground and no sink");
-  for (auto const& [name, file] : given)
-    if (c.what.tensors.count(name) == 0) throw usage_error("--d" + name + ": " + c.of->name + " has no input " + name);
+  for (auto const& [name, file] : given) {
+    if (c.what.tensors.count(name) != 0) continue;
+    if (files.gradients.count(name) != 0) throw usage_error("--d" + name + ": " + c.of->name + " has no input " + name);
+    of_policies[name] = file;
+  }
+  for (auto const& [name, file] : of_policies) given.erase(name);
+  if (c.layout.paged() && !(given.empty() && of_policies.empty()))
+    throw usage_error("--page-table: gradients are judged with keys and values in one piece");
   arguments.add_misaligned(c);
+
+  if (c.places.cu_seqlens_q != c.places.cu_seqlens_k)
+    j.hints.push_back(
+        "packed queries and keys begin at different places: a score that reads positions (ALiBi, rotary, a relative "
+        "bias) is judged at positions of the packed tensors; judge such sequences one by one");
 
   // 16-bit results in wider files are judged as what they are.
   std::optional<io::element_type> type = arguments.dtype();
@@ -126,6 +175,15 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   if (!files.out.empty()) take("--out", files.out, "out", c.out, theirs.outputs);
   for (auto const& [name, file] : given)
     take("--d" + name, file, name, c.what.tensors.at(name).extents, theirs.gradients);
+  // Parameters and tables are summed and stored in the format of the arithmetic, unless their files say otherwise.
+  for (auto const& [name, file] : of_policies) {
+    std::string const argument = "--gradient " + name;
+    auto const like = extents_of_policy(c, name);
+    auto x = arguments.read_extra(argument, file, name, c, like, file_axes::as_stored);
+    if (!type) type = x.type;
+    theirs.other_types[name] = storage_of(x.type);
+    theirs.gradients.emplace(name, std::move(x.values));
+  }
   theirs.stored = j.stored = storage_of(*type);
   if (j.stored == certify::storage::fp32 && (all_bf16 || all_fp16))
     j.hints.push_back(std::string("every number is a ") + (all_bf16 ? "bfloat16" : "float16") +
@@ -134,9 +192,7 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   auto const rows = [&](char const* argument, std::string const& file, char const* name, results& to, bool judged) {
     if (file.empty()) return;
     auto x = arguments.read_extra(argument, file, name, c, rows_of(c.out), file_axes::rows);
-    if (judged && io::size_of(x.type) < 4)
-      throw usage_error(argument, file,
-                        "float32 or float64: one number per row that is stored in 16 bits is not judged");
+    if (judged) theirs.other_types[name] = storage_of(x.type);
     to.emplace(name, std::move(x.values));
   };
   rows("--lse", files.lse, "lse", theirs.outputs, true);
@@ -149,6 +205,7 @@ judged_call judge(call_arguments const& arguments, result_words const& files, st
   if (weights) precision.weights = *weights;
   if (arithmetic) precision.arithmetic = *arithmetic;
   theirs.how.how = precision;
+  theirs.how.page = c.page;
   runner const& run = runners().at(c.of->name);
   if (!theirs.outputs.empty()) j.reports.emplace_back("outputs", run.verdict(c.what, theirs));
   if (!theirs.gradients.empty()) {

@@ -28,8 +28,9 @@ struct strictness_words {
 
 /// The files of a kernel's results, and of the cotangents of its gradients; empty: not given.
 struct result_words {
-  std::string out, lse, ground_weight, dout, dlse;
+  std::string out, lse, lse_base, ground_weight, dout, dlse;
   std::map<std::string, std::string> gradients;  ///< by the names of the inputs
+  std::vector<std::string> more;                 ///< NAME=FILE, of inputs, parameters and tables
 
   void add_to(CLI::App& command);
 };

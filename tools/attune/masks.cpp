@@ -105,44 +105,80 @@ char const* mask_help() {
          "visible=TABLE.npy";
 }
 
-mask_memory make_mask(std::vector<std::string> const& words, mask_shape const& of, index_t offset) {
+mask_memory make_mask(std::vector<std::string> const& words, mask_shape const& of, query_places const& at,
+                      misplaced const& wrong) {
   mask_memory m;
-  std::vector<part> parts;
-  for (auto const& word : words)
-    if (word != "none") parts.push_back(part_of(word, of));
-  if (parts.empty()) return m;
-
-  shape intervals{1, 1, of.queries, 1}, table{1, 1, of.queries, of.keys};
-  bool any_table = false;
-  for (auto const& p : parts) {
-    shape& s = p.visible ? table : intervals;
-    any_table = any_table || p.visible;
-    if (p.by_batch) s.batch = of.batch;
-    if (p.by_head) s.head = of.heads;
+  bool const packed = !at.cu_seqlens_q.empty();
+  /// A part for each packed sequence, or for the whole call.
+  struct frame {
+    index_t first_query, queries, first_key, keys;
+    std::vector<part> parts;
+  };
+  std::vector<frame> frames;
+  if (packed)
+    for (std::size_t s = 0; s + 1 < at.cu_seqlens_q.size(); ++s)
+      frames.push_back({at.cu_seqlens_q[s],
+                        at.cu_seqlens_q[s + 1] - at.cu_seqlens_q[s],
+                        at.cu_seqlens_k[s],
+                        at.cu_seqlens_k[s + 1] - at.cu_seqlens_k[s],
+                        {}});
+  else
+    frames.push_back({0, of.queries, 0, of.keys, {}});
+  for (frame& f : frames) {
+    for (auto const& word : words) {
+      if (word == "none") continue;
+      for (char const* array : {"padding", "documents", "visible"})
+        if (packed && word.rfind(array, 0) == 0)
+          throw usage_error("--mask", word, "a mask without an array: --cu-seqlens applies it to each sequence");
+      f.parts.push_back(part_of(word, {of.batch, of.heads, f.queries, f.keys}));
+    }
+    if (!at.lengths.empty())
+      f.parts.push_back({.by_batch = true, .keys = [&at](mask_row const& r) {
+                           return key_interval{0, at.lengths[std::size_t(r.batch)]};
+                         }});
   }
+  if (frames.size() == 1 && !packed && frames[0].parts.empty()) return m;
+
+  shape intervals{at.offsets.empty() ? 1 : of.batch, 1, of.queries, 1}, table{1, 1, of.queries, of.keys};
+  bool any_table = false;
+  for (frame const& f : frames)
+    for (auto const& p : f.parts) {
+      shape& s = p.visible ? table : intervals;
+      any_table = any_table || p.visible;
+      if (p.by_batch) s.batch = of.batch;
+      if (p.by_head) s.head = of.heads;
+    }
+  if (!at.offsets.empty()) table.batch = of.batch;
   auto const for_each_row = [&](shape const& s, auto const& visit) {
     for (index_t b = 0; b < s.batch; ++b)
       for (index_t h = 0; h < s.head; ++h)
-        for (index_t i = 0; i < of.queries; ++i) visit(mask_row{b, h, i, i + offset, of.queries, of.keys});
+        for (frame const& f : frames) {
+          index_t const aligned = packed ? f.keys - f.queries : at.offset_of(b);
+          index_t const first = wrong.top_left ? 0 : aligned + wrong.by;
+          for (index_t i = 0; i < f.queries; ++i) visit(mask_row{b, h, i, i + first, f.queries, f.keys}, f);
+        }
   };
   m.hulls.reserve(std::size_t(intervals.size()));
-  for_each_row(intervals, [&](mask_row const& r) {
-    key_interval seen{0, of.keys};
-    for (auto const& p : parts)
+  for_each_row(intervals, [&](mask_row const& r, frame const& f) {
+    key_interval seen{0, f.keys};
+    for (auto const& p : f.parts)
       if (p.keys) {
         key_interval const k = p.keys(r);
         seen = {std::max(seen.first, k.first), std::min(seen.last, k.last)};
       }
-    m.hulls.push_back(seen);
+    m.hulls.push_back({f.first_key + seen.first, f.first_key + seen.last});
   });
   m.view.hulls = m.hulls.data();
   m.view.hull_shape = intervals;
   if (!any_table) return m;
   m.visible.reserve(std::size_t(table.size()));
-  for_each_row(table, [&](mask_row const& r) {
-    for (index_t j = 0; j < of.keys; ++j)
+  for_each_row(table, [&](mask_row const& r, frame const& f) {
+    for (index_t j = 0; j < of.keys; ++j) {
+      index_t const key = j - f.first_key;
       m.visible.push_back(
-          std::all_of(parts.begin(), parts.end(), [&](part const& p) { return !p.visible || p.visible(r, j); }));
+          key >= 0 && key < f.keys &&
+          std::all_of(f.parts.begin(), f.parts.end(), [&](part const& p) { return !p.visible || p.visible(r, key); }));
+    }
   });
   m.view.visible = m.visible.data();
   m.view.visible_shape = table;

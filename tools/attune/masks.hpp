@@ -14,9 +14,29 @@
 
 namespace attune::tool {
 
-/// Throws usage_error for words that are no mask, and attune::error where a mask does not fit the problem. `offset` is
-/// the position of query 0 among the keys.
-mask_memory make_mask(std::vector<std::string> const& words, attune::mask_shape const& of, index_t offset);
+/// Where the queries of a call stand among the keys.
+struct query_places {
+  index_t offset = 0;                      ///< position of query 0
+  std::vector<index_t> offsets = {};       ///< instead of it, for each batch element
+  std::vector<index_t> lengths = {};       ///< keys of each batch element; empty: all
+  std::vector<index_t> cu_seqlens_q = {},  ///< packed sequences: each is a call by itself, ends aligned
+      cu_seqlens_k = {};
+
+  query_places() = default;
+  query_places(index_t of_query_0) : offset(of_query_0) {}
+
+  index_t offset_of(index_t batch) const { return offsets.empty() ? offset : offsets[std::size_t(batch)]; }
+};
+
+/// Where a wrong kernel takes the queries to be: `by` keys later, or query 0 at key 0.
+struct misplaced {
+  index_t by = 0;
+  bool top_left = false;
+};
+
+/// Throws usage_error for words that are no mask, and attune::error where a mask does not fit the problem.
+mask_memory make_mask(std::vector<std::string> const& words, attune::mask_shape const& of, query_places const& at,
+                      misplaced const& wrong = {});
 
 /// The masks there are, for --help.
 char const* mask_help();

@@ -37,9 +37,10 @@ struct mask_memory {
   mask::runtime view;
 };
 
-/// A mask where all queries stand `by` keys later than they should.
+/// A mask where all queries stand `by` keys later than they should, or query 0 at key 0.
 struct misaligned_mask {
   index_t by = 0;
+  bool top_left = false;
   mask_memory memory;
 };
 
@@ -55,6 +56,7 @@ struct problem {
   mask_memory mask;
   std::vector<misaligned_mask> misaligned;  ///< for verdicts: masks that a wrong kernel may have used
   std::optional<index_t> offset;
+  std::vector<index_t> offsets;  ///< instead of it, for each batch element; empty: none
   executor on = executor::cpu;
   arithmetic in = arithmetic::float32;
   int threads = 0;
@@ -66,8 +68,10 @@ using results = std::map<std::string, numbers>;
 /// What somebody's kernel handed back, and how it is to be judged.
 struct handed_back {
   results outputs;    ///< out, lse, ground_weight
-  results gradients;  ///< by the inputs' names; the problem has the cotangents
+  results gradients;  ///< by the names of inputs, parameters and tables; the problem has the cotangents
   certify::storage stored = certify::storage::fp32;
+  bool base_two = false;                                ///< whether lse has logarithms of base 2
+  std::map<std::string, certify::storage> other_types;  ///< of lse, ground_weight, and gradients by parameters
   testing::verdict_options how;
 };
 

@@ -41,17 +41,21 @@ numbers parameter_file(std::string const& argument, std::string const& value, st
   return {e, naming(argument, [&] { return io::numbers<double>(x); }), {}};
 }
 
-numbers parameter_value(std::string const& argument, std::string const& value, parameter_entry const& p) {
-  if (parse_file(value)) return parameter_file(argument, value, p.name);
+/// "0.5", or "0.5,-1" with one for each head.
+numbers numbers_in_words(std::string const& argument, std::string const& value, std::string const& expected) {
   numbers n;
   for (auto const& part : split(value)) {
     double x = 0;
     if (!is_number(part, x))
-      throw usage_error(argument, value, p.expected + ", a list with one for each head, or a file");
+      throw usage_error(argument, value, expected + ", a list with one for each head, or a file");
     n.doubles.push_back(x);
   }
   n.extents = {1, index_t(n.doubles.size()), 1, 1};
   return n;
+}
+numbers parameter_value(std::string const& argument, std::string const& value, parameter_entry const& p) {
+  if (parse_file(value)) return parameter_file(argument, value, p.name);
+  return numbers_in_words(argument, value, p.expected);
 }
 
 numbers table_value(std::string const& argument, std::string const& value, table_entry const& t) {
@@ -124,6 +128,14 @@ std::vector<index_t> integer_list(std::string const& argument, std::string const
   std::vector<index_t> all;
   for (auto const& part : split(value)) all.push_back(integer(argument, part));
   return all;
+}
+
+numbers number_list(std::string const& argument, std::string const& value, std::string const& own_name) {
+  if (!parse_file(value)) return numbers_in_words(argument, value, "a number");
+  io::array const x = read_array(argument, value, own_name, std::nullopt);
+  shape e = naming(argument, [&] { return io::tensor_shape(x); });
+  if (x.extents.size() == 1) e = {1, e.feature, 1, 1};
+  return {e, naming(argument, [&] { return io::numbers<double>(x); }), {}};
 }
 
 void set_parameters(preset const& of, std::vector<std::string> const& assignments, problem& to) {

@@ -24,6 +24,9 @@ template <class Op>
 error_bounds error_bound(Op const& op, inputs<Op, any_tensor> const& in, precision const& how = {}) {
   error_bounds to;
   to.extents = attune::detail::checked_problem("error_bound", op, in, attune::detail::output_shape(in));
+  std::size_t const rows = std::size_t(to.extents.batch * to.extents.heads * to.extents.queries);
+  to.out.reserve(rows * std::size_t(to.extents.value_width));
+  if constexpr (Op::has_lse) to.lse.reserve(rows);
   detail::row_bounds<Op> row(op, in, to.extents, how);
   for (index_t b = 0; b < to.extents.batch; ++b)
     for (index_t h = 0; h < to.extents.heads; ++h)

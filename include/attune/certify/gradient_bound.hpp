@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <attune/certify/error_bound.hpp>
@@ -37,6 +38,14 @@ class attune::detail::compensated<attune::certify::rounded> {
 
 namespace attune::certify {
 
+/// The bounds of the gradient by one parameter or table of a policy, row-major.
+struct named_gradient_bounds {
+  std::string path;                     ///< "normalizer.logit"
+  shape extents;                        ///< of the parameter or table
+  std::vector<bounded_number> numbers;  ///< kept in the format of the arithmetic, whatever `how.out` says
+  std::vector<double> spreads;          ///< as gradient_bounds::spreads
+};
+
 /// The bounds of the gradients by the inputs, row-major; empty where the operator does not use a field.
 struct gradient_bounds {
   problem_shape extents;                                        ///< of the call
@@ -44,6 +53,8 @@ struct gradient_bounds {
   std::array<shape, field_count> shapes;                        ///< the shape of each array of `fields`
   /// The root of the sum of the squares of each number's terms (certify/term_squares.hpp).
   std::array<std::vector<double>, field_count> spreads;
+  std::vector<named_gradient_bounds> parameters,  ///< in the order of listed_parameters
+      tables;                                     ///< in the order of listed_tables
 
   /// The bounds of the gradient by one input.
   std::vector<bounded_number> const& of(field f) const { return fields[std::size_t(f)]; }
@@ -171,7 +182,7 @@ bool weights_repeat(Op const& op, inputs<Op, any_tensor> const& in, problem_shap
 
 }  // namespace detail
 
-/// Bounds of the gradients by every input, and their values in double.
+/// Bounds of the gradients by every input, parameter and table, and their values in double.
 /// Errors:     attune::error as vjp; operators with a candidate set are not supported, because their supports jump, nor
 ///             is weight_factor(earned, visible), whose kinks belong to a whole row.
 /// Complexity: about 50 times vjp(reference<double>).
@@ -203,33 +214,53 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
     for (index_t n = 0; n < p.batch * p.heads && coarse; ++n)
       repeats.push_back(detail::weights_repeat(op, in, p, n / p.heads, n % p.heads));
     bool const some_repeat = std::find(repeats.begin(), repeats.end(), true) != repeats.end();
+    // The bounds of one number: x with its sum of |terms|, the spread of its terms, losses, and how it is stored.
+    auto const bounded = [&](rounded const& x, double spread, double least, double row_term, bool alike, bool stores) {
+      bounded_number r;
+      r.value = x.value;
+      double const exact = 2 * own * eps * x.total(), rough = least + (coarse ? weights.unit * x.size : 0),
+                   all = exact + rough + row_term + 16 * number.least;
+      double const stored = stores ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;
+      r.bound = all + stored;
+      // Equal weights have equal errors: as large as if the whole sum were rounded.
+      double const each = coarse ? weights.unit * (spread + (alike ? 2 * detail::magnitude(x.value) : 0)) : 0;
+      r.drift = exact / 4 + 16 * number.least + (alike ? each : 0);
+      r.scatter =
+          std::hypot(least + each, stores ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) / std::sqrt(3.);
+      if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
+      if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > (stores ? out : number).largest)
+        r.bound = math::infinity<double>();
+      return r;
+    };
     for (std::size_t f = 0; f < to.fields.size(); ++f) {
       to.shapes[f] = g.fields[f].extents;
       bool const alike = some_repeat && field(f) == field::v;
       for (std::size_t n = 0; n < g.fields[f].values.size(); ++n) {
-        rounded const& x = g.fields[f].values[n];
-        double const spread = std::sqrt(terms.fields[f].values[n].square);
-        to.spreads[f].push_back(spread);
-        bounded_number r;
-        r.value = x.value;
-        double const exact = 2 * own * eps * x.total(), least = by_underflow.fields[f].values[n].size,
-                     rough = least + (coarse ? weights.unit * x.size : 0),
-                     row_term = by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size,
-                     all = exact + rough + row_term + 16 * number.least;
-        double const stored = narrow ? out.unit * (detail::magnitude(x.value) + all) + out.step / 2 : 0;
-        r.bound = all + stored;
-        // Equal weights have equal errors: as large as if the whole sum were rounded.
-        double const each = coarse ? weights.unit * (spread + (alike ? 2 * detail::magnitude(x.value) : 0)) : 0;
-        r.drift = exact / 4 + 16 * number.least + (alike ? each : 0);
-        r.scatter =
-            std::hypot(least + each, narrow ? out.unit * detail::magnitude(x.value) + out.step / 2 : 0) / std::sqrt(3.);
-        if (!std::isfinite(r.value)) r.bound = r.drift = r.scatter = 0;
-        if (!std::isfinite(r.bound) || detail::magnitude(r.value) + r.bound > out.largest)
-          r.bound = math::infinity<double>();
-        to.fields[f].push_back(r);
+        to.spreads[f].push_back(std::sqrt(terms.fields[f].values[n].square));
+        to.fields[f].push_back(
+            bounded(g.fields[f].values[n], to.spreads[f].back(), by_underflow.fields[f].values[n].size,
+                    by_row_term.fields[f].values.empty() ? 0 : by_row_term.fields[f].values[n].size, alike, narrow));
       }
     }
+    // Parameters and tables sum over all pairs, in the format of the arithmetic.
+    double const lost = number.least * double(p.batch * p.heads * p.queries) * double(p.keys);
+    auto const named = [&](auto const& from, auto const& squares, auto const& by_rows, auto& list) {
+      for (std::size_t n = 0; n < from.size(); ++n) {
+        named_gradient_bounds& one = list.emplace_back();
+        one.path = from[n].path;
+        one.extents = from[n].values.extents;
+        for (std::size_t k = 0; k < from[n].values.values.size(); ++k) {
+          one.spreads.push_back(std::sqrt(squares[n].values.values[k].square));
+          one.numbers.push_back(bounded(from[n].values.values[k], one.spreads.back(), lost,
+                                        by_rows.empty() ? 0 : by_rows[n].values.values[k].size, false, false));
+        }
+      }
+    };
+    named(g.parameters, terms.parameters, by_row_term.parameters, to.parameters);
+    named(g.tables, terms.tables, by_row_term.tables, to.tables);
+    bool kinks = false;
     detail::for_each_kink(op, in, p, eps, [&](index_t b, index_t h, index_t i, index_t j) {
+      kinks = true;
       for_each_field([&]<field F>() {
         if constexpr (Op::uses(F) && F != field::v && F != field::value_gate && F != field::output_gate &&
                       F != field::v0) {
@@ -242,6 +273,10 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
         }
       });
     });
+    for (auto* list : {&to.parameters, &to.tables})
+      for (named_gradient_bounds& one : *list)
+        for (bounded_number& x : one.numbers)
+          if (kinks) x.bound = math::infinity<double>();
     return to;
   }
 }

@@ -19,6 +19,8 @@
 #include <attune/certify/factor_bend.hpp>
 #include <attune/certify/number_format.hpp>
 #include <attune/certify/rounded.hpp>
+#include <attune/certify/row/row_reader.hpp>
+#include <attune/certify/row/row_values.hpp>
 #include <attune/certify/row_error.hpp>
 #include <attune/certify/underflow.hpp>
 #include <attune/core/dual.hpp>
@@ -27,15 +29,19 @@
 namespace attune::certify::detail {
 
 template <class Op>
-class row_bounds {
+class row_bounds : row_reader<Op> {
+  using base = row_reader<Op>;
   using view = any_tensor;
   using normalizer = typename Op::normalizer_policy;
+  using base::b_, base::delta_, base::eps_, base::finite_, base::ground_value, base::h_, base::how_, base::i_,
+      base::in_;
+  using base::op_, base::p_, base::seen_, base::value, base::value_error, base::value_errors_, base::values_;
   using D = dual<double, 2>;
   static constexpr normalizer_traits is = normalizer::traits;
 
  public:
   row_bounds(Op const& op, inputs<Op, view> const& in, problem_shape const& p, precision const& how)
-      : op_(op), in_(in), p_(p), how_(how), eps_(2 * format_of(how.arithmetic).unit) {}
+      : base(op, in, p, how) {}
 
   /// Appends the numbers of a row.
   void operator()(index_t b, index_t h, index_t i, error_bounds& to) {
@@ -45,8 +51,8 @@ class row_bounds {
     auto const loose = op_.bind(at);
     row<double> const exact = attune::detail::scalar_row<double>(p_, op_.mask, b, h, i);
     auto const f = op_.bind(exact);
-    read_logits(loose);
-    read_values(loose);
+    base::read_logits(loose);
+    base::read_values(loose);
     weighed_ = attune::detail::weigh<normalizer>(f.normalizer, seen_, exact.visible);
     out_error_.assign(width, {});
     lse_error_ = ground_error_ = {};
@@ -64,52 +70,6 @@ class row_bounds {
   }
 
  private:
-  template <class Bound>
-  void read_logits(Bound const& f) {
-    seen_ = {};
-    delta_.clear();
-    lift<rounded> const numbers{};
-    attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
-    attune::detail::for_each_visible(contract, f, b_, h_, i_, {0, p_.keys},
-                                     [&](index_t j, rounded const& s, rounded const& a) {
-                                       seen_.keys.push_back(j);
-                                       seen_.scores.push_back(s.value);
-                                       seen_.logits.push_back(a.value);
-                                       delta_.push_back(eps_ * a.total());
-                                     });
-  }
-  /// v after both gates, and the error of the gates. Values outside every support are not read.
-  template <class Bound>
-  void read_values(Bound const& f) {
-    [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;
-    index_t const head = p_.group(h_, p_.value_heads);
-    values_.clear();
-    value_errors_.clear();
-    lift<rounded> const numbers{};
-    attune::detail::reference_contraction<rounded, Op, view> const contract{op_, in_, p_, numbers};
-    for (index_t j : seen_.keys) {
-      rounded const by = attune::detail::key_factor(contract, f, b_, h_, i_, j);  // of the weight gate
-      for (index_t d = 0; d < p_.value_width; ++d) {
-        rounded v = attune::detail::gated_value<rounded>(in_, f, b_, head, j, d);
-        if constexpr (Op::has_weight_gate) v = by * v;
-        values_.push_back(v.value);
-        if constexpr (Op::has_value_gate || Op::has_weight_gate)
-          value_errors_.push_back(eps_ * v.total() + lost * magnitude(in_.v(b_, head, j, d)) * magnitude(by.size));
-      }
-    }
-  }
-  double value(std::size_t n, std::size_t d) const { return values_[n * std::size_t(p_.value_width) + d]; }
-  double value_error(std::size_t n, std::size_t d) const {
-    return value_errors_.empty() ? 0 : value_errors_[n * std::size_t(p_.value_width) + d];
-  }
-  double ground_value([[maybe_unused]] index_t d) const {
-    if constexpr (Op::uses(field::v0)) {
-      auto const at = attune::detail::broadcast(in_.v0, b_, h_, i_);
-      return in_.v0(at.batch, at.head, at.position, d);
-    } else {
-      return 0;
-    }
-  }
   /// Adds the rounding error of a sum over the keys whose terms have the total size `s`.
   void add_sum(row_error& to, double s) const {
     double const n = double(seen_.keys.size());
@@ -135,14 +95,13 @@ class row_bounds {
     auto const by_sums = [&](double by_e, double by_g) {
       return (E == 0 && !(times > 0) ? 0 : times * std::fabs(by_e)) + (G == 0 ? 0 : std::fabs(by_g));
     };
-    struct change {
-      double up_e, up_g, down_e, down_g, own_e, own_g;
-    };
-    std::vector<change> changes;
+    std::vector<mass_change>& changes = changes_;
+    changes.clear();
     double relative = 0;
+    bool finite_changes = true;
     for (std::size_t n = 0; n < n_keys; ++n) {
       double const a = seen_.logits[n], x = std::isfinite(a) ? delta_[n] : 0;
-      change c{};
+      mass_change c{};
       auto const e = [&](double y) { return f.normalizer.earned(y, m); };
       double const here = e(a);
       rounded const own = loose.normalizer.earned(rounded(a), rounded(m));
@@ -159,10 +118,12 @@ class row_bounds {
         relative += weighed(1 / (E + G == 0 ? 1 : E + G), std::fmax(std::fabs(c.up_e) + std::fabs(c.up_g),
                                                                     std::fabs(c.down_e) + std::fabs(c.down_g)));
       changes.push_back(c);
+      double const all = c.up_e + c.up_g + c.down_e + c.down_g + c.own_e + c.own_g;
+      finite_changes = finite_changes && std::isfinite(all);
     }
     double const beyond = grown(relative);
     double off = eps_ * double(n_keys) * times * std::fabs(earned_unit);
-    for (change const& c : changes) off += std::fmax(std::fabs(c.up_e), std::fabs(c.down_e)) + c.own_e;
+    for (mass_change const& c : changes) off += std::fmax(std::fabs(c.up_e), std::fabs(c.down_e)) + c.own_e;
     double const bent =
         bend_of_factor<normalizer>(f.normalizer, E, G, by.value_factor.tangent[0] / earned_unit, visible, off);
 
@@ -170,38 +131,49 @@ class row_bounds {
     auto const add_keys = [&](row_error& to, auto const& x, double y) {
       double sum = 0;
       for (std::size_t n = 0; n < n_keys; ++n) {
-        change const& c = changes[n];
+        mass_change const& c = changes[n];
         double const by_e = x(n), up = (c.up_e == 0 ? 0 : by_e * c.up_e) + (c.up_g == 0 ? 0 : y * c.up_g),
                      down = (c.down_e == 0 ? 0 : by_e * c.down_e) + (c.down_g == 0 ? 0 : y * c.down_g);
         sum += std::fmax(std::fabs(up), std::fabs(down)) + weighed(by_e, c.own_e) + weighed(y, c.own_g);
       }
       to.add(beyond * sum);
     };
+    // `finite_` also says that weights and changes are: then sums need no tests.
+    finite_ = finite_ && std::isfinite(A) && std::isfinite(done.share.value) && finite_changes;
+    for (double w : weighed_.weights) finite_ = finite_ && std::isfinite(w);
+    if (finite_)
+      sums_.add_terms<true>(values_, weighed_.weights, done.share.value, A == 0);
+    else
+      sums_.add_terms<false>(values_, weighed_.weights, done.share.value, A == 0);
+    std::vector<double> by_e(values_.stride(), 0), by_g(values_.stride(), 0), slopes(2 * width);
     for (std::size_t d = 0; d < width; ++d) {
-      double S = 0, P = 0, size = 0, plain = 0, gates = 0;
-      for (std::size_t n = 0; n < n_keys; ++n) {
-        double const e = A == 0 ? 0 : weighed_.weights[n] - done.share.value, v = value(n, d);
-        S += weighed(1, e) == 0 ? 0 : e * v;
-        P += v;
-        size += weighed(e, v);
-        squares_[d] += weighed(e, v) * weighed(e, v);
-        plain += magnitude(v);
-        gates += weighed(weighed_.weights[n], value_error(n, d));
-      }
-      spread_[d] = size;
-      double const v0 = ground_value(index_t(d));
       auto const moved = [&](int k) {  // S is A sum e v: the derivative of A relative to A
-        double sum = A == 0 || by.value_factor.tangent[k] == 0 ? 0 : by.value_factor.tangent[k] / A * S;
-        if constexpr (is.uniform_share) sum += by.share.tangent[k] == 0 ? 0 : by.share.tangent[k] * P;
+        double sum = A == 0 || by.value_factor.tangent[k] == 0 ? 0 : by.value_factor.tangent[k] / A * sums_.terms[d];
+        if constexpr (is.uniform_share) sum += by.share.tangent[k] == 0 ? 0 : by.share.tangent[k] * sums_.values[d];
         if constexpr (Op::uses(field::v0))
-          sum += by.ground_weight.tangent[k] == 0 ? 0 : by.ground_weight.tangent[k] * v0;
+          sum += by.ground_weight.tangent[k] == 0 ? 0 : by.ground_weight.tangent[k] * ground_value(index_t(d));
         return sum;
       };
-      double const by_e = moved(0), by_g = moved(1);
+      slopes[2 * d] = moved(0), slopes[2 * d + 1] = moved(1);
+      by_e[d] = slopes[2 * d] / earned_unit, by_g[d] = slopes[2 * d + 1] / ground_unit;
+      finite_ = finite_ && std::isfinite(by_e[d]) && std::isfinite(by_g[d]);
+    }
+    if (finite_)
+      sums_.add_errors<true, is.ground_mass>(values_, changes, A, by_e, by_g);
+    else
+      sums_.add_errors<false, is.ground_mass>(values_, changes, A, by_e, by_g);
+    for (std::size_t d = 0; d < width; ++d) {
+      double const S = sums_.terms[d], P = sums_.values[d], size = sums_.sizes[d], plain = sums_.plain[d];
+      double gates = 0;
+      for (std::size_t n = 0; n < n_keys && !value_errors_.empty(); ++n)
+        gates += weighed(weighed_.weights[n], value_error(n, d));
+      squares_[d] += sums_.squares[d];
+      spread_[d] = size;
+      [[maybe_unused]] double const v0 = ground_value(index_t(d));
       row_error& to = out_error_[d];
-      add_keys(
-          to, [&](std::size_t n) { return (A == 0 ? 0 : A * value(n, d)) + by_e / earned_unit; }, by_g / ground_unit);
-      add_sum(to, size + by_sums(by_e, by_g) + (is.uniform_share ? weighed(done.share.value, plain) : 0));
+      to.add(beyond * sums_.errors[d]);
+      add_sum(to, size + by_sums(slopes[2 * d], slopes[2 * d + 1]) +
+                      (is.uniform_share ? weighed(done.share.value, plain) : 0));
       to.add(gates + eps_ * (weighed(S, A == 0 ? 0 : done.value_factor.total() / std::fabs(A)) + 2 * size +
                              weighed(P, done.share.total()) + weighed(plain, 2 * done.share.value)));
       if (bent != 0) to.add(weighed(bent, A == 0 ? 0 : S / A));
@@ -322,16 +294,17 @@ class row_bounds {
     // A double reference judges doubles: its own error counts as much as theirs.
     double const own = how_.arithmetic == storage::fp64 ? 2 : 1, n = double(seen_.keys.size());
     if (coarse) equals_.find(weighed_.weights);
+    for (double w : weighed_.weights) finite_ = finite_ && std::isfinite(w);
+    if (finite_)
+      sums_.add_out<true>(values_, weighed_.weights, Op::has_threshold);
+    else
+      sums_.add_out<false>(values_, weighed_.weights, Op::has_threshold);
     weight_loss const loss(flushed * number.least, per_mass_, n);
     for (index_t d = 0; d < p_.value_width; ++d) {
       std::size_t const x = std::size_t(d);
-      double plain = 0;
+      double const plain = sums_.used[x];
       bounded_number r;
-      for (std::size_t k = 0; k < seen_.keys.size(); ++k) {
-        double const w = weighed_.weights[k];
-        if (!(Op::has_threshold && w == 0)) r.value += w * value(k, x);
-        if (w != 0) plain += magnitude(value(k, x));
-      }
+      r.value = sums_.out[x];
       double const sum = r.value, ground = ground_value(d);
       if constexpr (Op::uses(field::v0)) r.value += weighed_.ground_weight * ground;
       double const lost = weighed(plain, loss.of_mass) + weighed(magnitude(sum) + 3 * magnitude(ground), loss.of_sum);
@@ -366,10 +339,10 @@ class row_bounds {
       if (magnitude(r.value) + r.bound > out_format.largest) r.bound = math::infinity<double>();
       to.out.push_back(r);
     }
-    auto const number_of_row = [&](double value, row_error const& e) {
+    auto const number_of_row = [&](double x, row_error const& e) {
       double const tiny = 16 * number.least + 2 * loss.of_sum;
-      return std::isfinite(value) ? bounded_number{value, own * e.worst + tiny, own * e.walk + tiny, 0}
-                                  : bounded_number{value, 0, 0, 0};
+      return std::isfinite(x) ? bounded_number{x, own * e.worst + tiny, own * e.walk + tiny, 0}
+                              : bounded_number{x, 0, 0, 0};
     };
     if constexpr (Op::has_lse) {
       double const lse =
@@ -380,15 +353,9 @@ class row_bounds {
       to.ground_weight.push_back(number_of_row(weighed_.ground_weight, ground_error_));
   }
 
-  Op const& op_;
-  inputs<Op, view> const& in_;
-  problem_shape const& p_;
-  precision how_;
-  double eps_;
-  index_t b_ = 0, h_ = 0, i_ = 0;
-  attune::detail::visible_keys<double> seen_;
   attune::detail::weighed_row<double> weighed_;
-  std::vector<double> delta_, values_, value_errors_;
+  feature_sums sums_;
+  std::vector<mass_change> changes_;
   std::vector<row_error> out_error_;
   row_error lse_error_, ground_error_;
   double per_mass_ = 1;          ///< the factor of a mass's underflow

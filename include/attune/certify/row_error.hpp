@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include <attune/certify/call_numbers.hpp>
+#include <attune/certify/number_format.hpp>
 
 namespace attune::certify {
 
@@ -40,6 +42,16 @@ inline double weighed(double factor, double change) {
 inline double grown(double relative) {
   double const x = std::fmin(relative, 50);
   return x > 1e-8 ? std::expm1(x) / x : 1;
+}
+
+/// A number that is rounded once more, to the format that stores it.
+inline bounded_number stored_in(number_format const& to, bounded_number x) {
+  if (!std::isfinite(x.value)) return x;
+  double const rounding = to.unit * (magnitude(x.value) + x.bound) + to.step / 2;
+  x.bound += rounding;
+  x.scatter = std::hypot(x.scatter, rounding / std::sqrt(3.));
+  if (magnitude(x.value) + x.bound > to.largest) x.bound = std::numeric_limits<double>::infinity();
+  return x;
 }
 
 }  // namespace detail

@@ -191,7 +191,8 @@ typedef struct attune_verdict {
   int64_t must_detect_count;       /**< of names and sizes */
   int32_t stored;                  /**< attune_type that the kernel stores */
   int32_t weights;                 /**< attune_type of its probabilities; -1: from `stored` */
-  int32_t arithmetic, reserved;    /**< attune_type of everything else; -1: from `stored` */
+  int32_t arithmetic;              /**< attune_type of everything else; -1: from `stored` */
+  int32_t rows;                    /**< attune_type of lse and ground weight */
   void (*receive)(char const* at); /**< is called once, with the report as JSON */
 } attune_verdict;
 

@@ -45,13 +45,39 @@ class candidate {
   /// one.
   template <class E>
   candidate& with_lse(natural_lse<E> const& lse) {
+    return with_lse(lse, storage_of<E>());
+  }
+  /// Numbers that were already read into doubles. `stored` is the format that the kernel wrote.
+  template <class E>
+  candidate& with_lse(natural_lse<E> const& lse, storage stored) {
     lse_ = read(of_rows("lse", lse.values));
+    lse_stored_ = stored;
+    base_two_ = false;
+    return *this;
+  }
+  /// (B, H, Lq, 1): logarithms of base 2, as FlashInfer returns them. They are read as natural ones.
+  template <class E>
+  candidate& with_base_two_lse(tensor<E> const& lse) {
+    return with_base_two_lse(lse, storage_of<E>());
+  }
+  /// Numbers that were already read into doubles. `stored` is the format that the kernel wrote.
+  template <class E>
+  candidate& with_base_two_lse(tensor<E> const& lse, storage stored) {
+    with_lse(natural_lse<E>(lse), stored);
+    for (double& x : lse_) x *= 0.693147180559945309417;
+    base_two_ = true;
     return *this;
   }
   /// (B, H, Lq, 1). Throws attune::error for another shape.
   template <class E>
   candidate& with_ground_weight(tensor<E> const& w0) {
+    return with_ground_weight(w0, storage_of<E>());
+  }
+  /// Numbers that were already read into doubles. `stored` is the format that the kernel wrote.
+  template <class E>
+  candidate& with_ground_weight(tensor<E> const& w0, storage stored) {
     ground_weight_ = read(of_rows("ground_weight", w0));
+    ground_weight_stored_ = stored;
     return *this;
   }
 
@@ -60,6 +86,9 @@ class candidate {
   std::vector<double> const& out() const { return out_; }                      ///< row-major, like all below
   std::vector<double> const& lse() const { return lse_; }                      ///< empty: not given
   std::vector<double> const& ground_weight() const { return ground_weight_; }  ///< empty: not given
+  bool base_two() const { return base_two_; }                                  ///< whether `lse` was given in base 2
+  storage lse_stored() const { return lse_stored_; }                           ///< the format of `lse`
+  storage ground_weight_stored() const { return ground_weight_stored_; }       ///< the format of `ground_weight`
 
  private:
   template <class E>
@@ -83,7 +112,8 @@ class candidate {
     return all;
   }
 
-  storage storage_;
+  storage storage_, lse_stored_ = storage::fp32, ground_weight_stored_ = storage::fp32;
+  bool base_two_ = false;
   shape extents_;
   std::vector<double> out_, lse_, ground_weight_;
 };

@@ -9,12 +9,16 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <attune/certify/row/row_values.hpp>
+#include <attune/exec/reference/contractions/known.hpp>
 #include <attune/exec/reference/executor.hpp>
 #include <attune/exec/reference/row.hpp>
 #include <attune/testing/judging/defect_kind.hpp>
+#include <attune/testing/judging/kernel_parts.hpp>
 #include <attune/testing/vocabulary.hpp>
 
 namespace attune::testing::detail {
@@ -44,6 +48,9 @@ class altered_rows {
       case defect::none:
         return false;
       case defect::ground_ignored:
+      case defect::ground_twice:
+      case defect::ground_four_times:
+      case defect::ground_eight_times:
       case defect::ground_not_in_sum:
       case defect::lse_without_ground:
         return Op::has_ground_weight;
@@ -65,11 +72,27 @@ class altered_rows {
         return Op::uses(field::k) && p_.batch > 1;
       case defect::mask_ignored:
         return !std::is_same_v<typename Op::mask_policy, mask::none>;
+      case defect::window_starts_late:
+      case defect::window_ends_early:
+      case defect::window_wider:
+      case defect::window_narrower:
+        return !std::is_same_v<typename Op::mask_policy, mask::none> &&
+               !std::is_same_v<typename Op::mask_policy, mask::causal>;
+      case defect::cap_after_mask:
+        return !std::is_same_v<typename Op::mask_policy, mask::none> && Op::contractions::size > 0 &&
+               !has_ordered_sums<Op>;
+      case defect::query_one_later:
+      case defect::query_one_earlier:
+      case defect::other_rotary_layout:
+        return has_rotary_layout<typename Op::kernel_policy>;
+      case defect::positions_ignored:
+        return !has_ordered_sums<Op> && !(Op::contractions::size == 0 || only_products(typename Op::contractions{}));
       case defect::values_by_position:
         return p_.value_heads > 1;
       case defect::out_by_position:
         return p_.heads > 1;
       case defect::lse_in_base_two:
+      case defect::lse_in_base_e:
         return Op::has_lse;
       case defect::lse_without_scale:
         return Op::has_lse && Op::contractions::size > 0;
@@ -82,6 +105,8 @@ class altered_rows {
   }
   /// Sets the keys for `marked_keys_missing` and `marked_keys_doubled`.
   void mark(std::vector<bool> keys) { marked_ = std::move(keys); }
+  /// Where `marked_keys_elsewhere` reads them: `by` keys later, in another batch element.
+  void read_from(index_t batch, index_t by) { from_batch_ = batch, from_by_ = by; }
 
   template <class T>
   altered_row<T> evaluate(defect d, index_t b, index_t h, index_t i, lift<T> const& numbers = {}) const {
@@ -90,23 +115,51 @@ class altered_rows {
     attune::detail::visible_keys<T> seen;
     see(d, b, h, i, seen.keys);
     count(d, b, h, i, r);
+    problem_shape p = p_;  // with the positions that the score sees
+    index_t const moved = d == defect::query_one_later ? 1 : d == defect::query_one_earlier ? -1 : 0;
+    index_t const position = i + p_.offset_of(b) + moved;
+    if ((moved != 0 && position >= 0 && position < p_.keys) || d == defect::positions_ignored) {
+      p.offset = position - i, p.offsets = nullptr;
+      r.position = T(double(position));
+    }
+    Op other = op_;
+    if (d == defect::other_rotary_layout) turn_layout(other.kernel);
     auto const f = op_.bind(r);
-    inputs<Op, view> const in = with_other_keys(d, b, h);
-    attune::detail::reference_contraction<T, Op, view> const contract{op_, in, p_, numbers};
+    bool const some_elsewhere = d == defect::marked_keys_elsewhere;
+    inputs<Op, view> const in = some_elsewhere ? in_ : with_other_keys(d, b, h), moved_in = with_other_keys(d, b, h);
+    attune::detail::reference_contraction<T, Op, view> const contract{other, in, p, numbers},
+        contract_elsewhere{op_, moved_in, p, numbers};
+    std::vector<index_t> visible;
+    if (d == defect::cap_after_mask) see(defect::none, b, h, i, visible);
+    known_contractions const known = contractions_of(d, b, h, i);
+    auto const contract_pair = [&](T* x, index_t j) {
+      if (d == defect::positions_ignored) p.offset = j - i;
+      if (d == defect::cap_after_mask && !std::binary_search(visible.begin(), visible.end(), j))
+        return void(std::fill_n(x, Op::contractions::size, T(-math::infinity<T>())));
+      if (is_elsewhere(d, j)) return contract_elsewhere.all(x, b, h, i, j + from_by_);
+      if (known.numbers == nullptr) return contract.all(x, b, h, i, j);
+      T copies[Op::contractions::size + 1];
+      attune::detail::contractions_with(contract, x, b, h, i, j, [&](int n) -> T const* {
+        if (!std::is_same_v<T, double> && !is_product(typename Op::contractions{}, n)) return nullptr;
+        return &(copies[n] = T(known.numbers[std::size_t(j) * std::size_t(Op::contractions::size) + std::size_t(n)]));
+      });
+    };
     T raw_largest = -math::infinity<T>();
     std::vector<T> raw;
     [[maybe_unused]] attune::detail::row_contractions<T> ordered{Op::contractions::size, {}};
     if constexpr (has_ordered_sums<Op>) {
-      for (index_t j : seen.keys) contract.all(ordered.add_key(), b, h, i, j);
+      for (index_t j : seen.keys) contract_pair(ordered.add_key(), j);
       attune::detail::sum_in_order(contract, f, ordered, b, h, i);
     }
     for (index_t j : seen.keys) {
       T x[Op::contractions::size + 1]{};
-      contract.all(x, b, h, i, j);
+      contract_pair(x, j);
       if constexpr (has_ordered_sums<Op>)
         for (int c = 0; c < Op::contractions::size; ++c) x[c] = ordered.at(seen.logits.size(), c);
       T const s = f.score(x, key<T>{T(double(j))});
       seen.logits.push_back(logit(d, f, s, x));
+      if (d == defect::cap_after_mask && seen.logits.back() != seen.logits.back())
+        seen.logits.back() = -math::infinity<T>();  // no cap: hidden keys stay hidden
       if constexpr (std::is_same_v<T, double>)
         if (d == defect::logits_in_bf16 || d == defect::logits_in_fp16)
           seen.logits.back() =
@@ -127,6 +180,13 @@ class altered_rows {
       if (d == defect::ground_ignored) done.ground_weight = T(0);
       if (d == defect::ground_ignored || d == defect::lse_without_ground) lse = some ? T(lse + math::log(earned)) : lse;
     }
+    if constexpr (Op::has_ground_weight)
+      if (int const times = ground_times(d); times > 1) {
+        T const all = T(1) + T(double(times - 1)) * done.ground_weight;
+        for (T& w : done.weights) w = w / all;
+        done.ground_weight = T(double(times)) * done.ground_weight / all;
+        lse = lse + math::log(all);
+      }
     if ((d == defect::first_key_not_in_sum || d == defect::last_key_not_in_sum) && seen.keys.size() > 1) {
       T const rest = T(1) - (d == defect::first_key_not_in_sum ? done.weights.front() : done.weights.back());
       for (T& w : done.weights) w = w / rest;
@@ -138,6 +198,7 @@ class altered_rows {
       if (d == defect::weights_in_fp16) round_weights(done.weights, storage::fp16);
     }
     if (d == defect::lse_in_base_two) lse = lse * T(1.4426950408889634);
+    if (d == defect::lse_in_base_e) lse = lse * T(0.6931471805599453);
     if (d == defect::lse_without_scale) {
       T sum(0);
       for (T const& x : raw) sum = sum + math::exp_nonpositive(T(x - raw_largest));
@@ -149,11 +210,12 @@ class altered_rows {
     if constexpr (Op::has_weight_gate)
       for (std::size_t n = 0; n < seen.keys.size(); ++n)
         weights[n] = weights[n] * attune::detail::key_factor(contract, f, b, h, i, seen.keys[n]);
-    for (std::size_t n = 0; n < seen.keys.size(); ++n) {
-      if (Op::has_threshold && done.weights[n] == T(0)) continue;
-      for (index_t c = 0; c < p_.value_width; ++c)
-        to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
-    }
+    if (!add_plain_values(d, b, h, seen.keys, weights, to.out))
+      for (std::size_t n = 0; n < seen.keys.size(); ++n) {
+        if (Op::has_threshold && done.weights[n] == T(0)) continue;
+        for (index_t c = 0; c < p_.value_width; ++c)
+          to.out[std::size_t(c)] = to.out[std::size_t(c)] + weights[n] * value<T>(d, f, b, h, seen.keys[n], c);
+      }
     if constexpr (Op::uses(field::v0))
       if (d != defect::ground_value_ignored) {
         auto const at = attune::detail::broadcast(in_.v0, b, h, i);
@@ -177,9 +239,55 @@ class altered_rows {
   using gate_of = gate::evaluation<typename Op::gate_policy>;
   static constexpr bool has_gate = gate_of::contractions::size != 0;
 
+  // ---- what many defects share: the same rows are evaluated once for each of them -----------------------------------
+  /// The contractions of a row with all keys; null: not kept.
+  struct known_contractions {
+    double const* numbers = nullptr;
+  };
+  static constexpr std::size_t most_known = 4'000'000;  ///< numbers: 32 MB
+
+  static bool reads_other_keys(defect d) {
+    return d == defect::query_one_later || d == defect::query_one_earlier || d == defect::positions_ignored ||
+           d == defect::other_rotary_layout || d == defect::cap_after_mask || d == defect::marked_keys_elsewhere ||
+           d == defect::heads_interleaved || d == defect::key_head_plus_one || d == defect::batch_plus_one;
+  }
+  known_contractions contractions_of(defect d, index_t b, index_t h, index_t i) const {
+    std::size_t const size = std::size_t(Op::contractions::size) * std::size_t(p_.keys);
+    if (size == 0 || reads_other_keys(d)) return {};
+    std::size_t const row = std::size_t((b * p_.heads + h) * p_.queries + i);
+    auto found = known_.find(row);
+    if (found == known_.end()) {
+      if ((known_.size() + 1) * size > most_known) return {};
+      found = known_.emplace(row, std::vector<double>(size)).first;
+      lift<double> const numbers{};
+      attune::detail::reference_contraction<double, Op, view> const contract{op_, in_, p_, numbers};
+      for (index_t j = 0; j < p_.keys; ++j)
+        contract.all(found->second.data() + std::size_t(j) * std::size_t(Op::contractions::size), b, h, i, j);
+    }
+    return {found->second.data()};
+  }
+  /// The value sum of values without gates, a pack of features at a time; false: not these.
+  template <class T>
+  bool add_plain_values([[maybe_unused]] defect d, [[maybe_unused]] index_t b, [[maybe_unused]] index_t h,
+                        [[maybe_unused]] std::vector<index_t> const& keys,
+                        [[maybe_unused]] std::vector<T> const& weights, [[maybe_unused]] std::vector<T>& out) const {
+    if constexpr (std::is_same_v<T, double> && !Op::has_value_gate) {
+      if (reads_other_keys(d) || d == defect::values_one_late || d == defect::values_by_position) return false;
+      values_.see(in_.v, b, p_.group(h, p_.value_heads), keys);
+      if (!values_.finite()) return false;
+      for (double w : weights)
+        if (!std::isfinite(w)) return false;
+      sums_.template add_out<true>(values_, weights, false);
+      std::copy_n(sums_.out.begin(), out.size(), out.begin());
+      return true;
+    } else {
+      return false;
+    }
+  }
+
   void see(defect d, index_t b, index_t h, index_t i, std::vector<index_t>& keys) const {
     mask_row m = p_.row(b, h, i);
-    if (d == defect::mask_ignored) {
+    if (d == defect::mask_ignored || d == defect::cap_after_mask) {
       for (index_t j = 0; j < p_.keys; ++j) keys.push_back(j);
       return;
     }
@@ -190,8 +298,12 @@ class altered_rows {
     index_t const later = d == defect::first_key_beyond ? -1 : d == defect::first_key_missing ? 1 : 0;
     index_t from = 0;
     for (key_interval k = mask::next(op_.mask, m, 0); !k.empty(); k = mask::next(op_.mask, m, k.last)) {
-      for (index_t j = (std::max)(from, k.first + later); j < (std::min)(p_.keys, k.last + longer); ++j)
-        keys.push_back(j);
+      bool const starts_late = d == defect::window_starts_late || d == defect::window_narrower,
+                 ends_early = d == defect::window_ends_early || d == defect::window_narrower;
+      index_t const wider = d == defect::window_wider ? 1 : 0;
+      index_t const first = k.first + later + (starts_late && k.first > 0 ? 1 : 0) - wider,
+                    last = k.last + longer - (ends_early && k.last < p_.keys ? 1 : 0) + wider;
+      for (index_t j = (std::max)(from, first); j < (std::min)(p_.keys, last); ++j) keys.push_back(j);
       from = keys.empty() ? 0 : keys.back() + 1;
     }
     if (d == defect::marked_keys_missing) std::erase_if(keys, [&](index_t j) { return marked_[std::size_t(j)]; });
@@ -231,6 +343,7 @@ class altered_rows {
     index_t head = d == defect::heads_interleaved ? h % p_.value_heads : p_.group(h, p_.value_heads);
     if (d == defect::key_head_plus_one) head = (head + 1) % p_.value_heads;
     if (d == defect::batch_plus_one) b = (b + 1) % p_.batch;
+    if (is_elsewhere(d, j)) b = from_batch_, j += from_by_;
     if (d == defect::values_one_late) j = (std::min)(j + 1, p_.keys - 1);
     if (d == defect::values_by_position) {
       index_t const place = j * p_.value_heads + head;
@@ -256,6 +369,7 @@ class altered_rows {
       index_t const own = p_.group(h, p_.key_heads);
       if (d == defect::heads_interleaved) in.k = in_.k.of_head(b, h % p_.key_heads);
       if (d == defect::key_head_plus_one) in.k = in_.k.of_head(b, (own + 1) % p_.key_heads);
+      if (d == defect::marked_keys_elsewhere) in.k = in_.k.of_head(from_batch_, own);
       if (d == defect::batch_plus_one) in.k = in_.k.of_head((b + 1) % p_.batch, own);
     }
     return in;
@@ -264,7 +378,15 @@ class altered_rows {
   Op const& op_;
   inputs<Op, view> const& in_;
   problem_shape const& p_;
+  bool is_elsewhere(defect d, index_t j) const { return d == defect::marked_keys_elsewhere && marked_[std::size_t(j)]; }
+  static int ground_times(defect d) {
+    return d == defect::ground_twice ? 2 : d == defect::ground_four_times ? 4 : d == defect::ground_eight_times ? 8 : 1;
+  }
   std::vector<bool> marked_;
+  index_t from_batch_ = 0, from_by_ = 0;
+  mutable std::unordered_map<std::size_t, std::vector<double>> known_;  ///< by row
+  mutable certify::detail::row_values values_;
+  mutable certify::detail::feature_sums sums_;
 };
 
 }  // namespace attune::testing::detail

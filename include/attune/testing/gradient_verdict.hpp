@@ -29,7 +29,8 @@ namespace detail {
 template <class Op>
 class gradient_judge : gradient_rounding<Op> {
   using base = gradient_rounding<Op>;
-  using base::along, base::by_row, base::change_to, base::d_, base::exact_, base::for_each_row, base::given_;
+  using base::along, base::bounds_, base::by_row, base::change_to, base::d_, base::exact_, base::for_each_row,
+      base::given_;
   using base::gradients, base::how_, base::in_, base::judge, base::op_, base::p_, base::precision_, base::regions_;
   using base::report_, base::scaled, base::seen_, base::stored_, base::tensors_, base::with_lse;
   using typename base::dense, typename base::view;
@@ -40,26 +41,29 @@ class gradient_judge : gradient_rounding<Op> {
       : base(op, in, d, given, how) {}
 
   verdict_report operator()() {
-    auto bounds = gradient_error_bound(op_, in_, d_, precision_);
-    for (auto const& [f, x] : given_.all()) {
-      shape const& e = bounds.shapes[std::size_t(f)];
+    auto const all = gradient_error_bound(op_, in_, d_, precision_);
+    for (auto const& [name, x] : given_.all()) {
+      bounds_of_gradient& bounds = bounds_[name] = bounds_of(all, name);
+      shape const& e = bounds.extents;
       if (!(x.extents == e))
-        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "shape " + to_string(x.extents),
-                    to_string(e));
-      std::string const name = std::string("d") + name_of(f);
-      report_.elements.push_back(compared(name, e, x.values, bounds.of(f)));
-      bool const of_keys = side_of(f) == input_side::key;
-      tensors_[f] = regions_.add(name, e, of_keys ? "key" : "query", of_keys ? "key head" : "head");
-      double const accumulation = accumulation_of(precision_.arithmetic, f);
-      report_.condition = std::fmax(report_.condition, condition_of(bounds.of(f), accumulation, how_.gate));
+        throw error("testing::gradient_verdict", name.text(), "shape " + to_string(x.extents), to_string(e));
+      if (!name.is_input() && format_of(x.stored).unit > format_of(precision_.arithmetic).unit)
+        for (bounded_number& n : bounds.numbers) n = certify::detail::stored_in(format_of(x.stored), n);
+      report_.elements.push_back(compared(name.text(), e, x.values, bounds.numbers));
+      bool const of_keys = name.is_input() && side_of(name.input) == input_side::key;
+      tensors_[name] = regions_.add(name.text(), e, of_keys ? "key" : "query", of_keys ? "key head" : "head");
+      // A parameter's sum over all pairs has too wide a bound for this, and one number says nothing of a condition.
+      if (name.is_input())
+        report_.condition = std::fmax(report_.condition, condition_of(bounds.numbers, accumulation(name), how_.gate));
     }
     base::common_noise();
     std::size_t first = 0;
-    for (auto const& [f, x] : given_.all()) {
-      shape const& e = bounds.shapes[std::size_t(f)];
-      int const tensor = tensors_[f];
-      energies energy(std::string("d") + name_of(f), regions_, how_.gate, e);
-      energy.add(tensor, x.values, bounds.of(f), accumulation_of(precision_.arithmetic, f), seen_.common(), first);
+    for (auto const& [name, x] : given_.all()) {
+      std::vector<bounded_number> const& bounds = bounds_.at(name).numbers;
+      shape const& e = x.extents;
+      int const tensor = tensors_[name];
+      energies energy(name.text(), regions_, how_.gate, e);
+      energy.add(tensor, x.values, bounds, accumulation(name), seen_.common(), first);
       report_.energies.push_back(energy.excess());
       if (report_.energies.back().used > 1) seen_.must_explain(tensor);
       report_.false_alarms += energy.false_alarms();
@@ -71,7 +75,7 @@ class gradient_judge : gradient_rounding<Op> {
           regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           seen_.begin_row(std::move(ids));
         }
-        seen_.add(x.values[n], bounds.of(f)[n], tensor);
+        seen_.add(x.values[n], bounds[n], tensor);
       }
     }
     seen_.close(stored_);
@@ -84,23 +88,26 @@ class gradient_judge : gradient_rounding<Op> {
     mistakes();
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
       base::by_numbers_of_rows();
-      base::by_noise(bounds);
+      base::by_noise();
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);
   }
 
  private:
+  double accumulation(gradient_name const& name) const {
+    return accumulation_of(precision_.arithmetic, name.is_input() ? name.input : field::q);
+  }
   // ---- possible mistakes --------------------------------------------------------------------------------------------
   /// A factor of one gradient: a missing scale, or truncation.
   void factors() {
     for (auto const& [wanted, unused] : given_.all()) {
       finding f;
-      f.name = std::string("d") + name_of(wanted);
+      f.name = wanted.text();
       f.parameter = f.relative = true;
       std::vector<double> direction;
       for (auto const& [other, x] : given_.all())
-        for (double y : exact_.of(other).values) direction.push_back(other == wanted ? y : 0);
+        for (double y : array_of(exact_, other).values) direction.push_back(other == wanted ? y : 0);
       judge(f, direction);
     }
     if (!Op::has_lse || given_.all().size() < 2) return;
@@ -192,9 +199,11 @@ class gradient_judge : gradient_rounding<Op> {
     bool shared = false;
     dense other = exact_;
     std::map<index_t, dense> of_heads;  // by the number of key heads
-    for (auto const& [f, x] : given_.all()) {
+    for (auto const& [name, x] : given_.all()) {
+      field const f = name.input;
+      if (!name.is_input() || side_of(f) != input_side::key) continue;
       index_t const heads = exact_.of(f).extents.head;
-      if (side_of(f) != input_side::key || heads == p_.heads) continue;
+      if (heads == p_.heads) continue;
       shared = true;
       auto found = of_heads.find(heads);
       if (found == of_heads.end()) {
@@ -219,7 +228,9 @@ class gradient_judge : gradient_rounding<Op> {
 
   /// Element (h, i) of a tensor that should be (B, H, L, D) but is (B, L, H, D).
   void by_position() {
-    for (auto const& [f, x] : given_.all()) {
+    for (auto const& [name, x] : given_.all()) {
+      if (!name.is_input()) continue;
+      field const f = name.input;
       gradient_array<double> const& exact = exact_.of(f);
       shape const& e = exact.extents;
       if (e.head == 1 || e.position == 1) continue;

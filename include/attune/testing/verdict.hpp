@@ -22,7 +22,8 @@
 #include <vector>
 
 #include <attune/testing/judging/conclusion.hpp>
-#include <attune/testing/judging/key_suspects.hpp>
+#include <attune/testing/judging/read_tensor.hpp>
+#include <attune/testing/judging/usual_suspects.hpp>
 #include <attune/testing/moving_parameter.hpp>
 #include <attune/testing/verdict_report.hpp>
 #include <attune/testing/vocabulary.hpp>
@@ -32,9 +33,9 @@ namespace attune::testing {
 namespace detail {
 
 template <class Op>
-class judge : key_suspects<Op> {
+class judge : usual_suspects<Op> {
   using D = dual<double, 1>;
-  using base = key_suspects<Op>;
+  using base = usual_suspects<Op>;
   using base::accumulation_, base::bounds_, base::by_defect, base::direction, base::given_, base::how_, base::in_;
   using base::judge_direction, base::op_, base::p_, base::precision_, base::regions_, base::report_, base::rows_;
   using base::sampled_, base::seen_, base::step;
@@ -52,6 +53,7 @@ class judge : key_suspects<Op> {
     as_a_whole();
     lse_as_a_whole();
     by_sums_of_rows();
+    base::by_slopes();
     for (int d = 1; d < defect_count; ++d) by_defect(static_cast<defect>(d), testing::name_of(static_cast<defect>(d)));
     decide();
     return std::move(report_);
@@ -120,6 +122,15 @@ class judge : key_suspects<Op> {
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
     report_.findings.push_back(f);
   }
+  /// A factor 1 / (1 - p) for a usual p is the scale of a dropout.
+  static std::string dropout_of(finding const& f) {
+    for (double p : {0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5}) {
+      double const scale = 1 / (1 - p) - 1;
+      if (std::fabs(f.estimate - scale) < 0.005 * scale + f.power / 6)
+        return attune::detail::text(" (1 / (1 - ", p, "): a dropout scale left in?)");
+    }
+    return "";
+  }
   // ---- what looks like noise ----------------------------------------------------------------------------------------
   void by_noise(std::vector<std::size_t> const& rows) {
     std::vector<int> const* parts = base::suspect_parts();
@@ -164,7 +175,7 @@ class judge : key_suspects<Op> {
   /// e^(lse - maximum) is a number of 16 bits in most rows.
   void by_rounded_sum(std::vector<std::size_t> const& rows) {
     if constexpr (Op::has_lse && Op::normalizer_policy::traits.reference == mass_reference::running_maximum) {
-      if (given_.lse().empty()) return;
+      if (given_.lse().empty() || format_of(given_.lse_stored()).unit > format_of(storage::fp32).unit) return;
       for (storage s : {storage::bf16, storage::fp16}) {
         double on = 0, all = 0;
         for (std::size_t n : rows) {
@@ -211,9 +222,13 @@ class judge : key_suspects<Op> {
       auto const suspects = base::suspect_rows();
       if (suspects.size() < all.size()) base::by_keys(suspects);
       base::by_ranges(suspects);
+      base::by_pages();
+      base::by_empty_rows();
       by_noise(suspects);
     }
     report_.condition = condition_of(bounds_.out, accumulation_, how_.gate);
+    for (finding& f : report_.findings)
+      if (f.name == "out" && f.parameter) f.hint = dropout_of(f);
     conclude(report_, seen_, how_, 0.25);
   }
 };

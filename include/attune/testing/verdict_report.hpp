@@ -41,11 +41,13 @@ struct finding {
   std::string where = {};    ///< the region that shows it, "in head 3"; "" for everywhere
   double power_of_part = 0;  ///< like power, for a defect of any one head, batch element or half of the rows of a tile
 
+  std::string hint = {};  ///< what it may come from
+
   /// The finding as text: "behaves as if: value gate ignored".
   std::string words() const {
     std::string const at = where.empty() ? "" : " " + where;
-    if (!parameter) return "behaves as if: " + name + at;
-    return "behaves as if " + name + " were " + amount(estimate, true) + at;
+    if (!parameter) return "behaves as if: " + name + at + hint;
+    return "behaves as if " + name + " were " + amount(estimate, true) + at + hint;
   }
   /// A number in the units of this finding as text, in percent if it is relative.
   std::string amount(double x, bool with_sign) const {
@@ -58,16 +60,24 @@ struct finding {
   }
 };
 
+/// The size of the residuals in each part of an output, in standard deviations of rounding. A correct kernel has
+/// about 1.
+struct energy_map {
+  std::string by;             ///< "head", "batch element", "block of 8 queries"
+  std::vector<double> times;  ///< the root mean square of each; NaN: nothing to judge there
+};
+
 /// Residuals that are larger than rounding leaves them: their root mean square, in standard deviations of rounding.
 struct energy_excess {
-  bool found = false;      ///< whether a region exceeds its limit
-  std::string output;      ///< "out", "lse", "ground weight", "dq"
-  std::string where;       ///< the region, "in head 3"; "" for everywhere
-  std::vector<int> parts;  ///< the numbers of the regions that it consists of
-  double times = 0,        ///< the root mean square there
-      limit = 0,           ///< the largest that a correct kernel shows there
-      overall = 0,         ///< the root mean square everywhere
-      used = 0;            ///< the largest share of its limit that a region or row reaches; above 1 it is found
+  bool found = false;            ///< whether a region exceeds its limit
+  std::string output;            ///< "out", "lse", "ground weight", "dq"
+  std::string where;             ///< the region, "in head 3"; "" for everywhere
+  std::vector<int> parts;        ///< the numbers of the regions that it consists of
+  double times = 0,              ///< the root mean square there
+      limit = 0,                 ///< the largest that a correct kernel shows there
+      overall = 0,               ///< the root mean square everywhere
+      used = 0;                  ///< the largest share of its limit that a region or row reaches; above 1 it is found
+  std::vector<energy_map> maps;  ///< by batch element, head, and block of positions, where there are several
 };
 
 /// Why a verdict is FAIL.
@@ -170,6 +180,27 @@ inline std::ostream& operator<<(std::ostream& to, verdict_report const& r) {
     where("query", r.by_query);
     where("head", r.by_head);
     where("feature", r.by_feature);
+    for (energy_excess const& e : r.energies)
+      for (energy_map const& m : e.maps) {
+        if (!e.found || m.times.size() > 32) continue;  // more are in the JSON
+        to << "  " << e.output << ", times rounding, by " << m.by << ':';
+        for (double x : m.times) {
+          std::snprintf(text, sizeof text, " %.2g", x);
+          to << text;
+        }
+        to << '\n';
+      }
+    if (!r.by_key.empty()) {
+      to << "  weights off, by block of keys:";
+      std::size_t const blocks = (std::min<std::size_t>)(8, r.by_key.size());
+      for (std::size_t n = 0; n < blocks; ++n) {
+        std::size_t const first = n * r.by_key.size() / blocks, last = (n + 1) * r.by_key.size() / blocks;
+        double sum = 0;
+        for (std::size_t j = first; j < last; ++j) sum += r.by_key[j];
+        std::snprintf(text, sizeof text, " %zu..%zu %+.2g %%", first, last - 1, 100 * sum / double(last - first));
+        to << text << (n + 1 < blocks ? "," : "\n");
+      }
+    }
     return to;
   }
   to << (r.parts ? "  would have been noticed, also in one head, batch element, or half of the rows of a tile:"

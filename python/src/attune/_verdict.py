@@ -7,6 +7,7 @@ What a report contains is decided in C++ (testing/interop/report_json.hpp): its 
 
 import ctypes
 import json
+import math
 
 import numpy
 
@@ -109,6 +110,7 @@ def verdict(
     *,
     out=None,
     lse=None,
+    lse_base="e",
     ground_weight=None,
     dout=None,
     dlse=None,
@@ -129,6 +131,7 @@ def verdict(
     op: the operator that the kernel is meant to compute, or the name of a preset. q, k, v, mask, offset, layout and
     other names are those of a call. Tensors may be on any device.
     out, lse, ground_weight: what the kernel returned. lse and ground_weight are judged with out.
+    lse_base: the base of the logarithm in lse, "e" or 2.
     dq, dk, dv, and so on for other inputs: its gradients, with the dout (dlse, dground_weight) that they belong to.
     dtype: what the kernel stores: "bfloat16", torch.bfloat16, ...; by default the type of out, or of the gradients.
     weights: the type of its probabilities where they meet the values; by default dtype. arithmetic: of everything else.
@@ -143,6 +146,8 @@ def verdict(
     cotangents = {"out": dout, "lse": dlse, "ground_weight": dground_weight}
     outputs = {"out": out, "lse": lse, "ground_weight": ground_weight}
     _require_results(operator, outputs, gradients, cotangents)
+    if lse_base not in ("e", 2):
+        raise wrong("lse_base", f"the value {lse_base!r}", '"e" or 2')
     judged = dict([("out", out)] if out is not None else [(f"d{name}", x) for name, x in gradients.items()])
     first = next(iter(judged.items()))
     stored = _type_of(*first) if dtype is None else type_named("dtype", dtype)
@@ -153,7 +158,13 @@ def verdict(
     call = call_of(operator, q, k, v, mask, offset, layout, named)
     sent = {}
     if out is not None:
-        sent["outputs"] = _judged("verdict", call, outputs, None, {}, stored, formats, names, sizes)
+        kinds = {_type_of(name, outputs[name]) for name in ("lse", "ground_weight") if outputs[name] is not None}
+        if len(kinds) > 1:
+            raise wrong("ground_weight", "another type than lse", "one type for both")
+        rows = kinds.pop() if kinds else _abi.CODES["float32"]
+        if lse is not None and lse_base == 2:
+            outputs["lse"] = doubles("lse", lse) * math.log(2)
+        sent["outputs"] = _judged("verdict", call, outputs, None, {}, stored, formats, names, sizes, rows)
     if gradients:
         if sent:
             names, sizes = [], []
@@ -241,7 +252,7 @@ def doubles(name, x):
     return numpy.ascontiguousarray(x, dtype=numpy.float64)
 
 
-def _judged(kind, call, outputs, cotangents, gradients, stored, formats, names, sizes):
+def _judged(kind, call, outputs, cotangents, gradients, stored, formats, names, sizes, rows=0):
     """What the library sends: stored, report, text."""
     operator, keep, parts = call.operator, [], []
 
@@ -267,9 +278,6 @@ def _judged(kind, call, outputs, cotangents, gradients, stored, formats, names, 
             raise wrong(name, f"{len(shape)} axes", "3: (B, H, Lq)")
         return shape, strides
 
-    for name in ("lse", "ground_weight"):
-        if outputs.get(name) is not None and _type_of(name, outputs[name]) > 1:
-            raise wrong(name, "a type of 16 bits", "float32 or float64: rows that are stored in 16 bits are not judged")
     for name, axes in (("out", of_out), ("lse", of_rows), ("ground_weight", of_rows)):
         parts.append(tensor(name, outputs.get(name), axes))
     for name, x, axes in zip(("dout", "dlse", "dground_weight"), cotangents or (None,) * 3, (of_out, of_rows, of_rows)):
@@ -293,7 +301,7 @@ def _judged(kind, call, outputs, cotangents, gradients, stored, formats, names, 
         len(names),
         stored,
         *formats,
-        0,
+        rows,
         ctypes.cast(receive, ctypes.c_void_p).value,
     )
     operator._companions.run(kind)(call.address, ctypes.addressof(memory))

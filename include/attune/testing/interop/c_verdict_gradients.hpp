@@ -32,7 +32,7 @@ int run_verdict_gradients(attune_call const* c, void const* more, attune_text te
     });
     std::vector<std::vector<double> const*> all;
     for (auto const& [f, x] : theirs.all()) {
-      testing::require_format(std::string("d") + name_of(f), x.values, stored);
+      testing::require_format(f.text(), x.values, stored);
       all.push_back(&x.values);
     }
     send(given, stored, all,

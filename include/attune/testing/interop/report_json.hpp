@@ -109,6 +109,8 @@ inline std::string json_of(worst_element const& e) {
       .text();
 }
 /// How large the residuals of an output are.
+inline std::string json_of(energy_map const& m) { return json_object().with("by", m.by).with("times", m.times).text(); }
+/// The same, with the region that has too much.
 inline std::string json_of(energy_excess const& e) {
   return json_object()
       .with("output", e.output)
@@ -117,6 +119,7 @@ inline std::string json_of(energy_excess const& e) {
       .with("times", e.times)
       .with("limit", e.limit)
       .with("overall", e.overall)
+      .with("maps", e.maps)
       .text();
 }
 /// A report: decision, reasons, cause, worst elements, where the error sits, findings.

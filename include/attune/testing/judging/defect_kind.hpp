@@ -36,6 +36,7 @@ enum class defect {
   weights_in_bf16,     ///< probabilities rounded although `precision` says that they are not
   weights_in_fp16,
   lse_in_base_two,
+  lse_in_base_e,      ///< of a kernel whose lse should have base 2
   lse_without_scale,  ///< log sum e^x of the first contraction
   lse_without_ground,
   ground_not_in_sum,     ///< the ground's value is added, but the normalizer does not include the ground
@@ -43,11 +44,24 @@ enum class defect {
   last_key_not_in_sum,
   logits_in_bf16,  ///< logits rounded before the normalizer
   logits_in_fp16,
-  mask_ignored,         ///< every query sees every key
-  key_head_plus_one,    ///< keys and values of the next key head
-  batch_plus_one,       ///< keys and values of the next batch element
+  mask_ignored,        ///< every query sees every key
+  key_head_plus_one,   ///< keys and values of the next key head
+  batch_plus_one,      ///< keys and values of the next batch element
+  window_starts_late,  ///< a window lacks its first key; rows whose window begins at key 0 are right
+  window_ends_early,   ///< a window lacks its last key; rows whose window ends at the last key are right
+  window_wider,        ///< a window has one key more on both sides
+  window_narrower,     ///< a window has one key less on both sides
+  cap_after_mask,      ///< hidden keys get the logit of a score of -infinity, which a cap makes finite
+  ground_twice,        ///< the sink or ground once for each of two splits of the keys
+  ground_four_times,
+  ground_eight_times,
+  query_one_later,  ///< in the score alone: the mask is right
+  query_one_earlier,
+  positions_ignored,    ///< the contractions see every key at the query's position
+  other_rotary_layout,  ///< pairs (r, r + R) instead of (2 r, 2 r + 1), or the reverse
   marked_keys_missing,  ///< the keys of `mark`, such as a skipped tile
   marked_keys_doubled,
+  marked_keys_elsewhere,  ///< the keys of `mark` are read from another place, such as a stale page
 };
 /// The defects that need no mark; every verdict tests for them.
 inline constexpr int defect_count = int(defect::marked_keys_missing);
@@ -107,6 +121,8 @@ constexpr char const* name_of(defect d) {
       return "probabilities rounded to fp16";
     case defect::lse_in_base_two:
       return "lse in base 2";
+    case defect::lse_in_base_e:
+      return "lse in base e";
     case defect::lse_without_scale:
       return "scale missing from lse";
     case defect::lse_without_ground:
@@ -127,10 +143,36 @@ constexpr char const* name_of(defect d) {
       return "keys and values of the next key head";
     case defect::batch_plus_one:
       return "keys and values of the next batch element";
+    case defect::window_starts_late:
+      return "window one key too short at its start";
+    case defect::window_ends_early:
+      return "window one key too short at its end";
+    case defect::window_wider:
+      return "window one key too long on both sides";
+    case defect::window_narrower:
+      return "window one key too short on both sides";
+    case defect::cap_after_mask:
+      return "cap applied after the mask: hidden keys count";
+    case defect::ground_twice:
+      return "sink or ground counted 2 times, as once per split";
+    case defect::ground_four_times:
+      return "sink or ground counted 4 times, as once per split";
+    case defect::ground_eight_times:
+      return "sink or ground counted 8 times, as once per split";
+    case defect::query_one_later:
+      return "positions of the score off by +1";
+    case defect::query_one_earlier:
+      return "positions of the score off by -1";
+    case defect::positions_ignored:
+      return "positions of the score ignored";
+    case defect::other_rotary_layout:
+      return "rotary pairs of the other layout";
     case defect::marked_keys_missing:
       return "keys missing:";
     case defect::marked_keys_doubled:
       return "keys counted twice:";
+    case defect::marked_keys_elsewhere:
+      return "keys read from elsewhere:";
   }
   return "";
 }

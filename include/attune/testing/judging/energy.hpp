@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,8 @@ inline double sigma_of(bounded_number const& x, double accumulation) {
 inline double accumulation_of(storage arithmetic) {
   return arithmetic == storage::fp32 ? 0.08 : 1;  // a reference in fp64 has errors as the kernel does
 }
-/// The same for the gradient by an input. Gradients through logits have wide bounds: each of their steps counts twice.
+/// The same for the gradient by an input; a parameter counts as q. Gradients through logits have wide bounds: each of
+/// their steps counts twice.
 inline double accumulation_of(storage arithmetic, field by) {
   bool const value = by == field::v || by == field::v0 || by == field::value_gate || by == field::output_gate;
   return arithmetic == storage::fp32 ? (value ? 0.05 : 0.01) : 1;
@@ -58,6 +60,7 @@ class energies {
   void add(int tensor, std::vector<double> const& got, std::vector<bounded_number> const& wanted, double accumulation,
            std::vector<std::vector<double>> const& common = {}, std::size_t first = 0) {
     shape const& e = extents_;
+    tensor_ = tensor;
     std::vector<int> ids;
     std::size_t n = 0;
     shared_.resize(common.size(), std::vector<double>(sum_.size(), 0));
@@ -135,6 +138,7 @@ class energies {
       to.limit = std::sqrt(largest_square_sum(1, gate_));
     }
     to.used = std::fmax(to.used, std::sqrt(highest_ / largest_square_sum(1, gate_)));
+    to.maps = maps();
     if (!rows_.empty() && rows_[0] > 0) to.overall = std::sqrt(sum_[0] / rows_[0]);
     return to;
   }
@@ -142,6 +146,20 @@ class energies {
   double false_alarms() const { return tests_ * std::erfc(gate_ / std::sqrt(2.)); }
 
  private:
+  std::vector<energy_map> maps() const {
+    std::vector<energy_map> all;
+    for (auto const by : {regions::kind::batch, regions::kind::head, regions::kind::block}) {
+      energy_map m;
+      for (int id = 0; id < all_.count(); ++id) {
+        std::size_t const n = std::size_t(id);
+        if (all_.at(id).by != by || all_.at(id).tensor != tensor_) continue;
+        m.by = all_.kind_in_words(id);
+        m.times.push_back(rows_[n] > 0 ? std::sqrt(sum_[n] / rows_[n]) : std::numeric_limits<double>::quiet_NaN());
+      }
+      if (m.times.size() > 1) all.push_back(std::move(m));
+    }
+    return all;
+  }
   static constexpr double most_false_alarms = 5e-5;
 
   /// The largest energy of a region in a correct kernel. Each row counts as one number. An error that rows share varies
@@ -161,6 +179,7 @@ class energies {
   std::vector<double> sum_, rows_;
   std::vector<std::vector<double>> shared_;  ///< energies of the samples of common errors
   index_t high_rows_ = 0;
+  int tensor_ = 0;
 };
 
 }  // namespace attune::testing::detail

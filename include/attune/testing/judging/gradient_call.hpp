@@ -35,10 +35,10 @@ class gradient_call {
         p_(attune::detail::checked_problem("gradient_verdict", op, in, attune::detail::output_shape(in))) {
     if (given.all().empty()) throw error("testing::gradient_verdict", "the candidate", "no gradient", "at least one");
     storage narrowest = given.all().begin()->second.stored;
-    for (auto const& [f, x] : given.all()) {
-      if (!Op::uses(f))
-        throw error("testing::gradient_verdict", std::string("d") + name_of(f), "values",
-                    "none: the operator has no such input");
+    for (auto const& [name, x] : given.all()) {
+      if (!name.is_input()) continue;
+      if (!Op::uses(name.input))
+        throw error("testing::gradient_verdict", name.text(), "values", "none: the operator has no such input");
       if (format_of(x.stored).unit > format_of(narrowest).unit) narrowest = x.stored;
     }
     stored_ = narrowest;
@@ -55,8 +55,8 @@ class gradient_call {
   template <class T, class Get>
   std::vector<double> along(dense_gradients<T> const& g, Get const& get) const {
     std::vector<double> to;
-    for (auto const& [f, x] : given_.all())
-      for (T const& y : g.of(f).values) to.push_back(get(y));
+    for (auto const& [name, x] : given_.all())
+      for (T const& y : array_of(g, name).values) to.push_back(get(y));
     return to;
   }
   void judge(finding const& f, std::vector<double> const& direction) {
@@ -142,7 +142,8 @@ class gradient_call {
   precision precision_;
   regions regions_;
   projections seen_;
-  std::map<field, int> tensors_;  ///< in regions_
+  std::map<gradient_name, int> tensors_;                ///< in regions_
+  std::map<gradient_name, bounds_of_gradient> bounds_;  ///< of the given gradients
   problem_shape p_;
   dense exact_;
   verdict_report report_;

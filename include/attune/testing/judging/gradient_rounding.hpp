@@ -20,7 +20,7 @@ template <class Op>
 class gradient_rounding : protected gradient_call<Op> {
  protected:
   using base = gradient_call<Op>;
-  using base::along, base::exact_, base::given_;
+  using base::along, base::bounds_, base::exact_, base::given_;
   using base::base;
   using base::precision_, base::regions_;
   using base::report_, base::scaled, base::seen_, base::with_lse;
@@ -29,8 +29,8 @@ class gradient_rounding : protected gradient_call<Op> {
   /// For each query, the multiple of `effect` that fits the residual of dq.
   std::vector<double> fitted(gradient_array<double> const& effect) const {
     std::size_t at = 0;
-    for (auto const& [f, x] : given_.all()) {
-      if (f == field::q) break;
+    for (auto const& [name, x] : given_.all()) {
+      if (name.is(field::q)) break;
       at += x.values.size();
     }
     std::size_t const width = std::size_t(effect.extents.feature);
@@ -67,7 +67,7 @@ class gradient_rounding : protected gradient_call<Op> {
     }
   }
   /// Errors that look like noise: something was rounded.
-  void by_noise(certify::gradient_bounds const& bounds) {
+  void by_noise() {
     double const bf16 = format_of(storage::bf16).unit, fp16 = format_of(storage::fp16).unit;
     auto const add = [&](std::string name, double least, double most, auto const& size) {
       finding f;
@@ -91,24 +91,26 @@ class gradient_rounding : protected gradient_call<Op> {
       }
       report_.findings.push_back(seen_.judged_as_noise(f, sizes, least, most, in));
     };
-    auto const value = [&](field f, std::size_t n) { return std::fabs(exact_.of(f).values[n]); };
-    auto const spread = [&](field f, std::size_t n) { return bounds.spreads[std::size_t(f)][n]; };
+    auto const is = [](gradient_name const& x, field f) { return x.is(f); };
+    auto const value = [&](gradient_name const& x, std::size_t n) { return std::fabs(bounds_.at(x).numbers[n].value); };
+    auto const spread = [&](gradient_name const& x, std::size_t n) { return bounds_.at(x).spreads[n]; };
     // The sums of tiles, and of the heads of a group, are as large as the spread.
-    auto const partial = [&](field f, std::size_t n) { return std::hypot(value(f, n), spread(f, n)); };
+    auto const partial = [&](gradient_name const& x, std::size_t n) { return std::hypot(value(x, n), spread(x, n)); };
     for (auto const& [by, unused] : given_.all())
-      add(std::string("sums of d") + name_of(by) + " rounded to 16 bits", fp16 / 8, 16 * bf16,
-          [&](field f, std::size_t n) { return f == by ? partial(f, n) : 0; });
+      add("sums of " + by.text() + " rounded to 16 bits", fp16 / 8, 16 * bf16,
+          [&](gradient_name const& x, std::size_t n) { return x == by ? partial(x, n) : 0; });
     if (given_.all().count(field::k) > 0 && given_.all().count(field::v) > 0)
-      add("sums of dk and dv rounded to 16 bits", fp16 / 8, 16 * bf16,
-          [&](field f, std::size_t n) { return f == field::k || f == field::v ? partial(f, n) : 0; });
+      add("sums of dk and dv rounded to 16 bits", fp16 / 8, 16 * bf16, [&](gradient_name const& x, std::size_t n) {
+        return is(x, field::k) || is(x, field::v) ? partial(x, n) : 0;
+      });
     double const usual = 0.42;  // the deviation, of numbers spread evenly on a logarithmic scale
     for (storage s : {storage::bf16, storage::fp16}) {
       double const unit = format_of(s).unit * usual;
       if (!(format_of(precision_.weights).unit < format_of(s).unit)) continue;
       add(std::string("dS or dP rounded to ") + name_of(s), 0.3 * unit, 3 * unit,
-          [&](field f, std::size_t n) { return f == field::v ? 0 : spread(f, n); });
+          [&](gradient_name const& x, std::size_t n) { return is(x, field::v) ? 0 : spread(x, n); });
       add(std::string("probabilities rounded to ") + name_of(s), 0.3 * unit, 1.6 * unit,
-          [&](field f, std::size_t n) { return f == field::v ? spread(f, n) : 0; });
+          [&](gradient_name const& x, std::size_t n) { return is(x, field::v) ? spread(x, n) : 0; });
     }
     add("logits rounded to 16 bits", fp16 / 32, 4 * bf16, spread);
   }

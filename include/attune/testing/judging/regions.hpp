@@ -77,6 +77,16 @@ class regions {
       add(kind(int(kind::tile8) + n), 2 * (i % tile) / tile);
     }
   }
+  /// "head", "batch element", "block of 8 queries": of batch elements, heads and blocks.
+  std::string kind_in_words(int id) const {
+    tensor_place const& t = tensors_[std::size_t(at(id).tensor)];
+    if (at(id).by == kind::batch) return "batch element";
+    if (at(id).by == kind::head) return t.head;
+    index_t const size = (t.rows.position + blocks - 1) / blocks;
+    bool const queries = t.position == std::string("query");
+    return attune::detail::text("block of ", size,
+                                queries ? (size == 1 ? " query" : " queries") : (size == 1 ? " key" : " keys"));
+  }
   /// The words for some regions: "in head 3"; "" for all. They must be of one kind.
   std::string words(std::vector<int> const& ids) const {
     std::string all;

@@ -35,6 +35,8 @@ class sampled_call {
     if (!(given.extents() == wanted))
       throw error("testing::verdict", "out", "shape " + to_string(given.extents()), to_string(wanted));
     precision_.out = given.stored();
+    widen(bounds_.lse, given.lse_stored());
+    widen(bounds_.ground_weight, given.ground_weight_stored());
     regions_.add("", {p_.batch, p_.heads, p_.queries, 1}, "query", "head");
   }
 
@@ -42,6 +44,12 @@ class sampled_call {
     precision p = how.how.value_or(precision(given.stored()));
     p.out = given.stored();
     return p;
+  }
+
+  /// Numbers that a kernel stores in a narrower format than it computes in.
+  void widen(std::vector<bounded_number>& numbers, storage stored) const {
+    if (format_of(stored).unit <= format_of(precision_.arithmetic).unit) return;
+    for (bounded_number& x : numbers) x = certify::detail::stored_in(format_of(stored), x);
   }
 
   // ---- elements -----------------------------------------------------------------------------------------------------
@@ -126,8 +134,9 @@ class sampled_call {
 
   void by_defect(defect d, std::string const& name) {
     if (!rows_.applies(d)) return;
-    bool const of_lse =
-        d == defect::lse_in_base_two || d == defect::lse_without_scale || d == defect::lse_without_ground;
+    if (d == defect::lse_in_base_e && !given_.base_two()) return;
+    bool const of_lse = d == defect::lse_in_base_two || d == defect::lse_in_base_e || d == defect::lse_without_scale ||
+                        d == defect::lse_without_ground;
     if (of_lse && given_.lse().empty()) return;
     finding f;
     f.name = name;
@@ -142,18 +151,22 @@ class sampled_call {
     }
     judge_direction(f, direction([&](sampled_row const& r, std::vector<double>& x) {
                       if (d == defect::out_by_position) return out_by_position(r, x);
-                      auto const row = rows_.template evaluate<double>(d, r.batch, r.head, r.query);
-                      for (index_t c = 0; c < p_.value_width; ++c) {
-                        double const exact = bounds_.at_out(r.batch, r.head, r.query, c).value;
-                        x.push_back(of_lse ? 0 : row.out[std::size_t(c)] - exact);
-                      }
-                      if (!given_.lse().empty()) {
-                        double const exact = exact_lse(r).value;
-                        x.push_back(row.lse == exact ? 0 : row.lse - exact);
-                      }
-                      if (!given_.ground_weight().empty())
-                        x.push_back(row.ground_weight - bounds_.at_ground_weight(r.batch, r.head, r.query).value);
+                      append_change(rows_.template evaluate<double>(d, r.batch, r.head, r.query), r, x, of_lse);
                     }));
+  }
+  /// Appends the difference between an altered row and the right one. of_lse: out stays.
+  void append_change(altered_row<double> const& row, sampled_row const& r, std::vector<double>& x,
+                     bool of_lse = false) const {
+    for (index_t c = 0; c < p_.value_width; ++c) {
+      double const exact = bounds_.at_out(r.batch, r.head, r.query, c).value;
+      x.push_back(of_lse ? 0 : row.out[std::size_t(c)] - exact);
+    }
+    if (!given_.lse().empty()) {
+      double const exact = exact_lse(r).value;
+      x.push_back(row.lse == exact ? 0 : row.lse - exact);
+    }
+    if (!given_.ground_weight().empty())
+      x.push_back(row.ground_weight - bounds_.at_ground_weight(r.batch, r.head, r.query).value);
   }
   /// Element (h, i) of a tensor that should be (B, H, Lq, Dv) but is (B, Lq, H, Dv).
   void out_by_position(sampled_row const& r, std::vector<double>& x) const {

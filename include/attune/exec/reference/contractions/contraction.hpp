@@ -34,7 +34,7 @@ struct reference_contraction {
     });
   }
 
- private:
+  /// Calls visit(contraction, its owner) for all of them.
   template <class... C, class Visit>
   void each(contraction::list<C...>, Visit const& visit) const {
     [&]<int... Index>(std::integer_sequence<int, Index...>) {

@@ -12,7 +12,7 @@ set(attune_header_targets
   "^attune/analysis(\\.hpp$|/(kolmogorov_smirnov|observe)\\.hpp$)" attune::analysis
   "^attune/io(/|\\.hpp$)" attune::io
   "^attune/(certify|testing)/enclosure(/|\\.hpp$)" attune::enclosure
-  "^attune/(mpi\\.hpp$|exec/mpi/)" attune::mpi
+  "^attune/(mpi\\.hpp$|exec/mpi/|interop/c_mpi\\.hpp$)" attune::mpi
   "^attune/(threads|exec)/openmp\\.hpp$" attune::openmp)
 
 # attune_write_macro_test(<source> HEADERS <header>... BELOW <header>...): what these headers, and those below that they may include,

@@ -171,6 +171,39 @@ typedef struct attune_decode {
   attune_tensor k_scale, v_scale;
 } attune_decode;
 
+/** What attune_mpi_1() does. All ranks do the same in the same order, but for `match` and `forget`. */
+enum attune_ranks_step {
+  attune_ranks_match = 0,   /**< refuses if `library` is another MPI than that of this library; without a call */
+  attune_ranks_join = 1,    /**< makes *ranks, a duplicate of `communicator`; without a call */
+  attune_ranks_leave = 2,   /**< frees *ranks; without a call */
+  attune_ranks_forward = 3, /**< writes the outputs of the call */
+  attune_ranks_save = 4,    /**< the same, and makes *rows for vjp */
+  attune_ranks_vjp = 5,     /**< writes `gradients` from *rows */
+  attune_ranks_forget = 6   /**< frees *rows; without a call */
+};
+
+/** Which rank holds which positions. counts = null: in the order of the ranks, as many as each rank passes. */
+typedef struct attune_sharding {
+  int64_t const* counts; /**< of intervals, one for each rank */
+  int64_t const* ends;   /**< first and last + 1 of each interval, rank after rank */
+  int64_t positions;     /**< of all ranks */
+  int64_t ranks;
+} attune_sharding;
+
+/** A call over the ranks of an MPI communicator: exec/mpi/. Tensors have the part of this rank; mask, offset and
+ * parameters are those of the whole problem. The call is of float32 or float64. */
+typedef struct attune_ranks {
+  int32_t step;         /**< attune_ranks_step */
+  int32_t plan;         /**< 0: chosen, 1: ring, 2: states */
+  int32_t communicator; /**< as MPI_Comm_c2f() returns it */
+  int32_t reserved;     /**< 0 */
+  char const* library;  /**< MPI_Get_library_version() of the program that made the communicator */
+  attune_sharding queries, keys;
+  void** ranks;
+  void** rows;
+  attune_gradients const* gradients;
+} attune_ranks;
+
 /** What the reference executor computes of a call: exec/reference/forward.hpp. float64; `visible` has bytes. Absent: not
  * written. The outputs of the call are not written. attune_reference_1() computes in float64, attune_reference50_1() in
  * 50 decimal digits. attune_reference_vjp_1() and attune_reference50_vjp_1() take attune_gradients, where cotangents are

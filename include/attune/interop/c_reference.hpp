@@ -15,6 +15,7 @@
 #include <attune/exec/reference/forward.hpp>
 #include <attune/interop/bound_call.hpp>
 #include <attune/interop/c_library.hpp>
+#include <attune/interop/c_results.hpp>
 
 namespace attune::interop {
 
@@ -34,18 +35,6 @@ auto cotangents_of_any(bound_call<Make> const& call, attune_tensor const* x) {
   return call.template cotangents_by<any_tensor>(x, &any_view, &any_view);
 }
 
-/// Writes the numbers get(b, h, i, d) to a tensor of the caller, if it is given. Throws unless it has these extents.
-template <class E, class Get>
-void write_table(char const* name, attune_tensor const& x, shape const& wanted, Get const& get) {
-  tensor<E> const to = view<E>(name, x);
-  if (to.absent()) return;
-  if (!(to.extents() == wanted)) throw error("reference", name, to_string(to.extents()), to_string(wanted));
-  for (index_t b = 0; b < wanted.batch; ++b)
-    for (index_t h = 0; h < wanted.head; ++h)
-      for (index_t i = 0; i < wanted.position; ++i)
-        for (index_t d = 0; d < wanted.feature; ++d) to(b, h, i, d) = static_cast<E>(get(b, h, i, d));
-}
-
 /// attune_companion::run of the reference in the scalar T. More: attune_reference.
 template <class T, class Make>
 int run_reference(attune_call const* c, void const* more, attune_text text) {
@@ -55,7 +44,7 @@ int run_reference(attune_call const* c, void const* more, attune_text text) {
     dense_result<T> const all = forward(reference<T>{}, call.op, inputs_of_any(call));
     problem_shape const& p = all.extents;
     auto const write = [&]<class E>(E, char const* name, attune_tensor const& x, index_t width, auto member) {
-      write_table<E>(name, x, {p.batch, p.heads, p.queries, width},
+      write_table<E>("reference", name, x, {p.batch, p.heads, p.queries, width},
                      [&](index_t b, index_t h, index_t i, index_t d) { return (all.at(b, h).*member)(i, d); });
     };
     using head = dense_head<T>;
@@ -80,17 +69,7 @@ int run_reference_vjp(attune_call const* c, void const* more, attune_text text) 
     auto const& to = *static_cast<attune_gradients const*>(more);
     dense_gradients<T> const all =
         vjp(reference<T>{}, call.op, inputs_of_any(call), cotangents_of_any(call, to.cotangents));
-    auto const write = [](char const* name, attune_tensor const& x, gradient_array<T> const& from) {
-      write_table<double>(name, x, from.extents,
-                          [&](index_t b, index_t h, index_t i, index_t d) { return from(b, h, i, d); });
-    };
-    std::size_t n = 0;
-    for_each_field([&]<field F>() {
-      if constexpr (bound_call<Make>::op_type::uses(F)) write(name_of(F), to.fields[n++], all.of(F));
-    });
-    for (n = 0; n < all.parameters.size(); ++n)
-      write(all.parameters[n].path.c_str(), to.parameters[n], all.parameters[n].values);
-    for (n = 0; n < all.tables.size(); ++n) write(all.tables[n].path.c_str(), to.tables[n], all.tables[n].values);
+    write_gradients<typename bound_call<Make>::op_type, double>("reference", to, all);
   });
 }
 

@@ -41,6 +41,8 @@ GRADIENTS = struct.Struct("=" + "Q8q2i" * 3 + "3Q")
 STATISTICS = struct.Struct("=" + "Q8q2i" * 11 + "d")
 # attune_decode: page numbers, scales of keys and values
 DECODE = struct.Struct("=" + "Q8q2i" * 3)
+# attune_ranks: four short numbers, a text, two shardings (two pointers, two numbers), three pointers
+RANKS = struct.Struct("=4iQ" + "2Q2q" * 2 + "3Q")
 # attune_reference: eight tensors
 REFERENCE = struct.Struct("=" + "Q8q2i" * 8)
 # attune_verdict: three outputs, three cotangents, three pointers, a count, four short numbers, a function

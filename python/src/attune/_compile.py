@@ -207,13 +207,13 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
-    def run(self, kind, code=None, *types):
+    def run(self, kind, code=None, *types, against=None):
         """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
-        types: of its template."""
+        types: of its template. against: a library that it links, as in compiled()."""
         key = kind, code, types
         if key not in self._runs:
             codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
-            path = compiled(self._source, kind, codes, *self._where, types=types)
+            path = compiled(self._source, kind, codes, *self._where, types=types, against=against)
             with _lock:
                 if path not in _loaded:
                     _loaded[path] = _abi.Companion(path, kind)
@@ -221,8 +221,11 @@ class Companions:
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None, types=()):
-    """The path of a library, which is compiled unless the cache has it."""
+def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None):
+    """The path of a library, which is compiled unless the cache has it.
+
+    against: a library that it links (MpiLibrary). Its `identity` and its `options()` are part of the key.
+    """
     words, include = _compiler(compiler), get_include()
     folder = _cache.folder(cache)
     flags = _flags(codes, words or [])
@@ -230,18 +233,26 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=()):
     headers = _cache.headers(folder, include, installed)
     text = source.of(kind, types)
     facts = [str(_abi.VERSION), text, *flags, _cache.processor(), headers]
+    if against:
+        facts.append(against.identity)
     content = _cache.digest(*facts)[:32]
     may_compile = words is not None and not _forbidden()
-    name = f"{content}-{_cache.digest(*words[1:], _version(folder, words))[:16]}" if may_compile else None
+    links = against.options() if against and may_compile else []
+    if may_compile and links is not None:
+        name = f"{content}-{_cache.digest(*words[1:], _version(folder, words), *links)[:16]}"
+    else:
+        name = None
     path = _found(folder, content, name)
     if path is None:
         if not may_compile:
             raise CompileError(_refusal(folder, words, compiler))
+        if links is None:
+            raise CompileError(against.missing())
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
                 others = _headers.flags(words, kind)
-                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include])
+                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links)
     return path
 
 
@@ -265,8 +276,8 @@ def _refusal(folder, words, compiler):
     )
 
 
-def _translate(path, source, parts, command):
-    """Compiles the source to a library in the cache."""
+def _translate(path, source, parts, command, links=()):
+    """Compiles the source to a library in the cache. links: options behind the source, where linkers need libraries."""
     text = path.with_suffix(".cpp")
     _cache.write(text, source.encode())
     handle, made = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
@@ -274,14 +285,14 @@ def _translate(path, source, parts, command):
     quiet = ["-Wfatal-errors", "-fdiagnostics-color=never"]
     try:
         run = subprocess.run(
-            [*command, *quiet, "-shared", "-s", str(text), "-o", made],
+            [*command, *quiet, "-shared", "-s", str(text), "-o", made, *links],
             capture_output=True,
             text=True,
             errors="replace",
             env={**os.environ, "LC_ALL": "C"},
         )
         if run.returncode != 0:
-            again = shlex.join([*command, "-fsyntax-only", str(text)])
+            again = shlex.join([*command, "-fsyntax-only", str(text), *links])
             raise _diagnosis.error(run.stderr, parts, again)
         _cache.seal(path, pathlib.Path(made).read_bytes())
     finally:

@@ -193,6 +193,7 @@ _COMPANIONS = {
     "reference50_vjp": (_DIGITS, f"run_reference_vjp<attune::digits50, {_MAKE}"),
     "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}"),
     "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}"),
+    "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}"),
     "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}"),
 }
 

@@ -71,7 +71,7 @@ def text(b, h, length, d, causal):
     return f"B{b} H{h} L{length} D{d} {'causal' if causal else 'full'}"
 
 
-def products(count, b, h, length, d, causal):
+def matrix_products(count, b, h, length, d, causal):
     """Floating-point operations of that many matrix products over the visible pairs."""
     return count * 2.0 * b * h * length * length * d * (0.5 if causal else 1)
 
@@ -98,7 +98,7 @@ def softmax_cases(bench, group, shapes, peers):
     for b, h, length, d, causal in bench.lengths(shapes):
         q, k, v = qkv(b, h, h, length, length, d)
         with torch.no_grad():
-            bench.rounds.run(Case(group, "softmax", text(b, h, length, d, causal), products(2, b, h, length, d, causal)),
+            bench.rounds.run(Case(group, "softmax", text(b, h, length, d, causal), matrix_products(2, b, h, length, d, causal)),
                              [*peers(q, k, v, causal), Implementation("attune", bench.library.forward("attune_softmax", q, k, v, causal))])
 
 
@@ -133,7 +133,7 @@ def long(bench):
 def fp64(bench):
     for b, h, length, d, causal in bench.lengths([(1, 8, 1024, 64, False), (1, 8, 1024, 64, True)]):
         single, double = (qkv(b, h, h, length, length, d, t) for t in (torch.float32, torch.float64))
-        case = Case("fp64", "softmax", text(b, h, length, d, causal), products(2, b, h, length, d, causal), "f64", tolerance=1e-12)
+        case = Case("fp64", "softmax", text(b, h, length, d, causal), matrix_products(2, b, h, length, d, causal), "f64", tolerance=1e-12)
         with torch.no_grad():
             bench.rounds.run(case, [
                 Implementation("SDPA", lambda: sdpa(*double, causal)),
@@ -154,8 +154,65 @@ def storage(bench):
                     Implementation("attune", bench.library.forward("attune_softmax_" + name, q, k, v, causal)),
                     Implementation("attune f32", bench.library.forward("attune_softmax", *single, causal), same=False)]
             with torch.no_grad():
-                bench.rounds.run(Case("storage", "softmax", text(b, h, length, d, causal), products(2, b, h, length, d, causal),
+                bench.rounds.run(Case("storage", "softmax", text(b, h, length, d, causal), matrix_products(2, b, h, length, d, causal),
                                       name, tolerance=REDUCED_TOLERANCE[dtype]), some)
+
+
+def products(bench):
+    """Products of bf16, sums in fp32. OpenVINO reads fp32 tensors and computes in the precision of its name."""
+    make = openvino(bench)
+    for b, h, length, d, causal in bench.lengths([(1, 8, n, d, c) for n, d in ((1024, 64), (2048, 64), (1024, 128), (2048, 128))
+                                                  for c in (False, True)]):
+        single = qkv(b, h, h, length, length, d)
+        q, k, v = (x.to(torch.bfloat16) for x in single)
+        some = [Implementation("attune f32", bench.library.forward("attune_softmax", *single, causal)),
+                Implementation("SDPA", lambda: sdpa(q, k, v, causal)),
+                Implementation("attune bf16", bench.library.forward("attune_softmax_bf16", q, k, v, causal)),
+                Implementation("attune", bench.library.forward("attune_softmax_bf16_products", q, k, v, causal)),
+                Implementation("attune, f32 tensors", bench.library.forward("attune_softmax_f32_bf16_products", *single, causal))]
+        if make:
+            some += [Implementation("OpenVINO " + name, make(*single, causal, name)) for name in ("f32", "bf16")]
+        with torch.no_grad():
+            bench.rounds.run(Case("products", "softmax", text(b, h, length, d, causal), matrix_products(2, b, h, length, d, causal),
+                                  "bf16", tolerance=REDUCED_TOLERANCE[torch.bfloat16]), some)
+    for variant in bench.chosen([v for v in VARIANTS if v.name in ("principled", "alibi", "softcap", "sink")]):
+        b, h, length, d = 1, 8, min(1024, bench.options.longest), 64
+        leaves, constants = inputs_of(variant, b, h, length, d)
+        q, k, v, *parameters = leaves.values()
+        forward = lambda symbol: bench.library.forward(symbol, q, k, v, True, *parameters, *constants.values())
+        with torch.no_grad():
+            bench.rounds.run(Case("products", variant.name, text(b, h, length, d, True), matrix_products(2, b, h, length, d, True),
+                                  "bf16", tolerance=REDUCED_TOLERANCE[torch.bfloat16]),
+                             [Implementation("attune f32", forward(variant.symbol)),
+                              Implementation("attune", forward(variant.symbol + "_bf16_products"))])
+
+
+def openvino(bench):
+    """A function that makes OpenVINO's attention in a precision and returns a function that runs it; None without the package."""
+    package = bench.package("openvino")
+    if not package:
+        return None
+    operations = importlib.import_module("openvino.opset13")
+    core = package.Core()
+
+    def make(q, k, v, causal, precision):
+        parameters = [operations.parameter(list(x.shape), package.Type.f32, name) for name, x in zip("qkv", (q, k, v))]
+        node = operations.scaled_dot_product_attention(*parameters, causal=causal)
+        compiled = core.compile_model(package.Model([node], parameters), "CPU", {
+            "INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": bench.options.threads, "PERFORMANCE_HINT": "LATENCY"})
+        if compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name() != precision:
+            return None  # this machine has no such arithmetic
+        request = compiled.create_infer_request()
+        for n, x in enumerate((q, k, v)):
+            request.set_input_tensor(n, package.Tensor(x.contiguous().numpy(), shared_memory=True))
+
+        def run():
+            request.infer()
+            return torch.from_numpy(request.get_output_tensor().data)
+
+        return run
+
+    return make
 
 
 def onnx_runtime(bench):
@@ -219,7 +276,7 @@ def variant_case(bench, group, variant, shape, more=()):
     some += [Implementation("attune", forward_of(bench, variant, leaves, constants, causal)),
              Implementation("attune softmax", bench.library.forward("attune_softmax", x["q"], x["k"], x["v"], causal), same=False)]
     with torch.no_grad():
-        bench.rounds.run(Case(group, variant.name, text(*shape), products(variant.products, *shape), tolerance=variant.tolerance), some)
+        bench.rounds.run(Case(group, variant.name, text(*shape), matrix_products(variant.products, *shape), tolerance=variant.tolerance), some)
 
 
 def custom(bench):
@@ -250,7 +307,7 @@ def entmax(bench):
     ]
     for name, eager, tolerance in others:
         with torch.no_grad():
-            bench.rounds.run(Case("entmax", name, text(*shape), products(2, *shape), tolerance=tolerance), [
+            bench.rounds.run(Case("entmax", name, text(*shape), matrix_products(2, *shape), tolerance=tolerance), [
                 Implementation("eager", eager),
                 Implementation("attune", bench.library.forward("attune_" + name, q, k, v, True)),
                 Implementation("attune softmax", bench.library.forward("attune_softmax", q, k, v, True), same=False)])
@@ -346,7 +403,7 @@ def backward(bench):
         lse = torch.logsumexp(logits, -1).contiguous()
         out = (torch.softmax(logits, -1) @ v).contiguous()
         del logits
-        bench.rounds.run(Case("backward", "softmax", text(b, h, length, d, causal), products(5, b, h, length, d, causal),
+        bench.rounds.run(Case("backward", "softmax", text(b, h, length, d, causal), matrix_products(5, b, h, length, d, causal),
                               tolerance=1e-3), [
             Implementation("SDPA", only_backward(lambda q, k, v: sdpa(q, k, v, causal))),
             Implementation("SDPA math", only_backward(lambda q, k, v: sdpa_math(q, k, v, causal))),
@@ -380,5 +437,5 @@ def train_case(bench, variant, shape):
     if variant.spelled:
         peers.append(Implementation("SDPA trick", differentiated(lambda **x: variant.spelled(x, causal))))
     passes = variant.products + 3 * variant.products - 1
-    bench.rounds.run(Case("train", variant.name, text(*shape), products(passes, *shape), tolerance=variant.gradient_tolerance),
+    bench.rounds.run(Case("train", variant.name, text(*shape), matrix_products(passes, *shape), tolerance=variant.gradient_tolerance),
                      [*peers, Implementation("attune", run, gradients)])

@@ -5,8 +5,8 @@
 
     python benchmarks/peers.py --library build/bench/cmake/benchmarks/libattune_bench.so --groups prefill,custom
 
-Peers: PyTorch (scaled_dot_product_attention, FlexAttention, eager formulas, torch.compile), ONNX Runtime's MultiHeadAttention
-and the package entmax where they can be imported. Prints a JSON line per implementation and case (interleave.py says what is in
+Peers: PyTorch (scaled_dot_product_attention, FlexAttention, eager formulas, torch.compile), ONNX Runtime's MultiHeadAttention,
+OpenVINO's scaled_dot_product_attention and the package entmax where they can be imported. Prints a JSON line per implementation and case (interleave.py says what is in
 it; tables.py makes tables of them). Exit status: 0, or 1 if a result was wrong. scripts/bench does all of it.
 """
 import argparse
@@ -21,7 +21,7 @@ import sys
 import warnings
 
 # Each is a function of groups.py, which imports torch: too early here.
-GROUPS = "prefill small fp64 storage custom entmax decode cache backward train long".split()
+GROUPS = "prefill small fp64 storage products custom entmax decode cache backward train long".split()
 
 
 def options():

@@ -21,12 +21,4 @@ ATTUNE_BENCH_OPERATOR(sigmoid, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale),
 ATTUNE_BENCH_FORWARD(self_adjusted, float, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale),
                      normalizer::self_adjusted<normalizer::adjusted_form::with_zero>{})
 
-#if defined(__AVX512BF16__)
-/// The same by products of bf16, few queries and no mask: decode().
-void attune_softmax_bf16_products(ATTUNE_BENCH_CALL(bfloat16) ATTUNE_BENCH_PARAMETERS()) {
-  auto const c = ATTUNE_BENCH_DENSE;
-  decode(cpu_bf16_products(c.threads), attention(dot(scale)), {.q = c.q, .k = c.k, .v = c.v}, {.out = c.out});
-}
-#endif
-
 }  // extern "C"

@@ -1,7 +1,7 @@
 # attune's components, the targets beside attune::attune, and what each links: used by the build and, installed beside
 # attuneConfig.cmake, by find_package. A component comes after those that it links. AttuneDependencies.cmake has, where they are needed,
 # attune_find_<component>, which looks for packages, and attune_describe_<component>, which says how users compile.
-set(ATTUNE_COMPONENTS reference certify testing analysis enclosure io thrust mpi)
+set(ATTUNE_COMPONENTS reference certify testing analysis enclosure io thrust mpi cuda)
 set(ATTUNE_LINKS_OF_reference attune::attune Eigen3::Eigen attune::boost)
 set(ATTUNE_LINKS_OF_certify attune::attune)
 set(ATTUNE_LINKS_OF_testing attune::certify attune::reference)
@@ -10,6 +10,7 @@ set(ATTUNE_LINKS_OF_enclosure attune::certify attune::reference attune::mpfi)
 set(ATTUNE_LINKS_OF_io attune::attune attune::boost nlohmann_json::nlohmann_json "$<TARGET_NAME_IF_EXISTS:ZLIB::ZLIB>")
 set(ATTUNE_LINKS_OF_mpi attune::attune MPI::MPI_CXX)
 set(ATTUNE_LINKS_OF_thrust "")  # neither xsimd nor Eigen nor Boost
+set(ATTUNE_LINKS_OF_cuda "")  # nor Thrust
 
 # attune_add_components(): attune::<component> for each, or, in attune_<component>_problem, a sentence that says what is missing.
 # All are imported, so that a project that exports targets which link them needs no export set of attune's: its users find_package(attune).

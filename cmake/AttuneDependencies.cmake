@@ -7,6 +7,7 @@ set(ATTUNE_XSIMD_TESTED 14.3)  # attune/core/xsimd.hpp works with these versions
 set(ATTUNE_EIGEN_MINIMUM 3.4)
 set(ATTUNE_BOOST_MINIMUM 1.75)
 set(ATTUNE_THRUST_MINIMUM 1.17)
+set(ATTUNE_CUDA_MINIMUM 13.0)  # what it is tested with
 
 # attune_add_imported(<target>): without files; seen wherever the targets that find_package finds are seen.
 macro(attune_add_imported target)
@@ -207,13 +208,43 @@ macro(attune_find_other_thrust folder version)
   endforeach()
 endmacro()
 
-# What a target that uses attune::thrust compiles with: attune's headers without what attune::attune links. nvcc knows its device system;
-# every other compiler must be told.
-macro(attune_describe_thrust target)
+# CUDA's runtime, found by its header: the executor `cuda` needs no other part of the toolkit.
+macro(attune_find_cuda problem)
+  set(${problem} "")
+  find_path(ATTUNE_CUDA_INCLUDE_DIR cuda_runtime_api.h HINTS "$ENV{CUDA_HOME}/include" PATHS /usr/local/cuda/include
+    DOC "Folder that holds cuda_runtime_api.h")
+  mark_as_advanced(ATTUNE_CUDA_INCLUDE_DIR)
+  if(NOT ATTUNE_CUDA_INCLUDE_DIR)
+    set(${problem} "CUDA >= ${ATTUNE_CUDA_MINIMUM} not found (NVIDIA's CUDA toolkit)")
+  else()
+    file(STRINGS "${ATTUNE_CUDA_INCLUDE_DIR}/cuda_runtime_api.h" attune_cuda_version REGEX "^#define CUDART_VERSION +[0-9]+")
+    string(REGEX REPLACE "^.* ([0-9]+).*$" "\\1" attune_cuda_version "${attune_cuda_version}")
+    math(EXPR attune_cuda_major "${attune_cuda_version} / 1000")
+    math(EXPR attune_cuda_minor "${attune_cuda_version} / 10 % 100")
+    if("${attune_cuda_major}.${attune_cuda_minor}" VERSION_LESS ATTUNE_CUDA_MINIMUM)
+      set(${problem} "CUDA ${attune_cuda_major}.${attune_cuda_minor} found in ${ATTUNE_CUDA_INCLUDE_DIR}, >= ${ATTUNE_CUDA_MINIMUM} needed (NVIDIA's CUDA toolkit)")
+    endif()
+  endif()
+endmacro()
+
+# attune's headers and C++20, without what attune::attune links.
+macro(attune_describe_headers_alone target)
   target_compile_features(${target} INTERFACE cxx_std_20)
   get_target_property(attune_include attune::attune INTERFACE_INCLUDE_DIRECTORIES)
   target_include_directories(${target} INTERFACE "${attune_include}")
   unset(attune_include)
+endmacro()
+
+# What a target that uses attune::cuda compiles with. CMake 3.25 does not pass C++20 to nvcc 13, and says nothing.
+macro(attune_describe_cuda target)
+  attune_describe_headers_alone(${target})
+  target_compile_options(${target} INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>")
+endmacro()
+
+# What a target that uses attune::thrust compiles with: attune's headers without what attune::attune links. nvcc knows its device system;
+# every other compiler must be told.
+macro(attune_describe_thrust target)
+  attune_describe_headers_alone(${target})
   target_include_directories(${target} SYSTEM INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ATTUNE_THRUST_INCLUDE_DIR}>")  # nvcc has its own
   target_compile_definitions(${target} INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:THRUST_HOST_SYSTEM=THRUST_HOST_SYSTEM_CPP>"
     "$<$<COMPILE_LANGUAGE:CXX>:THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP>")

@@ -15,7 +15,21 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/attuneConfigVersion.cmak
 install(FILES "${PROJECT_BINARY_DIR}/attuneConfig.cmake" "${PROJECT_BINARY_DIR}/attuneConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/AttuneDependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/AttuneComponents.cmake"
   DESTINATION "${attune_package_dir}")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# For pkg-config. The file finds its prefix from where it lies; an xsimd without a .pc file of its own must be on the compiler's path.
+set(attune_pc_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+string(REGEX REPLACE "[^/]+" ".." attune_pc_up "${attune_pc_dir}")
+set(attune_pc_requires "xsimd >= ${ATTUNE_XSIMD_MINIMUM}")
+if(ATTUNE_INSTALL_XSIMD)
+  set(attune_pc_requires "")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/attune.pc.in" "${PROJECT_BINARY_DIR}/attune.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/attune.pc" DESTINATION "${attune_pc_dir}")
+
+# What a user reads and copies. The site is made from docs/ and is not part of it.
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN site EXCLUDE PATTERN contributing EXCLUDE)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN __pycache__ EXCLUDE)
 
 # The xsimd of this build, for a package that must not depend on the system's. attuneConfig.cmake then uses it.
 if(ATTUNE_INSTALL_XSIMD)
@@ -29,3 +43,5 @@ if(ATTUNE_INSTALL_XSIMD)
   install(DIRECTORY "${attune_xsimd_headers}/xsimd" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
   install(FILES "${ATTUNE_XSIMD_LICENSE}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME LICENSE.xsimd)
 endif()
+
+include("${PROJECT_SOURCE_DIR}/cmake/AttunePackages.cmake")

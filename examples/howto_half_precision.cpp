@@ -75,6 +75,9 @@ int main() {
   // [snippet: products]
   decode(cpu_bf16_products{}, op, {.q = Q, .k = K, .v = V}, {.out = O});
   // [/snippet]
+  // [snippet: prefill]
+  forward(cpu_bf16_products{}, op, {.q = Q, .k = K, .v = V}, {.out = O});
+  // [/snippet]
 #endif
   return rounded && scaled ? 0 : 1;
 }

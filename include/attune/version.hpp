@@ -9,3 +9,7 @@
 #define ATTUNE_VERSION_MINOR 1
 /// The patch version.
 #define ATTUNE_VERSION_PATCH 0
+
+/// The version as one number that grows with every release, for `#if ATTUNE_VERSION >= 200`: major * 10000 +
+/// minor * 100 + patch.
+#define ATTUNE_VERSION (ATTUNE_VERSION_MAJOR * 10000 + ATTUNE_VERSION_MINOR * 100 + ATTUNE_VERSION_PATCH)

@@ -57,8 +57,17 @@ function(attune_add_consumer_tests)
   endif()
   attune_add_consumer(find_package.mpi_without_mpi find_package INSTALLED FAILS_WITH "component.*'mpi'.*libopenmpi-dev"
     OPTIONS -DCONSUMER_COMPONENTS=mpi -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+  attune_add_consumer(find_package.cuda_without_cuda find_package INSTALLED FAILS_WITH "component.*'cuda'.*CUDA >= .*not found"
+    OPTIONS -DCONSUMER_COMPONENTS=cuda -DATTUNE_CUDA_INCLUDE_DIR=)
+  find_program(ATTUNE_NVCC nvcc PATHS "$ENV{CUDA_HOME}/bin" /usr/local/cuda/bin DOC "nvcc, for the consumer of the component cuda")
+  mark_as_advanced(ATTUNE_NVCC)
+  if(ATTUNE_NVCC AND TARGET attune::cuda)  # compiled and linked; no kernel runs
+    attune_add_consumer(find_package.cuda find_package INSTALLED
+      OPTIONS -DCONSUMER_COMPONENTS=cuda -DCMAKE_CUDA_COMPILER=${ATTUNE_NVCC} -DCMAKE_CUDA_ARCHITECTURES=90)
+    set_tests_properties(${ATTUNE_TEST_PREFIX}consumer.find_package.cuda PROPERTIES LABELS full)
+  endif()
   attune_add_consumer(find_package.unknown_component find_package INSTALLED
-    FAILS_WITH "no component 'not_a_component'. there are: reference, certify, testing, analysis, enclosure, io, thrust, mpi"
+    FAILS_WITH "no component 'not_a_component'. there are: reference, certify, testing, analysis, enclosure, io, thrust, mpi, cuda"
     OPTIONS -DCONSUMER_COMPONENTS=not_a_component)
 
   # The oldest CMake for users: scripts/test --full gets it from PyPI.

@@ -25,6 +25,7 @@ int main() {
 #if !defined(ONLY_SOFTMAX)
   preset_group<0>(), preset_group<1>(), preset_group<2>(), preset_group<3>(), preset_group<4>(), preset_group<5>();
   preset_group<6>(), preset_group<7>(), preset_group<8>(), preset_group<9>(), preset_group<10>(), preset_group<11>();
+  preset_group<12>(), preset_group<13>(), preset_group<14>();
 #endif
   softmax_times();
 #if !defined(ONLY_SOFTMAX)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// One group of operators on a device: compiled once for each ATTUNE_GROUP from 0 to 11, side by side.
+// One group of operators on a device: compiled once for each ATTUNE_GROUP from 0 to 14, side by side.
 #include "device.hpp"
 #include "presets.hpp"
 

@@ -29,6 +29,7 @@ int main() {
 #else
   presets<0>(on), presets<1>(on), presets<2>(on), presets<3>(on), presets<4>(on), presets<5>(on);
   presets<6>(on), presets<7>(on), presets<8>(on), presets<9>(on), presets<10>(on), presets<11>(on);
+  presets<12>(on), presets<13>(on), presets<14>(on);
 #endif
   return failures;
 }

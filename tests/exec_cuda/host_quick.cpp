@@ -13,7 +13,7 @@ namespace attune::cuda_check {
 struct warp_place : host_place {
   template <class Op, class E>
   void forward(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& to) {
-    testing::forward_on_host_warps<exec_cuda::widths<64>>(op, in, to);
+    testing::forward_on_host_warps<exec_cuda::widths<64, 128>>(op, in, to);
   }
 };
 }  // namespace attune::cuda_check
@@ -29,6 +29,16 @@ int main() {
   check<bfloat16>(
       place, "softmax causal, a NaN value", {.queries = 257, .keys = 257},
       [](auto&) { return softmax_attention(mask::causal{}); }, 1, 50);
+  sizes const tails{.batch = 2, .heads = 4, .key_heads = 2, .value_heads = 2, .queries = 129, .keys = 130};
+  check<bfloat16>(place, "negative and positive scales", tails, [](auto& of) {
+    return attention(kernel::dot_product{.scale = of.numbers(4, 1, 1)}, mask::causal{});
+  });
+  sizes wide = tails;
+  wide.width = 128, wide.value_width = 72, wide.unseen = 3;
+  check<bfloat16>(place, "softmax causal", wide, [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -3);
+  wide.width = 104, wide.padded = true;
+  check<bfloat16>(
+      place, "softmax causal, rows apart", wide, [](auto&) { return softmax_attention(mask::causal{}); }, 1, -1, -2);
   check<bfloat16>(place, "principled causal", {.queries = 150, .keys = 257}, [](auto&) {
     return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{});
   });

@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The attune authors
 //
 // The operators of the executor `cuda`, in groups that compile in a similar time. `on(name, sizes, make, loose)` runs one.
+// scripts/operator_tables reads the next line.
+// Run on an NVIDIA H100, 2026-11-27: groups 0 to 11.
 #pragma once
 
 #include "check.hpp"
@@ -79,6 +81,22 @@ void presets(On const& on) {
        [](auto& of) { return attention(kernel::dot_product{.scale = of.numbers(4, 1, 1)}, visible()); });
     on("key bias", square, [](auto&) { return attention(kernel::dot_product{} + kernel::key_bias{}, visible()); });
     on("scaled RBF", square, [](auto&) { return scaled_rbf_attention(0.05, visible()); });
+  } else if constexpr (Group == 12) {
+    on("log n", square, [](auto&) { return log_n_attention(64, visible()); });
+    on("YaRN", square, [](auto&) { return yarn_attention(4, visible()); });
+    on("affine, output gate", square, [](auto&) { return affine_gated_attention(0.8, 0.9, visible()); });
+  } else if constexpr (Group == 13) {
+    on("scalar Laplacian", square, [](auto&) { return scalar_laplacian_attention(0.5, visible()); });
+    on("inverse distance", square, [](auto&) { return inverse_distance_attention(1, visible()); });
+    on("sliced ReLU", square, [](auto&) { return sliced_relu_attention<sliced_relu_form::sum>(visible()); });
+  } else if constexpr (Group == 14) {
+    sizes probabilities = square;
+    probabilities.positive_bias = true;
+    on("GOAT", probabilities, [](auto&) { return goat_attention(8, visible()); });
+    on("GOAT, Fourier", square, [](auto& of) {
+      return goat_fourier_attention(8, {of.numbers(4, 5, 1), of.numbers(4, 5, 1), of.numbers(4, 5, 1)}, visible());
+    });
+    on("Gaussian", square, [](auto&) { return gaussian_attention(20, visible()); });
   }
 }
 

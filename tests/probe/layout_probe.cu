@@ -179,13 +179,18 @@ __global__ void run_memory(unsigned char const* from, word const* at, word* out,
   device_warp::read16(r, base, at[l]);
   for (int e = 0; e < 4; ++e) out[(64 + l) * 4 + e] = r[e];
   out[384 + l] = device_warp::read4(base, at[l] + 4);
+  device_warp::sync();
+  device_warp::write16(base, l * 16, r);
+  device_warp::sync();
+  device_warp::read16(r, base, (l + 5) % 32 * 16);
+  for (int e = 0; e < 4; ++e) out[416 + 4 * l + e] = r[e];
 }
 void probe_memory() {
   std::mt19937 random(2);
-  std::size_t wrong[4] = {}, count[4] = {};
+  std::size_t wrong[5] = {}, count[5] = {};
   for (int round = 0; round < 50; ++round) {
     both<unsigned char> from(4096);
-    both<word> at(32), out(416);
+    both<word> at(32), out(544);
     both<bool> inside(256);
     for (int k = 0; k < 4096; ++k) from[k] = static_cast<unsigned char>(random());
     lanes<word> where;
@@ -217,11 +222,17 @@ void probe_memory() {
     lanes<word> next;
     for (int l = 0; l < 32; ++l) next.v[l] = where.v[l] + 4;
     compare(3, 384, 0, 1, host_warp::read4(memory, next));
+    lanes<word> own, other;
+    for (int l = 0; l < 32; ++l) own.v[l] = word(l * 16), other.v[l] = word((l + 5) % 32 * 16);
+    host_warp::write16(memory, own, r);
+    host_warp::read16(r, memory, other);
+    for (int e = 0; e < 4; ++e) compare(4, 416, e, 4, r[e]);
   }
   report("cp.async with zeros, ldmatrix", count[0], wrong[0]);
   report("cp.async with zeros, ldmatrix.trans", count[1], wrong[1]);
   report("16 bytes of shared memory", count[2], wrong[2]);
   report("4 bytes of shared memory", count[3], wrong[3]);
+  report("16 bytes written to shared memory", count[4], wrong[4]);
 }
 
 // ---- registers of the warp

@@ -64,7 +64,8 @@ struct float16 {
     if (u >= 0x1fu << 23)  // infinity and NaN
       to += shift;
     else if (u < 1u << 23)  // 0 and subnormal
-      to = __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, to + (1u << 23)) - __builtin_bit_cast(float, 113u << 23));
+      to = __builtin_bit_cast(std::uint32_t,
+                              __builtin_bit_cast(float, to + (1u << 23)) - __builtin_bit_cast(float, 113u << 23));
     return __builtin_bit_cast(float, to | sign);
   }
 };

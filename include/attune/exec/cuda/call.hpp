@@ -16,6 +16,7 @@ struct operand {
   std::int64_t batch = 0, head = 0, position = 0;  ///< steps, in bytes
   int heads = 1;                                   ///< heads of the tensor
   int chunks = 0;                                  ///< features / 8
+  std::int64_t hop = 0;                            ///< step of as many rows as a block copies at once, in bytes
   ATTUNE_HD unsigned char const* rows(index_t b, index_t h) const { return data + b * batch + h * head; }
 };
 
@@ -34,6 +35,12 @@ struct tile_plan {
   int from = 0, until = 0, after = 0;  ///< interval masks: partial [from, until) and [after, ..), full [until, after)
 };
 
+/// Where a call saves the states of its rows, as exec/states.hpp lays them out; all null if it does not.
+struct saved_arrays {
+  float *reference = nullptr, *earned = nullptr, *ground = nullptr, *lowest = nullptr, *acc = nullptr,
+        *second = nullptr;
+};
+
 template <class Op, class E>
 struct forward_call {
   static constexpr int products = tile_facts<Op>::products;
@@ -41,6 +48,7 @@ struct forward_call {
   problem_shape p;
   inputs<Op, tensor<E const>> in;
   outputs<Op, E> to;
+  saved_arrays saved = {};
   operand query[products == 0 ? 1 : products] = {}, key[products == 0 ? 1 : products] = {}, value = {};
   float const* query_norm = nullptr;           ///< of distances: B H Lq
   float const* key_norm = nullptr;             ///< B H Lk: a metric may differ by query head

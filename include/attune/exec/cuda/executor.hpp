@@ -82,6 +82,27 @@ std::size_t workspace_bytes(cuda<E, Widths> const& exec, Op const& op, inputs<Op
   return count.used + 256;
 }
 
+namespace exec_cuda {
+/// Launches a call whose arguments are checked, with the executor's workspace or memory of the stream.
+template <class E, class Widths, class Op>
+void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const& op,
+                    inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out, problem_shape const& p,
+                    saved_arrays const& saved) {
+  stream_runner runner{exec.stream};
+  arena memory;
+  run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
+  std::size_t const needed = memory.used + 256;
+  if (exec.workspace != nullptr && exec.bytes < needed)
+    throw error(function, "the workspace", attune::detail::text(exec.bytes, " bytes"),
+                attune::detail::text("at least ", needed, ", as workspace_bytes() says"));
+  void* room = exec.workspace;
+  if (room == nullptr) require_success(cudaMallocAsync(&room, needed, exec.stream), "memory of the stream");
+  memory = {static_cast<unsigned char*>(room)};
+  run_forward<stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p, saved);
+  if (exec.workspace == nullptr) require_success(cudaFreeAsync(room, exec.stream), "memory of the stream");
+}
+}  // namespace exec_cuda
+
 /// Evaluates an operator on tensor cores, in the order of the executor's stream; returns before it is done.
 /// Shapes:      operators/inputs.hpp; at most as many features as the widest tiles. Rows of 8 n features, 16-byte
 ///              aligned, are read as they are; other tensors are copied first.
@@ -94,18 +115,19 @@ void forward(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E cons
              outputs<Op, E> const& out) {
   problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents(), memory_kind::device);
   detail::check_outputs("forward", out, p);
-  exec_cuda::stream_runner runner{exec.stream};
-  exec_cuda::arena memory;
-  exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
-  std::size_t const needed = memory.used + 256;
-  if (exec.workspace != nullptr && exec.bytes < needed)
-    throw error("forward", "the workspace", detail::text(exec.bytes, " bytes"),
-                detail::text("at least ", needed, ", as workspace_bytes() says"));
-  void* room = exec.workspace;
-  if (room == nullptr) exec_cuda::require_success(cudaMallocAsync(&room, needed, exec.stream), "memory of the stream");
-  memory = {static_cast<unsigned char*>(room)};
-  exec_cuda::run_forward<exec_cuda::stream_runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
-  if (exec.workspace == nullptr) exec_cuda::require_success(cudaFreeAsync(room, exec.stream), "memory of the stream");
+  exec_cuda::launch_forward("forward", exec, op, in, out, p, {});
+}
+
+/// forward(), which also writes what a backward pass needs to `saved`: saved_size(op, in) floats in memory of the
+/// device, laid out as on every executor (exec/saved.hpp). Copied to the host, vjp(cpu<E>{}, ...) reads them.
+/// It does not read rows of family range_weighted: it looks for their extreme logits bit by bit.
+/// Errors, memory: as forward(); attune::error if `saved` has another size.
+template <class E, class Widths, class Op>
+void forward_and_save(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
+                      outputs<Op, E> const& out, std::span<float> saved) {
+  problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents(), memory_kind::device);
+  detail::check_outputs("forward_and_save", out, p);
+  exec_cuda::launch_forward("forward_and_save", exec, op, in, out, p, exec_cuda::arrays_in<Op>(saved, p));
 }
 
 }  // namespace attune

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <numeric>
+#include <span>
 
 #include <attune/exec/cuda/plan.hpp>
 #include <attune/exec/cuda/prepare.hpp>
 #include <attune/exec/cuda/tile/config.hpp>
+#include <attune/exec/saved.hpp>
 
 namespace attune::exec_cuda {
 
@@ -46,8 +48,8 @@ class forward_run {
 
  public:
   forward_run(Runner& runner, arena& from, Op const& op, inputs<Op, tensor<E const>> const& in,
-              outputs<Op, E> const& to, problem_shape const& p)
-      : runner_(runner), memory_(from), counting_(from.memory == nullptr), c_{op, p, in, to} {}
+              outputs<Op, E> const& to, problem_shape const& p, saved_arrays const& saved = {})
+      : runner_(runner), memory_(from), counting_(from.memory == nullptr), c_{op, p, in, to, saved} {}
 
   void operator()() {
     if (c_.p.batch * c_.p.heads * c_.p.queries == 0) return;
@@ -86,6 +88,8 @@ class forward_run {
       }
   }
 
+  /// Rows that a block copies at once.
+  static constexpr int together = C::threads / (C::width / 8);
   operand as_it_is(tensor<E const> const& x) const {
     strides const s = x.steps();
     constexpr std::int64_t size = sizeof(E);
@@ -94,7 +98,8 @@ class forward_run {
             s.head * size,
             s.position * size,
             int(x.extents().head),
-            int(x.extents().feature / 8)};
+            int(x.extents().feature / 8),
+            s.position * size * together};
   }
   template <class Feature>
   operand copied(Feature const& feature, index_t heads, index_t positions, index_t width) {
@@ -107,7 +112,8 @@ class forward_run {
             positions * row,
             row,
             int(heads),
-            int(chunks)};
+            int(chunks),
+            row * together};
   }
   operand readable(tensor<E const> const& x) {
     if (is_ready(x)) return as_it_is(x);
@@ -206,17 +212,26 @@ index_t widest(problem_shape const& p) {
   return most;
 }
 
+/// The arrays of rows that a call saves, in the caller's memory of saved_size() floats.
+template <class Op>
+saved_arrays arrays_in(std::span<float> memory, problem_shape const& p) {
+  static_assert(require_tiles<Op>());
+  auto rows = attune::detail::rows_in<Op>("forward_and_save", memory, p);
+  return {rows.reference.data(), rows.earned.data(), rows.ground.data(),
+          rows.lowest.data(),    rows.acc.data(),    rows.second.data()};
+}
+
 /// Runs a call, or counts its memory, with the tiles of the first width that holds its features.
 template <class Runner, class Op, class E, int... Width>
 void run_forward(widths<Width...>, Runner& runner, arena& memory, Op const& op, inputs<Op, tensor<E const>> const& in,
-                 outputs<Op, E> const& to, problem_shape const& p) {
+                 outputs<Op, E> const& to, problem_shape const& p, saved_arrays const& saved = {}) {
   static_assert(require_tiles<Op>());
   index_t const most = widest<Op>(p);
   bool done = false;
   auto const one = [&]<int W>() {
     if (done || most > W) return;
     done = true;
-    forward_run<Runner, Op, E, config_of<Op, W>>(runner, memory, op, in, to, p)();
+    forward_run<Runner, Op, E, config_of<Op, W>>(runner, memory, op, in, to, p, saved)();
   };
   (one.template operator()<Width>(), ...);
   if (!done)

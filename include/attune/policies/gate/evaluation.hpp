@@ -30,7 +30,8 @@ struct evaluation {
 
  private:
   template <class B, class T, int... Index>
-  ATTUNE_HD static ATTUNE_INLINE T of_all(B const& bound, T const& s, T const* x, std::integer_sequence<int, Index...>) {
+  ATTUNE_HD static ATTUNE_INLINE T of_all(B const& bound, T const& s, T const* x,
+                                          std::integer_sequence<int, Index...>) {
     return bound.gate(s, x[Index]...);
   }
 };

@@ -34,8 +34,8 @@ struct affine {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.weight_factor = true, .uniform_share = true};
   static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
-  parameter alpha = 1,  ///< the factor of the softmax weights
-      average = 1;      ///< the sum of the weights of a row if N = K
+  parameter alpha = 1,                       ///< the factor of the softmax weights
+      average = 1;                           ///< the sum of the weights of a row if N = K
 
   static constexpr auto parameters() {
     return std::array{listed("alpha", &affine::alpha), listed("average", &affine::average)};
@@ -74,8 +74,8 @@ struct free_affine {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.weight_factor = true, .uniform_share = true};
   static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
-  parameter alpha = 1,  ///< the factor of the softmax weights
-      beta = 0;         ///< the sum of the uniform shares of a row if N = K
+  parameter alpha = 1,                       ///< the factor of the softmax weights
+      beta = 0;                              ///< the sum of the uniform shares of a row if N = K
 
   static constexpr auto parameters() {
     return std::array{listed("alpha", &free_affine::alpha), listed("beta", &free_affine::beta)};

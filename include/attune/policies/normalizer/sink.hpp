@@ -43,7 +43,7 @@ struct basic_sink {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.constant_mass = true, .ground_value = Value == sink_value::v0};
   static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
-  parameter logit = 0;  ///< t: the logit of the sink; -inf: softmax
+  parameter logit = 0;                       ///< t: the logit of the sink; -inf: softmax
 
   constexpr basic_sink() = default;
   /// With logit = t.

@@ -41,6 +41,11 @@ struct fiber_warp : host_warp {
     host_warp::read16(r, base, at);
   }
   /// See host_warp.
+  static void write16(shared base, lanes<std::uint32_t> const& at, lanes<std::uint32_t> const (&r)[4]) {
+    fiber_block::here().maybe_yield();
+    host_warp::write16(base, at, r);
+  }
+  /// See host_warp.
   static lanes<std::uint32_t> read4(shared base, lanes<std::uint32_t> const& at) {
     fiber_block::here().maybe_yield();
     return host_warp::read4(base, at);

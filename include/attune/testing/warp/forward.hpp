@@ -2,10 +2,13 @@
 // Copyright (c) 2026 The attune authors
 //
 //   testing::forward_on_host_warps(op, inputs, outputs)
+//   testing::forward_and_save_on_host_warps(op, inputs, outputs, saved)
 //
 // The forward pass of the executor `cuda` on emulated warps, for tests of your own policies without a GPU.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <attune/exec/cuda/run.hpp>
@@ -39,14 +42,17 @@ struct host_runner {
 namespace detail {
 /// Counts the memory of a call, takes it, and runs the call.
 template <class Widths, class Runner, class E, class Op>
-void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out) {
-  problem_shape const p = attune::detail::checked_problem("forward", op, in, out.out.extents());
-  attune::detail::check_outputs("forward", out, p);
+void run_emulated(Runner& runner, Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out,
+                  std::optional<std::span<float>> saved = std::nullopt) {
+  char const* const function = saved ? "forward_and_save" : "forward";
+  problem_shape const p = attune::detail::checked_problem(function, op, in, out.out.extents());
+  attune::detail::check_outputs(function, out, p);
+  exec_cuda::saved_arrays const arrays = saved ? exec_cuda::arrays_in<Op>(*saved, p) : exec_cuda::saved_arrays{};
   exec_cuda::arena memory;
-  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
   std::vector<unsigned char> room(memory.used + 256);
   memory = {room.data()};
-  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p);
+  exec_cuda::run_forward<Runner, Op, E>(Widths{}, runner, memory, op, in, out, p, arrays);
 }
 }  // namespace detail
 
@@ -56,6 +62,14 @@ template <class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
 void forward_on_host_warps(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out) {
   host_runner runner;
   detail::run_emulated<Widths>(runner, op, in, out);
+}
+
+/// forward_and_save() of `cuda` on the host; `saved`: saved_size(op, in) floats.
+template <class Widths = exec_cuda::widths<64, 128, 256>, class E, class Op>
+void forward_and_save_on_host_warps(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& out,
+                                    std::span<float> saved) {
+  host_runner runner;
+  detail::run_emulated<Widths>(runner, op, in, out, saved);
 }
 
 }  // namespace attune::testing

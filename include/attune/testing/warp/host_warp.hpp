@@ -159,6 +159,11 @@ struct host_warp {
       for (int n = 0; n < 4; ++n) std::memcpy(&r[n].v[l], base + at.v[l] + 4 * n, 4);
   }
   /// See exec_cuda::warp_vocabulary.
+  static void write16(shared base, lanes<std::uint32_t> const& at, lanes<std::uint32_t> const (&r)[4]) {
+    for (int l = 0; l < 32; ++l)
+      for (int n = 0; n < 4; ++n) std::memcpy(base + at.v[l] + 4 * n, &r[n].v[l], 4);
+  }
+  /// See exec_cuda::warp_vocabulary.
   static lanes<std::uint32_t> read4(shared base, lanes<std::uint32_t> const& at) {
     return each_lane([&](int l) {
       std::uint32_t x;

@@ -65,8 +65,9 @@ struct faulty_warp : fiber_warp {
 
 struct problem {
   static constexpr index_t queries = 70, keys = 230, width = 64;
+  double scale;
   std::vector<bfloat16> q, k, v;
-  problem() {
+  explicit problem(double logits_per_product = 0.125) : scale(logits_per_product) {
     auto const draw = [](std::vector<bfloat16>& x, index_t rows, double seed) {
       for (index_t n = 0; n < rows * width; ++n) x.push_back(bfloat16(float(std::sin(seed + 1.7 * double(n)))));
     };
@@ -77,7 +78,7 @@ struct problem {
   template <class Call>
   std::vector<bfloat16> run(Call const& call) const {
     std::vector<bfloat16> out(std::size_t(queries * width), bfloat16(std::numeric_limits<float>::quiet_NaN()));
-    auto const op = softmax_attention(mask::causal{});
+    auto const op = attention(kernel::dot_product{.scale = scale}, mask::causal{});
     using op_type = std::remove_const_t<decltype(op)>;
     auto const in = make_inputs<op_type, tensor<bfloat16 const>>([&]<field F>() {
       std::vector<bfloat16> const& x = F == field::q ? q : F == field::k ? k : v;
@@ -115,6 +116,10 @@ struct problem {
 TEST_CASE("forward on fibers: the same bits in every schedule") {
   problem const p;
   CHECK(p.schedules(fault::none, 200, p.on_host()) == 0);
+}
+TEST_CASE("forward on fibers: a negative scale, whose queries change their sign in shared memory") {
+  problem const p(-0.125);
+  CHECK(p.schedules(fault::none, 50, p.on_host()) == 0);
 }
 TEST_CASE("forward on fibers: every planted fault is found in every schedule") {
   problem const p;

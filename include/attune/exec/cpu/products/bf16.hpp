@@ -110,6 +110,16 @@ ATTUNE_INLINE void in_order(xsimd::batch<float, Arch>& first, xsimd::batch<float
   second = _mm512_castpd_ps(_mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), b));
 }
 
+/// Pairs of a number of `first` and one of `second`, rounded.
+template <class Arch>
+ATTUNE_INLINE bf16_pairs rounded_pairs(xsimd::batch<float, Arch> const& first,
+                                       xsimd::batch<float, Arch> const& second) {
+  auto const in_a_row = std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(second.data, first.data));
+  alignas(64) static constexpr std::uint16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                          8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return {_mm512_permutexvar_epi16(_mm512_load_si512(order), in_a_row)};
+}
+
 /// Stores 16 numbers, rounded, as 8 pairs at `to`.
 template <class Arch>
 ATTUNE_INLINE void store_rounded(std::uint32_t* to, xsimd::batch<float, Arch> const& x) {

@@ -41,11 +41,12 @@ struct product_step {
   }
 };
 
-/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b
-template <class T, class Arch, int Rows, int Vectors, class Step = product_step>
-ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], T const* ATTUNE_RESTRICT a, index_t row_step,
-                            index_t k_step, T const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {
-  using batch = xsimd::batch<T, Arch>;
+/// acc[r][v] = step(a[r * row_step + k * k_step], b[k][v], acc[r][v], k) for all k; for a product, += sum_k a b. E is
+/// the type of a and b, as large as T.
+template <class T, class Arch, int Rows, int Vectors, class Step = product_step, class E = T>
+ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const* ATTUNE_RESTRICT a, index_t row_step,
+                            index_t k_step, E const* ATTUNE_RESTRICT b, index_t n, Step const& step = {}) {
+  using batch = xsimd::batch<E, Arch>;
   constexpr int lanes = int(batch::size);
   for (index_t k = 0; k < n; ++k) {
     batch bk[Vectors];
@@ -90,8 +91,8 @@ ATTUNE_INLINE void in_register_blocks(index_t n, Part const& part) {
   if (fours < n) part(std::integral_constant<int, 1>{}, fours, n);
 }
 
-template <class T, class Arch, int Rows, class Step>
-ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_t key_step, T const* queries,
+template <class T, class Arch, int Rows, class Step, class E>
+ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, E const* keys, index_t key_step, E const* queries,
                                    index_t width, index_t j, index_t last, Step const& step) {
   using tile = tiling<T, Arch>;
   for (; j < last; j += Rows) {
@@ -108,23 +109,23 @@ ATTUNE_NOINLINE void contract_rows(T* ATTUNE_RESTRICT out, T const* keys, index_
 
 /// out[j][query] = <keys_j, query> for n keys, or another sum over features, defined by `step`. queries: packed,
 /// [width][tile::queries].
-template <class T, class Arch, class Step = product_step>
-void contract(T* out, T const* keys, index_t key_step, T const* queries, index_t width, index_t n,
+template <class T, class Arch, class Step = product_step, class E = T>
+void contract(T* out, E const* keys, index_t key_step, E const* queries, index_t width, index_t n,
               Step const& step = {}) {
   in_register_blocks<tiling<T, Arch>::rows>(n, [&](auto rows, index_t first, index_t last) {
     contract_rows<T, Arch, rows()>(out, keys, key_step, queries, width, first, last, step);
   });
 }
 
-template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, index_t key_step, T const* weights,
-                                     index_t n, index_t d, index_t last) {
+template <class T, class Arch, int Rows, class Step, class E>
+ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, E const* values, index_t key_step, E const* weights,
+                                     index_t n, index_t d, index_t last, Step const& step) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
   for (; d < last; d += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
-    multiply<T, Arch, Rows, tile::vectors>(acc, values + d, 1, key_step, weights, n);
+    multiply<T, Arch, Rows, tile::vectors>(acc, values + d, 1, key_step, weights, n, step);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8
@@ -136,10 +137,11 @@ ATTUNE_NOINLINE void accumulate_rows(T* ATTUNE_RESTRICT out, T const* values, in
 }
 
 /// out[dv][query] += sum over n keys of values_key[dv] * weights[key][query].
-template <class T, class Arch>
-void accumulate(T* out, T const* values, index_t key_step, T const* weights, index_t n, index_t width) {
+template <class T, class Arch, class Step = product_step, class E = T>
+void accumulate(T* out, E const* values, index_t key_step, E const* weights, index_t n, index_t width,
+                Step const& step = {}) {
   in_register_blocks<tiling<T, Arch>::rows>(width, [&](auto rows, index_t first, index_t last) {
-    accumulate_rows<T, Arch, rows()>(out, values, key_step, weights, n, first, last);
+    accumulate_rows<T, Arch, rows()>(out, values, key_step, weights, n, first, last, step);
   });
 }
 

@@ -44,9 +44,20 @@ struct contractor<C, T, Arch> {
   static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
 };
 
-/// Memory shared by all tiles of a thread.
+/// How tiles multiply: in the type of the arithmetic. The other way is `pair_products` (tile/pair_products.hpp).
+struct full_products {
+  static constexpr bool of_pairs = false;
+  /// Whether a contraction's keys are pairs of numbers in the memory of the block.
+  template <class>
+  static constexpr bool reads_paired_keys = false;
+  template <class C, class T, class Arch>
+  using contractor = exec_cpu::contractor<C, T, Arch>;
+};
+
+/// Memory shared by all tiles of a thread. Its type also says how the tiles multiply.
 template <class T, class Arch, class Op>
 struct tile_block_memory {
+  using products = full_products;
   using types = tile_types<T, Arch, Op>;
   T* pairs;    ///< the buffers of a block
   T* rows;     ///< copies that contractions make
@@ -58,6 +69,8 @@ struct tile_block_memory {
         values(from.take(types::block * p.value_width)), gated(from.take(types::block * p.value_width)),
         factors(from.take(types::queries * p.output_gate_width)) {}
 
+  /// Whether a tile reads a field of the keys in the type of the arithmetic.
+  static constexpr bool reads_floats(field) { return true; }
   /// Whether a contraction keeps numbers of a block that tiles share.
   static constexpr bool keeps = []<class... C>(contraction::list<C...>) {
     return (false || ... || contraction::Rotary<C>);
@@ -99,49 +112,55 @@ struct tile_block_memory {
 };
 
 /// Memory that lives as long as the tile: the numbers that contractions pack of its queries.
-template <class T, class Arch, class Op>
+template <class T, class Arch, class Op, class Products = full_products>
 index_t packed_queries(problem_shape const& p) {
   return [&]<class... C>(contraction::list<C...>) {
-    return (index_t(0) + ... + contractor<C, T, Arch>::resident(p));
+    return (index_t(0) + ... + Products::template contractor<C, T, Arch>::resident(p));
   }(typename Op::contractions{});
 }
 
 /// Visits each contraction with its policy and its part of the packed memory.
-template <class T, class Arch, class Op, class Visit>
+template <class Products = full_products, class T, class Arch, class Op, class Visit>
 void each_contraction(tile_rows<T, Arch, Op> const& tile, Visit const& visit) {
   [&]<class... C, int... Index>(contraction::list<C...>, std::integer_sequence<int, Index...>) {
     [[maybe_unused]] T* own = tile.packed;
-    (..., (visit(C{}, tile.op->template owner<Index>(), own), own += contractor<C, T, Arch>::resident(*tile.p)));
+    (..., (visit(C{}, tile.op->template owner<Index>(), own),
+           own += Products::template contractor<C, T, Arch>::resident(*tile.p)));
   }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
 }
 
-template <class T, class Arch, class Op>
+template <class Products = full_products, class T, class Arch, class Op>
 void pack_contractions(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> const& in) {
-  each_contraction(tile, [&](auto c, auto const& owner, T* own) {
-    contractor<decltype(c), T, Arch>::pack(own, in, owner, tile.place());
+  each_contraction<Products>(tile, [&](auto c, auto const& owner, T* own) {
+    Products::template contractor<decltype(c), T, Arch>::pack(own, in, owner, tile.place());
   });
 }
 
 /// Stores contraction n of the block, [key][query], in buffer plane_of(n), which begins at memory.pairs + plane_of(n) *
 /// pair_buffer.
-template <class T, class Arch, class Op>
+template <class T, class Arch, class Op, class Memory>
 void contract_all(tile_rows<T, Arch, Op> const& tile, inputs<Op, tensor<T const>> const& in, seen_block const& s,
-                  tile_block_memory<T, Arch, Op> const& memory) {
+                  Memory const& memory) {
+  using products = typename Memory::products;
   using types = tile_types<T, Arch, Op>;
   T* pairs = memory.pairs;
   [[maybe_unused]] int n = 0;
   [[maybe_unused]] T* kept = nullptr;
   if constexpr (tile_block_memory<T, Arch, Op>::keeps) kept = memory.kept(*tile.p);
-  each_contraction(tile, [&](auto c, auto const& owner, T* own) {
-    using contractor_of = contractor<decltype(c), T, Arch>;
+  [[maybe_unused]] int number = 0;
+  each_contraction<products>(tile, [&](auto c, auto const& owner, T* own) {
+    using contractor_of = typename products::template contractor<decltype(c), T, Arch>;
     if constexpr (attune::detail::contracts_weights<Op>)
       pairs = memory.pairs + types::plane_of(n++) * types::pair_buffer;
     key_block_place const block{s.first, s.n};
     if constexpr (contraction::Rotary<decltype(c)>)
       contractor_of::run(pairs, own, in, owner, tile.place(), block, kept), kept += contractor_of::kept(*tile.p);
+    else if constexpr (products::template reads_paired_keys<decltype(c)>)
+      contractor_of::run(pairs, own, tile.place(), block, memory, number);
     else
       contractor_of::run(pairs, own, in, owner, tile.place(), block, memory.rows);
     pairs += types::pair_buffer;
+    ++number;
   });
 }
 

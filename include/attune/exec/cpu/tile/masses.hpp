@@ -15,7 +15,8 @@
 
 namespace attune::exec_cpu {
 
-template <class T, class Arch, class Op>
+/// Memory: the memory of a block, which says how the tile multiplies.
+template <class T, class Arch, class Op, class Memory = tile_block_memory<T, Arch, Op>>
 class mass_tile {
   using types = tile_types<T, Arch, Op>;
 
@@ -29,7 +30,8 @@ class mass_tile {
   static constexpr bool adjusted = types::adjusted;
   /// A uniform share whose keys have factors: its value sum is one per query.
   static constexpr bool gated_share = traits.uniform_share && Op::has_weight_gate;
-  using block_memory = tile_block_memory<T, Arch, Op>;
+  using block_memory = Memory;
+  using products = typename Memory::products;
   static constexpr index_t tiles_of_task = 2 * types::shape_of::tiles;
   static constexpr bool last_keys_first = takes_later_keys_first<Op>;
 
@@ -37,7 +39,7 @@ class mass_tile {
   struct tile_memory {
     T *packed, *sum, *second, *plain;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(packed_queries<T, Arch, Op>(p))), sum(from.take(queries * p.value_width)),
+        : packed(from.take(packed_queries<T, Arch, Op, products>(p))), sum(from.take(queries * p.value_width)),
           second(from.take(adjusted ? queries * p.value_width : 0)),
           plain(from.take(gated_share            ? queries * p.value_width
                           : traits.uniform_share ? plain_sums<T, Arch>::size(p.value_width)
@@ -47,7 +49,7 @@ class mass_tile {
   mass_tile(Op const& op, inputs_type const& in, problem_shape const& p, index_t b, index_t h, index_t first_query,
             tile_memory const& memory)
       : tile_(op, {&p, b, h, first_query}, memory.packed), sum_(memory.sum), second_(memory.second) {
-    pack_contractions(tile_, in);
+    pack_contractions<products>(tile_, in);
     std::fill_n(sum_, queries * p.value_width, T(0));
     if constexpr (adjusted) std::fill_n(second_, queries * p.value_width, T(0));
     if constexpr (gated_share)
@@ -96,8 +98,13 @@ class mass_tile {
     masses<false>(pairs, s.full_first, s.full_last, bits);
     masses<true>(pairs, s.full_last, s.n, bits);
     if constexpr (Op::has_weight_gate) gate_all_weights(tile_, pairs, s, bits);
-    row_block<T> const values = values_of(tile_, in, s.first, s.n, memory, first);
-    add_values(tile_, values, s, pairs, bits, sum_);
+    auto const values = [&] {
+      if constexpr (Memory::reads_floats(field::v))
+        return values_of(tile_, in, s.first, s.n, memory, first);
+      else
+        return row_block<T>(nullptr, 0);
+    }();
+    add_weighted_values(tile_, values, s, pairs, bits, sum_, memory);
     if constexpr (adjusted) add_values(tile_, values, s, pairs + types::pair_buffer, bits, second_);
     if constexpr (gated_share)
       add_values(tile_, values, s, pairs + types::gate_plane * types::pair_buffer, bits, second_);

@@ -48,9 +48,9 @@ struct stored_tile : Tile {
 };
 
 /// Streams an operator over views of fewer bits, with outputs of T. For every view that `widened` and `unread` accept.
-template <class View, class T, class Arch, class Op>
+template <class View, class T, class Arch, class Op, class Tile = row_tile<float, Arch, Op>>
 class stored_run {
-  using tile = stored_tile<row_tile<float, Arch, Op>, Op>;
+  using tile = stored_tile<Tile, Op>;
   using view = tensor<float const>;
   using wide_inputs = inputs<Op, view>;
 
@@ -79,10 +79,14 @@ class stored_run {
           return tile(fixed_.op, in, p_, b, h, first, memory);
         },
         [&](std::vector<tile>& tiles, index_t b, index_t h, index_t first, index_t last, auto const& memory) {
-          auto const now = [](field f) { return side_of(f) == input_side::key && !tile::reads_late(f); };
+          auto const now = [](field f) {
+            return side_of(f) == input_side::key && !tile::reads_late(f) && Tile::block_memory::reads_floats(f);
+          };
           wide_inputs const in = widen(now, memory.keys, b, h, first, last - first);
           if constexpr (!tile::reads_late(field::v))
             gate_values<float, Arch>(fixed_.op, in, p_, b, h, first, last - first, memory.gated);
+          if constexpr (Tile::block_memory::products::of_pairs)  // tile/pair_products.hpp
+            memory.pack(in_, p_, tile_place{&p_, b, h, 0}, first, last);
           accumulate_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },
         [&](tile& t, auto const& memory) { finish(t, memory); });

@@ -59,5 +59,11 @@ void add_values(tile_view<T, Arch, Op> const& tile, row_block<T> const& values, 
   else
     accumulate_seen<T, Arch>(sum, values, width, s.n, s.full_first, s.full_last, weights, bits);
 }
+/// The same for the masses of a block, by the products that the type of `memory` names.
+template <class T, class Arch, class Op>
+void add_weighted_values(tile_view<T, Arch, Op> const& tile, row_block<T> const& values, seen_block const& s,
+                         T const* weights, std::uint64_t const* bits, T* sum, tile_block_memory<T, Arch, Op> const&) {
+  add_values(tile, values, s, weights, bits, sum);
+}
 
 }  // namespace attune::exec_cpu

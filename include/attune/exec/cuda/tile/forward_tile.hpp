@@ -6,39 +6,32 @@
 #pragma once
 
 #include <attune/exec/cuda/tile/products.hpp>
-#include <attune/exec/cuda/tile/tile_rows.hpp>
-#include <attune/exec/states.hpp>
+#include <attune/exec/cuda/tile/row_sums.hpp>
 #include <attune/exec/weight_gate.hpp>
 
 namespace attune::exec_cuda {
 
 /// A warp's part of a tile of rows: value sums and numbers of 16 MI rows in registers.
 template <class W, class Op, class E, class C>
-class forward_tile : tile_rows<W, Op, E, C> {
-  using base = tile_rows<W, Op, E, C>;
+class forward_tile : row_sums<W, Op, E, C> {
+  using base = row_sums<W, Op, E, C>;
   template <class T>
   using of = typename W::template of<T>;
   using A = of<float>;
   using F = fast_float;
-  using facts = tile_facts<Op>;
-  using base::at_, base::c_, base::fetch, base::key_tile, base::larger, base::locate, base::make_plan, base::quad,
-      base::record;
-  using base::row_in_group, base::row_of, base::seen_keys, base::sm_, base::warp_;
-  using normalizer = typename Op::normalizer_policy;
   using memory = tile_memory<Op, C>;
   using staged = stage<W, C>;
   using engine = products<W, E, C>;
-  using bound = bound_operator<Op, F>;
-  using bound_exactly = bound_operator<Op, float>;
-  static constexpr normalizer_traits is = facts::is;
-  static constexpr int R = 2 * C::mi, blocks = C::bn / 8, columns = C::width / 8;
+  using base::at_, base::c_, base::sm_, base::warp_;
+  using base::earned_, base::f_, base::gap_, base::ground_, base::level_, base::lowest_, base::o_, base::reference_,
+      base::scale_, base::second_;
+  using base::locate, base::make_plan, base::quad, base::row_of, base::seen_keys, base::smallest;
+  using base::R, base::columns, base::is, base::needs_logits;
+  using typename base::facts;
+  static constexpr int blocks = C::bn / 8;
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0;
 
-  A o_[C::mi][columns][4], second_[facts::second ? C::mi : 1][facts::second ? columns : 1][4];
-  A reference_[R], earned_[R], ground_[R], lowest_[R], slope_[R], level_[R];
-  of<bound> f_[R];
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
-  bool negative_ = false;
 
  public:
   static constexpr int shared_bytes = memory::bytes;
@@ -54,9 +47,19 @@ class forward_tile : tile_rows<W, Op, E, C> {
     locate();
     tile_plan const plan = make_plan();
     int const total = plan.partial + plan.full;
-    if (total > 0) fetch(key_tile(plan, 0), 0);
+    if (total > 0) base::template fetch<false>(base::template key_tile<false>(plan, 0), 0);
     W::commit();
-    start();
+    [[maybe_unused]] of<bool> const negative = base::start();
+    if constexpr (facts::affine)
+      if (W::sync_or(negative)) {  // the maximum of a row with a negative slope is found on -s
+        W::template wait<0>();
+        W::sync();
+        int const first = at_.tile * C::rows + warp_ * (16 * C::mi);
+        staged::negate(sm_, memory::query(0) + warp_ * (16 * C::mi) * memory::row, [&](int n) {
+          group_row const at(smallest(first + n, c_.rows - 1), at_.group, c_.pack);
+          return c_.records[c_.row_number(at_.batch, at.head, at.query)].slope < 0;
+        });
+      }
     if constexpr (holds_queries) {
       W::template wait<0>();
       W::sync();
@@ -73,49 +76,20 @@ class forward_tile : tile_rows<W, Op, E, C> {
 #pragma unroll 1
 #endif
     for (; n < total; ++n) step<false>(plan, n, total);
-    finish();
+    base::finish();
   }
 
  private:
-  ATTUNE_LANE void start() {
-    of<bool> negative;
-    W::for_lanes([&](int l) { W::at(negative, l) = false; });
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r)
-      W::for_lanes([&](int l) {
-        row_record<Op> const& x = record(r, l);
-        __builtin_memcpy(&W::at(f_[r], l), &x.bound, sizeof(bound));
-        W::at(reference_[r], l) = x.reference;
-        W::at(slope_[r], l) = x.slope;
-        W::at(level_[r], l) = x.level;
-        W::at(earned_[r], l) = W::at(ground_[r], l) = 0.f;
-        W::at(lowest_[r], l) = attune::detail::limits<float>::infinity;
-        W::at(negative, l) = W::at(negative, l) || x.slope < 0;
-      });
-    if constexpr (facts::affine) negative_ = W::any(negative);
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int d = 0; d < columns; ++d) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e) {
-          W::for_lanes([&](int l) { W::at(o_[i][d][e], l) = 0.f; });
-          if constexpr (facts::second) W::for_lanes([&](int l) { W::at(second_[i][d][e], l) = 0.f; });
-        }
-      }
-    }
-  }
-
   template <bool Partial>
   ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
-    int const slot = n & 1, t = key_tile(plan, n);
+    int const slot = n & 1, t = base::template key_tile<!Partial>(plan, n);
     W::template wait<0>();
     bool infinite = false;
     if constexpr (Partial)
       infinite = W::sync_or(staged::template any_infinite<E, C::bn>(sm_, memory::value(slot), warp_));
     else
       W::sync();  // this tile is there, and no warp reads the other slot any more
-    if (n + 1 < total) fetch(key_tile(plan, n + 1), slot ^ 1);
+    if (n + 1 < total) base::template fetch<!Partial>(base::template key_tile<!Partial>(plan, n + 1), slot ^ 1);
     W::commit();
     absorb<Partial>(t, slot, infinite);
   }
@@ -133,12 +107,10 @@ class forward_tile : tile_rows<W, Op, E, C> {
         engine::template scores<false, (facts::products > 1)>(s[k], sm_, warp_, memory::query(k), memory::key(k, slot),
                                                               held_, c_.key[k].chunks);
     }
-    if constexpr (facts::affine)
-      if (negative_) flip(s[0]);
     of<std::uint32_t> seen[R];
     if constexpr (Partial) {
       ATTUNE_UNROLL
-      for (int r = 0; r < R; ++r) seen[r] = W::each_lane([&](int l) { return seen_keys(t, r, l); });
+      for (int r = 0; r < R; ++r) seen[r] = seen_keys(t, r);
     }
     auto const sees = [&](int r, int n, int e, int l) {
       return !Partial || (W::at(seen[r], l) >> (2 * n + e % 2) & 1u) != 0;
@@ -182,19 +154,16 @@ class forward_tile : tile_rows<W, Op, E, C> {
     if constexpr (facts::online) raise(high);
 
     // masses
-    A sum[R], below[R], slope2[R], level2[R];
+    A sum[R], below[R], m[R], offset[R];
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
         W::at(sum[r], l) = W::at(below[r], l) = 0.f;
-        float const m = W::at(reference_[r], l);
-        if constexpr (facts::affine) {
-          W::at(slope2[r], l) = ::fabsf(W::at(slope_[r], l)) * approximate::log2e;
-          W::at(level2[r], l) = (W::at(level_[r], l) - m) * approximate::log2e;
-        } else {
-          W::at(slope2[r], l) = approximate::log2e;
-          W::at(level2[r], l) = -m * approximate::log2e;
-        }
+        if constexpr (!facts::affine)
+          W::at(m[r], l) = W::at(reference_[r], l);
+        else if constexpr (needs_logits)
+          W::at(m[r], l) = W::at(level_[r], l) - W::at(gap_[r], l) * approximate::ln2;
+        if constexpr (!facts::affine) W::at(offset[r], l) = -W::at(m[r], l) * approximate::log2e;
       });
     A moment[facts::range ? C::mi : 1][facts::range ? blocks : 1][4];
     ATTUNE_UNROLL
@@ -207,25 +176,27 @@ class forward_tile : tile_rows<W, Op, E, C> {
             int const r = 2 * i + e / 2;
             bool const visible = sees(r, n, e, l);
             float& a = W::at(s[0][i][n][e], l);
-            float const m = W::at(reference_[r], l), raw = a;
+            float const raw = a;
             [[maybe_unused]] F logit = raw;
-            if constexpr (facts::affine && (!facts::fused || is.ground_mass))
-              logit = approximate::fma(::fabsf(W::at(slope_[r], l)), raw, W::at(level_[r], l));
+            if constexpr (needs_logits)
+              logit = approximate::fma(W::at(scale_[r], l), raw * approximate::ln2, W::at(level_[r], l));
             float w;
             if constexpr (facts::range)
-              w = approximate::ex2((raw - m) * approximate::log2e);
+              w = approximate::ex2((raw - W::at(m[r], l)) * approximate::log2e);
+            else if constexpr (facts::fused && facts::affine)
+              w = approximate::ex2(approximate::fma(raw, W::at(scale_[r], l), W::at(gap_[r], l)));
             else if constexpr (facts::fused)
-              w = approximate::ex2(approximate::fma(raw, W::at(slope2[r], l), W::at(level2[r], l)));
+              w = approximate::ex2(approximate::fma(raw, approximate::log2e, W::at(offset[r], l)));
             else
-              w = W::at(f_[r], l).normalizer.earned(logit, F(m)).x;
+              w = W::at(f_[r], l).normalizer.earned(logit, F(W::at(m[r], l))).x;
             if (!visible) w = 0.f;
             if constexpr (is.ground_mass) {
-              float g = W::at(f_[r], l).normalizer.ground(logit, F(m)).x;
+              float g = W::at(f_[r], l).normalizer.ground(logit, F(W::at(m[r], l))).x;
               if (!visible) g = 0.f;
               W::at(below[r], l) += g;
             }
             W::at(sum[r], l) += w;
-            if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - m);
+            if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - W::at(m[r], l));
             if constexpr (gated) {
               w *= visible ? W::at(gate[i][n][e], l) : 0.f;
               if constexpr (facts::range) W::at(moment[i][n][e], l) *= visible ? W::at(gate[i][n][e], l) : 0.f;
@@ -238,7 +209,7 @@ class forward_tile : tile_rows<W, Op, E, C> {
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
         W::at(earned_[r], l) += W::at(sum[r], l);
-        W::at(ground_[r], l) += W::at(below[r], l);
+        if constexpr (is.ground_mass) W::at(ground_[r], l) += W::at(below[r], l);
       });
     add<Partial>(o_, s[0], seen, slot, infinite);
     if constexpr (facts::range) {
@@ -269,20 +240,6 @@ class forward_tile : tile_rows<W, Op, E, C> {
     engine::add(to, w, sm_, memory::value(slot));
   }
 
-  /// Rows with a negative slope: their maximum is found on -s.
-  ATTUNE_LANE void flip(A (&s)[C::mi][blocks][4]) const {
-    ATTUNE_UNROLL
-    for (int i = 0; i < C::mi; ++i) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < blocks; ++n) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            if (W::at(slope_[2 * i + e / 2], l) < 0) W::at(s[i][n][e], l) = -W::at(s[i][n][e], l);
-          });
-      }
-    }
-  }
   /// Makes the masses relative to the new maxima.
   ATTUNE_LANE void raise(A (&high)[R]) {
     A factor[R], rise[R];
@@ -292,16 +249,22 @@ class forward_tile : tile_rows<W, Op, E, C> {
     for (int r = 0; r < R; ++r) {
       A top = quad(high[r], [](float a, float b) { return ::fmaxf(a, b); });
       W::for_lanes([&](int l) {
-        float x = W::at(top, l), &m = W::at(reference_[r], l);
-        if constexpr (facts::affine) x = approximate::fma(::fabsf(W::at(slope_[r], l)), x, W::at(level_[r], l));
-        float const higher = larger(m, x), by = approximate::ex2((m - higher) * approximate::log2e);
-        bool const same = m == higher;  // also where both are infinite
-        W::at(rise[r], l) = same ? 0.f : higher - m;
-        W::at(factor[r], l) = same ? 1.f : by;
-        m = higher;
+        bool higher;
+        if constexpr (facts::affine) {
+          float const gap = -(W::at(scale_[r], l) * W::at(top, l)), by = approximate::ex2(gap - W::at(gap_[r], l));
+          higher = gap < W::at(gap_[r], l);
+          W::at(factor[r], l) = higher ? by : 1.f;
+          if (higher) W::at(gap_[r], l) = gap;
+        } else {
+          float const x = W::at(top, l), m = W::at(reference_[r], l);
+          higher = m < x;
+          W::at(factor[r], l) = higher ? approximate::ex2((m - x) * approximate::log2e) : 1.f;
+          W::at(rise[r], l) = higher ? x - m : 0.f;
+          if (higher) W::at(reference_[r], l) = x;
+        }
         W::at(earned_[r], l) *= W::at(factor[r], l);
-        W::at(ground_[r], l) *= W::at(factor[r], l);
-        W::at(moved, l) = W::at(moved, l) || !same;
+        if constexpr (is.ground_mass) W::at(ground_[r], l) *= W::at(factor[r], l);
+        W::at(moved, l) = W::at(moved, l) || higher;
       });
     }
     if (!W::any(moved)) return;
@@ -322,71 +285,6 @@ class forward_tile : tile_rows<W, Op, E, C> {
             x *= W::at(factor[r], l);
           });
       }
-    }
-  }
-
-  ATTUNE_LANE void finish() {
-    ATTUNE_UNROLL
-    for (int r = 0; r < R; ++r) {
-      auto const plus = [](float a, float b) { return a + b; };
-      A const earned = quad(earned_[r], plus), ground = quad(ground_[r], plus);
-      A const lowest = quad(lowest_[r], [](float a, float b) { return b < a ? b : a; });
-      W::for_lanes([&](int l) {
-        if (row_in_group(r, l) >= c_.rows) return;
-        group_row const at = row_of(r, l);
-        row_record<Op> const& mine = c_.records[c_.row_number(at_.batch, at.head, at.query)];
-        bound_exactly const& f = mine.bound;
-        float factor, of_second = 0, above = 0, weight = 0, lse;
-        if constexpr (facts::range) {
-          float const m = W::at(reference_[r], l);
-          auto const done = finish_adjusted(f.normalizer, m, W::at(earned, l), W::at(lowest, l), m);
-          factor = done.value_factor;
-          above = m - done.low;
-          lse = done.lse;
-        } else {
-          auto const done = finish_masses<normalizer>(f.normalizer, W::at(reference_[r], l), W::at(earned, l),
-                                                      W::at(ground, l), mine.visible);
-          factor = done.value_factor;
-          of_second = done.share;
-          weight = done.ground_weight;
-          lse = done.lse;
-        }
-        ATTUNE_UNROLL
-        for (int d = 0; d < columns; ++d) {
-          int const column = 8 * d + 2 * (l & 3);
-          if (column >= c_.p.value_width) break;
-          float pair[2];
-          ATTUNE_UNROLL
-          for (int e = 0; e < 2; ++e) {
-            float x = W::at(o_[r / 2][d][2 * (r % 2) + e], l);
-            if constexpr (facts::range)
-              x = (W::at(second_[r / 2][d][2 * (r % 2) + e], l) + above * x) * factor;
-            else if constexpr (facts::second)
-              x = x * factor + W::at(second_[r / 2][d][2 * (r % 2) + e], l) * of_second;
-            else
-              x = x * factor;
-            pair[e] = x;
-            if (Op::uses(field::v0) || Op::has_output_gate)
-              if (column + e < c_.p.value_width)
-                pair[e] = attune::detail::finished_element<float>(c_.in, c_.p, f, x, weight, at_.batch, at.head,
-                                                                  at.query, column + e);
-          }
-          E* const to = c_.to.out.row(at_.batch, at.head, at.query) + column * c_.to.out.steps().feature;
-          if (c_.stores_pairs) {
-            E const both[2] = {E(pair[0]), E(pair[1])};
-            std::uint32_t const bits = both[0].bits | std::uint32_t(both[1].bits) << 16;
-#if defined(__CUDA_ARCH__)
-            *reinterpret_cast<std::uint32_t*>(to) = bits;
-#else
-            std::memcpy(static_cast<void*>(to), &bits, 4);
-#endif
-          } else {
-            to[0] = E(pair[0]);
-            if (column + 1 < c_.p.value_width) to[c_.to.out.steps().feature] = E(pair[1]);
-          }
-        }
-        if ((l & 3) == 0) base::write_numbers(f, weight, lse, at);
-      });
     }
   }
 };

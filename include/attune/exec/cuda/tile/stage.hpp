@@ -14,26 +14,62 @@ struct stage {
   using of = typename W::template of<T>;
   static constexpr int chunks = C::width / 8;
 
-  /// Rows [first, first + Rows) of `from`; 0 for rows from `count` on and for chunks from `wide` on.
-  template <int Rows>
-  ATTUNE_LANE static void keys(typename W::shared sm, int to, int warp, unsigned char const* from, std::int64_t step,
-                               int first, int count, int wide) {
+  /// A lane copies one chunk of the rows r, r + each, ...; operand::hop is the step of `each` rows.
+  static constexpr int each = C::threads / chunks;
+  static_assert(each * chunks == C::threads && (each % 8 == 0 || each == 4 || each == 2 || each == 1));
+  /// Where copy x of a lane goes, from where its copy 0 goes: swizzled(r + x each, chunk) from swizzled(r, chunk).
+  ATTUNE_HD static constexpr std::uint32_t moved(std::uint32_t at, int x) {
+    return (at ^ std::uint32_t(16 * (x * each & 7))) + std::uint32_t(x * each * 2 * C::width);
+  }
+
+  /// Where this lane's chunk of the rows at `from` begins.
+  ATTUNE_LANE static of<unsigned char const*> lane_of(unsigned char const* from, int wide) {
+    static_assert(32 % chunks == 0);  // a lane copies the same chunk in every warp
+    return W::each_lane([&](int l) { return l % chunks < wide ? from + 16 * (l % chunks) : from; });
+  }
+  /// Rows [first, first + Rows); 0 for chunks that a row does not have. `from`: see lane_of. Whole: all these rows
+  /// exist; otherwise rows from `count` on are 0.
+  template <int Rows, bool Whole>
+  ATTUNE_LANE static void keys(typename W::shared sm, int to, int warp, of<unsigned char const*> const& from,
+                               operand const& rows, int first, [[maybe_unused]] int count) {
     W::all_warps(warp, C::warps, [&](int w) {
       ATTUNE_UNROLL
-      for (int x = 0; x < Rows * chunks / C::threads; ++x) {
+      for (int x = 0; x < Rows / each; ++x) {
         of<std::uint32_t> at;
         of<unsigned char const*> source;
         of<bool> inside;
         W::for_lanes([&](int l) {
-          int const n = l + w * 32 + x * C::threads, r = n / chunks, chunk = n % chunks;
-          bool const in = first + r < count && chunk < wide;
-          W::at(at, l) = swizzled<C::width>(r, chunk) + std::uint32_t(to);
+          int const r = (l + w * 32) / chunks, chunk = l % chunks;
+          bool in = chunk < rows.chunks;
+          if constexpr (!Whole) in = in && first + r + x * each < count;
+          W::at(at, l) = moved(swizzled<C::width>(r, chunk) + std::uint32_t(to), x);
           W::at(inside, l) = in;
-          W::at(source, l) = in ? from + std::int64_t(first + r) * step + chunk * 16 : from;
+          W::at(source, l) = W::at(from, l) + (Whole || in ? (first + r) * rows.position + x * rows.hop : 0);
         });
         W::copy16(sm, at, source, inside);
       }
     });
+  }
+  /// Changes the sign of the numbers of 16 MI rows in shared memory: of row n where negative(n).
+  template <class Negative>
+  ATTUNE_LANE static void negate(typename W::shared sm, int from, Negative const& negative) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (int x = 0; x < 16 * C::mi * chunks / 32; ++x) {
+      of<std::uint32_t> at, word[4];
+      W::for_lanes([&](int l) {
+        int const n = l + 32 * x;
+        W::at(at, l) = swizzled<C::width>(n / chunks, n % chunks) + std::uint32_t(from);
+      });
+      W::read16(word, sm, at);
+      W::for_lanes([&](int l) {
+        std::uint32_t const sign = negative((l + 32 * x) / chunks) ? 0x80008000u : 0u;
+        ATTUNE_UNROLL
+        for (int k = 0; k < 4; ++k) W::at(word[k], l) ^= sign;
+      });
+      W::write16(sm, at, word);
+    }
   }
   /// The rows of a tile of rows.
   ATTUNE_LANE static void queries(typename W::shared sm, int to, int warp, operand const& from, index_t b, int group,
@@ -70,8 +106,8 @@ struct stage {
       for (int x = 0; x < Rows * chunks / C::threads; ++x) {
         of<std::uint32_t> at, word[4];
         W::for_lanes([&](int l) {
-          int const n = l + w * 32 + x * C::threads;
-          W::at(at, l) = swizzled<C::width>(n / chunks, n % chunks) + std::uint32_t(from);
+          int const n = l + w * 32;
+          W::at(at, l) = moved(swizzled<C::width>(n / chunks, n % chunks), x) + std::uint32_t(from);
         });
         W::read16(word, sm, at);
         W::for_lanes([&](int l) {

@@ -33,9 +33,12 @@ class tile_rows {
   ATTUNE_LANE index_t plan_number() const {
     return (index_t(at_.batch) * c_.groups + at_.group) * c_.row_tiles + at_.tile;
   }
-  /// Tile number n of the keys that this tile of rows needs.
+  /// Tile number n of the keys that this tile of rows needs. Full: it is one that every row sees.
+  template <bool Full>
   ATTUNE_LANE int key_tile(tile_plan const& plan, int n) const {
-    if constexpr (interval) {
+    if constexpr (interval && Full) {
+      return plan.until + n - plan.partial;
+    } else if constexpr (interval) {
       if (n >= plan.partial) return plan.until + n - plan.partial;
       int const before = plan.until - plan.from;
       return n < before ? plan.from + n : plan.after + n - before;
@@ -46,17 +49,26 @@ class tile_rows {
   ATTUNE_LANE void locate() {
     int const head = at_.group * c_.pack;
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k) keys_[k] = c_.key[k].rows(at_.batch, head_of(c_.key[k], head));
-    values_ = c_.value.rows(at_.batch, head_of(c_.value, head));
+    for (int k = 0; k < facts::products; ++k)
+      keys_[k] = staged::lane_of(c_.key[k].rows(at_.batch, head_of(c_.key[k], head)), c_.key[k].chunks);
+    values_ = staged::lane_of(c_.value.rows(at_.batch, head_of(c_.value, head)), c_.value.chunks);
+    if constexpr (interval) {
+      static_assert(R <= 4);
+      W::for_lanes([&](int l) {
+        row_record<Op> const& x = record(smallest(l & 3, R - 1), l);
+        W::at(first_, l) = x.first;
+        W::at(last_, l) = x.last;
+      });
+    }
   }
+  /// Copies a tile of keys and values. Whole: all its keys exist.
+  template <bool Whole>
   ATTUNE_LANE void fetch(int t, int slot) {
     int const first = t * C::bn, keys = int(c_.p.keys);
     ATTUNE_UNROLL
     for (int k = 0; k < facts::products; ++k)
-      staged::template keys<C::bn>(sm_, memory::key(k, slot), warp_, keys_[k], c_.key[k].position, first, keys,
-                                   c_.key[k].chunks);
-    staged::template keys<C::bn>(sm_, memory::value(slot), warp_, values_, c_.value.position, first, keys,
-                                 c_.value.chunks);
+      staged::template keys<C::bn, Whole>(sm_, memory::key(k, slot), warp_, keys_[k], c_.key[k], first, keys);
+    staged::template keys<C::bn, Whole>(sm_, memory::value(slot), warp_, values_, c_.value, first, keys);
   }
   /// The tiles of keys of this tile of rows. Of an interval mask, every warp finds them for itself.
   ATTUNE_LANE tile_plan make_plan() const {
@@ -111,36 +123,46 @@ class tile_rows {
     return c_.records[c_.row_number(at_.batch, at.head, at.query)];
   }
 
+  /// Bit 2 n + e where 8 n + e < d, for the blocks n of a tile and e of 0 and 1.
+  ATTUNE_LANE static std::uint32_t bits_before(int d) {
+    int const inside = smallest(largest(d, 0), C::bn);
+    return std::uint32_t((std::uint64_t(1) << (2 * (inside / 8) + smallest(inside % 8, 2))) - 1);
+  }
   /// Which of the lane's keys of a tile row r sees: bit 2 n + e for key 8 n + 2 (l % 4) + e.
-  ATTUNE_LANE std::uint32_t seen_keys(int t, int r, int l) const {
+  ATTUNE_LANE of<std::uint32_t> seen_keys(int t, int r) const {
+    if constexpr (interval) {
+      of<int> const owner = W::each_lane([&](int l) { return (l & ~3) + r; });
+      of<int> const first = W::shfl(first_, owner), last = W::shfl(last_, owner);
+      return W::each_lane([&](int l) {
+        int const key0 = t * C::bn + 2 * (l & 3);
+        return bits_before(W::at(last, l) - key0) & ~bits_before(W::at(first, l) - key0);
+      });
+    } else {
+      return W::each_lane([&](int l) { return listed_keys(t, r, l); });
+    }
+  }
+  /// The same for masks that are no intervals.
+  ATTUNE_LANE std::uint32_t listed_keys(int t, int r, int l) const {
     row_record<Op> const& x = record(r, l);
     int const key0 = t * C::bn + 2 * (l & 3), first = x.first, last = x.last;
+    group_row const at = row_of(r, l);
+    mask_row const row = c_.p.row(at_.batch, at.head, at.query);
+    key_interval k{0, 0};
     std::uint32_t bits = 0;
-    if constexpr (interval) {
-      ATTUNE_UNROLL
-      for (int n = 0; n < 2 * blocks; ++n) {
-        int const j = key0 + 8 * (n / 2) + n % 2;
-        bits |= std::uint32_t(j >= first && j < last) << n;
-      }
-    } else {
-      group_row const at = row_of(r, l);
-      mask_row const row = c_.p.row(at_.batch, at.head, at.query);
-      key_interval k{0, 0};
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-      for (int n = 0; n < 2 * blocks; ++n) {
-        int const j = key0 + 8 * (n / 2) + n % 2;
-        if (j < first || j >= last) continue;
-        if constexpr (Op::mask_policy::form == mask_form::predicate) {
-          bits |= std::uint32_t(mask::sees(c_.op.mask, row, j)) << n;
-        } else {
-          if (j >= k.last) {
-            k = mask::next(c_.op.mask, row, j);
-            if (k.empty()) break;
-          }
-          bits |= std::uint32_t(j >= k.first) << n;
+    for (int n = 0; n < 2 * blocks; ++n) {
+      int const j = key0 + 8 * (n / 2) + n % 2;
+      if (j < first || j >= last) continue;
+      if constexpr (Op::mask_policy::form == mask_form::predicate) {
+        bits |= std::uint32_t(mask::sees(c_.op.mask, row, j)) << n;
+      } else {
+        if (j >= k.last) {
+          k = mask::next(c_.op.mask, row, j);
+          if (k.empty()) break;
         }
+        bits |= std::uint32_t(j >= k.first) << n;
       }
     }
     return bits;
@@ -153,8 +175,6 @@ class tile_rows {
     W::for_lanes([&](int l) { W::at(x, l) = combine(W::at(x, l), W::at(y, l)); });
     return x;
   }
-
-  ATTUNE_LANE static float larger(float a, float b) { return a < b ? b : a; }
 
   /// The values of all contractions of a pair.
   template <class Product>
@@ -190,7 +210,8 @@ class tile_rows {
   typename W::shared sm_;
   int warp_;
   block_place at_;
-  unsigned char const *keys_[facts::products == 0 ? 1 : facts::products], *values_;
+  of<int> first_, last_;  ///< of an interval mask: the keys that row l % 4 of lane l sees
+  of<unsigned char const*> keys_[facts::products == 0 ? 1 : facts::products], values_;
 };
 
 }  // namespace attune::exec_cuda

@@ -25,7 +25,7 @@ struct device_warp {
   }
   /// f(lane) of each lane.
   template <class F>
-  ATTUNE_DEVICE auto each_lane(F const& f) {
+  ATTUNE_DEVICE auto each_lane(F const& f) -> decltype(f(0)) {
     return f(int(threadIdx.x & 31));
   }
   /// The number of a lane: on a device, a lane sees its own alone.
@@ -116,6 +116,11 @@ struct device_warp {
     asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(base + at)
+                 : "memory");
+  }
+  /// Writes 16 bytes of shared memory.
+  ATTUNE_DEVICE void write16(shared base, std::uint32_t at, std::uint32_t const (&r)[4]) {
+    asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(base + at), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
                  : "memory");
   }
   ATTUNE_DEVICE std::uint32_t read4(shared base, std::uint32_t at) {

@@ -16,6 +16,11 @@
 
 namespace attune::exec_cuda {
 
+/// A function of lanes, for the concept: nvcc does not take a lambda there.
+struct function_of_lanes {
+  ATTUNE_HD int operator()(int lane) const { return lane; }
+};
+
 /// A warp of 32 lanes. W::of<T> is a T of each lane: on a device the lane's own T, on the host all 32. Members:
 ///
 /// | member | what it does |
@@ -30,6 +35,7 @@ namespace attune::exec_cuda {
 /// | commit(), wait<N>() | closes a group of copies; waits until at most N groups of this warp are under way. |
 /// | sync(), sync_or(b) | waits for the warps of the block; true if b is true in any lane of it. |
 /// | read16(r, base, at), read4(base, at) | 16 or 4 bytes of shared memory for each lane. |
+/// | write16(base, at, r) | writes 16 bytes of shared memory for each lane. |
 /// | all_warps(warp, warps, f) | f(w) for the copies that a block shares; each warp runs its own, host_warp all. |
 ///
 /// Every lane calls every member: a tile branches on what all lanes of the warp agree about. Addresses of 16 bytes are
@@ -38,13 +44,12 @@ namespace attune::exec_cuda {
 template <class W>
 concept warp_vocabulary =
     requires(typename W::shared base, typename W::template of<std::uint32_t> word,
-             typename W::template of<std::uint32_t> (&words)[4], typename W::template of<float> number,
+             typename W::template of<std::uint32_t> (&words)[4],
+             typename W::template of<std::uint32_t> const (&written)[4], typename W::template of<float> number,
              typename W::template of<float> (&numbers)[4], typename W::template of<int> lane,
              typename W::template of<bool> flag, typename W::template of<unsigned char const*> from) {
-      W::for_lanes([](int) {});
-      {
-        W::each_lane([](int l) { return l; })
-      } -> std::same_as<typename W::template of<int>>;
+      W::for_lanes(function_of_lanes{});
+      { W::each_lane(function_of_lanes{}) } -> std::same_as<typename W::template of<int>>;
       { W::at(number, 0) } -> std::same_as<float&>;
       { W::shfl(number, lane) } -> std::same_as<typename W::template of<float>>;
       { W::shfl_xor(number, 1) } -> std::same_as<typename W::template of<float>>;
@@ -60,8 +65,9 @@ concept warp_vocabulary =
       W::sync();
       { W::sync_or(flag) } -> std::same_as<bool>;
       W::read16(words, base, word);
+      W::write16(base, word, written);
       { W::read4(base, word) } -> std::same_as<typename W::template of<std::uint32_t>>;
-      W::all_warps(0, 1, [](int) {});
+      W::all_warps(0, 1, function_of_lanes{});
     };
 
 }  // namespace attune::exec_cuda

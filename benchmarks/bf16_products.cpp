@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// Symbols of operators whose products are products of bf16 numbers, on a machine that has the instructions.
+#include "symbols.hpp"
+
+#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+
+using namespace bench;
+
+namespace {
+
+template <class T, class... Policies>
+void run_products(call<T> const& c, auto const& more, Policies const&... policies) {
+  auto const with = [&]<class Op>(Op const& op) {
+    cpu_bf16_products<xsimd::default_arch, T> const exec(c.threads);
+    if constexpr (std::is_same_v<T, bfloat16>)
+      if (c.q.extents().position == 1) return decode(exec, op, inputs_of<Op>(c, more), {.out = c.out});
+    forward(exec, op, inputs_of<Op>(c, more), {.out = c.out});
+  };
+  if (c.causal != 0)
+    with(attention(policies..., mask::causal{}));
+  else
+    with(attention(policies...));
+}
+
+}  // namespace
+
+/// attune_<name>, by products of bf16.
+#define ATTUNE_BENCH_PRODUCTS(name, T, parameters, ...) \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) { run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__); }
+
+extern "C" {
+
+/// On bf16 tensors; few queries take decode().
+ATTUNE_BENCH_PRODUCTS(softmax, bfloat16, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale))
+/// On float tensors, as everything below.
+ATTUNE_BENCH_PRODUCTS(softmax_f32, float, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale))
+ATTUNE_BENCH_PRODUCTS(sink, float, ATTUNE_BENCH_PARAMETERS(float const* logit), no_more{}, dot(scale),
+                      normalizer::sink{of_heads(logit, H)})
+ATTUNE_BENCH_PRODUCTS(alibi, float, ATTUNE_BENCH_PARAMETERS(float const* slope), no_more{},
+                      dot(scale) + kernel::alibi{of_heads(slope, H)})
+ATTUNE_BENCH_PRODUCTS(softcap, float, ATTUNE_BENCH_PARAMETERS(float cap), no_more{},
+                      dot(scale) | kernel::softcap{double(cap)})
+ATTUNE_BENCH_PRODUCTS(principled, float,
+                      ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0,
+                                              float const* alpha, float const* beta, float const* gamma),
+                      (gates_and_ground<float>{{gate_q, {B, H, Lq, D}}, {gate_k, {B, Hk, Lk, D}}, {v0, {1, H, 1, D}}}),
+                      dot(scale), length_scale::margin{of_queries(alpha, B, H, Lq), of_queries(gamma, B, H, Lq)},
+                      gate::softplus{of_queries(beta, B, H, Lq)}, normalizer::grounded{of_queries(gamma, B, H, Lq)})
+
+}  // extern "C"
+
+#endif

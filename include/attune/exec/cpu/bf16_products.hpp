@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   cpu_bf16_products{}      cpu_bf16_products<Arch, float>{}      cpu_bf16_products<Arch, bfloat16, bf16_emulated>{}
+//
+// The executor whose dot products are products of pairs of bf16 numbers.
+#pragma once
+
+#include <type_traits>
+
+#include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/products/pairs.hpp>
+
+namespace attune {
+
+/// forward() and decode() with dot products of bf16 numbers and sums in fp32: half the multiplications. You opt in by
+/// naming this executor; its error bound is wider.
+/// T:     the type of the tensors. bfloat16, or float for forward(): the factors of dot products are then rounded to
+///        bf16 when they are read, and the weights' bound grows by 2^-8 for each of q and k.
+/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later). It needs
+///        -mavx512bf16 or a -march that has it, and does not compile without. bf16_emulated: the same bits on any
+///        machine, slower than cpu<T>; forward() alone.
+/// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
+///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
+/// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and
+///                               lse, ground weight) are sums of unrounded weights. Rows of self-adjusted attention
+///                               keep the products in float, and so does a uniform share.
+/// Not offered: candidate sets, scores and biases given for each pair, gradients. They do not compile; the message says
+///              what to use.
+/// Bound:       the bound of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these
+///              tensors count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term: see
+///              docs/reference/error_bounds.md.
+/// Determinism: bitwise the same for any number of threads, any strides and any batch.
+template <class Arch = xsimd::default_arch, class T = bfloat16, class Unit = bf16_instructions>
+struct cpu_bf16_products {
+  static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float>,
+                "attune: cpu_bf16_products<Arch, T> reads tensors of attune::bfloat16 or float");
+  using value_type = T;          ///< element type of the tensors
+  using arch = Arch;             ///< instruction set
+  using view = tensor<T const>;  ///< read-only view of an input
+
+  int threads = 0;  ///< 0: as many as `executor` runs at once; in a pool, one per processor
+  thread_executor_ref executor = thread_pool{};  ///< provides the threads
+
+  constexpr cpu_bf16_products() = default;
+  constexpr explicit cpu_bf16_products(int thread_count) : threads(thread_count) {}  ///< on attune's own threads
+  /// Runs on the threads of another executor.
+  constexpr explicit cpu_bf16_products(cpu<T, Arch> const& like) : threads(like.threads), executor(like.executor) {}
+};
+
+namespace exec_cpu {
+
+/// Whether this code may use the unit; if not, fails to compile with a readable message.
+template <class Arch, class Unit>
+constexpr bool require_bf16_products() {
+  constexpr bool there = Unit::there && (std::is_same_v<Unit, bf16_emulated> || xsimd::batch<float, Arch>::size == 16);
+  static_assert(
+      there,
+      "attune: cpu_bf16_products multiplies by instructions of AVX-512 BF16, which this file is not compiled for: add "
+      "-mavx512bf16, or -march=native on a machine that has them, or use cpu<bfloat16>");
+  return there;
+}
+
+/// The same threads, for another way to multiply.
+template <class Arch, class T, class Unit>
+cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
+  cpu<T, Arch> to(exec.threads);
+  to.executor = exec.executor;
+  return to;
+}
+
+/// Rejects calls that have no bf16 products yet.
+template <class Arch>
+constexpr void refuse_bf16_products() {
+  static_assert(!std::is_same_v<Arch, Arch>,
+                "attune: cpu_bf16_products offers forward() and decode(); everything else wants cpu<float>");
+}
+
+}  // namespace exec_cpu
+}  // namespace attune

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   sum[lane] = fma(low(a), low(b), fma(high(a), high(b), sum[lane]))      a, b: two bf16 numbers per lane
+//
+// Products of pairs of bf16 numbers in one interface: by the instruction, or by a twin with the same bits. Also how
+// numbers become pairs: two features of a query or key, or one feature of the values of two keys.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include <attune/core/simd_math.hpp>
+#include <attune/core/storage.hpp>
+#include <attune/exec/cpu/products/bf16.hpp>
+#include <attune/exec/cpu/products/tiling.hpp>
+
+namespace attune {
+
+/// Products of bf16 by the instructions of AVX-512 BF16 (`VDPBF16PS`, `VCVTNE2PS2BF16`). See `cpu_bf16_products`.
+struct bf16_instructions;
+
+/// The same products by other instructions, on any machine: the same bits, slower than float products. For results that
+/// a machine with the instructions would give. See `cpu_bf16_products`.
+struct bf16_emulated;
+
+namespace exec_cpu {
+
+/// Two bf16 numbers: the first in the lower half.
+using number_pair = std::uint32_t;
+ATTUNE_INLINE number_pair paired(bfloat16 first, bfloat16 second) {
+  return number_pair(first.bits) | number_pair(second.bits) << 16;
+}
+
+/// x with numbers below 2^-126 replaced by 0 of the same sign, as VDPBF16PS reads and writes them.
+template <class B>
+ATTUNE_INLINE B flushed(B const& x) {
+  return xsimd::select(xsimd::abs(x) < B(0x1p-126f), xsimd::bitofsign(x), x);
+}
+
+}  // namespace exec_cpu
+
+struct bf16_emulated {
+  static constexpr bool there = true;  ///< whether this code is compiled for a machine that can
+
+  /// sum + the products of each pair, the upper one first.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> const& sum,
+                                                              xsimd::batch<std::uint32_t, Arch> const& a,
+                                                              xsimd::batch<std::uint32_t, Arch> const& b) {
+    using floats = xsimd::batch<float, Arch>;
+    floats const upper = exec_cpu::flushed(fused(high(a), high(b), exec_cpu::flushed(sum)));
+    return exec_cpu::flushed(fused(low(a), low(b), upper));
+  }
+  /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> rounded(xsimd::batch<float, Arch> const& first,
+                                                                 xsimd::batch<float, Arch> const& second) {
+    using bits = xsimd::batch<std::uint32_t, Arch>;
+    auto const round = [](xsimd::batch<float, Arch> const& x) {
+      auto const u = simd::bits_as<std::uint32_t>(exec_cpu::flushed(x));
+      bits const nearest = u + bits(0x7fffu) + ((u >> 16) & bits(1u));
+      return simd::bits_as<std::uint32_t>(
+          xsimd::select(x == x, simd::bits_as<float>(nearest), simd::bits_as<float>(bits(u | bits(0x400000u)))));
+    };
+    return (round(first) >> 16) | (round(second) & bits(0xffff0000u));
+  }
+
+ private:
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> low(xsimd::batch<std::uint32_t, Arch> const& x) {
+    return exec_cpu::flushed(simd::bits_as<float>(xsimd::batch<std::uint32_t, Arch>(x << 16)));
+  }
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> high(xsimd::batch<std::uint32_t, Arch> const& x) {
+    using bits = xsimd::batch<std::uint32_t, Arch>;
+    return exec_cpu::flushed(simd::bits_as<float>(bits(x & bits(0xffff0000u))));
+  }
+  /// a b + c with one rounding, also on a machine that has no such instruction.
+  template <class B>
+  static ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
+#if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA)
+    return simd::multiply_add(a, b, c);
+#else
+    alignas(64) float x[B::size], y[B::size], z[B::size];
+    a.store_aligned(x), b.store_aligned(y), c.store_aligned(z);
+    for (std::size_t l = 0; l < B::size; ++l) z[l] = __builtin_fmaf(x[l], y[l], z[l]);
+    return B::load_aligned(z);
+#endif
+  }
+};
+
+struct bf16_instructions {
+  static constexpr bool there = exec_cpu::multiplies_bf16;  ///< whether this code is compiled for a machine that can
+
+#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+  /// sum + the products of each pair, the upper one first.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<float, Arch> add_products(xsimd::batch<float, Arch> const& sum,
+                                                              xsimd::batch<std::uint32_t, Arch> const& a,
+                                                              xsimd::batch<std::uint32_t, Arch> const& b) {
+    return exec_cpu::add_products(sum, exec_cpu::bf16_pairs{a.data}, exec_cpu::bf16_pairs{b.data});
+  }
+  /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.
+  template <class Arch>
+  static ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> rounded(xsimd::batch<float, Arch> const& first,
+                                                                 xsimd::batch<float, Arch> const& second) {
+    return exec_cpu::rounded_pairs(first, second).data;
+  }
+#endif
+};
+
+namespace exec_cpu {
+
+/// For `multiply`: adds the products of a pair that is the same in all lanes and of a batch of pairs.
+template <class Unit>
+struct pair_step {
+  template <class Arch>
+  ATTUNE_INLINE xsimd::batch<float, Arch> operator()(xsimd::batch<number_pair, Arch> const& x,
+                                                     xsimd::batch<number_pair, Arch> const& b,
+                                                     xsimd::batch<float, Arch> const& acc, index_t) const {
+    return Unit::add_products(acc, x, b);
+  }
+};
+
+/// How many pairs hold n numbers.
+constexpr index_t pairs_of(index_t n) { return (n + 1) / 2; }
+
+namespace detail {
+
+inline constexpr int rounded_together = 16;
+
+/// 16 numbers, rounded to nearest, ties to even.
+ATTUNE_INLINE void round_some(bfloat16* to, float const* from) {
+  using attune::detail::vector_of;
+  using bits = typename vector_of<std::uint32_t, rounded_together>::type;
+  bits u;
+  std::memcpy(&u, from, sizeof u);
+  bits const nan = bits((u & 0x7fffffffu) > 0x7f800000u);
+  bits const rounded = ((u + 0x7fffu + (u >> 16 & 1u)) & ~nan) | ((u | 0x400000u) & nan);
+  auto const half = __builtin_convertvector(rounded >> 16, typename vector_of<std::uint16_t, rounded_together>::type);
+  std::memcpy(static_cast<void*>(to), &half, sizeof half);
+}
+
+}  // namespace detail
+
+/// to[c] = x[c * step] for c < n, rounded where it has more bits. `to` holds an even number of them: the last one may
+/// be 0.
+template <class S>
+ATTUNE_NOINLINE void pair_row(bfloat16* to, S const* x, index_t step, index_t n) {
+  index_t c = 0;
+  if constexpr (std::is_same_v<S, bfloat16>) {
+    if (step == 1) c = n, std::memcpy(static_cast<void*>(to), x, std::size_t(n) * sizeof *to);
+  } else if constexpr (std::is_same_v<S, float>) {
+    if (step == 1)
+      for (; c + detail::rounded_together <= n; c += detail::rounded_together) detail::round_some(to + c, x + c);
+  }
+  for (; c < n; ++c) to[c] = bfloat16(float(x[c * step]));
+  if (n % 2 != 0) to[n] = bfloat16();
+}
+
+/// to[d] = the pair (first[d], second[d]) for d < n.
+ATTUNE_NOINLINE inline void pair_rows(number_pair* ATTUNE_RESTRICT to, bfloat16 const* ATTUNE_RESTRICT first,
+                                      bfloat16 const* ATTUNE_RESTRICT second, index_t n) {
+  using attune::detail::vector_of;
+  constexpr int together = 16;
+  using halves = typename vector_of<std::uint16_t, together>::type;
+  using pairs = typename vector_of<number_pair, together>::type;
+  index_t d = 0;
+  for (; d + together <= n; d += together) {
+    halves a, b;
+    std::memcpy(&a, first + d, sizeof a), std::memcpy(&b, second + d, sizeof b);
+    pairs const both = __builtin_convertvector(a, pairs) | __builtin_convertvector(b, pairs) << 16;
+    std::memcpy(to + d, &both, sizeof both);
+  }
+  for (; d < n; ++d) to[d] = paired(first[d], second[d]);
+}
+
+/// packed[c][query] = the pair of features 2 c and 2 c + 1, for queries [first, first + Lanes) of one head; lanes past
+/// the end repeat the last query.
+template <int Lanes>
+ATTUNE_NOINLINE void pack_query_pairs(number_pair* packed, tensor<float const> const& x, index_t b, index_t h,
+                                      index_t first) {
+  index_t const width = x.extents().feature, queries = x.extents().position, step = x.steps().feature;
+  for (index_t l = 0; l < Lanes; ++l) {
+    float const* const from = x.row(b, h, first + l < queries ? first + l : queries - 1);
+    for (index_t d = 0; d < width; d += 2)
+      packed[d / 2 * Lanes + l] =
+          paired(bfloat16(from[d * step]), d + 1 < width ? bfloat16(from[(d + 1) * step]) : bfloat16());
+  }
+}
+
+/// True if n pairs contain no NaN and no infinity.
+ATTUNE_NOINLINE inline bool finite_pairs(number_pair const* x, index_t n) {
+  number_pair worst = 0;  // a bit above each exponent is set by adding one to an exponent of ones
+  for (index_t c = 0; c < n; ++c) {
+    number_pair const low = (x[c] & 0x7f80u) + 0x80u, high = (x[c] >> 16 & 0x7f80u) + 0x80u;
+    worst |= low | high;
+  }
+  return (worst & 0x8000u) == 0;
+}
+
+/// The pair with NaN and infinities replaced by 0.
+constexpr number_pair finite_or_zero(number_pair x) {
+  if ((x & 0x7f80u) == 0x7f80u) x &= 0xffff0000u;
+  if ((x & 0x7f800000u) == 0x7f800000u) x &= 0xffffu;
+  return x;
+}
+
+}  // namespace exec_cpu
+}  // namespace attune

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+// forward() by products of bf16 pairs: against the bound around the reference, the same bits whatever must not matter,
+// and the emulated products against each number's own arithmetic.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include <attune/exec/cpu/tile/bf16.hpp>
+
+#include "../bf16_problems.hpp"
+
+namespace attune::test {
+namespace {
+
+using exec_cpu::number_pair;
+
+template <class T, class Unit>
+using products_of = cpu_bf16_products<xsimd::default_arch, T, Unit>;
+
+template <class T = bfloat16, class Unit, class Op>
+written<float, T> forwarded(Unit, Op const& op, inputs<Op, tensor<T const>> const& in, shape const& extents,
+                            int threads = 1) {
+  return written_by<T>(op, extents,
+                       [&](auto const& to) { forward(products_of<T, Unit>(cpu<T>(threads)), op, in, to); });
+}
+
+/// One problem under every mask. `rounded`: factors of the value sum that are rounded to bf16.
+template <class Unit, class Op>
+void check_forward_of(Op op, problem_extents const& e, int rounded) {
+  attune::testing::detail::normal_numbers random(31);
+  for (sees kind : every_mask) {
+    table_mask const mask(kind, e);
+    op.mask = mask.mask();
+    problem<Op> p(e, random);
+    round_to_bf16(p);
+    shape const s = p.extents();
+    auto const got = forwarded(Unit{}, op, stored_problem(p)(), s);
+    std::string const where =
+        attune::detail::text("mask ", int(kind), ", H ", e.heads, "/", e.key_heads, "/", e.value_heads, ", Lq ",
+                             e.queries, ", Lk ", e.keys, ", D ", e.width, "/", e.value_width);
+    std::string const wrong = beyond_bound(got, op, p, rounded);
+    CHECK_MESSAGE(wrong == "", where << ": " << wrong);
+    CHECK_MESSAGE(got == forwarded(Unit{}, op, stored_problem(p)(), s, 2), where << ": two threads");
+    CHECK_MESSAGE(got == forwarded(Unit{}, op, stored_problem(p, 2)(), s), where << ": other strides");
+    auto const floats = forwarded<float>(Unit{}, op, p.template inputs<tensor<float const>>(), s);
+    for (std::size_t n = 0; n < floats.out.size(); ++n) {
+      bfloat16 const rounded_out(floats.out[n]);
+      CHECK_MESSAGE((float(rounded_out) == float(got.out[n]) || std::isnan(float(got.out[n]))),
+                    where << ": floats at " << n);
+    }
+    if constexpr (!std::is_same_v<Unit, bf16_emulated>)
+      CHECK_MESSAGE(got == forwarded(bf16_emulated{}, op, stored_problem(p)(), s), where << ": the twin");
+    p.poison(mask);
+    CHECK_MESSAGE(got == forwarded(Unit{}, op, stored_problem(p)(), s), where << ": garbage changed bits");
+  }
+}
+template <class Op>
+void check_forward(Op const& op, problem_extents const& e, int rounded = 1) {
+  check_forward_of<bf16_emulated>(op, e, rounded);
+#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+  check_forward_of<bf16_instructions>(op, e, rounded);
+#endif
+}
+
+auto const soft = attention(kernel::dot_product{}, mask::runtime{});
+
+}  // namespace
+
+TEST_SUITE("forward by bf16 products") {
+  TEST_CASE("widths around vectors, odd numbers of keys, grouped heads") {
+    struct {
+      index_t width, value_width, keys, heads, key_heads, value_heads, queries;
+    } constexpr all[] = {{1, 33, 1, 1, 1, 1, 1},      {7, 64, 2, 2, 1, 1, 9},   {16, 7, 3, 3, 1, 3, 2},
+                         {31, 80, 63, 4, 1, 1, 33},   {33, 32, 65, 6, 2, 3, 5}, {64, 64, 129, 2, 1, 2, 70},
+                         {128, 31, 200, 4, 2, 2, 31}, {48, 96, 17, 2, 2, 2, 17}};
+    for (auto const& x : all)
+      check_forward(soft, {.heads = x.heads,
+                           .queries = x.queries,
+                           .keys = x.keys,
+                           .width = x.width,
+                           .value_width = x.value_width,
+                           .key_heads = x.key_heads,
+                           .value_heads = x.value_heads});
+  }
+
+  TEST_CASE("gates, ground, one number per key, two products") {
+    problem_extents const e{.batch = 2,
+                            .heads = 4,
+                            .queries = 19,
+                            .keys = 131,
+                            .width = 20,
+                            .value_width = 50,
+                            .gate_width = 5,
+                            .key_heads = 2};
+    check_forward(
+        attention(kernel::dot_product{} + kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::key_bias{},
+                  length_scale::margin{-1.0, 0.2}, gate::softplus{0.1}, normalizer::grounded{0.2}, mask::runtime{}),
+        e);
+    check_forward(attention(kernel::tupe(), length_scale::ssmax{}, normalizer::sigmoid{}, mask::runtime{}), e);
+  }
+
+  TEST_CASE("a uniform share, self-adjusted rows, gated values") {
+    problem_extents const e{.heads = 4, .queries = 20, .keys = 75, .width = 24, .position_width = 9, .key_heads = 2};
+    check_forward(attention(kernel::dot_product{}, normalizer::affine<>{0.7, 1.2}, mask::runtime{}), e);
+    check_forward(attention(kernel::dot_product{}, normalizer::self_adjusted<normalizer::adjusted_form::full_range>{},
+                            mask::runtime{}),
+                  e);
+    check_forward(attention(kernel::dot_product{}, gate::sigmoid_value{}, gate::sigmoid_output{}, mask::runtime{}), e,
+                  2);
+  }
+
+  TEST_CASE("NaN and infinities of values reach the rows that see them, and no others") {
+    problem_extents const e{.heads = 1, .queries = 140, .keys = 140, .width = 8, .value_width = 5};
+    for (sees kind : {sees::causal, sees::window, sees::sink_and_window})
+      for (index_t bad : {37, 64, 129}) {
+        attune::testing::detail::normal_numbers random(32);
+        table_mask const mask(kind, e);
+        auto op = soft;
+        op.mask = mask.mask();
+        problem<decltype(op)> p(e, random);
+        round_to_bf16(p);
+        auto const clean = forwarded(bf16_emulated{}, op, stored_problem(p)(), p.extents());
+        auto const values = p.of(field::v);
+        for (double x : {double(nan), HUGE_VAL, -HUGE_VAL}) {
+          p.change(field::v, [&](double y, index_t, index_t j, index_t d) { return j == bad && d == 2 ? x : y; });
+          auto const got = forwarded(bf16_emulated{}, op, stored_problem(p)(), p.extents());
+          p.of(field::v) = values;
+          int wrong = 0;
+          for (index_t i = 0; i < 140; ++i)
+            for (index_t d = 0; d < 5; ++d) {
+              float const is = float(got.out[std::size_t(i * 5 + d)]), was = float(clean.out[std::size_t(i * 5 + d)]);
+              if (visible(kind, 0, i, e.keys, bad) && d == 2)
+                wrong += std::isnan(x) ? !std::isnan(is) : double(is) != x;
+              else
+                wrong += is != was;
+            }
+          CHECK_MESSAGE(wrong == 0, "mask " << int(kind) << ", key " << bad << ", value " << x);
+        }
+      }
+  }
+
+  TEST_CASE("the twin adds the upper product, then the lower one, each with one rounding") {
+    using batch = xsimd::batch<float>;
+    using pairs = xsimd::batch<number_pair>;
+    constexpr int lanes = int(batch::size);
+    auto const flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+    auto const bits_of_number = [](float x) { return std::isnan(x) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(x); };
+    std::mt19937 random(26);
+    int different = 0, differently_rounded = 0;
+    for (int n = 0; n < 20000; ++n) {
+      alignas(64) number_pair a[lanes], b[lanes], rounded[lanes];
+      alignas(64) float sum[lanes], got[lanes];
+      // Any bits; exponents near those of 1; subnormal numbers and products.
+      std::uint32_t const keep[] = {0xffff, 0x83ff, 0x8fff}, more[] = {0, 0x3c00, 0};
+      auto const number = [&] { return std::uint32_t((random() & keep[n % 3]) | more[n % 3]); };
+      for (int l = 0; l < lanes; ++l) a[l] = number() | number() << 16, b[l] = number() | number() << 16;
+      for (float& x : sum) x = std::bit_cast<float>(number() << 16 | std::uint32_t(random() & 0xffff));
+      bf16_emulated::add_products(batch::load_aligned(sum), pairs::load_aligned(a), pairs::load_aligned(b))
+          .store_aligned(got);
+      for (int l = 0; l < lanes; ++l) {
+        auto const half = [&](number_pair x, int shift) { return flushed(std::bit_cast<float>(x >> shift << 16)); };
+        auto const product = [&](int shift, float to) {
+          return flushed(std::fma(half(a[l], shift), half(b[l], shift), to));
+        };
+        different += bits_of_number(got[l]) != bits_of_number(product(0, product(16, flushed(sum[l]))));
+      }
+      bf16_emulated::rounded(batch::load_aligned(sum), batch::load_aligned(got)).store_aligned(rounded);
+      for (int l = 0; l < lanes; ++l) {
+        number_pair const expected = exec_cpu::paired(bfloat16(flushed(sum[l])), bfloat16(flushed(got[l])));
+        differently_rounded += rounded[l] != expected;
+      }
+    }
+    CHECK(different == 0);
+    CHECK(differently_rounded == 0);
+  }
+
+  TEST_CASE("rows become pairs: contiguous or not, rounded to nearest, the last one with zero") {
+    std::mt19937 random(27);
+    for (index_t n : {1, 2, 15, 16, 17, 33}) {
+      std::vector<float> x(std::size_t(3 * n));
+      for (float& e : x) e = std::bit_cast<float>(std::uint32_t(random()));
+      for (index_t step : {1, 3}) {
+        std::vector<bfloat16> to(std::size_t(2 * exec_cpu::pairs_of(n)), bfloat16(7.0f));
+        exec_cpu::pair_row(to.data(), x.data(), step, n);
+        for (index_t c = 0; c < index_t(to.size()); ++c)
+          CHECK(to[std::size_t(c)].bits == (c < n ? bfloat16(x[std::size_t(c * step)]).bits : 0));
+      }
+      std::vector<bfloat16> first(static_cast<std::size_t>(n)), second(first);
+      for (index_t c = 0; c < n; ++c)
+        first[std::size_t(c)].bits = std::uint16_t(random()), second[std::size_t(c)].bits = std::uint16_t(random());
+      std::vector<number_pair> both(static_cast<std::size_t>(n));
+      exec_cpu::pair_rows(both.data(), first.data(), second.data(), n);
+      for (index_t c = 0; c < n; ++c)
+        CHECK(both[std::size_t(c)] == exec_cpu::paired(first[std::size_t(c)], second[std::size_t(c)]));
+    }
+    CHECK(exec_cpu::finite_or_zero(0x7f803f80u) == 0x3f80u);
+    CHECK(exec_cpu::finite_or_zero(0x3f80ffc0u) == 0x3f800000u);
+    number_pair const numbers[] = {0x3f803f80u, 0x7f7f7f7fu, 0xff80u};
+    CHECK(exec_cpu::finite_pairs(numbers, 2));
+    CHECK(!exec_cpu::finite_pairs(numbers, 3));
+  }
+}
+
+}  // namespace attune::test

@@ -306,8 +306,10 @@ def _listed(name: str, order: Any, ranks: int) -> list[list[tuple[int, int]]]:
 
 def _check_communicator(comm: Any) -> None:
     mpi = mpi4py_module()
-    if not isinstance(comm, mpi.Comm) or comm == mpi.COMM_NULL:
-        raise wrong("comm", f"the value {comm!r}", "a communicator of mpi4py that has this rank")
+    if not isinstance(comm, mpi.Comm):
+        raise wrong("comm", f"the type {type(comm).__name__}", "a communicator of mpi4py")
+    if comm == mpi.COMM_NULL:
+        raise wrong("comm", "the value COMM_NULL", "a communicator that has this rank")
     if comm.Is_inter():
         raise wrong("comm", "two groups of ranks", "one group: comm.Merge()")
 

@@ -8,6 +8,7 @@ for each case the errors of the ranks, as JSON: {"case": ["", ""]}.
 
 import importlib.util
 import json
+import pathlib
 import sys
 import traceback
 
@@ -254,6 +255,22 @@ def an_own_operator_and_a_fold(rng):
     compare(rng, own, "zigzag", gamma=0.3, logit=rng.standard_normal(4))
     both = "fold(attention(kernel::dot_product{}, normalizer::softmax{}, m), {1.0, open})"
     compare(rng, attune.compile_operator(both, dtypes="float64"), "zigzag", heads=4, fold_1=-0.5)
+
+
+@full_case
+def the_example_of_the_page(rng):
+    path = pathlib.Path(__file__).parents[1] / "examples" / "mpi_step.py"
+    spec = importlib.util.spec_from_file_location("mpi_step", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    found = example.main()
+    q, k, v, target = (example.tokens(seed, slice(None)) for seed in range(4))
+    op, logit = attune.op("sink"), np.zeros(4, np.float32)
+    for _ in range(example.STEPS):
+        rest = dict(logit=logit, mask=CAUSAL)
+        logit = logit - 0.01 * op.vjp(q, k, v, dout=op(q, k, v, **rest) - target, **rest)["normalizer.logit"]
+    assert np.all(np.abs(logit) > 0.01)
+    np.testing.assert_allclose(found, logit, rtol=1e-3)
 
 
 def main():

@@ -58,8 +58,8 @@ inline rank_plan plan_of(attune_ranks const& m) {
 
 /// Saved rows of a rank, for calls of one element type.
 struct kept_rows {
-  int type;                         ///< attune_type
-  std::shared_ptr<void const> rows; ///< rows_of_rank
+  int type;                          ///< attune_type
+  std::shared_ptr<void const> rows;  ///< rows_of_rank
 };
 
 /// The name of a step's function, for errors.

@@ -57,7 +57,8 @@ def compare(rng, op, order, kind=np.float64, length=13, plan="chosen", mask=CAUS
         np.testing.assert_allclose(x, z[:, :, mine], **near(kind))
     assert sorted(found) == sorted(exact)
     for name, x in found.items():
-        np.testing.assert_allclose(x, exact[name][:, :, mine] if name in "qkv" else exact[name], err_msg=name, **near(kind))
+        y = exact[name][:, :, mine] if name in "qkv" else exact[name]
+        np.testing.assert_allclose(x, y, err_msg=name, **near(kind))
     ranks.free()
     return found
 
@@ -185,6 +186,7 @@ def mismatches_raise_on_all_ranks(rng):
     differing.free()
     assert np.all(np.isfinite(ranks(x, x, x)))  # the next call works
     ranks.free(), sinks.free()
+    same_error(attune.Error, "no ranks after free()", lambda: ranks(x, x, x))
 
 
 @case

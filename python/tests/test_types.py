@@ -44,4 +44,6 @@ def test_types_inside_of_the_package(cache, many):
     modules = [word for name in ("attune", "attune.__main__") for word in ("-m", name)]
     if importlib.util.find_spec("torch") is not None:
         modules += ["-m", "attune.torch"]
+    if importlib.util.find_spec("mpi4py") is not None:
+        modules += ["-m", "attune.mpi"]
     _mypy(cache, *modules)

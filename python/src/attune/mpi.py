@@ -67,13 +67,13 @@ def on_ranks(
 ) -> RanksOperator:
     """The operator on all ranks of an mpi4py communicator. Each rank passes its part of every array.
 
-    queries, keys: which rank holds which positions. "contiguous": in the order of the ranks, as many as each rank passes.
-    "zigzag": two blocks for each rank, from the front and from the back, which is even work under a causal mask. Or for
-    each rank a list of its intervals (first, last + 1). `positions` lists the positions of a rank.
+    queries, keys: which rank holds which positions. "contiguous": in the order of the ranks, as many as each rank
+    passes. "zigzag": two blocks for each rank, from the front and from the back, for even work under a causal mask. Or
+    for each rank a list of its intervals (first, last + 1). `positions` lists the positions of a rank.
     plan: "ring" (keys travel), "states" (queries travel), or "chosen": the one that sends fewer bytes.
 
-    All ranks make the same calls in the same order, from the thread that initialized MPI. An error on one rank raises the
-    same exception on all. The communicator is duplicated; free() gives the duplicates back.
+    All ranks make the same calls in the same order, from the thread that initialized MPI. An error on one rank raises
+    the same exception on all. The communicator is duplicated; free() gives the duplicates back.
     Raises attune.Error if an argument is wrong, ImportError without mpi4py.
     """
     _check_communicator(comm)
@@ -85,10 +85,10 @@ def on_ranks(
 class RanksOperator:
     """An operator on the ranks of a communicator. attune.mpi.on_ranks makes it.
 
-    Calls take the arguments of the operator. Arrays have the positions of this rank; the mask, the offset, the parameters
-    and the tables are those of the whole problem and the same on all ranks. Inputs with one number per pair have the
-    rank's queries and all keys. Types are float32 and float64. The first use of each type compiles a library, which is
-    kept. The bits depend neither on the threads nor on the run.
+    Calls take the arguments of the operator. Arrays have the positions of this rank. The mask, the offset, the
+    parameters and the tables belong to the whole problem and are the same on all ranks. Inputs with one number per pair
+    have the rank's queries and all keys. Types are float32 and float64. The first use of each type compiles a library,
+    which is kept. The bits depend neither on the threads nor on the run.
     """
 
     def __init__(self, comm: Any, operator: Operator, queries: Shards, keys: Shards, plan: int) -> None:
@@ -149,13 +149,15 @@ class RanksOperator:
         """Gradients of <dout, out> + <dlse, lse> + <dground_weight, ground_weight>, summed over all ranks, by name.
 
         An array gets the gradient by this rank's part. What all ranks hold (parameters, tables, inputs that all queries
-        share) gets the sum over the ranks, with the same bits on every rank. saved: of forward_and_save(), which can serve
-        several times. wanted: names of the gradients to return; None: of everything that the call gave. All ranks call it.
+        share) gets the sum over the ranks, with the same bits on every rank. saved: the result of forward_and_save(),
+        which can serve several times. wanted: names of the gradients to return; None: of everything that the call gave.
+        All ranks call it.
         """
 
         def prepare() -> _Prepared:
             if not isinstance(saved, Saved) or saved.of is not self:
-                raise wrong("saved", f"the type {type(saved).__name__}", "the result of this object's forward_and_save()")
+                found = repr(saved) if isinstance(saved, Saved) else f"the type {type(saved).__name__}"
+                raise wrong("saved", found, "the result of this object's forward_and_save()")
             call = saved.call
             places = self.operator._gradients_of(call, wanted)
             memory, results, _ = call.gradient_block((dout, dlse, dground_weight), places)
@@ -172,13 +174,16 @@ class RanksOperator:
         self._joined = {}
         self._comm.Free()
 
-    def _forward(self, step, q, k, v, mask, offset, threads, layout, returns, named):  # type: ignore[no-untyped-def]
+    def _forward(self, step: int, q: Any, k: Any, v: Any, mask: Any, offset: Any, *more: Any) -> Any:
+        """The outputs, and the Saved of the call if the step makes it."""
+        threads, layout, returns, named = more
         one = isinstance(returns, str)
 
         def prepare() -> _Prepared:
             for x in (q, k, v, *named.values()):
                 if is_torch(x) and x.requires_grad:
-                    raise wrong("the call", "a tensor that requires gradients", "detach(), forward_and_save() and vjp()")
+                    found = "a tensor that requires gradients"
+                    raise wrong("the call", found, "detach(); forward_and_save() and vjp() are for gradients")
             if not one and not isinstance(returns, (tuple, list)):
                 raise wrong("returns", f"the type {type(returns).__name__}", "a name or a tuple of names")
             own = self._threads if threads is None else threads
@@ -206,6 +211,8 @@ class RanksOperator:
 
     def _ready(self, step: int, prepare: Callable[[], _Prepared]) -> _Prepared:
         """What prepare() returns, when it has succeeded on all ranks and all are about to do the same."""
+        if self._comm == mpi4py_module().COMM_NULL:
+            raise wrong("the call", "no ranks after free()", "another attune.mpi.on_ranks(...)")
         error, ready = _attempt(prepare)
         numbers = (0, 0, 0) if ready is None else (ready.call.code, ready.call.rows[2], _keys(ready.call))
         found = _agree(self._comm, error, step, *numbers)
@@ -214,7 +221,8 @@ class RanksOperator:
             other = numpy.flatnonzero(found[:, n] != found[0, n])
             if other.size:
                 r = int(other[0])
-                raise wrong(f"the call on rank {r}", words[int(found[r, n])], f"{words[int(found[0, n])]}, as on rank 0")
+                expected = f"{words[int(found[0, n])]}, as on rank 0"
+                raise wrong(f"the call on rank {r}", words[int(found[r, n])], expected)
         totals = found[:, 2].sum(), found[:, 3].sum()
         ready.shards = [
             _Shards(name, order, int(total), self._comm.Get_size())
@@ -229,9 +237,20 @@ class RanksOperator:
 
     def _run(self, step: int, ready: _Prepared, rows: ctypes.c_void_p, gradients: int = 0) -> None:
         parts = [n for shards in ready.shards for n in shards.packed]
-        self._run_library(ready.function, step, ready.call.address, self._joined[ready.call.code], rows, gradients, parts)
+        joined = self._joined[ready.call.code]
+        self._run_library(ready.function, step, ready.call.address, joined, rows, gradients, parts)
 
-    def _run_library(self, run, step, call=None, ranks=None, rows=None, gradients=0, shards=(0,) * 8):  # type: ignore[no-untyped-def]
+    def _run_library(
+        self,
+        run: Any,
+        step: int,
+        call: Optional[int] = None,
+        ranks: Optional[ctypes.c_void_p] = None,
+        rows: Optional[ctypes.c_void_p] = None,
+        gradients: int = 0,
+        shards: Sequence[int] = (0,) * 8,
+    ) -> None:
+        """Runs a step of attune_mpi_1(): c_abi.h, attune_ranks."""
         identity = ctypes.create_string_buffer(self._library.identity.encode())
         memory = ctypes.create_string_buffer(_abi.RANKS.size)
         handle = self._comm.py2f() if step == _JOIN else 0
@@ -306,8 +325,10 @@ def _listed(name: str, order: Any, ranks: int) -> list[list[tuple[int, int]]]:
 
 def _check_communicator(comm: Any) -> None:
     mpi = mpi4py_module()
-    if not isinstance(comm, mpi.Comm) or comm == mpi.COMM_NULL:
-        raise wrong("comm", f"the value {comm!r}", "a communicator of mpi4py that has this rank")
+    if not isinstance(comm, mpi.Comm):
+        raise wrong("comm", f"the type {type(comm).__name__}", "a communicator of mpi4py")
+    if comm == mpi.COMM_NULL:
+        raise wrong("comm", "the value COMM_NULL", "a communicator that has this rank")
     if comm.Is_inter():
         raise wrong("comm", "two groups of ranks", "one group: comm.Merge()")
 

@@ -13,6 +13,7 @@ set(layers
   "^exec/cpu/(executor|threads)\\.hpp$"
   "^exec/cpu/products/"
   "^exec/cpu/tile/"
+  "^exec/cpu/bf16/"
   "^exec/cpu/gradients/"
   "^exec/cpu/decode/"
   "^exec/cpu/fold/"

@@ -4,8 +4,8 @@
 // The CPU executor, forward: forward(), accumulate() and finish(), statistics(); also for 16-bit tensors.
 #pragma once
 
+#include <attune/exec/cpu/bf16/forward.hpp>
 #include <attune/exec/cpu/fold/forward.hpp>
-#include <attune/exec/cpu/tile/bf16.hpp>
 #include <attune/exec/cpu/tile/forward.hpp>
 #include <attune/exec/cpu/tile/split.hpp>
 #include <attune/exec/cpu/tile/statistics.hpp>

@@ -7,7 +7,7 @@
 // before they are multiplied by the values.
 #pragma once
 
-#include <attune/exec/cpu/bf16_products.hpp>
+#include <attune/exec/cpu/bf16/executor.hpp>
 #include <attune/exec/cpu/decode/bf16_products.hpp>
 #include <attune/exec/cpu/decode/paged.hpp>
 

@@ -44,7 +44,7 @@ struct contractor<C, T, Arch> {
   static void run(T*, T const*, In const&, Owner const&, tile_place const&, key_block_place const&, T*) {}
 };
 
-/// How tiles multiply: in the type of the arithmetic. The other way is `pair_products` (tile/pair_products.hpp).
+/// How tiles multiply: in the type of the arithmetic. The other way is `pair_products` (bf16/products.hpp).
 struct full_products {
   static constexpr bool of_pairs = false;
   /// Whether a contraction's keys are pairs of numbers in the memory of the block.

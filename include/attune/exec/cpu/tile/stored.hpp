@@ -85,7 +85,7 @@ class stored_run {
           wide_inputs const in = widen(now, memory.keys, b, h, first, last - first);
           if constexpr (!tile::reads_late(field::v))
             gate_values<float, Arch>(fixed_.op, in, p_, b, h, first, last - first, memory.gated);
-          if constexpr (Tile::block_memory::products::of_pairs)  // tile/pair_products.hpp
+          if constexpr (Tile::block_memory::products::of_pairs)  // bf16/products.hpp
             memory.pack(in_, p_, tile_place{&p_, b, h, 0}, first, last);
           accumulate_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },

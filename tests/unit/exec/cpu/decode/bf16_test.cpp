@@ -11,7 +11,7 @@
 
 #include <attune/exec/cpu/decode/bf16.hpp>
 
-#include "../bf16_problems.hpp"
+#include "../bf16/problems.hpp"
 
 namespace attune::test {
 namespace {

@@ -9,9 +9,9 @@
 #include <random>
 #include <vector>
 
-#include <attune/exec/cpu/tile/bf16.hpp>
+#include <attune/exec/cpu/bf16/forward.hpp>
 
-#include "../bf16_problems.hpp"
+#include "problems.hpp"
 
 namespace attune::test {
 namespace {

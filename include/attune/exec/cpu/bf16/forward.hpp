@@ -6,8 +6,8 @@
 // The forward pass with products of pairs of bf16 numbers. Everything else of a tile is float.
 #pragma once
 
-#include <attune/exec/cpu/bf16_products.hpp>
-#include <attune/exec/cpu/tile/pair_products.hpp>
+#include <attune/exec/cpu/bf16/executor.hpp>
+#include <attune/exec/cpu/bf16/products.hpp>
 #include <attune/exec/cpu/tile/stored.hpp>
 
 namespace attune {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <attune/certify/error_bound.hpp>
-#include <attune/exec/cpu/bf16_products.hpp>
+#include <attune/exec/cpu/bf16/executor.hpp>
 
-#include "decode/decoding.hpp"
+#include "../decode/decoding.hpp"
 
 namespace attune::test {
 

@@ -254,7 +254,7 @@ def a_candidate_set(rng):
 @full_case
 def an_own_operator_and_a_fold(rng):
     own = attune.compile_operator("attention(kernel::rbf{open}, normalizer::sink{open}, m)", dtypes="float64")
-    compare(rng, own, "zigzag", gamma=0.3, logit=rng.standard_normal(4))
+    compare(rng, own, "zigzag", tau=0.7, logit=rng.standard_normal(4))
     both = "fold(attention(kernel::dot_product{}, normalizer::softmax{}, m), {1.0, open})"
     compare(rng, attune.compile_operator(both, dtypes="float64"), "zigzag", heads=4, fold_1=-0.5)
 

@@ -39,9 +39,9 @@ def near(kind=np.float64):
     return dict(rtol=1e-11, atol=1e-12) if kind == np.float64 else dict(rtol=2e-4, atol=2e-5)
 
 
-def compare(rng, op, order, kind=np.float64, length=13, plan="chosen", mask=CAUSAL, returns="out", heads=4, **named):
-    """Forward and vjp on ranks against one process. Returns the gradients."""
-    q, k, v, dout = (rng.standard_normal((2, h, length, 8)).astype(kind) for h in (heads, 2, 2, heads))
+def compare(rng, op, order, kind=np.float64, length=13, plan="chosen", mask=CAUSAL, returns="out", terms=1, **named):
+    """Forward and vjp on ranks against one process. terms: of a fold. Returns the gradients."""
+    q, k, v, dout = (rng.standard_normal((2, h, length, 8)).astype(kind) for h in (4 * terms, 2 * terms, 2, 4))
     mine = attune.mpi.positions(COMM, length, order)
     ranks = attune.mpi.on_ranks(COMM, op, queries=order, keys=order, plan=plan)
     part = [x[:, :, mine] for x in (q, k, v)]
@@ -254,9 +254,9 @@ def a_candidate_set(rng):
 @full_case
 def an_own_operator_and_a_fold(rng):
     own = attune.compile_operator("attention(kernel::rbf{open}, normalizer::sink{open}, m)", dtypes="float64")
-    compare(rng, own, "zigzag", gamma=0.3, logit=rng.standard_normal(4))
+    compare(rng, own, "zigzag", tau=0.7, logit=rng.standard_normal(4))
     both = "fold(attention(kernel::dot_product{}, normalizer::softmax{}, m), {1.0, open})"
-    compare(rng, attune.compile_operator(both, dtypes="float64"), "zigzag", heads=4, fold_1=-0.5)
+    compare(rng, attune.compile_operator(both, dtypes="float64"), "zigzag", terms=2, fold_1=-0.5)
 
 
 @full_case

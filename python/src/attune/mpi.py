@@ -320,7 +320,7 @@ def _listed(name: str, order: Any, ranks: int) -> list[list[tuple[int, int]]]:
     for pair in (pair for shard in intervals for pair in shard):
         if len(pair) != 2 or any(n is None or not 0 <= n < 2**62 for n in pair):
             raise wrong(name, f"the interval {pair!r}", expected)
-    return intervals  # type: ignore[return-value]
+    return intervals
 
 
 def _check_communicator(comm: Any) -> None:

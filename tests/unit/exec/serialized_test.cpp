@@ -133,7 +133,7 @@ TEST_CASE("to_bytes: the layout of version 1") {
   std::string const name = "attune::normalizer::softmax";
   std::string expected = "ATTUNEST";
   auto const integer = [&](unsigned x) { expected += char(x) + std::string(7, '\0'); };
-  for (unsigned x : {1, 1, 32, 5, 1, 1, 1, 9, 1}) integer(x);
+  for (unsigned x : {1u, 1u, 32u, 5u, 1u, 1u, 1u, 9u, 1u}) integer(x);
   integer(unsigned(name.size()));
   expected += name;
   expected += std::string("\0\0\x80\x3f", 4) + std::string("\0\0\0\x40", 4) + std::string("\0\0\x40\x40", 4) +

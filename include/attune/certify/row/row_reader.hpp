@@ -68,12 +68,10 @@ class row_reader {
     [[maybe_unused]] auto const one = [&](auto which) {
       using K = decltype(which);
       key_products& to = products_[n++];
-      if constexpr (std::is_same_v<K, contraction::dot>)
-        to.multiply(in_.q, in_.k, b_, h_, p_.group(h_, p_.key_heads), i_, first, last);
-      else if constexpr (std::is_same_v<K, contraction::gate_dot>)
-        to.multiply(in_.gate_q, in_.gate_k, b_, h_, p_.group(h_, p_.gate_key_heads), i_, first, last);
-      else if constexpr (std::is_same_v<K, contraction::position_dot>)
-        to.multiply(in_.position_q, in_.position_k, b_, h_, p_.group(h_, p_.position_key_heads), i_, first, last);
+      if constexpr (std::is_same_v<K, contraction::dot> || std::is_same_v<K, contraction::gate_dot> ||
+                    std::is_same_v<K, contraction::position_dot>)
+        to.multiply(member<K::x::of>(in_), member<K::y::of>(in_), b_, h_, p_.group(h_, p_.heads_of(K::y::of)), i_,
+                    first, last);
     };
     (one(C{}), ...);
   }

@@ -32,8 +32,10 @@ template void tile_shape<double, tiling<double, arch>::rows, tiling<double, arch
 template void contract<float, arch>(float*, float const*, index_t, float const*, index_t, index_t, product_step const&);
 template void contract<double, arch>(double*, double const*, index_t, double const*, index_t, index_t,
                                      product_step const&);
-template void accumulate<float, arch>(float*, float const*, index_t, float const*, index_t, index_t);
-template void accumulate<double, arch>(double*, double const*, index_t, double const*, index_t, index_t);
+template void accumulate<float, arch>(float*, float const*, index_t, float const*, index_t, index_t,
+                                      product_step const&);
+template void accumulate<double, arch>(double*, double const*, index_t, double const*, index_t, index_t,
+                                       product_step const&);
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
 template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
 #endif

@@ -8,5 +8,5 @@ export PKG_CONFIG_PATH="$prefix/share/pkgconfig"
 eval "$compiler -std=c++20 -O0 -DATTUNE_WITHOUT_FMA '$(dirname "$0")/../../packaging/conan/test_package/first_call.cpp' -o '$program' $(pkg-config --cflags --libs attune)"
 "$program"
 # Nothing else may have found the headers.
-"$compiler" -std=c++20 -M -I"$prefix/include" "$(dirname "$0")/../../packaging/conan/test_package/first_call.cpp" | grep -q "install\\\\ prefix/include/attune/attune.hpp"
+"$compiler" -std=c++20 -M -I"$prefix/include" "$(dirname "$0")/../../packaging/conan/test_package/first_call.cpp" | grep "install\\\\ prefix/include/attune/attune.hpp" >/dev/null
 test "$(pkg-config --modversion attune)" = "$(sed -n 's/^#define ATTUNE_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$prefix/include/attune/version.hpp" | paste -sd.)"

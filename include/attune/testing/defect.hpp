@@ -17,6 +17,7 @@
 #include <attune/exec/reference/contractions/known.hpp>
 #include <attune/exec/reference/executor.hpp>
 #include <attune/exec/reference/row.hpp>
+#include <attune/policies/mask/causal.hpp>
 #include <attune/testing/judging/defect_kind.hpp>
 #include <attune/testing/judging/kernel_parts.hpp>
 #include <attune/testing/vocabulary.hpp>

@@ -15,8 +15,8 @@ namespace attune {
 
 /// forward() and decode() with dot products of bf16 numbers and sums in fp32: half the multiplications. You opt in by
 /// naming this executor; its error bound is wider.
-/// T:     the type of the tensors. bfloat16, or float for forward(): the factors of dot products are then rounded to
-///        bf16 when they are read, and the weights' bound grows by 2^-8 for each of q and k.
+/// T:     the type of the tensors. bfloat16, or float for forward(): q, k and v are then rounded to bf16 when they are
+///        read, which is not part of the bound below.
 /// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later). It needs
 ///        -mavx512bf16 or a -march that has it, and does not compile without. bf16_emulated: the same bits on any
 ///        machine, slower than cpu<T>; forward() alone.

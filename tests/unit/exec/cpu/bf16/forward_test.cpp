@@ -66,25 +66,14 @@ void check_forward(Op const& op, problem_extents const& e, int rounded = 1) {
 #endif
 }
 
-auto const soft = attention(kernel::dot_product{}, mask::runtime{});
-
 }  // namespace
 
 TEST_SUITE("forward by bf16 products") {
   TEST_CASE("widths around vectors, odd numbers of keys, grouped heads") {
-    struct {
-      index_t width, value_width, keys, heads, key_heads, value_heads, queries;
-    } constexpr all[] = {{1, 33, 1, 1, 1, 1, 1},      {7, 64, 2, 2, 1, 1, 9},   {16, 7, 3, 3, 1, 3, 2},
-                         {31, 80, 63, 4, 1, 1, 33},   {33, 32, 65, 6, 2, 3, 5}, {64, 64, 129, 2, 1, 2, 70},
-                         {128, 31, 200, 4, 2, 2, 31}, {48, 96, 17, 2, 2, 2, 17}};
-    for (auto const& x : all)
-      check_forward(soft, {.heads = x.heads,
-                           .queries = x.queries,
-                           .keys = x.keys,
-                           .width = x.width,
-                           .value_width = x.value_width,
-                           .key_heads = x.key_heads,
-                           .value_heads = x.value_heads});
+    constexpr few_extents all[] = {{1, 33, 1, 1, 1, 1, 1},      {7, 64, 2, 2, 1, 1, 9},   {16, 7, 3, 3, 1, 3, 2},
+                                   {31, 80, 63, 4, 1, 1, 33},   {33, 32, 65, 6, 2, 3, 5}, {64, 64, 129, 2, 1, 2, 70},
+                                   {128, 31, 200, 4, 2, 2, 31}, {48, 96, 17, 2, 2, 2, 17}};
+    for (few_extents const& x : all) check_forward(soft, x);
   }
 
   TEST_CASE("gates, ground, one number per key, two products") {
@@ -96,10 +85,7 @@ TEST_SUITE("forward by bf16 products") {
                             .value_width = 50,
                             .gate_width = 5,
                             .key_heads = 2};
-    check_forward(
-        attention(kernel::dot_product{} + kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::key_bias{},
-                  length_scale::margin{-1.0, 0.2}, gate::softplus{0.1}, normalizer::grounded{0.2}, mask::runtime{}),
-        e);
+    check_forward(gated_and_grounded, e);
     check_forward(attention(kernel::tupe(), length_scale::ssmax{}, normalizer::sigmoid{}, mask::runtime{}), e);
   }
 

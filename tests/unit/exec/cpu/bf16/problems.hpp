@@ -15,6 +15,26 @@
 
 namespace attune::test {
 
+/// Extents that both calls meet: widths around vectors, odd numbers of keys, grouped heads.
+struct few_extents {
+  index_t width, value_width, keys, heads, key_heads, value_heads, queries;
+  operator problem_extents() const {
+    return {.heads = heads,
+            .queries = queries,
+            .keys = keys,
+            .width = width,
+            .value_width = value_width,
+            .key_heads = key_heads,
+            .value_heads = value_heads};
+  }
+};
+
+/// Products of q and k and of gates, one number per key, a ground.
+inline auto const gated_and_grounded =
+    attention(kernel::dot_product{} + kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::key_bias{},
+              length_scale::margin{-1.0, 0.2}, gate::softplus{0.1}, normalizer::grounded{0.2}, mask::runtime{});
+inline auto const soft = attention(kernel::dot_product{}, mask::runtime{});
+
 /// Rounds a problem's numbers to bf16 in both of its storages.
 template <class Op>
 void round_to_bf16(problem<Op>& p) {

@@ -53,23 +53,12 @@ void check_products(Op op, problem_extents const& e) {
   }
 }
 
-auto const soft = attention(kernel::dot_product{}, mask::runtime{});
-
 TEST_CASE("bf16 products: widths around vectors, odd numbers of keys, groups of 1 to 8 heads") {
-  struct {
-    index_t width, value_width, keys, heads, key_heads, value_heads, queries;
-  } constexpr all[] = {{1, 33, 1, 1, 1, 1, 1},      {7, 64, 2, 2, 1, 1, 1},    {16, 7, 3, 3, 1, 3, 2},
-                       {31, 80, 63, 4, 1, 1, 1},    {32, 1, 64, 5, 1, 1, 1},   {33, 32, 65, 6, 2, 3, 1},
-                       {64, 64, 129, 7, 1, 7, 1},   {80, 16, 190, 8, 1, 1, 1}, {128, 31, 200, 8, 2, 2, 3},
-                       {64, 128, 1100, 8, 4, 1, 1}, {48, 96, 17, 2, 2, 2, 4}};
-  for (auto const& x : all)
-    check_products(soft, {.heads = x.heads,
-                          .queries = x.queries,
-                          .keys = x.keys,
-                          .width = x.width,
-                          .value_width = x.value_width,
-                          .key_heads = x.key_heads,
-                          .value_heads = x.value_heads});
+  constexpr few_extents all[] = {{1, 33, 1, 1, 1, 1, 1},      {7, 64, 2, 2, 1, 1, 1},    {16, 7, 3, 3, 1, 3, 2},
+                                 {31, 80, 63, 4, 1, 1, 1},    {32, 1, 64, 5, 1, 1, 1},   {33, 32, 65, 6, 2, 3, 1},
+                                 {64, 64, 129, 7, 1, 7, 1},   {80, 16, 190, 8, 1, 1, 1}, {128, 31, 200, 8, 2, 2, 3},
+                                 {64, 128, 1100, 8, 4, 1, 1}, {48, 96, 17, 2, 2, 2, 4}};
+  for (few_extents const& x : all) check_products(soft, x);
 }
 
 TEST_CASE("bf16 products: gates, ground, one number per key") {
@@ -81,10 +70,7 @@ TEST_CASE("bf16 products: gates, ground, one number per key") {
                           .value_width = 50,
                           .gate_width = 5,
                           .key_heads = 2};
-  check_products(
-      attention(kernel::dot_product{} + kernel::scalar_sort{2.0} + kernel::spatial_prior{3.0} + kernel::key_bias{},
-                length_scale::margin{-1.0, 0.2}, gate::softplus{0.1}, normalizer::grounded{0.2}, mask::runtime{}),
-      e);
+  check_products(gated_and_grounded, e);
 }
 
 TEST_CASE("bf16 products: a uniform share; no divisor and two products; self-adjusted rows of distances") {

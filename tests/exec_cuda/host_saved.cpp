@@ -23,6 +23,9 @@ void require(bool right, char const* name, char const* what, double figure) {
   std::printf("%s  %-28s %-44s %.2g\n", right ? "PASS" : "FAIL", name, what, figure);
 }
 
+/// The larger error; a NaN stays.
+double worse(double a, double b) { return a != a || b <= a ? a : b; }
+
 /// Extents: B 2, H 4 over 2 heads of keys, 45 queries, 70 keys, D and Dv 64. The first row sees no key if `offset` says
 /// so.
 template <class Op>
@@ -61,8 +64,7 @@ void check(char const* name, Op const& op, index_t offset) {
                    std::span<float>(right));
   double worst = 0;  // the numbers themselves: rows that see no key included
   for (std::size_t n = 0; n < right.size(); ++n) {
-    double const error = std::fabs(double(saved[n]) - double(right[n]));
-    if (saved[n] != right[n] && !(error <= worst)) worst = error;
+    if (saved[n] != right[n]) worst = worse(worst, std::fabs(double(saved[n]) - double(right[n])));
   }
   require(worst < 0.05, name, "largest difference of a saved number", worst);
 
@@ -86,10 +88,9 @@ void check(char const* name, Op const& op, index_t offset) {
     double largest = 0, error = 0;
     for (std::size_t n = 0; n < mine[f].size(); ++n) {
       largest = std::fmax(largest, std::fabs(double(theirs[f][n])));
-      double const by_saved = std::fabs(double(mine[f][n]) - double(theirs[f][n]));
-      error = by_saved <= error ? error : by_saved;  // a NaN stays
+      error = worse(error, std::fabs(double(mine[f][n]) - double(theirs[f][n])));
     }
-    share = error / largest <= share ? share : error / largest;
+    share = worse(share, error / largest);
   }
   // Of a row of this family, vjp() looks for the logits that equal the saved extremes: float products differ from them.
   if (Op::normalizer_is.family != row_family::range_weighted)

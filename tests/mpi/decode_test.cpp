@@ -88,3 +88,8 @@ TEST_CASE("mpi decode: pages") {
          page_table(numbers, batch), {.out = out.view()});
   CHECK(difference(out, expected) < 2e-6);
 }
+TEST_CASE("mpi decode: an answer on a rank that cannot be is refused") {
+  CHECK_THROWS_WITH_AS(answer_on::rank(-1),
+                       "attune::decode: the answer has the rank -1; expected a rank >= 0, or answer_on::every_rank()",
+                       error);
+}

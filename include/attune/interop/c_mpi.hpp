@@ -78,7 +78,8 @@ void call_on_ranks(attune_call const& c, attune_ranks const& m) {
   mpi::reach_all(ranks, function, [&] { call.emplace(c); });
   with_type(c, [&]<class T>(T) {
     if constexpr (storage_only<T>) {
-      throw error(function, "the element type", name_of_type(c.type), "float32 or float64");
+      mpi::reach_all(ranks, function,
+                     [&] { throw error(function, "the element type", name_of_type(c.type), "float32 or float64"); });
     } else {
       auto const exec = mpi::reach_all(ranks, function, [&] {
         return on_ranks(ranks, cpu<T>(c.threads),

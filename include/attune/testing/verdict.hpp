@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -122,14 +123,18 @@ class judge : usual_suspects<Op> {
     f.power = f.power_of_part = math::infinity<double>();  // nothing is promised of it
     report_.findings.push_back(f);
   }
-  /// A factor 1 / (1 - p) for a usual p is the scale of a dropout.
+  /// A factor 1 / (1 - p) for a usual p is the scale of a dropout. The nearest p, if the estimate tells it from others.
   static std::string dropout_of(finding const& f) {
-    for (double p : {0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5}) {
-      double const scale = 1 / (1 - p) - 1;
-      if (std::fabs(f.estimate - scale) < 0.005 * scale + f.power / 6)
-        return attune::detail::text(" (1 / (1 - ", p, "): a dropout scale left in?)");
-    }
-    return "";
+    constexpr std::array usual{0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5};
+    auto const scale = [&](std::size_t n) { return 1 / (1 - usual[n]) - 1; };
+    auto const off = [&](std::size_t n) { return std::fabs(f.estimate - scale(n)); };
+    std::size_t nearest = 0;
+    for (std::size_t n = 1; n < usual.size(); ++n)
+      if (off(n) < off(nearest)) nearest = n;
+    if (nearest == 0) return "";
+    double const apart = scale(nearest) - scale(nearest - 1);  // from the nearest other one
+    if (!(off(nearest) < (std::min)(0.005 * scale(nearest) + f.power / 6, apart / 2))) return "";
+    return attune::detail::text(" (1 / (1 - ", usual[nearest], "): a dropout scale left in?)");
   }
   // ---- what looks like noise ----------------------------------------------------------------------------------------
   void by_noise(std::vector<std::size_t> const& rows) {

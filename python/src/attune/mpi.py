@@ -77,9 +77,9 @@ def on_ranks(
     Raises attune.Error if an argument is wrong, ImportError without mpi4py.
     """
     _check_communicator(comm)
-    error, _ = _attempt(lambda: _check(comm.Get_size(), operator, queries, keys, plan))
+    error, orders = _attempt(lambda: _checked(comm.Get_size(), operator, queries, keys, plan))
     _agree(comm, error)
-    return RanksOperator(comm, operator, queries, keys, _PLANS.index(plan))
+    return RanksOperator(comm, operator, *orders, _PLANS.index(plan))
 
 
 class RanksOperator:
@@ -333,15 +333,17 @@ def _check_communicator(comm: Any) -> None:
         raise wrong("comm", "two groups of ranks", "one group: comm.Merge()")
 
 
-def _check(ranks: int, operator: Any, queries: Shards, keys: Shards, plan: str) -> None:
+def _checked(ranks: int, operator: Any, queries: Shards, keys: Shards, plan: str) -> list[Shards]:
+    """The orders, read once: an iterator has its intervals only once."""
     if not isinstance(operator, Operator):
         expected = "an operator: attune.op(name), attune.compile(...) or attune.compile_operator(text)"
         raise wrong("operator", f"the type {type(operator).__name__}", expected)
     if plan not in _PLANS:
         raise wrong("plan", f"the value {plan!r}", f"one of {', '.join(_PLANS)}")
-    for name, order in (("queries", queries), ("keys", keys)):
-        if not (isinstance(order, str) and order in _ORDERS):
-            _listed(name, order, ranks)
+    return [
+        order if isinstance(order, str) and order in _ORDERS else _listed(name, order, ranks)
+        for name, order in (("queries", queries), ("keys", keys))
+    ]
 
 
 def _keys(call: Any) -> int:

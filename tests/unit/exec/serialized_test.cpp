@@ -133,7 +133,7 @@ TEST_CASE("to_bytes: the layout of version 1") {
   std::string const name = "attune::normalizer::softmax";
   std::string expected = "ATTUNEST";
   auto const integer = [&](unsigned x) { expected += char(x) + std::string(7, '\0'); };
-  for (unsigned x : {1u, 1u, 32u, 5u, 1u, 1u, 1u, 9u, 1u}) integer(x);
+  for (unsigned x : {1u, 1u, 32u, 5u, 1u, 1u, 0u, 1u, 9u, 1u}) integer(x);
   integer(unsigned(name.size()));
   expected += name;
   expected += std::string("\0\0\x80\x3f", 4) + std::string("\0\0\0\x40", 4) + std::string("\0\0\x40\x40", 4) +
@@ -156,9 +156,10 @@ TEST_CASE("from_bytes: states of something else are refused, and the message has
   CHECK(refusal(to, changed(32, 6)) == begins() + "the number of arrays 6; expected 5");
   CHECK(refusal(to, changed(40, 7)) == begins() + "batch extent 7; expected 1");
   CHECK(refusal(to, changed(48, 7)) == begins() + "query heads 7; expected 2");
-  CHECK(refusal(to, changed(56, 7)) == begins() + "queries 7; expected 3");
-  CHECK(refusal(to, changed(64, 7)) == begins() + "keys 7; expected 5");
-  CHECK(refusal(to, changed(72, 7)) == begins() + "value features 7; expected 2");
+  CHECK(refusal(to, changed(56, 1)) == begins() + "the first query 1; expected 0");
+  CHECK(refusal(to, changed(64, 7)) == begins() + "queries 7; expected 3");
+  CHECK(refusal(to, changed(72, 7)) == begins() + "keys 7; expected 5");
+  CHECK(refusal(to, changed(80, 7)) == begins() + "value features 7; expected 2");
   CHECK(refusal(empty_states(entmax), bytes) ==
         begins() + "the kind of states (1 rows, 2 candidate sets) 1; expected 2");
   auto const sigmoid = attention(kernel::dot_product{}, normalizer::sigmoid{}, mask::causal{});
@@ -169,7 +170,7 @@ TEST_CASE("from_bytes: states of something else are refused, and the message has
 TEST_CASE("from_bytes: damaged candidate sets are refused before memory is allocated for them") {
   auto const states = part_of(sparsemax);
   auto const bytes = to_bytes(states);
-  std::size_t const name = std::string("attune::normalizer::sparsemax").size(), poisons = 88 + name,
+  std::size_t const name = std::string("attune::normalizer::sparsemax").size(), poisons = 96 + name,
                     counts = poisons + 6 * 4;
   auto const to = empty_states(sparsemax);
   auto const first_count = [&](std::int64_t n) {

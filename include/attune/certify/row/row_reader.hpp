@@ -68,8 +68,7 @@ class row_reader {
     [[maybe_unused]] auto const one = [&](auto which) {
       using K = decltype(which);
       key_products& to = products_[n++];
-      if constexpr (std::is_same_v<K, contraction::dot> || std::is_same_v<K, contraction::gate_dot> ||
-                    std::is_same_v<K, contraction::position_dot>)
+      if constexpr (contraction::PlainProduct<K>)
         to.multiply(member<K::x::of>(in_), member<K::y::of>(in_), b_, h_, p_.group(h_, p_.heads_of(K::y::of)), i_,
                     first, last);
     };
@@ -77,7 +76,7 @@ class row_reader {
   }
 
  protected:
-  /// v after both gates, and the error of the gates. Values outside every support are not read.
+  /// v after both gates, and the error of the gates. Values that no row sees may be read, but never count.
   template <class Bound>
   void read_values(Bound const& f) {
     [[maybe_unused]] double const lost = flushed * format_of(how_.arithmetic).least;

@@ -7,6 +7,7 @@
 // Agreed points: functions that all ranks call, and that throw on all ranks or on none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -87,6 +88,7 @@ inline std::string excerpt(std::string const& value, std::string const& other) {
 /// The first fact in which this rank differs from rank 0.
 inline std::optional<error_texts> first_difference(int rank, std::vector<call_fact> const& mine,
                                                    std::vector<call_fact> const& first) {
+  if (mine == first) return std::nullopt;
   auto const of = [](std::vector<call_fact> const& facts, call_fact const& like) -> call_fact const* {
     for (call_fact const& f : facts)
       if (f.argument == like.argument && f.property == like.property) return &f;
@@ -96,16 +98,23 @@ inline std::optional<error_texts> first_difference(int rank, std::vector<call_fa
     if (f == nullptr) return "no such argument";
     return (f->property.empty() ? "" : f->property + " ") + excerpt(f->value, other == nullptr ? "" : other->value);
   };
-  auto const difference = [&](call_fact const& like) -> std::optional<error_texts> {
-    call_fact const *here = of(mine, like), *there = of(first, like);
-    if (here != nullptr && there != nullptr && here->value == there->value) return std::nullopt;
+  auto const texts = [&](call_fact const& like, call_fact const* here, call_fact const* there) {
     return error_texts{first.front().value, attune::detail::text(like.argument, " on rank ", rank), words(here, there),
                        words(there, here) + ", as on rank 0"};
   };
+  auto const difference = [&](call_fact const& like) -> std::optional<error_texts> {
+    call_fact const *here = of(mine, like), *there = of(first, like);
+    if (here != nullptr && there != nullptr && here->value == there->value) return std::nullopt;
+    return texts(like, here, there);
+  };
+  // Facts of the same name are compared at the same place.
+  auto const [at, there] = std::mismatch(mine.begin(), mine.end(), first.begin(), first.end());
+  if (at != mine.end() && there != first.end() && at->argument == there->argument && at->property == there->property)
+    return texts(*at, &*at, &*there);
   for (std::vector<call_fact> const* facts : {&first, &mine})
     for (call_fact const& f : *facts)
       if (auto found = difference(f)) return found;
-  return std::nullopt;
+  return texts({"the call", "", ""}, nullptr, nullptr);
 }
 
 }  // namespace detail

@@ -117,12 +117,11 @@ class call_facts {
     return add(argument, "the type", std::string_view(attune::detail::readable_name(typeid(T))));
   }
 
-  /// An operator: its type, its parameters and its tables. Values that all queries share are compared number by
-  /// number (by a hash); values per query are compared by their extents, since a rank may hold its own part. O(numbers
-  /// of the tables).
+  /// An operator: its type, its parameters and its tables, number by number (by a hash). Of projections and moving
+  /// averages, the kind and the extents. O(numbers of the parameters and tables).
   template <class Op>
-  call_facts& add_operator(Op const& op) {
-    add_type<Op>("the operator");
+  call_facts& add_operator(Op const& op, std::string_view name = "the operator") {
+    add_type<Op>(name);
     for (operator_parameter const& p : listed_parameters(op)) {
       std::string const argument = "parameter " + p.path();
       add(argument, "the value",
@@ -134,8 +133,8 @@ class call_facts {
       if (!p.at->is_set() || p.at->is_number()) continue;
       shape const e = p.at->extents();
       add(argument, e);
-      if (e.position == 1 && !p.at->is_projected() && !p.at->is_average())
-        add_numbers(argument, e, [&](index_t b, index_t h, index_t, index_t) { return p.at->at(b, h, 0); });
+      if (!p.at->is_projected() && !p.at->is_average())
+        add_numbers(argument, e, [&](index_t b, index_t h, index_t i, index_t) { return p.at->at(b, h, i); });
     }
     for (operator_table const& t : listed_tables(op)) {
       std::string const argument = "table " + t.path();

@@ -21,8 +21,13 @@ class answer_on {
  public:
   /// Every rank; all get the same bits.
   static answer_on every_rank() { return answer_on(-1); }
-  /// Rank r alone. The others pass the extents of the output; nothing is written there.
-  static answer_on rank(int r) { return answer_on(r); }
+  /// Rank r alone. The others pass the extents of the output; nothing is written there. Throws attune::error if r < 0.
+  static answer_on rank(int r) {
+    if (r < 0)
+      throw error("decode", "the answer", attune::detail::text("the rank ", r),
+                  "a rank >= 0, or answer_on::every_rank()");
+    return answer_on(r);
+  }
   /// Whether rank r gets the output.
   bool includes(int r) const { return rank_ < 0 || rank_ == r; }
   /// The rank that gets the output; -1: every rank.

@@ -70,7 +70,9 @@ class divided_call {
     return all;
   }
   /// Whether some query of rank `of` sees some key of rank `by`.
-  bool sees(int of, int by) const { return sights_[std::size_t(of * ranks.size() + by)] != 0; }
+  bool sees(int of, int by) const {
+    return sights_[std::size_t(of) * std::size_t(ranks.size()) + std::size_t(by)] != 0;
+  }
 
   /// Whether this input has a row for each of a rank's queries. An input without positions has one for all queries.
   template <field F>
@@ -289,14 +291,7 @@ class divided_call {
   // Each rank looks at its own rows; then all ranks know all of it.
   std::vector<char> own_sights() const {
     int const me = ranks.rank(), n = ranks.size();
-    struct piece {
-      key_interval at;
-      int rank;
-    };
-    std::vector<piece> pieces;
-    for (int r = 0; r < n; ++r)
-      for (key_interval const& k : keys.intervals(r)) pieces.push_back({k, r});
-    std::sort(pieces.begin(), pieces.end(), [](piece const& a, piece const& b) { return a.at.first < b.at.first; });
+    auto const pieces = keys.pieces();
     std::vector<char> seen(std::size_t(n), 0);
     int missing = 0;
     for (int r = 0; r < n; ++r) missing += keys.size(r) > 0;
@@ -321,7 +316,7 @@ class divided_call {
   }
   void gather_sights(std::vector<char> const& seen) {
     int const n = ranks.size();
-    sights_.resize(std::size_t(n * n));
+    sights_.resize(std::size_t(n) * std::size_t(n));
     std::vector<std::size_t> const sizes(seen.size(), seen.size());
     ranks.gather_to_all(std::span<char const>(seen), std::span<std::size_t const>(sizes), std::span<char>(sights_));
   }

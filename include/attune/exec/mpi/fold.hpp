@@ -43,7 +43,7 @@ class divided_fold {
       : layout{rows} {
     auto const own = attune::detail::narrowed<first_operator>(in);
     divided_call<T, first_operator> const call(function, exec, std::get<0>(folded.operators), own, layout.of_operator(),
-                                               [&](call_facts& facts) { facts.add_operator(folded); });
+                                               [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
     reach_all(exec.ranks, function, [&] {
       shape whole = rows;
       whole.position = call.queries.positions();
@@ -52,13 +52,14 @@ class divided_fold {
     windows = call.windows(exec.ranks.rank());
   }
 
-  /// Calls f(b, h, position of the query, local row) for the rows of this rank, on several threads.
+  /// Calls f(b, h, position of the query, local row, scratch of Dv numbers) for the rows of this rank, on all threads.
   template <class Exec, class F>
   void for_each_row(Exec const& exec, F const& f) const {
     for (row_window const& w : windows) {
       shape const rows{layout.out.batch, layout.out.head, w.p.row_count(), 1};
-      exec_cpu::for_each_row<T>(
-          exec, rows, 0, [&](index_t b, index_t h, index_t i, T*) { f(b, h, w.p.first_query + i, w.local + i); });
+      exec_cpu::for_each_row<T>(exec, rows, layout.out.feature, [&](index_t b, index_t h, index_t i, T* scratch) {
+        f(b, h, w.p.first_query + i, w.local + i, scratch);
+      });
     }
   }
   /// out = sum_c c_c term_c.
@@ -66,15 +67,9 @@ class divided_fold {
   void add_terms(Exec const& exec, Op const& folded, std::vector<T> const& values, tensor<T> const& out) const {
     exec_cpu::fixed_coefficients<Op> const coefficients(folded);
     auto const terms = layout.all_terms(values.data());
-    for_each_row(exec, [&](index_t b, index_t h, index_t query, index_t row) {
-      for (index_t d = 0; d < layout.out.feature; ++d) {
-        T sum(0);
-        for (index_t c = 0; c < Op::terms; ++c) {
-          T const x = coefficients.template value<T>(c, b, h, query) * terms[std::size_t(c)](b, h, row, d);
-          sum = c == 0 ? x : T(sum + x);
-        }
-        out(b, h, row, d) = sum;
-      }
+    for_each_row(exec, [&](index_t b, index_t h, index_t query, index_t row, T* sum) {
+      exec_cpu::add_terms(sum, coefficients, terms, layout.out.feature, b, h, row, query);
+      for (index_t d = 0; d < layout.out.feature; ++d) out(b, h, row, d) = sum[d];
     });
   }
 };
@@ -106,7 +101,7 @@ void add_coefficients(Exec const& exec, communicator const& ranks, Op const& fol
   };
   auto const terms = call.layout.all_terms(values.data());
   if (!by_out.absent())
-    call.for_each_row(exec, [&](index_t b, index_t h, index_t, index_t row) {
+    call.for_each_row(exec, [&](index_t b, index_t h, index_t, index_t row, T*) {
       for (index_t c = 0; c < Op::terms; ++c) {
         double sum = 0;
         for (index_t d = 0; d < call.layout.out.feature; ++d)
@@ -174,7 +169,7 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
   if (given) {
     exec_cpu::fixed_coefficients<Op> const coefficients(folded);
     auto const terms = call.layout.all_terms(spread.data());
-    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row) {
+    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) {
       for (index_t c = 0; c < Op::terms; ++c) {
         T const x = coefficients.template value<T>(c, b, h, query);
         for (index_t f = 0; f < call.layout.out.feature; ++f)

@@ -41,15 +41,20 @@ rank_plan cheaper_plan(divided_call<T, Op> const& call) {
     return n;
   };
   if constexpr (!has_states_plan<Op>) return rank_plan::ring;
-  constexpr bool second = Op::normalizer_is.uniform_share || Op::normalizer_is.family == row_family::range_weighted;
+  constexpr bool second = row_state<T>::template has_second<typename Op::normalizer_policy>;
   problem_shape const& p = call.whole;
   double const per_row = double(p.batch * p.heads * (4 + p.value_width * (second ? 2 : 1)));
+  std::vector<double> keys, queries;  // numbers of each rank that travel
+  for (int r = 0; r < call.ranks.size(); ++r) {
+    keys.push_back(size(call.key_shapes(r)));
+    queries.push_back(size(call.query_shapes(r)) + per_row * double(call.queries.size(r)));
+  }
   double ring = 0, states = 0;
   for (int of = 0; of < call.ranks.size(); ++of)
     for (int by = 0; by < call.ranks.size(); ++by)
       if (of != by && call.sees(of, by)) {
-        ring += size(call.key_shapes(by));
-        states += size(call.query_shapes(of)) + per_row * double(call.queries.size(of));
+        ring += keys[std::size_t(by)];
+        states += queries[std::size_t(of)];
       }
   return states < ring ? rank_plan::states : rank_plan::ring;
 }

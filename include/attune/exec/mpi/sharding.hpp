@@ -109,8 +109,16 @@ class sharding {
     return p.local + (position - p.at.first);
   }
 
-  /// True if the positions of each rank are one interval, in the order of the ranks. Sums over later or earlier keys
-  /// need that.
+  /// An interval of a rank.
+  struct piece {
+    key_interval at;  ///< its positions
+    int rank;         ///< that holds them
+    index_t local;    ///< local position of at.first
+  };
+  /// The intervals of all ranks, ascending.
+  std::span<piece const> pieces() const { return pieces_; }
+
+  /// True if the positions of each rank are one interval, in the order of the ranks.
   bool is_contiguous() const {
     for (std::size_t n = 0; n < pieces_.size(); ++n)
       if (shards_[std::size_t(pieces_[n].rank)].intervals.size() > 1 ||
@@ -127,11 +135,6 @@ class sharding {
   }
 
  private:
-  struct piece {
-    key_interval at;
-    int rank;
-    index_t local;  // local position of at.first
-  };
   struct shard_of_rank {
     std::vector<key_interval> intervals;
     std::vector<index_t> starts;  // local positions; one more than intervals, the last is the size

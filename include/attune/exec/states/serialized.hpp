@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   header:  "ATTUNEST"  version  kind  bits of a number  arrays  B  H  Lq  Lk  Dv  normalizer  payload
+//   header:  "ATTUNEST"  version  kind  bits of a number  arrays  B  H  first query  end of queries  Lk  Dv
+//   normalizer  payload
 //
 // States as bytes, for messages and files. Integers have 64 bits; all numbers are little endian. A text is its length
 // and its characters. The payload of states with an O(1) state: the arrays of row_states, one after another. The
@@ -115,9 +116,9 @@ template <class T, class Normalizer>
 void write_states_header(byte_writer& to, std::int64_t kind, bool second, problem_shape const& p) {
   require_storable<T>();
   to.numbers(states_magic.data(), states_magic.size());
-  for (std::int64_t const x :
-       {states_version, kind, std::int64_t(8 * sizeof(T)), std::int64_t(second ? 6 : 5), std::int64_t(p.batch),
-        std::int64_t(p.heads), std::int64_t(p.queries), std::int64_t(p.keys), std::int64_t(p.value_width)})
+  for (std::int64_t const x : {states_version, kind, std::int64_t(8 * sizeof(T)), std::int64_t(second ? 6 : 5),
+                               std::int64_t(p.batch), std::int64_t(p.heads), std::int64_t(p.first_query),
+                               std::int64_t(p.queries), std::int64_t(p.keys), std::int64_t(p.value_width)})
     to.integer(x);
   to.text(readable_name(typeid(Normalizer)));
 }
@@ -138,6 +139,7 @@ void read_states_header(byte_reader& from, std::int64_t kind, bool second, probl
   require("the number of arrays", second ? 6 : 5);
   require("batch extent", p.batch);
   require("query heads", p.heads);
+  require("the first query", p.first_query);
   require("queries", p.queries);
   require("keys", p.keys);
   require("value features", p.value_width);
@@ -152,7 +154,7 @@ inline void require_end(byte_reader const& from) {
 
 }  // namespace detail
 
-/// The states as bytes, in the format above: the same bytes on every machine. O(size of the states).
+/// The states as bytes, in the format above: the same bytes on every machine, by g++ and clang++. O(size of states).
 template <class T, class Normalizer, class Array>
 std::vector<std::byte> to_bytes(row_states<T, Normalizer, Array> const& states) {
   using rows = row_states<T, Normalizer, Array>;

@@ -90,6 +90,7 @@ inline std::string json_of(finding const& f) {
       .with("smallest_noticed_in_a_part", f.power_of_part)
       .with("where", f.where)
       .with("share", f.share)
+      .with("hint", f.hint)
       .text();
 }
 /// How many elements are outside their bounds, and the worst one.
@@ -108,9 +109,9 @@ inline std::string json_of(worst_element const& e) {
                          .with("error_over_bound", e.ratio))
       .text();
 }
-/// How large the residuals of an output are.
+/// The residuals in each part of an output.
 inline std::string json_of(energy_map const& m) { return json_object().with("by", m.by).with("times", m.times).text(); }
-/// The same, with the region that has too much.
+/// How large the residuals of an output are, with the region that has too much.
 inline std::string json_of(energy_excess const& e) {
   return json_object()
       .with("output", e.output)

@@ -36,21 +36,16 @@ void turn_layout([[maybe_unused]] Kernel& k) {
     turn_layout(k.inner);
 }
 
-/// Contractions that are <x_i, y_j>: they depend on no parameter and on no position.
-template <class C>
-inline constexpr bool is_product_of_rows =
-    std::is_same_v<C, contraction::dot> || std::is_same_v<C, contraction::gate_dot> ||
-    std::is_same_v<C, contraction::position_dot>;
-/// Whether contraction number n is one.
+/// Whether contraction number n is <x_i, y_j>, which depends on no parameter and on no position.
 template <class... C>
 constexpr bool is_product(contraction::list<C...>, [[maybe_unused]] int n) {
   [[maybe_unused]] int k = 0;
-  return (... || (k++ == n && is_product_of_rows<C>));
+  return (... || (k++ == n && contraction::PlainProduct<C>));
 }
 /// Whether all of them are.
 template <class... C>
 constexpr bool only_products(contraction::list<C...>) {
-  return (... && is_product_of_rows<C>);
+  return (... && contraction::PlainProduct<C>);
 }
 
 }  // namespace attune::testing::detail

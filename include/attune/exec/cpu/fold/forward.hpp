@@ -53,13 +53,13 @@ void for_each_row(Exec const& exec, shape const& out, index_t features, Run cons
   });
 }
 
-/// sum = sum_c c_c term_c of one row. The loop over features does not depend on the layout of `out`, so its bits do
-/// not either.
+/// sum = sum_c c_c term_c of row i, whose query is `query` of the whole problem. The loop over features does not depend
+/// on the layout of `out`, so its bits do not either.
 template <class T, Fold Op, class Terms>
 ATTUNE_NOINLINE void add_terms(T* ATTUNE_RESTRICT sum, fixed_coefficients<Op> const& coefficients, Terms const& terms,
-                               index_t features, index_t b, index_t h, index_t i) {
+                               index_t features, index_t b, index_t h, index_t i, index_t query) {
   for (index_t c = 0; c < Op::terms; ++c) {
-    T const x = coefficients.template value<T>(c, b, h, i);
+    T const x = coefficients.template value<T>(c, b, h, query);
     T const* ATTUNE_RESTRICT const from = terms[std::size_t(c)].row(b, h, i);
     if (c == 0)
       for (index_t d = 0; d < features; ++d) sum[d] = x * from[d];
@@ -74,7 +74,7 @@ void fold_terms(Exec const& exec, Op const& folded, Terms const& terms, tensor<S
   fixed_coefficients<Op> const coefficients(folded);
   index_t const features = out.extents().feature, step = out.steps().feature;
   for_each_row<T>(exec, out.extents(), features, [&](index_t b, index_t h, index_t i, T* sum) {
-    add_terms(sum, coefficients, terms, features, b, h, i);
+    add_terms(sum, coefficients, terms, features, b, h, i, i);
     S* const to = out.row(b, h, i);
     for (index_t d = 0; d < features; ++d) to[d * step] = S(sum[d]);
   });

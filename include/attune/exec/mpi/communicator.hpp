@@ -182,6 +182,7 @@ class exchange {
       MPI_Isend(part.data(), int(part.size()), MPI_BYTE, to, tag, ranks_.handle(), &request);
     });
   }
+  /// The same for numbers that the caller may change.
   template <Sendable T>
     requires(!std::is_const_v<T>)
   void send(std::span<T> numbers, int to, int tag = 0) {

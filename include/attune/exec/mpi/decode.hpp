@@ -38,7 +38,7 @@ class answer_on {
   int rank_;
 };
 
-namespace mpi {
+namespace exec_mpi {
 
 /// Sends the states of all rows to the ranks that answer. They merge them in the order of the ranks and write the
 /// output. make_states() computes the states of this rank.
@@ -100,7 +100,7 @@ auto states_of_keys(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, O
   return all;
 }
 
-}  // namespace mpi
+}  // namespace exec_mpi
 
 /// decode() over the ranks of a communicator. Every rank passes the same inputs without a row per key, and its own part
 /// of the others. The sharding of the queries must not be given.
@@ -111,15 +111,15 @@ template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   exec_cpu::require_decodable<Op>();
-  auto const call = mpi::decoded_call<T>(exec, op, in, out, answer, 0);
+  auto const call = exec_mpi::decoded_call<T>(exec, op, in, out, answer, 0);
   mpi::reach_all(exec.ranks, "decode", [&] {
     if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
   });
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
   detail::materialized<Op, T> const fixed(op);
   inputs<Op, tensor<T const>> with_positions = in;
-  mpi::merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
-    return mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
+  exec_mpi::merge_and_answer(call, fixed.op, in, out, answer, "decode", [&] {
+    return exec_mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t n, key_interval keys) {
       with_positions = call.keys_at(n, keys);
       return exec_cpu::contiguous_keys<Op, T>(with_positions);
     });
@@ -134,7 +134,7 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, ten
   exec_cpu::require_decodable<Op>();
   auto const one_piece =
       mpi::reach_all(exec.ranks, "decode", [&] { return exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
-  auto const call = mpi::decoded_call<T>(exec, op, one_piece, out, answer, in.v.extents().position);
+  auto const call = exec_mpi::decoded_call<T>(exec, op, one_piece, out, answer, in.v.extents().position);
   auto const intervals = call.keys.intervals(exec.ranks.rank());
   index_t const first = intervals.empty() ? 0 : intervals.front().first;
   mpi::reach_all(exec.ranks, "decode", [&] {
@@ -148,8 +148,8 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, ten
   if (call.whole.batch * call.whole.heads * call.whole.queries == 0) return;
   detail::materialized<Op, T> const fixed(op);
   inputs<Op, tensor<T const>> const with_positions = call.keys_at(0, {});
-  mpi::merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
-    return mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
+  exec_mpi::merge_and_answer(call, fixed.op, one_piece, out, answer, "decode", [&] {
+    return exec_mpi::states_of_keys(call, exec.each, fixed.op, [&](std::size_t, key_interval) {
       return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
     });
   });

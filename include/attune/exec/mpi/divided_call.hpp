@@ -19,7 +19,11 @@
 #include <attune/exec/mpi/operator_probe.hpp>
 #include <attune/exec/problem.hpp>
 
-namespace attune::mpi {
+namespace attune::exec_mpi {
+
+using mpi::call_facts;
+using mpi::failures;
+using mpi::reach_all;
 
 /// Rows of a rank whose positions follow one another.
 struct row_window {
@@ -45,11 +49,11 @@ class divided_call {
                shape const& rows, More const& more, rows_on where = rows_on::one_rank)
       : ranks(exec.ranks), op(of), in(own_tensors), where_(where) {
     gather_counts(rows);
-    agree(ranks, reach_all(ranks, function, [&] {
-            divide(function, exec, rows);
-            whole = check_whole(function, rows);
-            return facts(function, exec, more);
-          }));
+    mpi::agree(ranks, reach_all(ranks, function, [&] {
+                 divide(function, exec, rows);
+                 whole = check_whole(function, rows);
+                 return facts(function, exec, more);
+               }));
     agree_on_numbers(ranks, function, reach_all(ranks, function, [&] {
                        return operator_probe(op, whole, [&]<field F>() { return whole_extents<F>(); });
                      }));
@@ -342,4 +346,4 @@ class divided_call {
   std::vector<char> sights_;
 };
 
-}  // namespace attune::mpi
+}  // namespace attune::exec_mpi

@@ -25,7 +25,7 @@ struct rows_of_rank<T, fold_operator<N, Ops...>> {
   std::vector<T> terms;                      ///< the outputs of the terms, in the order of detail::fold_layout
 };
 
-namespace mpi {
+namespace exec_mpi {
 
 /// The rows of a rank in a call of a fold. The first operator of the fold compares them on all ranks.
 template <class T, Fold Op>
@@ -127,13 +127,13 @@ void add_coefficients(Exec const& exec, communicator const& ranks, Op const& fol
   }
 }
 
-}  // namespace mpi
+}  // namespace exec_mpi
 
 /// forward() of a fold over ranks. Memory: the outputs of the terms.
 template <class T, class Arch, Fold Op>
 void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
              outputs<Op, T> const& out) {
-  mpi::divided_fold<T, Op> const call("forward", exec, folded, in, out.out.extents());
+  exec_mpi::divided_fold<T, Op> const call("forward", exec, folded, in, out.out.extents());
   mpi::reach_all(exec.ranks, "forward", [&] { detail::require_distinct("forward", "out", out.out); });
   std::vector<T> terms(std::size_t(call.layout.size()));
   detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
@@ -147,9 +147,9 @@ void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op
 template <class T, class Arch, Fold Op>
 rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
                                      inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  mpi::divided_fold<T, Op> const call("forward_and_save", exec, folded, in, out.out.extents());
+  exec_mpi::divided_fold<T, Op> const call("forward_and_save", exec, folded, in, out.out.extents());
   mpi::reach_all(exec.ranks, "forward_and_save", [&] { detail::require_distinct("forward_and_save", "out", out.out); });
-  auto all = mpi::save_fold("forward_and_save", exec, folded, in, call);
+  auto all = exec_mpi::save_fold("forward_and_save", exec, folded, in, call);
   call.add_terms(exec.each, folded, all.terms, out.out);
   return all;
 }
@@ -158,7 +158,7 @@ rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op 
 template <class T, class Arch, Fold Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
                        rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
-  mpi::divided_fold<T, Op> const call(
+  exec_mpi::divided_fold<T, Op> const call(
       "vjp", exec, folded, in, mpi::reach_all(exec.ranks, "vjp", [&] { return detail::folded_shape("vjp", in); }));
   mpi::reach_all(exec.ranks, "vjp", [&] {
     detail::require_shape("vjp", "saved", saved.extents, call.layout.out, ", the shape of out");
@@ -181,7 +181,7 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
   });
-  mpi::add_coefficients<T>(exec.each, exec.ranks, folded, call, saved.terms, d.out, to);
+  exec_mpi::add_coefficients<T>(exec.each, exec.ranks, folded, call, saved.terms, d.out, to);
   detail::for_each_operator(folded, [&](auto const& op, auto number, std::string const& prefix) {
     using part = std::remove_cvref_t<decltype(op)>;
     cotangents<part, tensor<T const>> by;
@@ -194,9 +194,9 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
 template <class T, class Arch, Fold Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
-  mpi::divided_fold<T, Op> const call(
+  exec_mpi::divided_fold<T, Op> const call(
       "vjp", exec, folded, in, mpi::reach_all(exec.ranks, "vjp", [&] { return detail::folded_shape("vjp", in); }));
-  return vjp(exec, folded, in, mpi::save_fold("vjp", exec, folded, in, call), d);
+  return vjp(exec, folded, in, exec_mpi::save_fold("vjp", exec, folded, in, call), d);
 }
 
 }  // namespace attune

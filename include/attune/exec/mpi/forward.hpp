@@ -20,7 +20,7 @@ struct rows_of_rank {
   std::vector<saved_rows<T, Op>> windows;  ///< in the order of the intervals
 };
 
-namespace mpi {
+namespace exec_mpi {
 
 /// Row states whose value sums lie in the output, if it has the memory for them, or else next to the other numbers.
 template <class T, class Op>
@@ -132,7 +132,7 @@ rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch
   return saved;
 }
 
-}  // namespace mpi
+}  // namespace exec_mpi
 
 /// forward() over the ranks of a communicator. Each rank passes its queries, keys and values and gets its rows of the
 /// output. Mask, K, positions, offsets, parameters and tables belong to the whole problem.
@@ -148,15 +148,15 @@ rows_of_rank<T, Op> rows_of_heads(char const* function, across_ranks<cpu<T, Arch
 template <class T, class Arch, class Op>
 void forward(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
              outputs<Op, T> const& out) {
-  mpi::forward_of_heads(exec, op, in, out, mpi::every_head, mpi::no_more_facts);
+  exec_mpi::forward_of_heads(exec, op, in, out, exec_mpi::every_head, exec_mpi::no_more_facts);
 }
 
 /// forward() over ranks, which also returns what vjp() needs of this rank's rows.
 template <class T, class Arch, class Op>
 rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
                                      inputs<Op, tensor<T const>> const& in, outputs<Op, T> const& out) {
-  return mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, mpi::every_head,
-                            mpi::no_more_facts);
+  return exec_mpi::rows_of_heads("forward_and_save", exec, op, in, out.out.extents(), &out, exec_mpi::every_head,
+                                 exec_mpi::no_more_facts);
 }
 
 }  // namespace attune

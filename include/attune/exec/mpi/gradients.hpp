@@ -17,7 +17,7 @@
 
 namespace attune {
 
-namespace mpi {
+namespace exec_mpi {
 
 /// The gradients of one rank while a call computes them.
 template <class T, class Arch, class Op>
@@ -272,7 +272,7 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in);
   failures errors;
   rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
-  if constexpr (mpi::rank_gradients<T, Arch, Op>::two_rounds) {
+  if constexpr (exec_mpi::rank_gradients<T, Arch, Op>::two_rounds) {
     visit_ring(
         call, errors, every_field,
         [&](int, int rank, auto const& columns, auto const& pause) { gradients.add_sums(rank, columns, pause); },
@@ -288,7 +288,7 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
   return to;
 }
 
-}  // namespace mpi
+}  // namespace exec_mpi
 
 /// vjp() over the ranks of a communicator. `saved` is the result of forward_and_save() for the same operator, inputs
 /// and shardings. Each rank gets the gradients by its part of every tensor. Parameters, tables and inputs that all
@@ -302,15 +302,15 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d) {
-  return mpi::gradients_of_heads(exec, op, in, saved, d, mpi::every_head, mpi::no_more_facts);
+  return exec_mpi::gradients_of_heads(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::no_more_facts);
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
-  auto const rows =
-      mpi::rows_of_heads<T>("vjp", exec, op, in, mpi::rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr),
-                            mpi::every_head, mpi::no_more_facts);
+  auto const rows = exec_mpi::rows_of_heads<T>("vjp", exec, op, in, exec_mpi::rows_of_call(in, d),
+                                               static_cast<outputs<Op, T> const*>(nullptr), exec_mpi::every_head,
+                                               exec_mpi::no_more_facts);
   return vjp(exec, op, in, rows, d);
 }
 

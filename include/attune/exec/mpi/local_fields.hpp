@@ -15,7 +15,10 @@
 #include <attune/operators/inputs.hpp>
 #include <attune/policies/fields.hpp>
 
-namespace attune::mpi {
+namespace attune::exec_mpi {
+
+using mpi::communicator;
+using mpi::exchange;
 
 /// A view with `positions` positions. The positions of `at` are rows of x, from row `local` on. The view has no others.
 template <class E>
@@ -125,4 +128,4 @@ rank_fields<T const> read_only(rank_fields<T> const& x) {
   return to;
 }
 
-}  // namespace attune::mpi
+}  // namespace attune::exec_mpi

@@ -16,7 +16,7 @@
 
 namespace attune {
 
-namespace mpi {
+namespace exec_mpi {
 
 /// The facts about a mixture that its operators do not have.
 template <class... Ops>
@@ -37,7 +37,7 @@ void check_heads(char const* function, mixture_operator<Ops...> const& mixed, co
   });
 }
 
-}  // namespace mpi
+}  // namespace exec_mpi
 
 /// forward() of a mixture over ranks.
 template <class T, class Arch, class... Ops>
@@ -46,12 +46,12 @@ void forward(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<Ops...> co
              outputs<mixture_operator<Ops...>, T> const& out) {
   using whole = mixture_operator<Ops...>;
   shape const e = out.out.extents();
-  mpi::check_heads("forward", mixed, exec.ranks, e.head);
+  exec_mpi::check_heads("forward", mixed, exec.ranks, e.head);
   detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
     auto const runs = [&](index_t h) { return mixed.which[h] == number; };
-    mpi::forward_of_heads<T>(exec, op, detail::narrowed<part>(in), detail::narrowed<part>(out), runs,
-                             mpi::facts_of(mixed));
+    exec_mpi::forward_of_heads<T>(exec, op, detail::narrowed<part>(in), detail::narrowed<part>(out), runs,
+                                  exec_mpi::facts_of(mixed));
     auto const fill = [&](tensor<T> const& to, T value) {
       if (to.absent()) return;
       for (index_t b = 0; b < e.batch; ++b)
@@ -71,20 +71,21 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<
                        inputs<mixture_operator<Ops...>, tensor<T const>> const& in,
                        cotangents<mixture_operator<Ops...>, tensor<T const>> const& d) {
   shape const rows = d.out.absent() ? detail::output_shape(in) : d.out.extents();
-  mpi::check_heads("vjp", mixed, exec.ranks, rows.head);
+  exec_mpi::check_heads("vjp", mixed, exec.ranks, rows.head);
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
     if constexpr (mixture_operator<Ops...>::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
   });
   detail::for_each_operator(mixed, [&](auto const& op, index_t number) {
     using part = std::remove_cvref_t<decltype(op)>;
-    mpi::head_choice const runs = [&](index_t h) { return mixed.which[h] == number; };
+    exec_mpi::head_choice const runs = [&](index_t h) { return mixed.which[h] == number; };
     auto const own = detail::narrowed<part>(in);
-    auto const saved = mpi::rows_of_heads<T>("vjp", exec, op, own, rows, static_cast<outputs<part, T> const*>(nullptr),
-                                             runs, mpi::facts_of(mixed));
-    detail::add_gradients(
-        to, mpi::gradients_of_heads<T>(exec, op, own, saved, detail::narrowed<part>(d), runs, mpi::facts_of(mixed)),
-        std::to_string(number) + ".");
+    auto const saved = exec_mpi::rows_of_heads<T>(
+        "vjp", exec, op, own, rows, static_cast<outputs<part, T> const*>(nullptr), runs, exec_mpi::facts_of(mixed));
+    detail::add_gradients(to,
+                          exec_mpi::gradients_of_heads<T>(exec, op, own, saved, detail::narrowed<part>(d), runs,
+                                                          exec_mpi::facts_of(mixed)),
+                          std::to_string(number) + ".");
   });
   return to;
 }

@@ -20,7 +20,7 @@
 #include <attune/exec/weight_gate.hpp>
 #include <attune/policies/candidates.hpp>
 
-namespace attune::mpi {
+namespace attune::exec_mpi {
 
 /// The numbers of a few pairs of the problem p: contractions, logits, masses or weights, factors of gates. extents(F):
 /// of an input of the whole problem.
@@ -84,7 +84,7 @@ std::vector<double> operator_probe(Op const& op, problem_shape const& p, Extents
 inline void agree_on_numbers(communicator const& ranks, std::string const& function, std::vector<double> const& mine) {
   std::vector<double> first = mine;
   ranks.broadcast(std::span<double>(first), 0);
-  std::optional<detail::error_texts> difference;
+  std::optional<mpi::detail::error_texts> difference;
   auto const same = [](double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * (std::abs(a) + std::abs(b));
   };
@@ -95,7 +95,7 @@ inline void agree_on_numbers(communicator const& ranks, std::string const& funct
                     attune::detail::text(first[n],
                                          ", as on rank 0: a member of a policy differs, such as a seed, a count or "
                                          "angles")};
-  if (auto const problem = detail::first_error(ranks, difference)) detail::throw_error(*problem);
+  if (auto const problem = mpi::detail::first_error(ranks, difference)) mpi::detail::throw_error(*problem);
 }
 
-}  // namespace attune::mpi
+}  // namespace attune::exec_mpi

@@ -15,7 +15,7 @@
 #include <attune/exec/mpi/divided_call.hpp>
 #include <attune/exec/mpi/rows.hpp>
 
-namespace attune::mpi {
+namespace attune::exec_mpi {
 
 /// The tag of what travels back: states and gradients. Blocks have tag 0.
 inline constexpr int tag_of_results = 1;
@@ -276,4 +276,4 @@ void states_of_rows(rank_plan plan, divided_call<T, Op> const& call, cpu<T, Arch
   states_by_ring(call, exec, op, errors, windows, runs, to);
 }
 
-}  // namespace attune::mpi
+}  // namespace attune::exec_mpi

@@ -18,7 +18,7 @@
 #include <attune/exec/saved.hpp>
 #include <attune/exec/states.hpp>
 
-namespace attune::mpi {
+namespace attune::exec_mpi {
 
 /// The query heads that a call computes.
 using head_choice = std::function<bool(index_t)>;
@@ -164,4 +164,4 @@ saved_rows<T, Op> rows_to_save(Op const& op, candidate_states<T, typename Op::no
   return to;
 }
 
-}  // namespace attune::mpi
+}  // namespace attune::exec_mpi

@@ -16,7 +16,7 @@
 
 namespace attune {
 
-namespace mpi {
+namespace exec_mpi {
 
 /// The statistics of one rank while a call computes them.
 template <class T, class Arch, class Op>
@@ -116,7 +116,7 @@ class rank_statistics {
   bool arriving_ = false;
 };
 
-}  // namespace mpi
+}  // namespace exec_mpi
 
 /// statistics() over the ranks of a communicator. Each rank gets the statistics of its rows over all keys. If columns
 /// are requested, it gets the columns of its keys over all queries. Indices of rows and keys are local. `saved` is the
@@ -130,19 +130,19 @@ row_statistics<T> statistics(across_ranks<cpu<T, Arch>> const& exec, Op const& o
   static_assert(!has_ordered_sums<Op>,
                 "attune: statistics() over ranks takes the keys in parts, and an ordered sum needs them in one piece: "
                 "gather them and call statistics(cpu{})");
-  mpi::divided_call<T, Op> const call(
-      "statistics", exec, op, in, mpi::rows_of_call<T, Op>(in, {}), [&](mpi::call_facts& facts) {
+  exec_mpi::divided_call<T, Op> const call(
+      "statistics", exec, op, in, exec_mpi::rows_of_call<T, Op>(in, {}), [&](mpi::call_facts& facts) {
         facts.add("the request", "entropy", request.entropy).add("the request", "columns", request.columns);
         facts.add_presence("above", request.above.has_value()).add("above", "the value", request.above.value_or(0));
       });
   mpi::reach_all(exec.ranks, "statistics", [&] {
     detail::check_request("statistics", request);
-    mpi::check_saved("statistics", call, saved);
+    exec_mpi::check_saved("statistics", call, saved);
   });
   detail::with_packed_tables<Op, T> const fixed(op);
   mpi::failures errors;
-  mpi::rank_statistics<T, Arch, Op> sums(call, exec.each, fixed.op, saved, request);
-  mpi::visit_ring(
+  exec_mpi::rank_statistics<T, Arch, Op> sums(call, exec.each, fixed.op, saved, request);
+  exec_mpi::visit_ring(
       call, errors, [](field f) { return f != field::v && f != field::value_gate; },
       [&](int step, int rank, auto const& columns, auto const& pause) { sums.visit(step, rank, columns, pause); },
       [&](int step, int rank) { sums.pass_on(step, rank); });

@@ -22,8 +22,8 @@ namespace attune::testing {
 /// Whose gradient: of an input, or of a parameter or table of a policy. A short name, "gamma", means all parameters
 /// of that name together, as in dense_gradients.
 struct gradient_name {
-  field input = field::q;
-  std::string path;  ///< of a parameter or table; empty: `input` counts
+  field input = field::q;  ///< if `path` is empty
+  std::string path;        ///< of a parameter or table; empty: `input` counts
 
   gradient_name(field f) : input(f) {}                             ///< an input
   explicit gradient_name(std::string of) : path(std::move(of)) {}  ///< a parameter or table

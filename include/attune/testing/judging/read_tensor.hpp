@@ -27,6 +27,7 @@ namespace attune::testing {
 /// A dense tensor that owns its numbers. It converts to the view that a verdict reads, and must outlive it.
 class dense_numbers {
  public:
+  /// Row-major numbers of these extents.
   dense_numbers(shape const& extents, std::vector<double> values) : extents_(extents), values_(std::move(values)) {}
 
   shape const& extents() const { return extents_; }                   ///< (batch, head, position, feature)

@@ -6,7 +6,7 @@
 /// The major version.
 #define ATTUNE_VERSION_MAJOR 0
 /// The minor version.
-#define ATTUNE_VERSION_MINOR 1
+#define ATTUNE_VERSION_MINOR 2
 /// The patch version.
 #define ATTUNE_VERSION_PATCH 0
 

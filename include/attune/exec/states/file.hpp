@@ -48,7 +48,10 @@ states_of<typename Exec::value_type, Op> read_states(Exec const&, Op const& op,
   if (!from || problem)
     throw error("read_states", name, std::string("a problem: ") + (problem ? problem.message() : std::strerror(errno)),
                 "a readable file");
-  std::vector<std::byte> bytes(std::size_t{size});
+  std::vector<std::byte> bytes;
+  if (size > bytes.max_size())
+    throw error("read_states", name, std::to_string(size) + " bytes", "a file that fits into memory");
+  bytes.resize(static_cast<std::size_t>(size));
   if (!from.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(size)))
     throw error("read_states", name, "a read error", "readable bytes");
   states_of<typename Exec::value_type, Op> states(op, p);

@@ -201,6 +201,39 @@ def test_gradients(rng):
     assert report.elements.dq.outside > 0 and str(report).startswith("outputs: PASS\n")
 
 
+@compiles
+def test_gradients_of_parameters(rng):
+    q, k, v = drawn(rng)
+    dout, logit = rng.standard_normal((1, 4, 9, 16)).astype(np.float32), np.array([0.5, -1, 0, 2], np.float32)
+    op = attune.op("sink")
+    g = op.vjp(q, k, v, mask=CAUSAL, dout=dout, logit=logit)
+    call = dict(mask=CAUSAL, dout=dout, logit=logit)
+    report = attune.verdict(op, q, k, v, **call, gradients=g)
+    assert report and set(report.elements) == {"dq", "dk", "dv", "dkernel.scale", "dnormalizer.logit"}
+    assert report.elements["dnormalizer.logit"].count == 4
+    one = g["normalizer.logit"]
+    assert attune.verdict(op, q, k, v, **call, dlogit=one) and not attune.verdict(op, q, k, v, **call, dlogit=-one)
+    # Numbers of 16 bits have an error of their own, and 32 bits promise more.
+    narrow = one.astype(np.float16)
+    assert attune.verdict(op, q, k, v, **call, dq=g["q"], dlogit=narrow)
+    assert not attune.verdict(op, q, k, v, **call, dq=g["q"], dlogit=narrow.astype(np.float32))
+    with pytest.raises(attune.Error, match=r"dnormalizer.logit.*shape"):
+        attune.verdict(op, q, k, v, **call, dlogit=one[:3])
+
+
+@compiles
+def test_lse_of_base_two(rng):
+    q, k, v = drawn(rng)
+    out, lse = attune.op("softmax")(q, k, v, mask=CAUSAL, returns=("out", "lse"))
+    two = (lse / np.log(2)).astype(np.float32)
+    call = dict(mask=CAUSAL, out=out)
+    assert attune.verdict("softmax", q, k, v, **call, lse=two, lse_base=2)
+    report = attune.verdict("softmax", q, k, v, **call, lse=two)
+    assert not report and "base" in report.reasons[0]
+    report = attune.verdict("softmax", q, k, v, **call, lse=lse, lse_base=2)
+    assert not report and "base" in report.reasons[0]
+
+
 # --- probes -----------------------------------------------------------------------------------------------------------
 
 
@@ -273,6 +306,9 @@ def test_probes_are_the_same_for_a_seed():
         (dict(dq=1), "dq has an array, and dout has none"),
         (dict(dout=1, out=1), "dout has an array; expected None, or also gradients of it"),
         (dict(out=1.5), "out has the type float; expected an array"),
+        (dict(gradients=[1]), "gradients has the type list; expected a dict as op.vjp() returns it"),
+        (dict(gradients={"logit": 1}), "gradients has the name 'logit'; expected some of"),
+        (dict(gradients={"q": 1}, dq=1), "dq has two arrays; expected the argument, or its entry in gradients"),
         (dict(out=np.zeros(3, np.int64)), "the type of out has the value"),
         (dict(out=np.zeros(3), dtype="float8"), "dtype has the value 'float8'; expected float64, float32"),
         (dict(out=np.zeros(3), arithmetic="bf16"), "arithmetic has the value 'bf16'; expected float32 or float64"),

@@ -219,6 +219,8 @@ typedef struct attune_verdict {
   attune_tensor outputs[3];        /**< out, lse, ground_weight; absent: not judged */
   attune_tensor cotangents[3];     /**< by out, lse, ground_weight; absent: 0 */
   attune_tensor const* gradients;  /**< by the inputs; absent: not judged */
+  attune_tensor const* parameters; /**< the same by the parameters */
+  attune_tensor const* tables;     /**< the same by the tables */
   char const* const* must_detect;  /**< names of defects that must not go unnoticed */
   double const* sizes;             /**< how large these are */
   int64_t must_detect_count;       /**< of names and sizes */
@@ -226,6 +228,8 @@ typedef struct attune_verdict {
   int32_t weights;                 /**< attune_type of its probabilities; -1: from `stored` */
   int32_t arithmetic;              /**< attune_type of everything else; -1: from `stored` */
   int32_t rows;                    /**< attune_type of lse and ground weight */
+  int32_t numbers;                 /**< attune_type of the gradients by parameters and tables */
+  int32_t lse_of_base_two;         /**< 0: outputs[1] has natural logarithms; 1: of base 2 */
   void (*receive)(char const* at); /**< is called once, with the report as JSON */
 } attune_verdict;
 

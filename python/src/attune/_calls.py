@@ -121,7 +121,7 @@ class Call:
         """Shape and strides with the axes (batch, head, position, feature)."""
         side, narrow, axes = d.sides[n], d.narrow[n], len(shape)
         if side == "pair":
-            return _aligned(name, shape, strides)
+            return aligned(name, shape, strides)
         if side == "ground":
             if axes <= 2:  # (Dv) or (H, Dv)
                 shape, strides = (*(1,) * (2 - axes), *shape), (*(0,) * (2 - axes), *strides)
@@ -183,7 +183,7 @@ class Call:
         v = view(name, x)
         if v.code > 1:
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
-        shape, strides = _aligned(name, v.shape, v.strides)
+        shape, strides = aligned(name, v.shape, v.strides)
         self.keep.append(v.owner)
         _PACK(self.memory, d.table_at + n * _abi.TENSOR.size, v.data, *shape, *strides, v.code, 1)
 
@@ -312,7 +312,7 @@ class Call:
             return x, (1, 1, 1, 1), (0, 0, 0, 0), v
         x = empty_like(given, tuple(given.shape), code)
         v = view("a gradient", x)
-        shape, strides = (parameter_axes if kind == "parameter" else _aligned)("a gradient", v.shape, v.strides)
+        shape, strides = (parameter_axes if kind == "parameter" else aligned)("a gradient", v.shape, v.strides)
         return x, shape, strides, v
 
 
@@ -332,7 +332,7 @@ def parameter_axes(name, shape, strides):
     raise wrong(name, f"{axes} axes", "a number, (heads), (heads, queries) or (batch, heads, queries)")
 
 
-def _aligned(name, shape, strides):
+def aligned(name, shape, strides):
     """Up to four axes, aligned at the right."""
     axes = len(shape)
     if axes > 4:

@@ -7,12 +7,12 @@ What a report contains is decided in C++ (testing/interop/report_json.hpp): its 
 
 import ctypes
 import json
-import math
 
 import numpy
 
 from . import _abi
 from ._arrays import is_array, is_torch, view, wrong
+from ._calls import aligned, parameter_axes
 from ._oracle import call_of, cotangents_of, operator_of
 
 _TYPES = {
@@ -115,6 +115,7 @@ def verdict(
     dout=None,
     dlse=None,
     dground_weight=None,
+    gradients=None,
     dtype=None,
     weights=None,
     arithmetic=None,
@@ -133,23 +134,25 @@ def verdict(
     out, lse, ground_weight: what the kernel returned. lse and ground_weight are judged with out.
     lse_base: the base of the logarithm in lse, "e" or 2.
     dq, dk, dv, and so on for other inputs: its gradients, with the dout (dlse, dground_weight) that they belong to.
+    A gradient by a parameter or table has the name of that argument, too: dgamma.
+    gradients: the same as one dict, with the names that op.vjp() returns: {"q": ..., "normalizer.gamma": ...}.
     dtype: what the kernel stores: "bfloat16", torch.bfloat16, ...; by default the type of out, or of the gradients.
+    lse, ground_weight, and gradients by parameters and tables are judged by their own types.
     weights: the type of its probabilities where they meet the values; by default dtype. arithmetic: of everything else.
     must_detect: defects that must not go unnoticed, else the decision is UNDECIDABLE: {"kernel.scale": 0.01}, names, or
     texts as "kernel.scale=0.01". With out and gradients, it is asked of out.
     The same arguments give the same verdict. The first use for an operator compiles a library, which is kept.
     """
     operator = operator_of(op)
-    fields = operator.fields
-    gradients = {name[1:]: named.pop(name) for name in list(named) if name[:1] == "d" and name[1:] in fields}
-    gradients = {name: x for name, x in gradients.items() if x is not None}
+    gradients = _gradients(operator, gradients, named)
     cotangents = {"out": dout, "lse": dlse, "ground_weight": dground_weight}
     outputs = {"out": out, "lse": lse, "ground_weight": ground_weight}
     _require_results(operator, outputs, gradients, cotangents)
     if lse_base not in ("e", 2):
         raise wrong("lse_base", f"the value {lse_base!r}", '"e" or 2')
-    judged = dict([("out", out)] if out is not None else [(f"d{name}", x) for name, x in gradients.items()])
-    first = next(iter(judged.items()))
+    by_inputs = [(f"d{name}", x) for kind, _, name, x in gradients if kind == "field"]
+    by_numbers = [(f"d{name}", x) for kind, _, name, x in gradients if kind != "field"]
+    first = ("out", out) if out is not None else (by_inputs + by_numbers)[0]
     stored = _type_of(*first) if dtype is None else type_named("dtype", dtype)
     formats = [-1 if x is None else type_named(name, x) for name, x in (("weights", weights), ("arithmetic", arithmetic))]
     if formats[1] > 1:
@@ -158,19 +161,51 @@ def verdict(
     call = call_of(operator, q, k, v, mask, offset, layout, named)
     sent = {}
     if out is not None:
-        kinds = {_type_of(name, outputs[name]) for name in ("lse", "ground_weight") if outputs[name] is not None}
-        if len(kinds) > 1:
-            raise wrong("ground_weight", "another type than lse", "one type for both")
-        rows = kinds.pop() if kinds else _abi.CODES["float32"]
-        if lse is not None and lse_base == 2:
-            outputs["lse"] = doubles("lse", lse) * math.log(2)
-        sent["outputs"] = _judged("verdict", call, outputs, None, {}, stored, formats, names, sizes, rows)
+        kinds = [(name, outputs[name]) for name in ("lse", "ground_weight") if outputs[name] is not None]
+        types = (stored, *formats, _one_type(kinds), stored, int(lse_base == 2))
+        sent["outputs"] = _judged("verdict", call, outputs, None, (), types, names, sizes)
     if gradients:
         if sent:
             names, sizes = [], []
         by = cotangents_of(operator, cotangents)
-        sent["gradients"] = _judged("verdict_gradients", call, {}, by, gradients, stored, formats, names, sizes)
+        types = (stored, *formats, stored, _one_type(by_numbers), 0)
+        sent["gradients"] = _judged("verdict_gradients", call, {}, by, gradients, types, names, sizes)
     return Verdict(operator, sent)
+
+
+def _gradients(operator, given, named):
+    """The gradients among the arguments: (kind, number, name, array). Takes them out of `named`."""
+    d = operator._description
+    if given is not None and not hasattr(given, "items"):
+        raise wrong("gradients", f"the type {type(given).__name__}", "a dict as op.vjp() returns it")
+    pairs = dict(given or {})
+    for name in [name for name in named if name[:1] == "d" and name not in d.names and name[1:] in d.names]:
+        if name[1:] in pairs:
+            raise wrong(name, "two arrays", "the argument, or its entry in gradients")
+        pairs[name[1:]] = named.pop(name)
+    found = []
+    for name, x in pairs.items():
+        if x is None:
+            continue
+        places = [at for at in d.names.get(name, ()) if at[0] != "constant"]
+        places = [at for at in places if at[0] != "table" or at[1] < len(d.tables)]  # an array has no gradient
+        if not places:
+            raise wrong("gradients", f"the name {name!r}", f"some of {operator.arguments}")
+        if len(places) > 1:
+            paths = {"field": d.fields, "parameter": d.parameters, "table": d.tables}
+            all_of = " or ".join(paths[kind][n] for kind, n in places)
+            raise wrong(f"d{name}", f"a name of {len(places)} arguments", f"gradients with the name {all_of}")
+        found.append((*places[0], name, x))
+    return found
+
+
+def _one_type(arrays):
+    """The code of the type that all of these have; of float32 without any."""
+    kinds = [(name, _type_of(name, x)) for name, x in arrays]
+    for name, kind in kinds:
+        if kind != kinds[0][1]:
+            raise wrong(name, f"another type than {kinds[0][0]}", "one type for both")
+    return kinds[0][1] if kinds else _abi.CODES["float32"]
 
 
 def _require_results(operator, outputs, gradients, cotangents):
@@ -185,7 +220,7 @@ def _require_results(operator, outputs, gradients, cotangents):
         raise wrong("verdict", "no results", "out, what the kernel computed, or its gradients dq, dk, dv")
     given = [f"d{name}" for name, x in cotangents.items() if x is not None]
     if gradients and not given:
-        raise wrong(f"d{next(iter(gradients))}", "an array, and dout has none", "the dout that the gradients belong to")
+        raise wrong(f"d{gradients[0][2]}", "an array, and dout has none", "the dout that the gradients belong to")
     if given and not gradients:
         raise wrong(given[0], "an array", "None, or also gradients of it: dq, dk, dv")
 
@@ -252,8 +287,8 @@ def doubles(name, x):
     return numpy.ascontiguousarray(x, dtype=numpy.float64)
 
 
-def _judged(kind, call, outputs, cotangents, gradients, stored, formats, names, sizes, rows=0):
-    """What the library sends: stored, report, text."""
+def _judged(kind, call, outputs, cotangents, gradients, types, names, sizes):
+    """What the library sends: stored, report, text. types: the numbers of attune_verdict from `stored` on."""
     operator, keep, parts = call.operator, [], []
 
     def tensor(name, x, axes):
@@ -283,25 +318,26 @@ def _judged(kind, call, outputs, cotangents, gradients, stored, formats, names, 
     for name, x, axes in zip(("dout", "dlse", "dground_weight"), cotangents or (None,) * 3, (of_out, of_rows, of_rows)):
         parts.append(tensor(name, x, axes))
     d = operator._description
-    fields = ctypes.create_string_buffer(max(1, len(d.fields)) * _abi.TENSOR.size)
-    for n, name in enumerate(d.fields):
-        at = tensor(f"d{name}", gradients.get(name), lambda name, *x, n=n: call._axes(d, n, name, *x))
-        _abi.TENSOR.pack_into(fields, n * _abi.TENSOR.size, *at)
+    blocks = {
+        kind: ctypes.create_string_buffer(max(1, len(all_of)) * _abi.TENSOR.size)  # zero: absent
+        for kind, all_of in (("field", d.fields), ("parameter", d.parameters), ("table", d.tables + d.arrays))
+    }
+    for of, n, name, x in gradients:
+        axes = {"field": lambda name, *x, n=n: call._axes(d, n, name, *x), "parameter": parameter_axes, "table": aligned}[of]
+        _abi.TENSOR.pack_into(blocks[of], n * _abi.TENSOR.size, *tensor(f"d{name}", x, axes))
     texts = [name.encode() for name in names]
     words, numbers = (ctypes.c_char_p * (len(texts) + 1))(*texts), (ctypes.c_double * (len(sizes) + 1))(*sizes)
     received = []
     receive = _abi.RECEIVER(received.append)
     memory = ctypes.create_string_buffer(_abi.VERDICT.size)
-    pointers = (ctypes.addressof(x) for x in (fields, words, numbers))
+    pointers = (ctypes.addressof(x) for x in (*blocks.values(), words, numbers))
     _abi.VERDICT.pack_into(
         memory,
         0,
         *(n for part in parts for n in part),
         *pointers,
         len(names),
-        stored,
-        *formats,
-        rows,
+        *types,
         ctypes.cast(receive, ctypes.c_void_p).value,
     )
     operator._companions.run(kind)(call.address, ctypes.addressof(memory))

@@ -21,8 +21,12 @@ int run_verdict(attune_call const* c, void const* more, attune_text text) {
     auto const& given = *static_cast<attune_verdict const*>(more);
     certify::storage const stored = storage_of_type(given.stored);
     testing::candidate theirs(required("out", given.outputs[0]), stored);
-    if (auto const x = view<double const>("lse", given.outputs[1]); !x.absent())
-      theirs.with_lse(natural_lse<double const>(x), storage_of_type(given.rows));
+    if (auto const x = view<double const>("lse", given.outputs[1]); !x.absent()) {
+      if (given.lse_of_base_two)
+        theirs.with_base_two_lse(x, storage_of_type(given.rows));
+      else
+        theirs.with_lse(natural_lse<double const>(x), storage_of_type(given.rows));
+    }
     if (auto const x = view<double const>("ground_weight", given.outputs[2]); !x.absent())
       theirs.with_ground_weight(x, storage_of_type(given.rows));
     testing::require_format("out", theirs.out(), stored);

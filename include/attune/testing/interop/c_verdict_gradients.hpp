@@ -23,16 +23,23 @@ int run_verdict_gradients(attune_call const* c, void const* more, attune_text te
     auto const& given = *static_cast<attune_verdict const*>(more);
     certify::storage const stored = storage_of_type(given.stored);
     testing::gradient_candidate theirs;
+    auto const read = [&](testing::gradient_name const& name, attune_tensor const& from, std::int32_t type) {
+      auto const x = view<double const>(name.text(), from);
+      if (!x.absent()) theirs.with(name, x, storage_of_type(type));
+    };
     std::size_t n = 0;
     for_each_field([&]<field F>() {
-      if constexpr (bound_call<Make>::op_type::uses(F)) {
-        auto const x = view<double const>(name_of(F), given.gradients[n++]);
-        if (!x.absent()) theirs.with(F, x, stored);
-      }
+      if constexpr (bound_call<Make>::op_type::uses(F)) read(F, given.gradients[n++], given.stored);
     });
+    n = 0;
+    for (operator_parameter const& p : listed_parameters(call.op))
+      read(testing::gradient_name(p.path()), given.parameters[n++], given.numbers);
+    n = 0;
+    for (operator_table const& t : listed_tables(call.op))
+      read(testing::gradient_name(t.path()), given.tables[n++], given.numbers);
     std::vector<std::vector<double> const*> all;
     for (auto const& [f, x] : theirs.all()) {
-      testing::require_format(f.text(), x.values, stored);
+      testing::require_format(f.text(), x.values, x.stored);
       all.push_back(&x.values);
     }
     send(given, stored, all,

@@ -256,3 +256,18 @@ def test_block_masks_of_flex_attention(rng):
     seen = np.stack([(i >= j) & (i - j < 9), (i >= j) & (i - j < 18)])[None]
     expected, _ = dense.softmax(*(x.detach().numpy() for x in (q, k, v)), seen)
     assert np.allclose(at.softmax(q, k, v, mask=masks.from_block_mask(block)).detach().numpy(), expected)
+
+
+def test_calls_that_look_alike():
+    """A call that looks like the one before takes a shorter way. It must notice every difference."""
+    made = [[torch.randn(1, 2, length, 8, dtype=kind) for _ in "qkv"] for length in (3, 5) for kind in (torch.float32, torch.float64)]
+    made.append([x.transpose(1, 2).contiguous().transpose(1, 2) for x in made[0]])  # other strides
+    options = [{}, {"mask": masks.causal()}, {"mask": masks.causal(), "offset": 1}, {"returns": ("out", "lse")}, {"threads": 1}]
+    order = [(a, b) for _ in range(2) for a in range(len(made)) for b in range(len(options))]
+    order += [(a, b) for a, b in reversed(order)] + [(a, b) for b in range(len(options)) for a in range(len(made))]
+    for a, b in order:
+        q, k, v = made[a]
+        found = at.softmax(q, k, v, **options[b])
+        exact = attune.op("softmax")(*(x.numpy() for x in made[a]), **{"returns": ("out",), **options[b]})
+        for x, y in zip(found if isinstance(found, tuple) else (found,), exact if isinstance(exact, tuple) else (exact,)):
+            assert x.dtype in (q.dtype, torch.float32) and np.array_equal(x.numpy(), y)

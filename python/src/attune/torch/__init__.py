@@ -21,8 +21,6 @@ from . import _call
 from ._drop_in import register_with_transformers, scaled_dot_product_attention
 from ._modules import Attention, MultiheadAttention
 
-_functions = {}
-
 
 def attend(operator, q=None, k=None, v=None, **named):
     """The outputs of any operator, a preset or one of attune.compile, with gradients. Arguments: attune.Operator."""
@@ -49,11 +47,9 @@ def _function(name):
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)
-    found = _functions.get(name)
-    if found is None:
-        if name not in _presets.library().operators:
-            raise AttributeError(f"attune.torch has no {name!r}; presets: {', '.join(_presets.names())}")
-        found = _functions[name] = _function(name)
+    if name not in _presets.library().operators:
+        raise AttributeError(f"attune.torch has no {name!r}; presets: {', '.join(_presets.names())}")
+    found = globals()[name] = _function(name)  # the next look-up does not come here
     return found
 
 

@@ -15,7 +15,7 @@ from .._operator import Operator
 from ..masks import Mask
 
 _Tensor, _with_gradients, _autocasts = torch.Tensor, torch.is_grad_enabled, torch.is_autocast_enabled
-_transforms = torch._C._are_functorch_transforms_active
+_transforms, _compiling, _threads = torch._C._are_functorch_transforms_active, torch.compiler.is_compiling, torch.get_num_threads
 _COTANGENTS = ("out", "lse", "ground_weight")
 _SECOND = (
     "attune: second derivatives of an operator: create_graph=True, double backward, a gradient of a gradient. In C++, "
@@ -349,7 +349,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
     Its parts are written out: such a call takes a few microseconds.
     """
     if (
-        torch.compiler.is_compiling()
+        _compiling()
         or type(q) is not _Tensor
         or type(k) is not _Tensor
         or type(v) is not _Tensor
@@ -363,21 +363,24 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
     ):
         return None
     try:
-        plan = operator._plans.found.get(
-            (
-                ("q", q.dtype, q.shape, q.stride()),
-                ("k", k.dtype, k.shape, k.stride()),
-                ("v", v.dtype, v.shape, v.stride()),
-                mask and mask._identity(),
-                offset,
-                torch.get_num_threads() if threads is None else threads,
-                layout,
-                returns,
-            )
+        key = (
+            ("q", q.dtype, q.shape, q.stride()),
+            ("k", k.dtype, k.shape, k.stride()),
+            ("v", v.dtype, v.shape, v.stride()),
+            mask and mask._identity(),
+            offset,
+            _threads() if threads is None else threads,
+            layout,
+            returns,
         )
+        plans = operator._plans
+        last, plan = plans.last
+        if last != key:  # faster than to look it up
+            plan = plans.found.get(key)
+            plans.last = (None if plan is None else key), plan
     except (AttributeError, RuntimeError, TypeError, ValueError):  # call() says what is wrong
         return None
-    return plan and plan.run((q.data_ptr(), k.data_ptr(), v.data_ptr()), False)
+    return plan and plan.quick(q, k, v)
 
 
 def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=None, returns=("out",), layout="bhld", **named):

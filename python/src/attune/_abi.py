@@ -149,6 +149,17 @@ class Functions:
         if status:
             check(status)
 
+    def forward_of_this_thread(self):
+        """forward() of outputs alone, for this thread."""
+        run, text = self._forward, _thread.text
+
+        def forward(call):
+            status = run(call, None, 0, text)
+            if status:
+                check(status)
+
+        return forward
+
     def vjp(self, call, saved, count, gradients):
         """Writes the gradients of a call."""
         check(self._vjp(call, saved, count, gradients, _thread.text))

@@ -41,7 +41,7 @@ class Plan:
             shape = (b, h, q) if name != "out" else (b, q, h, w) if call.layout else call.rows
             self.outputs.append((at // 8, shape, model.dtype if types[code] is None else types[code]))
         self.saves_as = types[1 if call.code == 1 else 0]
-        self.count, self.pulls, self.forward = None, {}, call.operator._functions.forward
+        self.count, self.pulls, self.forward = None, {}, call.operator._functions.forward_of_this_thread()
         call.keep, call.views, call.model = [call.keep[0]], None, None  # the mask stays, arrays do not
 
     def fill(self, addresses):

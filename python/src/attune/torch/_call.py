@@ -14,7 +14,7 @@ from .._calls import Call
 from .._operator import Operator
 from ..masks import Mask
 
-_Tensor, _with_gradients, _autocasts = torch.Tensor, torch.is_grad_enabled, torch.is_autocast_enabled
+_Tensor, _with_gradients, _autocasts = torch.Tensor, torch.is_grad_enabled, torch._C._is_any_autocast_enabled
 _transforms, _compiling, _threads = torch._C._are_functorch_transforms_active, torch.compiler.is_compiling, torch.get_num_threads
 _COTANGENTS = ("out", "lse", "ground_weight")
 _SECOND = (
@@ -358,7 +358,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
         or q.is_neg()
         or k.is_neg()
         or v.is_neg()
-        or _autocasts("cpu")
+        or _autocasts()
         or _transforms()
     ):
         return None

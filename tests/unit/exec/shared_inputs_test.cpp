@@ -82,7 +82,8 @@ void check(Op const& op, shape const& e, Make const& make, shape const& all_exte
       vjp(reference<double>{}, op, make_inputs<Op, any_tensor>([&]<field G>() { return any_tensor(member<G>(few)); }),
           {.out = any_tensor(by)});
   for (std::size_t n = 0; n < sum.values.size(); ++n)
-    CHECK(std::fabs(double(one.of(F).values[n]) - exact.of(F).values[n]) <= 3e-5 * size.values[n] + 1e-7);
+    CHECK(std::fabs(double(one.of(F).values[n]) - exact.of(F).values[n]) <=
+          3e-5 * size.values[n] + 3e-7);  // without FMA, too
 }
 
 template <class Op>

@@ -59,10 +59,10 @@ void with_type(attune_call const& c, F const& f) {
 template <class Make>
 struct bound_call {
   /// The operator's type.
-  using op_type = std::remove_cvref_t<decltype(Make::make(mask::composed{}, call_constants{}))>;
+  using op_type = std::remove_cvref_t<decltype(Make::make(mask_policy{}, call_constants{}))>;
 
   attune_call const& c;  ///< the call
-  call_mask mask;        ///< its mask, which the operator refers to
+  mask_of_call mask;     ///< its mask, which the operator may refer to
   op_type op;            ///< the operator
   /// Reads a call, which must outlive this. Throws attune::error if an argument is wrong.
   explicit bound_call(attune_call const& call)
@@ -167,7 +167,7 @@ struct bound_call {
   static std::vector<std::string>& arrays() {
     static std::vector<std::string> names = [] {
       std::vector<std::string> all;
-      Make::make(mask::composed{}, call_constants{nullptr, nullptr, &all});
+      Make::make(mask_policy{}, call_constants{nullptr, nullptr, &all});
       return all;
     }();
     return names;
@@ -188,13 +188,13 @@ struct bound_call {
 }  // namespace attune::interop
 
 /// Defines attune::interop::make_NAME, the `Make` of an expression; top of c_operator.hpp.
-#define ATTUNE_C_MAKE(NAME, ...)                                                                              \
-  namespace attune::interop {                                                                                 \
-  struct make_##NAME {                                                                                        \
-    static auto make([[maybe_unused]] ::attune::mask::composed m, [[maybe_unused]] call_constants const& c) { \
-      using namespace ::attune;                                                                               \
-      [[maybe_unused]] parameter const open;                                                                  \
-      return __VA_ARGS__;                                                                                     \
-    }                                                                                                         \
-  };                                                                                                          \
+#define ATTUNE_C_MAKE(NAME, ...)                                                                 \
+  namespace attune::interop {                                                                    \
+  struct make_##NAME {                                                                           \
+    static auto make([[maybe_unused]] mask_policy m, [[maybe_unused]] call_constants const& c) { \
+      using namespace ::attune;                                                                  \
+      [[maybe_unused]] parameter const open;                                                     \
+      return __VA_ARGS__;                                                                        \
+    }                                                                                            \
+  };                                                                                             \
   }

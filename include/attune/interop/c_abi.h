@@ -213,6 +213,15 @@ typedef struct attune_reference {
   attune_tensor scores, logits, weights, visible;   /**< (B, H, Lq, Lk) */
 } attune_reference;
 
+/** A forward call on a CUDA device: exec/cuda/executor.hpp. Tensors, parameters and tables that are arrays lie on the
+ * device. The mask is full, causal or a band of keys. The call returns before it is done. */
+typedef struct attune_cuda {
+  void* stream;    /**< cudaStream_t; null: the default stream */
+  void* workspace; /**< memory of the device, 256-byte aligned; null: taken from the stream */
+  int64_t bytes;   /**< of workspace */
+  int64_t* needed; /**< not null: writes how many bytes the call needs, and computes nothing */
+} attune_cuda;
+
 /** What a kernel computed from a call, to be judged: testing/verdict.hpp, testing/gradient_verdict.hpp. Numbers are
  * float64. attune_verdict_1() judges `outputs`, attune_verdict_gradients_1() `gradients` of `cotangents`. */
 typedef struct attune_verdict {

@@ -25,6 +25,9 @@
 #include <attune/core/stored_view.hpp>
 #include <attune/interop/c_abi.h>
 #include <attune/policies/mask/expression.hpp>
+#ifdef ATTUNE_C_ON_DEVICE
+#include <attune/interop/device_mask.hpp>
+#endif
 
 namespace attune::interop {
 
@@ -94,12 +97,13 @@ std::span<T const> dense(std::string_view name, attune_tensor const& x) {
 /// The mask of a call.
 class call_mask {
  public:
+  using policy = mask::composed;  ///< the mask policy of operators on the host
   /// Reads the nodes of a call, which must outlive the mask.
   explicit call_mask(attune_call const& c) {
     for (std::int64_t n = 0; n < c.mask_count; ++n) nodes_.push_back(node(c.mask[n], n));
   }
   /// The policy; this object must outlive it.
-  mask::composed mask() const { return {nodes_.data(), index_t(nodes_.size())}; }
+  policy mask() const { return {nodes_.data(), index_t(nodes_.size())}; }
 
  private:
   static_assert(sizeof(index_t) == sizeof(std::int64_t), "attune: the C interface needs 64-bit indices");
@@ -154,6 +158,12 @@ class call_mask {
   }
   std::vector<mask::expression_node> nodes_;
 };
+#ifdef ATTUNE_C_ON_DEVICE
+using mask_of_call = device_call_mask;
+#else
+using mask_of_call = call_mask;  ///< reads the mask of a call
+#endif
+using mask_policy = mask_of_call::policy;  ///< the mask in expressions of operators
 
 /// The constants and arrays of a call: by name, or the default.
 struct call_constants {

@@ -8,7 +8,9 @@
 #include <string>
 
 #include <attune/core/error.hpp>
+#ifndef ATTUNE_C_ON_DEVICE
 #include <attune/core/xsimd.hpp>
+#endif
 #include <attune/interop/c_abi.h>
 #include <attune/interop/c_arguments.hpp>
 #include <attune/threads/pool.hpp>
@@ -16,11 +18,19 @@
 
 namespace attune::interop {
 
+/// The instruction set that a library was compiled for.
+inline char const* instructions() {
+#ifdef ATTUNE_C_ON_DEVICE
+  return "CUDA";
+#else
+  return xsimd::default_arch::name();
+#endif
+}
 /// Version, instruction set and compiler of a library, as JSON.
 inline char const* built_for() {
   static std::string const text = attune::detail::text(
       "{\"version\": \"", ATTUNE_VERSION_MAJOR, ".", ATTUNE_VERSION_MINOR, ".", ATTUNE_VERSION_PATCH,
-      "\", \"instructions\": \"", xsimd::default_arch::name(), "\", \"compiler\": \"", __VERSION__, "\"}");
+      "\", \"instructions\": \"", instructions(), "\", \"compiler\": \"", __VERSION__, "\"}");
   return text.c_str();
 }
 /// attune_library::use_pool.

@@ -103,7 +103,7 @@ struct operator_functions {
 
   static std::string description(char const* expression) {
     std::vector<std::pair<std::string, double>> constants;
-    op_type const op = Make::make(mask::composed{}, call_constants{nullptr, &constants});
+    op_type const op = Make::make(mask_policy{}, call_constants{nullptr, &constants});
     std::string all = "{\"fields\": [", comma;
     auto const next = [&](std::string const& x) { all += comma + x, comma = ", "; };
     auto const list = [&](char const* name) { all += std::string("], \"") + name + "\": [", comma = ""; };

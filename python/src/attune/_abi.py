@@ -45,6 +45,8 @@ DECODE = struct.Struct("=" + "Q8q2i" * 3)
 RANKS = struct.Struct("=4iQ" + "2Q2q" * 2 + "3Q")
 # attune_reference: eight tensors
 REFERENCE = struct.Struct("=" + "Q8q2i" * 8)
+# attune_cuda: a stream, memory, its size, where to write how much is needed
+CUDA = struct.Struct("=2QqQ")
 # attune_verdict: three outputs, three cotangents, five pointers, a count, six short numbers, a function
 VERDICT = struct.Struct("=" + "Q8q2i" * 6 + "5Qq6iQ")
 RECEIVER = ctypes.CFUNCTYPE(None, ctypes.c_char_p)

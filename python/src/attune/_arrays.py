@@ -74,13 +74,13 @@ class View:
         self.data, self.shape, self.strides, self.code, self.owner = data, shape, strides, code, owner
 
 
-def view(name, x):
-    """The View of an array."""
+def view(name, x, place="cpu"):
+    """The View of an array. place: the type of the device on which it must lie."""
     if is_torch(x):
         torch = sys.modules["torch"]
         if x.layout is not torch.strided or x.is_quantized:
             raise wrong(name, f"the layout {x.layout}", "a dense tensor")
-        if x.device.type != "cpu":
+        if x.device.type != place:
             raise wrong(name, f"the device {x.device}", "a tensor on the CPU")
         code = _codes_of_torch().get(x.dtype)
         if code is None:

@@ -81,6 +81,20 @@ class Call:
         _PACK(self.memory, 40, *offsets)
         struct.pack_into("=3q4i", self.memory, 440, len(d.constants), count, start, has_start, self.code, self.threads, 0)
 
+    # --- what a call on a device does in its own way ---------------------------------------------------------------------
+
+    def _view(self, name, x):
+        return view(name, x)
+
+    def _empty(self, shape, code=None):
+        return empty_like(self.model, shape, code)
+
+    def _types(self, d):
+        return d.types
+
+    def _offsets(self, offset):
+        return numbers_of_int64("offset", offset)
+
     # --- inputs -----------------------------------------------------------------------------------------------------
 
     def _read_fields(self, d, fields):
@@ -93,13 +107,13 @@ class Call:
                 if name != "v0":
                     raise wrong(name, "no value", f"an array: {self.operator.name} reads it")
             else:
-                v = x if type(x) is View else view(name, x)
+                v = x if type(x) is View else self._view(name, x)
                 if _abi.TYPES[v.code] in _abi.FLOAT8:
                     pass
                 elif self.code is None:
                     self.code, self.model = v.code, x
-                    if _abi.TYPES[v.code] not in d.types:
-                        raise wrong(name, f"the type {_abi.TYPES[v.code]}", " or ".join(d.types))
+                    if _abi.TYPES[v.code] not in self._types(d):
+                        raise wrong(name, f"the type {_abi.TYPES[v.code]}", " or ".join(self._types(d)))
                 elif v.code != self.code:
                     raise wrong(name, f"the type {_abi.TYPES[v.code]}", f"{_abi.TYPES[self.code]}, the type of {self._first(d)}")
                 shape, strides = self._axes(d, n, name, v.shape, v.strides)
@@ -171,7 +185,7 @@ class Call:
         if not is_array(x):
             _abi.PARAMETER.pack_into(self.memory, at, *_abi.ABSENT, _real(name, x), 1)
             return
-        v = view(name, x)
+        v = self._view(name, x)
         if v.code > 1:
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
         shape, strides = parameter_axes(name, v.shape, v.strides)
@@ -180,7 +194,7 @@ class Call:
 
     def _put_table(self, d, n, x):
         name = (*d.tables, *d.arrays)[n]
-        v = view(name, x)
+        v = self._view(name, x)
         if v.code > 1:
             raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
         shape, strides = aligned(name, v.shape, v.strides)
@@ -189,11 +203,11 @@ class Call:
 
     def _offset(self, offset):
         if is_array(offset):
-            x = numbers_of_int64("offset", offset)
+            x = self._offsets(offset)
             if x.ndim != 1:
                 raise wrong("offset", f"{x.ndim} axes", "an integer, or one for each batch element")
             self.keep.append(x)
-            at = view("offset", x)
+            at = self._view("offset", x)
             return (at.data, 1, 1, 1, at.shape[0], 0, 0, 0, 1, at.code, 1), 0, 0
         n = index_of(offset)
         if n is None:
@@ -217,16 +231,16 @@ class Call:
             at = 120 + n * _abi.TENSOR.size
             if n == 0:
                 shape = (b, q, h, w) if self.layout else (b, h, q, w)
-                x = empty_like(self.model, shape)
-                v = view(name, x)
+                x = self._empty(shape)
+                v = self._view(name, x)
                 strides = v.strides
                 if self.layout:
                     strides = (strides[0], strides[2], strides[1], strides[3])
                 _PACK(self.memory, at, v.data, b, h, q, w, *strides, v.code, 1)
                 out = x
             elif name in returns:
-                x = empty_like(self.model, (b, h, q), _NUMBERS_OF[self.code])
-                v = view(name, x)
+                x = self._empty((b, h, q), _NUMBERS_OF[self.code])
+                v = self._view(name, x)
                 _PACK(self.memory, at, v.data, b, h, q, 1, *v.strides, 0, v.code, 1)
             else:
                 continue

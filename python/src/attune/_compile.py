@@ -182,6 +182,23 @@ def _flags(codes, words):
     return [*flags, "-Wno-psabi", "-Werror=return-type", f"-DATTUNE_C_TYPES={codes}"]
 
 
+class Host:
+    """How libraries are compiled for this machine."""
+
+    suffix = ".cpp"
+    quiet = ("-Wfatal-errors", "-fdiagnostics-color=never")
+    link = ("-shared", "-s")
+    words = staticmethod(_compiler)
+    flags = staticmethod(_flags)
+
+    @staticmethod
+    def missing(chosen=None):
+        """Why words() returned None, and what to do."""
+        wanted = chosen or os.environ.get("ATTUNE_CXX") or os.environ.get("CXX")
+        missing = f"there is no {wanted}" if wanted else "there is none of g++, clang++ and c++"
+        return f"{missing}. Install a C++ compiler, or set ATTUNE_CXX"
+
+
 def _forbidden():
     return os.environ.get("ATTUNE_NO_COMPILE", "0") not in ("", "0")
 
@@ -207,13 +224,13 @@ class Companions:
     def __init__(self, source, compiler=None, cache=None):
         self._source, self._where, self._runs = source, (compiler, cache), {}
 
-    def run(self, kind, code=None, *types, against=None):
+    def run(self, kind, code=None, *types, against=None, tool=Host):
         """The function of a companion ("statistics", "decode") for calls of an element type; None: of float32 and float64.
-        types: of its template. against: a library that it links, as in compiled()."""
-        key = kind, code, types
+        types: of its template. against, tool: as in compiled()."""
+        key = kind, code, types, getattr(tool, "architecture", None)
         if key not in self._runs:
             codes = 3 if code is None else _TYPES[_abi.TYPES[code]]
-            path = compiled(self._source, kind, codes, *self._where, types=types, against=against)
+            path = compiled(self._source, kind, codes, *self._where, types=types, against=against, tool=tool)
             with _lock:
                 if path not in _loaded:
                     _loaded[path] = _abi.Companion(path, kind)
@@ -221,14 +238,15 @@ class Companions:
         return self._runs[key]
 
 
-def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None):
+def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=None, tool=Host):
     """The path of a library, which is compiled unless the cache has it.
 
     against: a library that it links (MpiLibrary). Its `identity` and its `options()` are part of the key.
+    tool: how it is compiled: Host, or an Nvcc.
     """
-    words, include = _compiler(compiler), get_include()
+    words, include = tool.words(compiler), get_include()
     folder = _cache.folder(cache)
-    flags = _flags(codes, words or [])
+    flags = tool.flags(codes, words or [])
     installed = os.path.dirname(include) == os.path.dirname(os.path.abspath(__file__))
     headers = _cache.headers(folder, include, installed)
     text = source.of(kind, types)
@@ -245,14 +263,14 @@ def compiled(source, kind, codes, compiler=None, cache=None, types=(), against=N
     path = _found(folder, content, name)
     if path is None:
         if not may_compile:
-            raise CompileError(_refusal(folder, words, compiler))
+            raise CompileError(_refusal(folder, words, tool.missing(compiler)))
         if links is None:
             raise CompileError(against.missing())
         path = folder / f"{name}.so"
         with _cache.locked(folder / f"{name}.lock"):
             if not _cache.is_whole(path):
                 others = _headers.flags(words, kind)
-                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links)
+                _translate(path, text, source.parts, [*words, *flags, *others, "-isystem", include], links, tool)
     return path
 
 
@@ -262,30 +280,24 @@ def _found(folder, content, name):
     return next((path for path in paths if path in _loaded or _cache.is_whole(path)), None)
 
 
-def _refusal(folder, words, compiler):
+def _refusal(folder, words, missing):
     if words is None:
-        wanted = compiler or os.environ.get("ATTUNE_CXX") or os.environ.get("CXX")
-        missing = f"there is no {wanted}" if wanted else "there is none of g++, clang++ and c++"
-        return (
-            f"attune: the folder {folder} does not have this operator, and it cannot be compiled: {missing}. Install a "
-            "C++ compiler, or set ATTUNE_CXX"
-        )
+        return f"attune: the folder {folder} does not have this operator, and it cannot be compiled: {missing}"
     return (
         f"attune: the folder {folder} does not have this operator, and ATTUNE_NO_COMPILE is set. Make this call "
         "once without it, on a machine with the same processor, and keep the folder"
     )
 
 
-def _translate(path, source, parts, command, links=()):
+def _translate(path, source, parts, command, links=(), tool=Host):
     """Compiles the source to a library in the cache. links: options behind the source, where linkers need libraries."""
-    text = path.with_suffix(".cpp")
+    text = path.with_suffix(tool.suffix)
     _cache.write(text, source.encode())
     handle, made = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
     os.close(handle)
-    quiet = ["-Wfatal-errors", "-fdiagnostics-color=never"]
     try:
         run = subprocess.run(
-            [*command, *quiet, "-shared", "-s", str(text), "-o", made, *links],
+            [*command, *tool.quiet, *tool.link, str(text), "-o", made, *links],
             capture_output=True,
             text=True,
             errors="replace",

@@ -105,7 +105,7 @@ def feature_sum(name: str, term: str) -> Contraction:
         base = f"contraction::sum_of<{operands}, contraction::by_feature<contraction::tables::metric>>"
     type = f"sum_{_checked_name('feature_sum', name)}"
     given = ", ".join(f"[[maybe_unused]] T const& x_{x}" for x in ("q", "k", "metric"))
-    lines = [f"struct {type} : {base} {{", "  template <class T>", f"  static T term({given}, T const&) {{"]
+    lines = [f"struct {type} : {base} {{", "  template <class T>", f"  ATTUNE_HD static T term({given}, T const&) {{"]
     return Contraction(name, type, "\n".join([*lines, f"    return {cpp};", "  }", "};", ""]), tables)
 
 

@@ -126,7 +126,7 @@ class Operator:
         outputs = _plans.run(self, q, k, v, mask, offset, threads, layout, (returns,) if one else returns, named)
         if outputs is not None:
             return outputs[0] if one or len(outputs) == 1 else tuple(outputs)
-        if any(is_torch(x) and x.requires_grad for x in (q, k, v, *named.values())):
+        if any(is_torch(x) and (x.requires_grad or x.is_cuda) for x in (q, k, v, *named.values())):
             from .torch import attend
 
             return attend(self, q, k, v, mask=mask, offset=offset, threads=threads, returns=returns, layout=layout, **named)

@@ -124,7 +124,7 @@ class Part:
         text = _INCLUDE.sub(_blank, self.declarations)
         indent = " " * (self.place(self.expression_at)[1] - 1)
         lines = [f"namespace attune_own::{namespace} {{", "using namespace attune;", f'#line 1 "{self.label}"', text]
-        lines += ['#line 1 "attune.compile"', "inline auto make([[maybe_unused]] mask::composed const& m,"]
+        lines += ['#line 1 "attune.compile"', "inline auto make([[maybe_unused]] interop::mask_policy const& m,"]
         lines += ["                 [[maybe_unused]] interop::call_constants const& c) {"]
         lines += [f"  using namespace attune::{self.namespace};"] if self.namespace else []
         lines += ["  [[maybe_unused]] parameter const open;", "  return"]
@@ -161,14 +161,14 @@ T power(T const& x) {
 _OPERATOR = """
 namespace attune_own {
 struct make_operator {
-  static auto make([[maybe_unused]] attune::mask::composed m,
+  static auto make([[maybe_unused]] attune::interop::mask_policy m,
                    [[maybe_unused]] attune::interop::call_constants const& c) {
     using namespace attune;
     [[maybe_unused]] parameter const open;
     return %s;
   }
 };
-using made = decltype(make_operator::make(attune::mask::composed{}, attune::interop::call_constants{}));
+using made = decltype(make_operator::make(attune::interop::mask_policy{}, attune::interop::call_constants{}));
 }
 """
 # What a library exports. The operator is complete before these headers come.
@@ -194,8 +194,11 @@ _COMPANIONS = {
     "verdict": (("attune/testing/interop/c_verdict.hpp",), f"run_verdict<{_MAKE}"),
     "verdict_gradients": (("attune/testing/interop/c_verdict_gradients.hpp",), f"run_verdict_gradients<{_MAKE}"),
     "mpi": (("attune/interop/c_mpi.hpp",), f"run_on_ranks<{_MAKE}"),
+    "cuda": (("attune/interop/c_cuda.hpp",), f"run_cuda<{_MAKE}"),
+    "warps": (("attune/testing/interop/c_warps.hpp",), f"run_warps<{_MAKE}"),  # of emulated warps, for tests
     "probes": (("attune/testing/interop/c_probes.hpp",), f"run_probes<{_MAKE}"),
 }
+_ON_DEVICE = ("cuda", "warps")
 
 
 class Source:
@@ -210,7 +213,8 @@ class Source:
             return self.text + _LIBRARY
         headers, function = _COMPANIONS[kind]
         includes = "".join(f"#include <{header}>\n" for header in headers)
-        return f"{self.text}\n{includes}\nATTUNE_C_COMPANION({kind}, {', '.join((function, *types))}>)\n"
+        first = "#define ATTUNE_C_ON_DEVICE\n" if kind in _ON_DEVICE else ""
+        return f"{first}{self.text}\n{includes}\nATTUNE_C_COMPANION({kind}, {', '.join((function, *types))}>)\n"
 
 
 def _source(parts, expression):

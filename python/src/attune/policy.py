@@ -120,7 +120,7 @@ def _policy(
             cpp, here = translate(text, names, f"{what}, {x.name}")
             used |= here
             lines = [f"struct map_{x.name} {{", "  template <class Row, class T>"]
-            lines += [f"  static T map([[maybe_unused]] Row const& row, T const& x_{inner}) {{", f"    return {cpp};"]
+            lines += [f"  ATTUNE_HD static T map([[maybe_unused]] Row const& row, T const& x_{inner}) {{", f"    return {cpp};"]
             outside.append("\n".join([*lines, "  }", "};", ""]))
     for name in parameters:
         if name not in used:
@@ -147,8 +147,8 @@ def _policy(
     if fields:
         lines.append(f"    T {', '.join(name for name, _ in fields)};")
     for signature, cpp in functions:
-        lines.append(f"    T {signature} const {{ return {cpp}; }}")
-    lines += ["  };", "  template <class T>", "  bound<T> bind([[maybe_unused]] row<T> const& r) const {"]
+        lines.append(f"    ATTUNE_HD T {signature} const {{ return {cpp}; }}")
+    lines += ["  };", "  template <class T>", "  ATTUNE_HD bound<T> bind([[maybe_unused]] row<T> const& r) const {"]
     lines.append(f"    return {{{', '.join(f'T({cpp})' for _, cpp in fields)}}};")
     lines += ["  }", "};", ""]
     made = [x for c in contractions for x in c.made]

@@ -7,7 +7,7 @@ from typing import List
 
 import torch
 
-from .. import _plans
+from .. import _cuda, _plans
 from .._abi import Error
 from .._arrays import is_array, wrong
 from .._calls import Call
@@ -338,9 +338,27 @@ def _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, 
 
 def _autocast(x):
     """What autocast makes of an input: its 16-bit type, for inputs of float32 and 16 bits."""
-    if x.dtype in (torch.float32, torch.bfloat16, torch.float16):
-        return x.to(torch.get_autocast_dtype("cpu"))
+    place = x.device.type
+    if torch.is_autocast_enabled(place) and x.dtype in (torch.float32, torch.bfloat16, torch.float16):
+        return x.to(torch.get_autocast_dtype(place))
     return x
+
+
+def _on_device(operator, names, tensors, numbers, mask, offset, layout, returns):
+    """The outputs of a call whose first tensor is on a CUDA device."""
+    if torch.compiler.is_compiling():
+        raise wrong(names[0], "a tensor on a CUDA device, under torch.compile", "a call outside of it")
+    for name, x in zip(names, tensors):
+        if x.requires_grad and torch.is_grad_enabled():
+            raise wrong(
+                name,
+                f"a tensor on {x.device} that requires gradients",
+                "a tensor after detach(), or a call under torch.no_grad(): devices run the forward pass alone",
+            )
+    d, device = operator._description, _cuda.Device(tensors[0].device)
+    fields = {name: x for name, x in zip(names, tensors) if name in d.fields}
+    named = {**numbers, **{name: x for name, x in zip(names, tensors) if name not in d.fields}}
+    return _cuda.forward(operator, fields, named, mask, offset, layout, returns, device)
 
 
 def quick(operator, q, k, v, mask, offset, threads, layout, returns):
@@ -391,7 +409,7 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
     returns = (returns,) if one else tuple(returns)
     d = operator._description
     names, tensors, numbers = [], [], {}
-    cast = torch.is_autocast_enabled("cpu")
+    cast = _autocasts()
     for name, x in (("q", q), ("k", k), ("v", v), *named.items()):
         if x is None:
             continue
@@ -410,7 +428,9 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
             raise wrong(name, f"the type {type(x).__name__}", "a number or a tensor of torch")
         else:
             numbers[name] = x
-    if torch.compiler.is_compiling():
+    if tensors and tensors[0].is_cuda:
+        outputs = _on_device(operator, names, tensors, numbers, mask, offset, layout, returns)
+    elif torch.compiler.is_compiling():
         outputs = _compiled(operator, names, tensors, numbers, mask, offset, layout, threads, returns)
     else:
         spec = Spec(operator, names, numbers, mask, offset, layout, torch.get_num_threads() if threads is None else threads, returns)

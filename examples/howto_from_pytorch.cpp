@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Calls of PyTorch and the same calls here, compared with the plain formula in double.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -43,7 +44,7 @@ double error_of(tensor<float const> q, tensor<float const> k, tensor<float const
           for (index_t d = 0; d < D; ++d) sum[static_cast<std::size_t>(d)] += w * double(v(b, h * Hk / H, j, d));
         }
         for (index_t d = 0; d < D; ++d)
-          worst = std::fmax(worst, std::fabs(double(out(b, h, i, d)) - sum[static_cast<std::size_t>(d)] / z));
+          worst = (std::max)(worst, std::fabs(double(out(b, h, i, d)) - sum[static_cast<std::size_t>(d)] / z));
       }
   return worst;
 }

@@ -177,7 +177,7 @@ TEST_CASE("agree: a middle rank that differs is named, and of several the lowest
 
 /// Keys [0, last).
 struct first_keys {
-  static constexpr auto role = policy_role::mask;
+  [[maybe_unused]] static constexpr auto role = policy_role::mask;
   static constexpr auto form = mask_form::interval;
   index_t last;
   constexpr key_interval keys(mask_row const&) const { return {0, last}; }

@@ -16,7 +16,7 @@ import attune.torch as at  # noqa: E402
 from attune import _abi, _cuda, masks  # noqa: E402
 from attune._compile import Host, _part, compiled  # noqa: E402
 from attune._nvcc import Nvcc  # noqa: E402
-from attune._sources import source_of_parts  # noqa: E402
+from attune._sources import Part, source_of_operator, source_of_parts  # noqa: E402
 
 compiles = pytest.mark.compiles
 needs_nvcc = pytest.mark.skipif(Nvcc((9, 0)).words() is None, reason="there is no nvcc")
@@ -137,6 +137,13 @@ def test_operators_that_tiles_cannot_run_are_refused():
     source = attune.op("entmax15")._companions._source
     with pytest.raises(attune.CompileError, match="candidate set"):
         compiled(source, "cuda", 5, types=("attune::bfloat16",), tool=Nvcc((9, 0)))
+
+
+@compiles
+def test_folds_are_refused():
+    source = source_of_operator(Part("operator", "operator", "fold(softmax_attention(m), {1.0, open})", None, "operator"))
+    with pytest.raises(attune.CompileError, match="a fold does not run on a device"):
+        compiled(source, "warps", 5, types=("attune::bfloat16",))
 
 
 def test_without_nvcc(monkeypatch):

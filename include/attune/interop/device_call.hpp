@@ -18,6 +18,8 @@ namespace attune::interop {
 /// Calls launch(operator, inputs, outputs) for a call of E. Pointers are not followed.
 template <class Make, class E, class Launch>
 int run_on_device(attune_call const* c, attune_text text, Launch const& launch) {
+  static_assert(!Fold<typename bound_call<Make>::op_type>,
+                "attune: cuda: a fold does not run on a device: call its operators and add their outputs");
   return guarded(text, [&] {
     if (c->type != type_code<E>)
       throw error("call", "the element type", name_of_type(c->type), name_of_type(type_code<E>));

@@ -3,6 +3,7 @@
 //
 // Differential attention (Ye 2024): softmax(q1 k1) v - lambda softmax(q2 k2) v, with the gradient by a learned lambda.
 // Both terms see the same noise; the difference keeps what only the first one sees.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -50,7 +51,7 @@ int main() {
     minus_lambda[h] = there - 0.25f;
     double const low = objective();
     minus_lambda[h] = there;
-    worst = std::fmax(worst, std::fabs((high - low) / 0.5 - double(by_minus_lambda.values[h])));  // linear: exact
+    worst = std::max(worst, std::fabs((high - low) / 0.5 - double(by_minus_lambda.values[h])));  // linear: exact
   }
   std::printf("gradient by lambda: %s\n", worst < 1e-3 ? "within 1e-3 of differences" : "TOO FAR");
   return worst < 1e-3 ? 0 : 1;

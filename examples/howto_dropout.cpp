@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Dropout on attention weights, and a weight gate of your own.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -66,7 +67,7 @@ int main() {
           {.out = tensor(out, extents)});
   // [/snippet]
   double distance = 0;
-  for (std::size_t n = 0; n < out.size(); ++n) distance = std::fmax(distance, std::fabs(mean[n] - double(out[n])));
+  for (std::size_t n = 0; n < out.size(); ++n) distance = std::max(distance, std::fabs(mean[n] - double(out[n])));
   std::printf("the mean over seeds is the output without dropout: %s\n", distance < 0.03 ? "yes" : "no");
 
   auto const fading = attention(kernel::dot_product{}, weight_decay{0.5}, mask::causal{});

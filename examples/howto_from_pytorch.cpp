@@ -44,7 +44,7 @@ double error_of(tensor<float const> q, tensor<float const> k, tensor<float const
           for (index_t d = 0; d < D; ++d) sum[static_cast<std::size_t>(d)] += w * double(v(b, h * Hk / H, j, d));
         }
         for (index_t d = 0; d < D; ++d)
-          worst = (std::max)(worst, std::fabs(double(out(b, h, i, d)) - sum[static_cast<std::size_t>(d)] / z));
+          worst = std::max(worst, std::fabs(double(out(b, h, i, d)) - sum[static_cast<std::size_t>(d)] / z));
       }
   return worst;
 }
@@ -65,9 +65,9 @@ int main() {
   auto causal = attention(kernel::dot_product{.scale = 0.2}, mask::causal{});
   forward(cpu{}, causal, {.q = Q, .k = K, .v = V, .offset = 0}, {.out = O, .lse = natural_lse(L)});
   // [/snippet]
-  worst = std::fmax(worst, error_of(Q, K, V, O, [&](double dot, index_t, index_t, index_t i, index_t j) {
-                      return j <= i ? 0.2 * dot : hidden;
-                    }));
+  worst = std::max(worst, error_of(Q, K, V, O, [&](double dot, index_t, index_t, index_t i, index_t j) {
+                     return j <= i ? 0.2 * dot : hidden;
+                   }));
 
   std::vector<unsigned char> attn_mask(static_cast<std::size_t>(B * Lq * Lk), 1);
   for (std::size_t n = 0; n < attn_mask.size(); n += 3) attn_mask[n] = 0;
@@ -82,10 +82,10 @@ int main() {
   auto masked = attention(kernel::dot_product{} + kernel::bias{}, seen);
   forward(cpu{}, masked, {.q = Q, .k = K, .v = V, .bias = bias}, {.out = O});
   // [/snippet]
-  worst = std::fmax(worst, error_of(Q, K, V, O, [&](double dot, index_t b, index_t, index_t i, index_t j) {
-                      if (attn_mask[static_cast<std::size_t>((b * Lq + i) * Lk + j)] == 0) return hidden;
-                      return dot / 4 + double(bias(0, 0, i, j));
-                    }));
+  worst = std::max(worst, error_of(Q, K, V, O, [&](double dot, index_t b, index_t, index_t i, index_t j) {
+                     if (attn_mask[static_cast<std::size_t>((b * Lq + i) * Lk + j)] == 0) return hidden;
+                     return dot / 4 + double(bias(0, 0, i, j));
+                   }));
 
   // [snippet: flex]
   // def score_mod(score, b, h, q_idx, kv_idx): return 20 * torch.tanh((score - slope[h] * abs(q_idx - kv_idx)) / 20)

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // Sequences of different lengths, packed one after the other: one call, compared with one call for each sequence.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -53,7 +54,7 @@ int main() {
              .v = packed(v.data() + k0 * key_heads * width, nk, key_heads)},
             {.out = packed(expected.data(), nq, heads)});
     for (std::size_t n = 0; n < expected.size(); ++n)
-      worst = std::fmax(worst, std::fabs(double(expected[n] - out[static_cast<std::size_t>(q0 * heads * width) + n])));
+      worst = std::max(worst, std::fabs(double(expected[n] - out[static_cast<std::size_t>(q0 * heads * width) + n])));
   }
   std::printf("one packed call and three calls: %s\n", worst < 1e-6 ? "within 1e-6" : "TOO FAR");
   return worst < 1e-6 ? 0 : 1;

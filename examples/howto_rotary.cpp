@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // The code of docs/howto/rotary.md: rotary embeddings of Llama and GPT-J, a longer context, a cache of turned keys.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +19,7 @@ std::vector<float> drawn(index_t n, double seed) {
 }
 double distance(float const* x, float const* y, index_t n) {
   double worst = 0;
-  for (index_t i = 0; i < n; ++i) worst = std::fmax(worst, std::fabs(double(x[i]) - double(y[i])));
+  for (index_t i = 0; i < n; ++i) worst = std::max(worst, std::fabs(double(x[i]) - double(y[i])));
   return worst;
 }
 
@@ -102,7 +103,7 @@ int main() {
   // [/snippet]
   double worst = 0;
   for (index_t h = 0; h < heads; ++h)
-    worst = std::fmax(worst, distance(last.data() + h * width, O.row(0, h, length - 1), width));
+    worst = std::max(worst, distance(last.data() + h * width, O.row(0, h, length - 1), width));
   std::printf("pages of turned keys: %s\n", worst < 1e-6 ? "as the whole call" : "WRONG");
   return 0;
 }

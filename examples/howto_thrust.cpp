@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // The CPU executor and Thrust on the host: the same operator, the same call.
+#include <algorithm>
 #include <cstdio>
 
 #if __has_include(<thrust/execution_policy.h>)
@@ -40,7 +41,7 @@ int main() {
   // [/snippet]
 
   float worst = 0;
-  for (std::size_t n = 0; n < on_cpu.size(); ++n) worst = std::fmax(worst, std::fabs(on_cpu[n] - on_thrust[n]));
+  for (std::size_t n = 0; n < on_cpu.size(); ++n) worst = std::max(worst, std::fabs(on_cpu[n] - on_thrust[n]));
   std::printf("cpu and thrust: %s\n", worst < 1e-5f ? "within 1e-5" : "TOO FAR");
   return worst < 1e-5f ? 0 : 1;
 }

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // A cache sorted by a number per token: a row reads the keys near its query, and says how much it may have missed.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -55,7 +56,7 @@ int main() {
     auto const& r = reports[h];
     double error = 0;
     for (std::size_t d = h * width; d < (h + 1) * width; ++d)
-      error = std::fmax(error, std::fabs(double(out[d] - dense[d])));
+      error = std::max(error, std::fabs(double(out[d] - dense[d])));
     bool const kept = r.discarded <= 1e-6 && error <= 1e-5;
     std::printf("tau %g: %s of %d keys read, %s\n", tau[h],
                 double(r.scored) < 0.1 * tokens ? "less than a tenth"

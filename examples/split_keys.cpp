@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The attune authors
 //
 // The keys of every row in two parts, as two machines would take them: states, merged, finished, and differentiated.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -39,13 +40,13 @@ int main() {
 
   forward(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = O});
   double worst = 0;
-  for (std::size_t n = 0; n < whole.size(); ++n) worst = std::fmax(worst, std::fabs(double(whole[n] - merged[n])));
+  for (std::size_t n = 0; n < whole.size(); ++n) worst = std::max(worst, std::fabs(double(whole[n] - merged[n])));
   std::printf("split and merged: %s\n", worst < 1e-5 ? "within 1e-5" : "TOO FAR");
   auto const unsplit = vjp(cpu{}, op, {.q = Q, .k = K, .v = V}, {.out = DO});
   double worst_gradient = 0;
   for (field const f : {field::q, field::k, field::v})
     for (std::size_t n = 0; n < g.of(f).values.size(); ++n)
-      worst_gradient = std::fmax(worst_gradient, std::fabs(double(g.of(f).values[n] - unsplit.of(f).values[n])));
+      worst_gradient = std::max(worst_gradient, std::fabs(double(g.of(f).values[n] - unsplit.of(f).values[n])));
   std::printf("gradients from merged states: %s\n", worst_gradient < 1e-5 ? "within 1e-5" : "TOO FAR");
   return worst < 1e-5 && worst_gradient < 1e-5 ? 0 : 1;
 }

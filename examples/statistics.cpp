@@ -3,6 +3,7 @@
 //
 // What the rows and keys of a call look like, without a table of weights: entropy, effective keys, what each key
 // received.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -45,7 +46,7 @@ int main() {
   auto const exact = statistics(forward(reference<double>{}, op, {.q = Q, .k = K, .v = V}), wanted);
   double worst = std::fabs(double(spread) - exact.effective_keys(exact.at(0, 1, 50))) / 50;
   auto const differ = [&](std::vector<float> const& x, std::vector<double> const& y) {
-    for (std::size_t n = 0; n < y.size(); ++n) worst = std::fmax(worst, std::fabs(double(x[n]) - y[n]));
+    for (std::size_t n = 0; n < y.size(); ++n) worst = std::max(worst, std::fabs(double(x[n]) - y[n]));
   };
   differ(s.entropy, exact.entropy), differ(whole.entropy, exact.entropy);
   differ(s.columns, exact.columns), differ(whole.columns, exact.columns);

@@ -26,6 +26,9 @@
 #include "policies.hpp"
 #include "registry.hpp"
 #include "views.hpp"
+#if defined(ATTUNE_INSTANCES_MPI)
+#include "../mpi/operators/instance.hpp"  // run_cpu and vjp_cpu over ranks
+#endif
 
 namespace attune::instances {
 
@@ -52,6 +55,9 @@ auto merged_states(Exec const& exec, Op const& op, Inputs const& in, index_t key
   return std::move(parts.front());
 }
 
+#if !defined(ATTUNE_INSTANCES_MPI)
+inline constexpr bool splits_keys = true;
+
 template <class T, class Op>
 result run_cpu(Op const& op, problem const& p, options const& o) {
   loaded<T> const from(p, o.odd_strides);
@@ -68,16 +74,27 @@ result run_cpu(Op const& op, problem const& p, options const& o) {
 }
 
 template <class T, class Op>
+gradients vjp_cpu(Op const& op, problem const& p, cotangent const& by, slot_names const& names, options const& o) {
+  loaded<T> const from(p, o.odd_strides);
+  loaded_cotangents<T> const d(by, o.odd_strides);
+  return named_gradients(
+      vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p,
+      names);
+}
+#endif
+
+template <class T, class Op>
 result run_reference(Op const& op, problem const& p, options const& o) {
   loaded<double> const from(p, o.odd_strides);
   auto const in = view_inputs<Op, any_tensor>(from, p);
   shape const s = attune::detail::output_shape(in);
   reference<T> const exec{};
-  if (!o.cuts.empty()) {
-    results<Op, T> to(s, false);
-    finish(op, in, merged_states(exec, op, in, in.v.extents().position, o), to.views());
-    return to.dense();
-  }
+  if constexpr (splits_keys)
+    if (!o.cuts.empty()) {
+      results<Op, T> to(s, false);
+      finish(op, in, merged_states(exec, op, in, in.v.extents().position, o), to.views());
+      return to.dense();
+    }
   auto const dense = forward(exec, op, in);
   index_t const keys = dense.extents.keys;
   result r;
@@ -116,15 +133,6 @@ gradients vjp_reference(Op const& op, problem const& p, cotangent const& by, slo
       vjp(reference<T>{}, op, view_inputs<Op, any_tensor>(from, p), d.template views<Op, any_tensor>()), p, names);
 }
 
-template <class T, class Op>
-gradients vjp_cpu(Op const& op, problem const& p, cotangent const& by, slot_names const& names, options const& o) {
-  loaded<T> const from(p, o.odd_strides);
-  loaded_cotangents<T> const d(by, o.odd_strides);
-  return named_gradients(
-      vjp(cpu<T>(o.threads), op, view_inputs<Op, tensor<T const>>(from, p), d.template views<Op, tensor<T const>>()), p,
-      names);
-}
-
 /// The weights of a centred normalizer before their mean is taken out.
 template <class F>
 constexpr attune::normalizer::generic<F, divisor::count> uncentered(attune::normalizer::centered<F> const&) {
@@ -158,16 +166,19 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
   entry const described = e;
   e.run = [make, described](problem const& p, backend on, options const& o) {
     detail::check_names(p, described);
+    if (!detail::splits_keys && !o.cuts.empty()) throw std::logic_error("no split of keys in this program");
     op const made = make(parameter_source(p), detail::mask_of(p));
     switch (on) {
       case backend::reference_double:
         return detail::run_reference<double>(made, p, o);
       case backend::reference_50:
-        return detail::run_reference<digits>(made, p, o);
+        if constexpr (has(backend::reference_50)) return detail::run_reference<digits>(made, p, o);
+        break;
       case backend::cpu_float:
-        return detail::run_cpu<float>(made, p, o);
+        if constexpr (has(backend::cpu_float)) return detail::run_cpu<float>(made, p, o);
+        break;
       case backend::cpu_double:
-        if constexpr (has_double) return detail::run_cpu<double>(made, p, o);
+        if constexpr (has(backend::cpu_double)) return detail::run_cpu<double>(made, p, o);
     }
     throw std::logic_error("no such backend in this program");
   };
@@ -179,11 +190,13 @@ void add(std::map<std::string, entry>& to, named<K> const& kernel, named<L> cons
       case backend::reference_double:
         return detail::vjp_reference<double>(made, p, by, names);
       case backend::reference_50:
-        return detail::vjp_reference<digits>(made, p, by, names);
+        if constexpr (has(backend::reference_50)) return detail::vjp_reference<digits>(made, p, by, names);
+        break;
       case backend::cpu_float:
-        return detail::vjp_cpu<float>(made, p, by, names, o);
+        if constexpr (has(backend::cpu_float)) return detail::vjp_cpu<float>(made, p, by, names, o);
+        break;
       case backend::cpu_double:
-        if constexpr (has_double) return detail::vjp_cpu<double>(made, p, by, names, o);
+        if constexpr (has(backend::cpu_double)) return detail::vjp_cpu<double>(made, p, by, names, o);
     }
     throw std::logic_error("no such backend in this program");
   };

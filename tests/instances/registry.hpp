@@ -66,7 +66,10 @@ struct cotangent {
 using gradients = std::map<std::string, array>;
 
 enum class backend { reference_double, reference_50, cpu_float, cpu_double };
-#if defined(ATTUNE_INSTANCES_FLOAT)  // the CPU in float alone: for second compilers and sanitizers in the quick tier
+#if defined(ATTUNE_INSTANCES_MPI)  // the CPU in double alone, on ranks: tests/mpi/operators
+inline constexpr backend all_backends[] = {backend::reference_double, backend::cpu_double};
+inline constexpr backend cpu_backends[] = {backend::cpu_double};
+#elif defined(ATTUNE_INSTANCES_FLOAT)  // the CPU in float alone: for second compilers and sanitizers in the quick tier
 inline constexpr backend all_backends[] = {backend::reference_double, backend::reference_50, backend::cpu_float};
 inline constexpr backend cpu_backends[] = {backend::cpu_float};
 #else
@@ -74,7 +77,13 @@ inline constexpr backend all_backends[] = {backend::reference_double, backend::r
                                            backend::cpu_double};
 inline constexpr backend cpu_backends[] = {backend::cpu_float, backend::cpu_double};
 #endif
-inline constexpr bool has_double = std::size(cpu_backends) > 1;
+/// Whether this program has a backend.
+constexpr bool has(backend b) {
+  for (backend const x : all_backends)
+    if (x == b) return true;
+  return false;
+}
+inline constexpr bool has_double = has(backend::cpu_double);
 char const* name(backend) noexcept;
 
 struct options {

@@ -56,18 +56,20 @@ bool same_bits(basic_array<T> const& a, basic_array<T> const& b) {
   return a.extents == b.extents &&
          (a.numbers.empty() || std::memcmp(a.numbers.data(), b.numbers.data(), a.numbers.size() * sizeof(T)) == 0);
 }
-/// The largest difference, relative to the largest number.
+/// The largest difference, relative to the largest finite number of both, be it equal or not.
 template <class T>
 double difference(basic_array<T> const& a, basic_array<T> const& b) {
   REQUIRE(a.extents == b.extents);
   double worst = 0, largest = 1e-30;
   for (std::size_t n = 0; n < a.numbers.size(); ++n) {
-    if (std::isnan(a.numbers[n]) && std::isnan(b.numbers[n])) continue;
-    if (a.numbers[n] == b.numbers[n]) continue;
-    worst = std::max(worst, std::abs(double(a.numbers[n]) - double(b.numbers[n])));
-    largest = std::max(largest, std::abs(double(b.numbers[n])));
+    double const x = double(a.numbers[n]), y = double(b.numbers[n]);
+    for (double const size : {std::abs(x), std::abs(y)})
+      if (std::isfinite(size)) largest = std::max(largest, size);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!std::isfinite(x) || !std::isfinite(y)) return 1e30;
+    worst = std::max(worst, std::abs(x - y));
   }
-  return std::isnan(worst) ? 1e30 : worst / largest;
+  return worst / largest;
 }
 
 /// All tensors of a whole problem with these extents.

@@ -8,6 +8,10 @@ function(attune_add_compile_fail_tests)
   set(gen "${CMAKE_CURRENT_BINARY_DIR}/compile_fail")
   set(script "${CMAKE_CURRENT_SOURCE_DIR}/cmake/ExpectCompileFailure.cmake")
   set(every_precompiled "")
+  set(of_mpi "")
+  if(TARGET MPI::MPI_CXX)
+    set(of_mpi ";$<TARGET_PROPERTY:MPI::MPI_CXX,INTERFACE_INCLUDE_DIRECTORIES>")
+  endif()
   foreach(compiler gxx clangxx)
     string(TOUPPER "ATTUNE_${compiler}" program)
     if(NOT ${program})
@@ -22,7 +26,7 @@ function(attune_add_compile_fail_tests)
     endif()
     set(command "${CMAKE_COMMAND}" "-DCOMPILER=${${program}}")
     foreach(list "FLAGS=${flags}" "INCLUDES=$<TARGET_PROPERTY:attune::reference,INTERFACE_INCLUDE_DIRECTORIES>"
-        "SYSTEM_INCLUDES=$<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:attune::boost,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>"
+        "SYSTEM_INCLUDES=$<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:attune::boost,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>${of_mpi}"
         "IMPLICIT_INCLUDES=${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}")
       string(REPLACE ";" "$<SEMICOLON>" list "${list}")  # one argument of the command
       list(APPEND command "-D${list}")

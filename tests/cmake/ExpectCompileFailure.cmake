@@ -2,7 +2,7 @@
 #   -DIMPLICIT_INCLUDES= -P this
 # With EXPECT=precompile the source is a header, and PRECOMPILED, HEADER.gch, is written. The tests include HEADER first, but for
 # those whose second line is "// flags: <flags>": they are compiled with those flags too, and what is precompiled would not fit.
-# A line "// unless: <header>" leaves a test out, in words, where that header is found.
+# A line "// unless: <header>" leaves a test out, in words, where that header is found; a line "// needs: <header>" where it is not.
 cmake_minimum_required(VERSION 3.25)
 
 file(READ "${SOURCE}" text)
@@ -13,14 +13,29 @@ if(EXPECT STREQUAL "reject")
   set(expected "${CMAKE_MATCH_1}")
 endif()
 
-if(text MATCHES "\n// unless: ([^\n]*[^ \n])")
-  set(header "${CMAKE_MATCH_1}")
+# where_is(<variable> <header>): the path of a header that tests can include; empty if there is none.
+function(where_is variable header)
+  set(found "")
   foreach(dir IN LISTS INCLUDES SYSTEM_INCLUDES IMPLICIT_INCLUDES)
-    if(EXISTS "${dir}/${header}")
-      message(STATUS "skipped: there is ${dir}/${header}")
-      return()
+    if(NOT found AND EXISTS "${dir}/${header}")
+      set(found "${dir}/${header}")
     endif()
   endforeach()
+  set(${variable} "${found}" PARENT_SCOPE)
+endfunction()
+if(text MATCHES "\n// unless: ([^\n]*[^ \n])")
+  where_is(found "${CMAKE_MATCH_1}")
+  if(found)
+    message(STATUS "skipped: there is ${found}")
+    return()
+  endif()
+endif()
+if(text MATCHES "\n// needs: ([^\n]*[^ \n])")
+  where_is(found "${CMAKE_MATCH_1}")
+  if(NOT found)
+    message(STATUS "skipped: there is no ${CMAKE_MATCH_1}")
+    return()
+  endif()
 endif()
 
 set(flags ${FLAGS})

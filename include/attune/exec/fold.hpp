@@ -111,14 +111,20 @@ void check_folded_cotangent(cotangents<Op, View> const& d, shape const& out) {
   if (!d.out.absent()) require_shape("vjp", "the gradient of out", d.out.extents(), out, ", the shape of the output");
 }
 
-/// The gradient of a coefficient from by_row(b, h, i) = <d out, O_c> of every row of `out`, summed in S.
-template <class S, class T, class ByRow>
-parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std::string const& name, shape const& out,
-                                              ByRow const& by_row, memory_kind where) {
-  gradient_array<S> sums(coefficient.extents());
+/// Adds by_row(b, h, i) = <d out, O_c> of the rows of `out` to the sums of a coefficient. Row i is query first + i.
+template <class S, class ByRow>
+void add_rows_of_coefficient(gradient_array<S>& sums, shape const& out, index_t first, ByRow const& by_row) {
   for (index_t b = 0; b < out.batch; ++b)
     for (index_t h = 0; h < out.head; ++h)
-      for (index_t i = 0; i < out.position; ++i) sums(b, h, i, 0) = sums(b, h, i, 0) + by_row(b, h, i);
+      for (index_t i = 0; i < out.position; ++i) {
+        S& sum = sums(b, h, first + i, 0);
+        sum = sum + by_row(b, h, i);
+      }
+}
+/// The gradient of a coefficient from its sums.
+template <class T, class S>
+parameter_gradient<T> gradient_of_coefficient(parameter const& coefficient, std::string const& name,
+                                              gradient_array<S> const& sums, memory_kind where) {
   parameter_gradient<T> to;
   to.path = "fold." + name;
   to.values = gradient_array<T>(sums.extents);
@@ -145,19 +151,22 @@ void each_array_of_fold(Saved& saved, F const& f) {
   f(saved.terms, index_t(saved.terms.size()));
 }
 
-/// All gradients of a fold. `by_rows(c)(b, h, i)` is <d out, O_c>; of_operator(operator, number) returns the gradients
-/// of one operator for its part of the cotangents.
-template <class S, class T, Fold Op, class View, class ByRows, class OfOperator>
-dense_gradients<T> gradients_of_fold(Op const& folded, inputs<Op, View> const& in, shape const& out,
-                                     ByRows const& by_rows, OfOperator const& of_operator,
-                                     memory_kind where = memory_kind::host) {
+/// All gradients of a fold. add_rows(c, sums) adds <d out, O_c> of all rows, in S; of_operator(operator, number)
+/// returns the gradients of one operator for its part of the cotangents.
+template <class S, class T, Fold Op, class View, class AddRows, class OfOperator>
+dense_gradients<T> gradients_of_fold(Op const& folded, inputs<Op, View> const& in, AddRows const& add_rows,
+                                     OfOperator const& of_operator, memory_kind where = memory_kind::host) {
   dense_gradients<T> to;
   for_each_field([&]<field F>() {
     if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
   });
-  for (index_t c = 0; c < Op::terms; ++c)
-    to.parameters.push_back(gradient_of_coefficient<S, T>(
-        folded.coefficients[std::size_t(c)], names_of_coefficients<Op>()[std::size_t(c)], out, by_rows(c), where));
+  for (index_t c = 0; c < Op::terms; ++c) {
+    parameter const& coefficient = folded.coefficients[std::size_t(c)];
+    gradient_array<S> sums(coefficient.extents());
+    add_rows(c, sums);
+    to.parameters.push_back(
+        gradient_of_coefficient<T>(coefficient, names_of_coefficients<Op>()[std::size_t(c)], sums, where));
+  }
   for_each_operator(folded, [&](auto const& op, auto number, std::string const& prefix) {
     add_gradients(to, of_operator(op, number), prefix);
   });
@@ -270,13 +279,21 @@ void finish(Exec const&, Op const& folded, inputs<Op, typename Exec::view> const
         }
 }
 
+namespace detail {
+/// Rejects folds, which have no statistics.
+template <class Op>
+constexpr void require_statistics() {
+  static_assert(!Fold<Op>,
+                "attune: statistics() of a fold do not exist: its rows are sums over several normalizers. Call "
+                "statistics() of an operator of the fold");
+}
+}  // namespace detail
+
 /// Does not compile: a fold has no statistics.
 template <class Exec, Fold Op>
 void statistics(Exec const&, Op const&, inputs<Op, typename Exec::view> const&,
                 saved_fold<typename Exec::value_type, Op> const&, statistics_request const& = {}, key_interval = {}) {
-  static_assert(detail::never<Op>,
-                "attune: statistics() of a fold do not exist: its rows are sums over several normalizers. Call "
-                "statistics() of an operator of the fold");
+  detail::require_statistics<Op>();
 }
 
 }  // namespace attune

@@ -13,6 +13,7 @@
 
 #include <attune/exec/cpu/decode/paged.hpp>
 #include <attune/exec/mpi/forward.hpp>
+#include <attune/operators/fold.hpp>
 
 namespace attune {
 
@@ -153,6 +154,16 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, ten
       return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
     });
   });
+}
+
+/// Does not compile: there is no decode() of a fold over ranks.
+template <class T, class Arch, Fold Op>
+void decode(across_ranks<cpu<T, Arch>> const&, Op const&, inputs<Op, tensor<T const>> const&, outputs<Op, T> const&,
+            answer_on = answer_on::every_rank()) {
+  static_assert(
+      detail::never<Op>,
+      "attune: decode() of a fold does not run over ranks: call decode() of each operator of the fold and add "
+      "the outputs");
 }
 
 }  // namespace attune

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include <attune/exec/cpu/executor.hpp>
+#include <attune/exec/cpu/gradients/moving_tensor.hpp>
+#include <attune/exec/direction.hpp>
 #include <attune/exec/mpi/communicator.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 
@@ -46,6 +48,16 @@ struct across_ranks {
   Exec each;                ///< computes on each rank
   shards where;             ///< which rank holds what
 };
+
+/// Does not compile: there is no jvp() over ranks.
+template <class Exec, class Op>
+directional_result<typename Exec::value_type> jvp(across_ranks<Exec> const&, Op const&,
+                                                  inputs<Op, moving_tensor<typename Exec::value_type>> const&,
+                                                  policy_direction const& = {}) {
+  static_assert(detail::never<Exec>,
+                "attune: jvp() does not run over ranks: gather the tensors and call jvp(cpu{}), or call vjp()");
+  return {};
+}
 
 /// An executor for the ranks of `ranks`. `each` computes on each rank: cpu<float> or cpu<double>.
 template <class Exec>

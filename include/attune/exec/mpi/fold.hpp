@@ -6,7 +6,8 @@
 // The operators of a fold run over ranks, one after the other. Each rank adds the terms of the rows that it has.
 #pragma once
 
-#include <algorithm>
+#include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -89,42 +90,39 @@ rows_of_rank<T, Op> save_fold(char const* function, across_ranks<cpu<T, Arch>> c
   return all;
 }
 
-/// The gradients of the coefficients of a fold: sums over the rows of all ranks.
-template <class T, class Exec, Fold Op>
-void add_coefficients(Exec const& exec, communicator const& ranks, Op const& folded, divided_fold<T, Op> const& call,
-                      std::vector<T> const& values, tensor<T const> const& by_out, dense_gradients<T>& to) {
-  index_t const rows = call.layout.out.batch * call.layout.out.head * call.layout.out.position;
-  std::vector<double> products(std::size_t(Op::terms * rows), 0.0);
-  auto const at = [&](index_t c, index_t b, index_t h, index_t i) {
-    shape const& e = call.layout.out;
-    return std::size_t(((c * e.batch + b) * e.head + h) * e.position + i);
+/// vjp() of a fold over ranks.
+template <class T, class Arch, Fold Op>
+dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
+                                     inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
+                                     cotangents<Op, tensor<T const>> const& d, divided_fold<T, Op> const& call) {
+  bool const given = !d.out.absent();
+  auto const each_row = [&](auto const& run) {
+    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) { run(b, h, query, row); });
   };
-  auto const terms = call.layout.all_terms(values.data());
-  if (!by_out.absent())
-    call.for_each_row(exec, [&](index_t b, index_t h, index_t, index_t row, T*) {
-      for (index_t c = 0; c < Op::terms; ++c) {
-        double sum = 0;
-        for (index_t d = 0; d < call.layout.out.feature; ++d)
-          sum += double(by_out(b, h, row, d)) * double(terms[std::size_t(c)](b, h, row, d));
-        products[at(c, b, h, row)] = sum;
-      }
-    });
-  for (index_t c = 0; c < Op::terms; ++c) {
-    parameter const& coefficient = folded.coefficients[std::size_t(c)];
-    gradient_array<double> sums(coefficient.extents());
-    for (row_window const& w : call.windows)
-      for (index_t b = 0; b < call.layout.out.batch; ++b)
-        for (index_t h = 0; h < call.layout.out.head; ++h)
-          for (index_t i = 0; i < w.p.row_count(); ++i)
-            sums(b, h, w.p.first_query + i, 0) += products[at(c, b, h, w.local + i)];
-    ranks.sum(std::span<double>(sums.values));
-    parameter_gradient<T> g;
-    g.path = "fold." + attune::detail::names_of_coefficients<Op>()[std::size_t(c)];
-    g.values = gradient_array<T>(sums.extents);
-    std::transform(sums.values.begin(), sums.values.end(), g.values.values.begin(), [](double x) { return T(x); });
-    attune::detail::pull_projection(coefficient, g);
-    to.parameters.push_back(std::move(g));
+  std::vector<T> spread;
+  std::optional<exec_cpu::products_of_terms<Op>> products;
+  if (given) {
+    spread = exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out);
+    products.emplace(each_row, call.layout, saved.terms, d.out);
   }
+  return attune::detail::gradients_of_fold<double, T>(
+      folded, in,
+      [&](index_t c, gradient_array<double>& sums) {
+        for (row_window const& w : call.windows) {
+          shape rows = call.layout.out;
+          rows.position = given ? w.p.row_count() : 0;
+          attune::detail::add_rows_of_coefficient(sums, rows, w.p.first_query, [&](index_t b, index_t h, index_t i) {
+            return (*products)(c, b, h, w.local + i);
+          });
+        }
+        exec.ranks.sum(std::span<double>(sums.values));
+      },
+      [&](auto const& op, auto number) {
+        using part = std::remove_cvref_t<decltype(op)>;
+        cotangents<part, tensor<T const>> by;
+        if (given) by.out = call.layout.template operator_at<T const>(spread.data(), number);
+        return vjp(exec, op, attune::detail::narrowed<part>(in), std::get<number()>(saved.rows), by);
+      });
 }
 
 }  // namespace exec_mpi
@@ -154,6 +152,13 @@ rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op 
   return all;
 }
 
+/// Does not compile: a fold has no statistics.
+template <class T, class Arch, Fold Op>
+void statistics(across_ranks<cpu<T, Arch>> const&, Op const&, inputs<Op, tensor<T const>> const&,
+                rows_of_rank<T, Op> const&, statistics_request const& = {}) {
+  detail::require_statistics<Op>();
+}
+
 /// vjp() of a fold over ranks.
 template <class T, class Arch, Fold Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
@@ -164,31 +169,7 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
     detail::require_shape("vjp", "saved", saved.extents, call.layout.out, ", the shape of out");
     detail::check_folded_cotangent(d, call.layout.out);
   });
-  bool const given = !d.out.absent();
-  std::vector<T> spread(std::size_t(given ? call.layout.size() : 0));
-  if (given) {
-    exec_cpu::fixed_coefficients<Op> const coefficients(folded);
-    auto const terms = call.layout.all_terms(spread.data());
-    call.for_each_row(exec.each, [&](index_t b, index_t h, index_t query, index_t row, T*) {
-      for (index_t c = 0; c < Op::terms; ++c) {
-        T const x = coefficients.template value<T>(c, b, h, query);
-        for (index_t f = 0; f < call.layout.out.feature; ++f)
-          terms[std::size_t(c)](b, h, row, f) = x * d.out(b, h, row, f);
-      }
-    });
-  }
-  dense_gradients<T> to;
-  for_each_field([&]<field F>() {
-    if constexpr (Op::uses(F)) to.of(F) = gradient_array<T>(member<F>(in).extents());
-  });
-  exec_mpi::add_coefficients<T>(exec.each, exec.ranks, folded, call, saved.terms, d.out, to);
-  detail::for_each_operator(folded, [&](auto const& op, auto number, std::string const& prefix) {
-    using part = std::remove_cvref_t<decltype(op)>;
-    cotangents<part, tensor<T const>> by;
-    if (given) by.out = call.layout.template operator_at<T const>(spread.data(), number);
-    detail::add_gradients(to, vjp(exec, op, detail::narrowed<part>(in), std::get<number()>(saved.rows), by), prefix);
-  });
-  return to;
+  return exec_mpi::gradients_of_fold(exec, folded, in, saved, d, call);
 }
 /// Overload that runs the forward pass itself.
 template <class T, class Arch, Fold Op>
@@ -197,6 +178,23 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded,
   exec_mpi::divided_fold<T, Op> const call(
       "vjp", exec, folded, in, mpi::reach_all(exec.ranks, "vjp", [&] { return detail::folded_shape("vjp", in); }));
   return vjp(exec, folded, in, exec_mpi::save_fold("vjp", exec, folded, in, call), d);
+}
+
+/// The same gradients, of the inputs, coefficients, parameters and tables that `to` names, in the caller's memory. All
+/// are computed.
+template <class T, class Arch, Fold Op>
+void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+         rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+         gradient_outputs<Op, T> const& to) {
+  mpi::reach_all(exec.ranks, "vjp", [&] { detail::views_of(to, folded, in); });
+  detail::copy_gradients(vjp(exec, folded, in, saved, d), folded, in, to);
+}
+/// Overload that runs the forward pass itself.
+template <class T, class Arch, Fold Op>
+void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  mpi::reach_all(exec.ranks, "vjp", [&] { detail::views_of(to, folded, in); });
+  detail::copy_gradients(vjp(exec, folded, in, d), folded, in, to);
 }
 
 }  // namespace attune

@@ -19,13 +19,52 @@ namespace attune {
 
 namespace exec_mpi {
 
+/// Where the gradients of one rank go: views of whole tensors, with all their strides. An absent view was not
+/// requested; a rank without positions has views without elements.
+template <class T>
+using gradient_targets = attune::detail::gradient_views<T>;
+template <class T>
+gradient_targets<T> targets_in(dense_gradients<T>& g) {
+  auto const view = [](gradient_array<T>& x) { return tensor<T>(x.values.data(), x.extents); };
+  gradient_targets<T> to;
+  for (std::size_t f = 0; f < field_count; ++f) to.fields[f] = view(g.fields[f]);
+  for (auto& x : g.parameters) to.parameters.push_back(view(x.values));
+  for (auto& x : g.tables) to.tables.push_back(view(x.values));
+  return to;
+}
+/// The same in the caller's memory. Throws unless it fits, or fills it with zeros.
+template <class T, class Op>
+gradient_targets<T> targets_in(gradient_outputs<Op, T> const& wanted, Op const& op,
+                               inputs<Op, tensor<T const>> const& in) {
+  attune::detail::views_of(wanted, op, in);
+  return {.fields = wanted.fields,
+          .parameters = {wanted.parameters.begin(), wanted.parameters.end()},
+          .tables = {wanted.tables.begin(), wanted.tables.end()}};
+}
+/// The facts about a request that all ranks must share: the gradients of keys travel, sums are over all ranks.
+template <class Op, class T>
+auto facts_of(gradient_outputs<Op, T> const& wanted, Op const& op) {
+  return [&wanted, &op](call_facts& facts) {
+    for_each_field([&]<field F>() {
+      if constexpr (Op::uses(F))
+        facts.add_presence(attune::detail::text("the gradient by ", name_of(F)), !wanted.of(F).absent());
+    });
+    auto const add = [&](auto const& listed, auto const& given) {
+      for (std::size_t n = 0; n < given.size(); ++n)
+        facts.add_presence("the gradient by " + listed[n].path(), !given[n].absent());
+    };
+    add(listed_parameters(op), wanted.parameters);
+    add(listed_tables(op), wanted.tables);
+  };
+}
+
 /// The gradients of one rank while a call computes them.
 template <class T, class Arch, class Op>
 class rank_gradients {
  public:
   rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
                  rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
-                 failures& errors, dense_gradients<T>& to)
+                 failures& errors, gradient_targets<T> const& to)
       : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), to_(to),
         windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
         sums_(windows_.size()), running_(running_of_parts(call, exec, materialized, errors, windows_, runs)),
@@ -63,9 +102,8 @@ class rank_gradients {
   /// The gradients of the own rows through the keys of a rank. step: of the ring.
   template <class Pause>
   void visit(int step, int rank, rank_fields<T const> const& columns, Pause const& pause) {
-    rank_fields<T> const own = own_key_gradients();
-    if (step > 0) sent_[step % 2].of(call_.key_shapes(rank)), sent_[step % 2].clear();
-    rank_fields<T> const& by_columns = step == 0 ? own : sent_[step % 2].fields();
+    if (step > 0) sent_[step % 2].of(key_shapes(rank)), sent_[step % 2].clear();
+    rank_fields<T> const& by_columns = step == 0 ? to_.fields : sent_[step % 2].fields();
     std::size_t const intervals = call_.keys.intervals(rank).size();
     for (std::size_t w = 0; w < windows_.size(); ++w)
       for (std::size_t n = 0; n < (std::max)(intervals, std::size_t(step == 0)); ++n) {
@@ -93,17 +131,16 @@ class rank_gradients {
     if (step == 0) return;
     int const me = call_.ranks.rank(), to = rank_after(call_.ranks, me, step);
     if (call_.sees(to, me)) {
-      receive_fields(in_flight_, received_.of(call_.key_shapes(me)), to, tag_of_results);
+      receive_fields(in_flight_, received_.of(key_shapes(me)), to, tag_of_results);
       arriving_ = true;
     }
     if (call_.sees(me, rank))  // after an exception: numbers of no meaning, which nobody will use
-      send_fields(in_flight_, sent_[step % 2].of(call_.key_shapes(rank)), rank, tag_of_results);
+      send_fields(in_flight_, sent_[step % 2].of(key_shapes(rank)), rank, tag_of_results);
   }
   /// After the last step: the sums over all ranks of what the ranks share. All ranks call it.
   void finish() {
     receive_last();
     sum_of_ranks();
-    attune::detail::pull_projections(listed_parameters(call_.op), to_);
   }
 
   /// The gradients need sums over all keys of a row, which take a round of the ring.
@@ -113,15 +150,9 @@ class rank_gradients {
   std::span<T> sums_of(std::size_t w, int rank, std::size_t n) {
     return Op::has_threshold ? std::span<T>(sums_[w]) : grown_.of(w, rank, n);
   }
-  rank_fields<T> own_key_gradients() {
-    rank_fields<T> own;
-    for_each_field([&]<field F>() {
-      if constexpr (divided_call<T, Op>::template by_key<F>) {
-        gradient_array<T>& x = to_.of(F);
-        if (!x.values.empty()) own[std::size_t(F)] = tensor<T>(x.values.data(), x.extents);
-      }
-    });
-    return own;
+  /// The extents of a rank's gradients that travel.
+  field_shapes key_shapes(int rank) const {
+    return call_.key_shapes(rank, [&](field f) { return !to_.of(f).absent(); });
   }
   /// The gradients of a window of rows and an interval of keys.
   attune::detail::gradient_views<T> views(row_window const& window, rank_fields<T> const& columns, index_t local,
@@ -131,24 +162,21 @@ class rank_gradients {
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F)) {
         constexpr auto f = std::size_t(F);
-        gradient_array<T>& mine = to_.of(F);
+        tensor<T> const& mine = to_.of(F);
+        if (mine.absent()) return;
         if constexpr (side_of(F) == input_side::key) {
-          tensor<T> const x = columns[f].absent() ? tensor<T>(&nothing, mine.extents, strides{}) : columns[f];
+          tensor<T> const x =
+              columns[f].extents().size() == 0 ? tensor<T>(&nothing, mine.extents(), strides{}) : columns[f];
           to.fields[f] = with_positions(x, local, keys, call_.whole.keys);
-        } else if (mine.values.empty()) {
-          to.fields[f] = tensor<T>();
-        } else if (call_.shared_by_queries(F)) {
-          to.fields[f] = attune::detail::shared_axes(tensor<T>(mine.values.data(), mine.extents));
-        } else {
-          to.fields[f] = with_positions(tensor<T>(mine.values.data(), mine.extents), window.local, window.rows(),
-                                        window.p.queries);
+        } else if (mine.extents().size() != 0) {
+          to.fields[f] = call_.shared_by_queries(F)
+                             ? attune::detail::shared_axes(mine)
+                             : with_positions(mine, window.local, window.rows(), window.p.queries);
         }
       }
     });
-    for (auto& x : to_.parameters)
-      to.parameters.push_back(attune::detail::shared_axes(tensor<T>(x.values.values.data(), x.values.extents)));
-    for (auto& x : to_.tables)
-      to.tables.push_back(attune::detail::shared_axes(tensor<T>(x.values.values.data(), x.values.extents)));
+    for (tensor<T> const& x : to_.parameters) to.parameters.push_back(attune::detail::shared_axes(x));
+    for (tensor<T> const& x : to_.tables) to.tables.push_back(attune::detail::shared_axes(x));
     return to;
   }
   /// at_positions(), in which an index of a shared axis is ignored.
@@ -167,26 +195,37 @@ class rank_gradients {
     if (!arriving_) return;
     arriving_ = false;
     for (std::size_t f = 0; f < field_count; ++f) {
-      tensor<T> const& more = received_.fields()[f];
-      std::vector<T>& sum = to_.fields[f].values;
-      for (index_t n = 0; n < more.extents().size(); ++n) sum[std::size_t(n)] += more.data()[n];
+      T const* more = received_.fields()[f].data();
+      each_number(received_.fields()[f].extents().size() == 0 ? tensor<T>() : to_.fields[f],
+                  [&](T& sum) { sum += *more++; });
     }
+  }
+
+  /// Calls f for each number of x, as they lie in dense memory.
+  template <class F>
+  static void each_number(tensor<T> const& x, F const& f) {
+    shape const e = x.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t h = 0; h < e.head; ++h)
+        for (index_t i = 0; i < e.position; ++i)
+          for (index_t d = 0; d < e.feature; ++d) f(x(b, h, i, d));
   }
 
   /// The sums of parameters, tables and inputs that several rows share. Added in double, first over the windows of a
   /// rank, then over the ranks in their order.
   void sum_of_ranks() {
     std::vector<gradient_array<double>> sums;
-    for (auto const& x : to_.parameters) sums.emplace_back(x.values.extents);
-    for (auto const& x : to_.tables) sums.emplace_back(x.values.extents);
+    for (tensor<T> const& x : to_.parameters) sums.emplace_back(x.extents());
+    for (tensor<T> const& x : to_.tables) sums.emplace_back(x.extents());
     std::size_t const listed = sums.size();
     std::vector<field> shared;
     for_each_field([&]<field F>() {
       if constexpr (Op::uses(F))
-        if (call_.shared_by_queries(F)) shared.push_back(F), sums.emplace_back(to_.of(F).extents);
+        if (call_.shared_by_queries(F) && !to_.of(F).absent())
+          shared.push_back(F), sums.emplace_back(to_.of(F).extents());
     });
-    auto const add = [](gradient_array<double>& to, gradient_array<double> const& from) {
-      for (std::size_t n = 0; n < from.values.size(); ++n) to.values[n] += from.values[n];
+    auto const add = [](gradient_array<double>& to, gradient_array<double> const& from) {  // no elements: not requested
+      for (std::size_t n = 0; n < to.values.size(); ++n) to.values[n] += from.values[n];
     };
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       if (!totals_[w]) continue;  // an exception: the call throws
@@ -208,11 +247,9 @@ class rank_gradients {
     for (auto const& x : sums) all.insert(all.end(), x.values.begin(), x.values.end());
     call_.ranks.sum(std::span<double>(all));
     auto next = all.begin();
-    auto const take = [&](gradient_array<T>& to) {
-      for (T& x : to.values) x = T(*next++);
-    };
-    for (auto& x : to_.parameters) take(x.values);
-    for (auto& x : to_.tables) take(x.values);
+    auto const take = [&](tensor<T> const& to) { each_number(to, [&](T& x) { x = T(*next++); }); };
+    for (tensor<T> const& x : to_.parameters) take(x);
+    for (tensor<T> const& x : to_.tables) take(x);
     for (field const f : shared) take(to_.of(f));
   }
 
@@ -221,7 +258,7 @@ class rank_gradients {
   Op const& op_;
   cotangents<Op, tensor<T const>> const& d_;
   head_choice const& runs_;
-  dense_gradients<T>& to_;
+  gradient_targets<T> const to_;
   std::vector<row_window> windows_;
   std::vector<attune::detail::saved_view<T const, Op>> saved_;
   std::vector<std::optional<exec_cpu::shared_sums>> totals_;
@@ -260,16 +297,17 @@ shape rows_of_call(inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<
   return d.out.absent() ? attune::detail::output_shape(in) : d.out.extents();
 }
 
-/// vjp() for the heads for which runs(h) is true.
-template <class T, class Arch, class Op, class More>
-dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
-                                      inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
-                                      cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
-                                      More const& more) {
+/// vjp() for the heads for which runs(h) is true. targets(): where the gradients go; it may throw.
+template <class T, class Arch, class Op, class More, class Targets>
+void write_gradients(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+                     rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+                     head_choice const& runs, More const& more, Targets const& targets) {
   divided_call<T, Op> const call("vjp", exec, op, in, rows_of_call(in, d), more);
-  reach_all(exec.ranks, "vjp", [&] { check_backward(call, saved, d); });
+  gradient_targets<T> const to = reach_all(exec.ranks, "vjp", [&] {
+    check_backward(call, saved, d);
+    return targets();
+  });
   attune::detail::materialized<Op, T> const fixed(op);
-  dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in);
   failures errors;
   rank_gradients<T, Arch, Op> gradients(call, exec.each, fixed.op, saved, d, runs, errors, to);
   if constexpr (exec_mpi::rank_gradients<T, Arch, Op>::two_rounds) {
@@ -285,7 +323,28 @@ dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op
       [&](int step, int rank) { gradients.pass_on(step, rank); });
   gradients.finish();
   errors.reach_all(exec.ranks, "vjp");
+}
+/// The same in dense memory.
+template <class T, class Arch, class Op, class More>
+dense_gradients<T> gradients_of_heads(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                      inputs<Op, tensor<T const>> const& in, rows_of_rank<T, Op> const& saved,
+                                      cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
+                                      More const& more) {
+  dense_gradients<T> to;
+  write_gradients(exec, op, in, saved, d, runs, more, [&] {
+    to = attune::detail::blank_gradients<T>(op, in);
+    return targets_in(to);
+  });
+  attune::detail::pull_projections(listed_parameters(op), to);
   return to;
+}
+/// The saved rows of a call of vjp() that has none.
+template <class T, class Arch, class Op, class More>
+rows_of_rank<T, Op> rows_for_vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op,
+                                 inputs<Op, tensor<T const>> const& in, cotangents<Op, tensor<T const>> const& d,
+                                 head_choice const& runs, More const& more) {
+  return rows_of_heads<T>("vjp", exec, op, in, rows_of_call(in, d), static_cast<outputs<Op, T> const*>(nullptr), runs,
+                          more);
 }
 
 }  // namespace exec_mpi
@@ -308,10 +367,25 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inp
 template <class T, class Arch, class Op>
 dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                        cotangents<Op, tensor<T const>> const& d) {
-  auto const rows = exec_mpi::rows_of_heads<T>("vjp", exec, op, in, exec_mpi::rows_of_call(in, d),
-                                               static_cast<outputs<Op, T> const*>(nullptr), exec_mpi::every_head,
-                                               exec_mpi::no_more_facts);
-  return vjp(exec, op, in, rows, d);
+  return vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::no_more_facts), d);
+}
+
+/// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. All ranks name the
+/// same ones. Gradients by keys that `to` does not name are neither computed nor sent. A rank without positions passes a
+/// tensor without elements. Old contents do not matter.
+/// Errors: as above; also for memory that does not fit, as for cpu{}.
+template <class T, class Arch, class Op>
+void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+         rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
+         gradient_outputs<Op, T> const& to) {
+  exec_mpi::write_gradients(exec, op, in, saved, d, exec_mpi::every_head, exec_mpi::facts_of(to, op),
+                            [&] { return exec_mpi::targets_in(to, op, in); });
+}
+/// Overload that runs the forward pass itself.
+template <class T, class Arch, class Op>
+void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
+         cotangents<Op, tensor<T const>> const& d, gradient_outputs<Op, T> const& to) {
+  vjp(exec, op, in, exec_mpi::rows_for_vjp(exec, op, in, d, exec_mpi::every_head, exec_mpi::facts_of(to, op)), d, to);
 }
 
 }  // namespace attune

@@ -80,11 +80,10 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, mixture_operator<
     using part = std::remove_cvref_t<decltype(op)>;
     exec_mpi::head_choice const runs = [&](index_t h) { return mixed.which[h] == number; };
     auto const own = detail::narrowed<part>(in);
-    auto const saved = exec_mpi::rows_of_heads<T>(
-        "vjp", exec, op, own, rows, static_cast<outputs<part, T> const*>(nullptr), runs, exec_mpi::facts_of(mixed));
+    auto const by = detail::narrowed<part>(d);
+    auto const saved = exec_mpi::rows_for_vjp(exec, op, own, by, runs, exec_mpi::facts_of(mixed));
     detail::add_gradients(to,
-                          exec_mpi::gradients_of_heads<T>(exec, op, own, saved, detail::narrowed<part>(d), runs,
-                                                          exec_mpi::facts_of(mixed)),
+                          exec_mpi::gradients_of_heads<T>(exec, op, own, saved, by, runs, exec_mpi::facts_of(mixed)),
                           std::to_string(number) + ".");
   });
   return to;

@@ -9,6 +9,7 @@
 // sees are neither sent nor computed.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -66,31 +67,31 @@ class numbers_of_parts {
 
  public:
   /// Zeros.
-  numbers_of_parts(divided_call<T, Op> const& call, std::vector<row_window> const& windows) {
+  numbers_of_parts(divided_call<T, Op> const& call, std::vector<row_window> const& windows) : keys_(&call.keys) {
     if (sums == 0) return;
-    for (int r = 0; r < call.ranks.size(); ++r)
-      for (std::size_t n = 0; n < call.keys.intervals(r).size(); ++n)
-        pieces_.push_back({call.keys.intervals(r)[n].first, r, n});
-    std::sort(pieces_.begin(), pieces_.end(), [](piece const& a, piece const& b) { return a.first < b.first; });
     for (row_window const& w : windows) {
       auto const size = std::size_t(sums) * std::size_t(w.p.batch * w.p.heads * w.p.row_count());
-      numbers_.emplace_back(pieces_.size() + 1, std::vector<T>(size, T(0)));
+      numbers_.emplace_back(keys_->pieces().size() + 1, std::vector<T>(size, T(0)));
     }
   }
   /// The numbers of window w and interval n of a rank: zeros if the rank has no such interval, nothing without ordered
   /// sums.
   std::span<T> of(std::size_t w, int rank, std::size_t n) {
     if (sums == 0) return {};
-    std::size_t at = 0;
-    while (at < pieces_.size() && (pieces_[at].rank != rank || pieces_[at].n != n)) ++at;
-    return numbers_[w][at];
+    auto const own = keys_->intervals(rank);
+    auto const all = keys_->pieces();
+    if (n >= own.size()) return numbers_[w][all.size()];
+    auto const at = std::lower_bound(all.begin(), all.end(), own[n].first,
+                                     [](sharding::piece const& p, index_t first) { return p.at.first < first; });
+    return numbers_[w][std::size_t(at - all.begin())];
   }
   /// Replaces the numbers of each interval by the sums of the intervals before it in this order of the keys.
   void sum_before(contraction::key_order order) {
     for (std::vector<std::vector<T>>& parts : numbers_) {
       std::vector<T> sum(parts.back());
-      for (std::size_t n = 0; n < pieces_.size(); ++n) {
-        std::vector<T>& part = parts[order == contraction::key_order::later ? pieces_.size() - 1 - n : n];
+      std::size_t const pieces = parts.size() - 1;
+      for (std::size_t n = 0; n < pieces; ++n) {
+        std::vector<T>& part = parts[order == contraction::key_order::later ? pieces - 1 - n : n];
         for (std::size_t r = 0; r < sum.size(); ++r) {
           T const own = part[r];
           part[r] = sum[r];
@@ -101,13 +102,8 @@ class numbers_of_parts {
   }
 
  private:
-  struct piece {
-    index_t first;
-    int rank;
-    std::size_t n;
-  };
-  std::vector<piece> pieces_;                         // of all ranks, in the order of their keys
-  std::vector<std::vector<std::vector<T>>> numbers_;  // [window][piece], and zeros behind the last piece
+  sharding const* keys_;                              // of the call, which lives longer
+  std::vector<std::vector<std::vector<T>>> numbers_;  // [window][piece of keys_], and zeros behind the last piece
 };
 
 /// Adds the keys of one rank, in the order of their intervals, to the states of windows of rows. rows, columns: the

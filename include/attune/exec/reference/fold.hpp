@@ -117,14 +117,14 @@ dense_gradients<T> dense_vjp_of_fold(char const* function, Op const& folded, inp
                                     });
                                   });
   return gradients_of_fold<T, T>(
-      folded, in, out,
-      [&](index_t c) {
-        return [&, c](index_t b, index_t h, index_t i) {
+      folded, in,
+      [&](index_t c, gradient_array<T>& sums) {
+        add_rows_of_coefficient(sums, out, 0, [&](index_t b, index_t h, index_t i) {
           T sum(0);
           for (index_t f = 0; f < out.feature && !d.out.absent(); ++f)
             sum = sum + read<T>(d.out, b, h, i, f) * element_of_term<Op>(all, c, b, h, i, f);
           return sum;
-        };
+        });
       },
       [&](auto const& op, index_t number) {
         using part = std::remove_cvref_t<decltype(op)>;

@@ -111,11 +111,12 @@ class fold_run {
                                       {products.data() + c * rows, {p_.batch, p_.heads, p_.queries, 1}}});
     std::vector<double> const of_rows = products.copied();
     return attune::detail::gradients_of_fold<double, T>(
-        folded_, in_, layout_.out,
-        [&](index_t c) {
-          return [&, c](index_t b, index_t h, index_t i) {
-            return given ? of_rows[std::size_t(((c * p_.batch + b) * p_.heads + h) * p_.queries + i)] : 0.0;
-          };
+        folded_, in_,
+        [&](index_t c, gradient_array<double>& sums) {
+          if (given)
+            attune::detail::add_rows_of_coefficient(sums, layout_.out, 0, [&](index_t b, index_t h, index_t i) {
+              return of_rows[std::size_t(((c * p_.batch + b) * p_.heads + h) * p_.queries + i)];
+            });
         },
         [&](auto const& op, index_t number) {
           using part = std::remove_cvref_t<decltype(op)>;

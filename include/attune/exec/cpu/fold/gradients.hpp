@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -20,18 +21,26 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// The cotangents of all terms: c_c d out.
-template <class T, class Arch, Fold Op>
-std::vector<T> spread_cotangent(cpu<T, Arch> const& exec, Op const& folded,
+/// Calls run(b, h, query, row) for every row of a fold's outputs, on all threads. Here a row is its query.
+template <class T, class Arch>
+auto rows_of_fold(cpu<T, Arch> const& exec, shape const& out) {
+  return [&exec, out](auto const& run) {
+    for_each_row<T>(exec, out, 0, [&](index_t b, index_t h, index_t i, T*) { run(b, h, i, i); });
+  };
+}
+
+/// The cotangents of all terms: c_c d out. each_row: as rows_of_fold() makes it.
+template <class T, Fold Op, class EachRow>
+std::vector<T> spread_cotangent(EachRow const& each_row, Op const& folded,
                                 attune::detail::fold_layout<Op> const& layout, tensor<T const> const& by_out) {
   std::vector<T> memory(std::size_t(layout.size()));
   fixed_coefficients<Op> const coefficients(folded);
   auto const terms = layout.all_terms(memory.data());
   index_t const step = by_out.steps().feature;
-  for_each_row<T>(exec, layout.out, 0, [&](index_t b, index_t h, index_t i, T*) {
+  each_row([&](index_t b, index_t h, index_t query, index_t i) {
     T const* const from = by_out.row(b, h, i);
     for (index_t c = 0; c < Op::terms; ++c) {
-      T const x = coefficients.template value<T>(c, b, h, i);
+      T const x = coefficients.template value<T>(c, b, h, query);
       T* const to = terms[std::size_t(c)].row(b, h, i);
       for (index_t d = 0; d < layout.out.feature; ++d) to[d] = x * from[d * step];
     }
@@ -39,23 +48,34 @@ std::vector<T> spread_cotangent(cpu<T, Arch> const& exec, Op const& folded,
   return memory;
 }
 
-/// <d out, O_c> of every row of every term, in double: rows of term 0, rows of term 1, ...
-template <class T, class Arch, Fold Op>
-std::vector<double> products_of_terms(cpu<T, Arch> const& exec, attune::detail::fold_layout<Op> const& layout,
-                                      std::vector<T> const& saved, tensor<T const> const& by_out) {
-  shape const e{layout.out.batch, layout.out.head, layout.out.position, 1};
-  std::vector<double> products(std::size_t(Op::terms * e.size()));
-  auto const terms = layout.all_terms(saved.data());
-  for_each_row<T>(exec, e, 0, [&](index_t b, index_t h, index_t i, T*) {
-    for (index_t c = 0; c < Op::terms; ++c) {
-      double sum = 0;
-      for (index_t d = 0; d < layout.out.feature; ++d)
-        sum += double(by_out(b, h, i, d)) * double(terms[std::size_t(c)](b, h, i, d));
-      tensor<double>(products.data() + c * e.size(), e)(b, h, i, 0) = sum;
-    }
-  });
-  return products;
-}
+/// <d out, O_c> of every row of every term, in double.
+template <Fold Op>
+class products_of_terms {
+ public:
+  template <class T, class EachRow>
+  products_of_terms(EachRow const& each_row, attune::detail::fold_layout<Op> const& layout, std::vector<T> const& saved,
+                    tensor<T const> const& by_out)
+      : rows_{layout.out.batch, layout.out.head, layout.out.position, 1},
+        values_(std::size_t(Op::terms * rows_.size())) {
+    auto const terms = layout.all_terms(saved.data());
+    each_row([&](index_t b, index_t h, index_t, index_t i) {
+      for (index_t c = 0; c < Op::terms; ++c) {
+        double sum = 0;
+        for (index_t d = 0; d < layout.out.feature; ++d)
+          sum += double(by_out(b, h, i, d)) * double(terms[std::size_t(c)](b, h, i, d));
+        values_[at(c, b, h, i)] = sum;
+      }
+    });
+  }
+  double operator()(index_t c, index_t b, index_t h, index_t i) const { return values_[at(c, b, h, i)]; }
+
+ private:
+  std::size_t at(index_t c, index_t b, index_t h, index_t i) const {
+    return std::size_t(((c * rows_.batch + b) * rows_.head + h) * rows_.position + i);
+  }
+  shape rows_;
+  std::vector<double> values_;
+};
 
 /// Throws unless the caller's memory for saved numbers has their size.
 ATTUNE_NOINLINE inline void require_size(char const* function, std::size_t given, index_t size) {
@@ -124,19 +144,19 @@ dense_gradients<T> vjp(cpu<T, Arch> exec, Op const& folded, inputs<Op, tensor<T 
   detail::require_shape("vjp", "saved", saved.extents, layout.out, ", the shape of out");
   detail::check_folded_cotangent(d, layout.out);
   bool const given = !d.out.absent();
+  auto const each_row = exec_cpu::rows_of_fold(exec, layout.out);
   std::vector<T> spread;
-  std::vector<double> products;
+  std::optional<exec_cpu::products_of_terms<Op>> products;
   if (given) {
-    spread = exec_cpu::spread_cotangent(exec, folded, layout, d.out);
-    products = exec_cpu::products_of_terms(exec, layout, saved.terms, d.out);
+    spread = exec_cpu::spread_cotangent(each_row, folded, layout, d.out);
+    products.emplace(each_row, layout, saved.terms, d.out);
   }
-  shape const rows{layout.out.batch, layout.out.head, layout.out.position, 1};
   return detail::gradients_of_fold<double, T>(
-      folded, in, layout.out,
-      [&](index_t c) {
-        return [&, c](index_t b, index_t h, index_t i) {
-          return given ? products[std::size_t(((c * rows.batch + b) * rows.head + h) * rows.position + i)] : 0.0;
-        };
+      folded, in,
+      [&](index_t c, gradient_array<double>& sums) {
+        if (given)
+          detail::add_rows_of_coefficient(sums, layout.out, 0,
+                                          [&](index_t b, index_t h, index_t i) { return (*products)(c, b, h, i); });
       },
       [&](auto const& op, auto number) {
         using part = std::remove_cvref_t<decltype(op)>;

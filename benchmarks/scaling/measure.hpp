@@ -65,10 +65,12 @@ double seconds(int attempts, F const& f) {
   return best;
 }
 
+/// Makes the compiler believe that somebody reads the memory.
+inline void keep(void const* memory) { asm volatile("" : : "g"(memory) : "memory"); }
+
 struct operator_cost {
   block_cost forward, backward;
-  double merge_row;  ///< seconds to merge the states of a row
-  double add_row;    ///< seconds to add the gradients of a key
+  side_cost side;
 };
 
 /// The costs of an operator's blocks of n to N rows and keys: for the sizes that ranks will have.
@@ -94,7 +96,16 @@ operator_cost measure(Exec const& exec, Op const& op, index_t n, index_t N, int 
   double const adding = seconds(attempts, [&] {
     for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += more[e];
   });
-  return {forward.cost(), backward.cost(), merging / double(N), adding / double(N)};
+  attune::outputs<Op, float> const to{.out = {x.out, {1, 1, N, tensors::width}}};
+  double const finishing = seconds(attempts, [&] { finish(op, x.of(op), b, to); });
+  std::size_t const many = std::size_t(N) * 2 * tensors::width;
+  double const clearing = seconds(attempts, [&] {
+    std::vector<float> const block(many);
+    keep(block.data());
+  });
+  return {forward.cost(),
+          backward.cost(),
+          {merging / double(N), finishing / double(N), adding / double(N), clearing / double(many * sizeof(float))}};
 }
 
 }  // namespace bench::scaling

@@ -70,9 +70,10 @@ void rows_of(char const* name, Op const& op, settings const& s, double window, d
     // Under a causal mask zigzag shards have even work; under a window contiguous ones have it too, and fewer neighbors.
     sharding const at =
         window < s.positions ? sharding::contiguous(p.positions, ranks) : sharding::zigzag(p.positions, ranks);
-    prediction const ring = forward(p, at, net, plan::ring, cost.forward.faster(s.cores), 0),
-                     states = forward(p, at, net, plan::states, cost.forward.faster(s.cores), cost.merge_row / s.cores),
-                     back = backward(p, at, net, cost.backward.faster(s.cores), cost.add_row / s.cores);
+    prediction const ring = forward(p, at, net, plan::ring, cost.forward.faster(s.cores), cost.side.faster(s.cores)),
+                     states =
+                         forward(p, at, net, plan::states, cost.forward.faster(s.cores), cost.side.faster(s.cores)),
+                     back = backward(p, at, net, cost.backward.faster(s.cores), cost.side.faster(s.cores));
     if (ranks == 1) one = ring.seconds, one_back = back.seconds;
     std::printf("| %s | %d |", name, ranks);
     std::printf(" %s | %.0f | %s | %s | %s | %s | %.0f | %s | %s |\n", three_digits(ring.seconds).c_str(),

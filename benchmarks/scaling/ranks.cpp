@@ -84,14 +84,14 @@ void run(index_t positions, int threads, int attempts) {
   std::vector<double> numbers;
   auto const each_number = [&](auto const& f) {
     for (block_cost* c : {&cost.forward, &cost.backward}) f(c->call), f(c->row), f(c->key), f(c->pair);
-    f(cost.merge_row), f(cost.add_row);
+    f(cost.side.merge_row), f(cost.side.finish_row), f(cost.side.add_row), f(cost.side.clear_byte);
   };
   each_number([&](double& x) { numbers.push_back(x / ranks.size()); });
   ranks.sum(std::span(numbers));
   std::size_t n = 0;
   each_number([&](double& x) { x = numbers[n++]; });
 
-  network net;
+  network net{.overlaps = false};  // ranks of one machine copy through shared memory, while they are in MPI
   if (ranks.size() > 1) {
     std::size_t const many = std::size_t(positions / ranks.size()) * 2 * 64 * 4;
     net.latency = ring_seconds(ranks, 8, 200);
@@ -112,12 +112,12 @@ void run(index_t positions, int threads, int attempts) {
   for (auto const& [how, name, call] : {std::tuple{plan::ring, "forward, ring", rank_plan::ring},
                                         std::tuple{plan::states, "forward, states", rank_plan::states}}) {
     auto const exec = on_ranks(ranks, each, {.queries = at, .keys = at, .plan = call});
-    compare(ranks, name, forward(p, at, net, how, cost.forward, cost.merge_row),
+    compare(ranks, name, forward(p, at, net, how, cost.forward, cost.side),
             seconds_and_waiting(ranks, attempts, [&] { forward(exec, op, in, {.out = {out.data(), local}}); }));
   }
   auto const exec = on_ranks(ranks, each, {.queries = at, .keys = at, .plan = rank_plan::ring});
   auto const saved = forward_and_save(exec, op, in, {.out = {out.data(), local}});
-  compare(ranks, "vjp", backward(p, at, net, cost.backward, cost.add_row),
+  compare(ranks, "vjp", backward(p, at, net, cost.backward, cost.side),
           seconds_and_waiting(ranks, attempts, [&] { vjp(exec, op, in, saved, {.out = by}); }));
 }
 

@@ -93,7 +93,7 @@ struct call {
   explicit call(sharding const& keys)
       : where{.queries = sharding::zigzag(length, ranks.size()), .keys = keys},
         fields(whole.part(*where.queries, keys, ranks.rank())),
-        by_out(part_of(random_array({2, 4, length, 13}, 9), *where.queries, ranks.rank())),
+        by_out(part_of(random_array({2, Fold<Op> ? 2 : 4, length, 13}, 9), *where.queries, ranks.rank())),
         exec(on_ranks(ranks, cpu{1}, where)) {}
   auto in() const { return whole_problem<Op>::views(fields); }
   cotangents<Op, tensor<float const>> d() const { return {.out = by_out.view()}; }

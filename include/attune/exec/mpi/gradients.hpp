@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/cpu/fold/forward.hpp>
 #include <attune/exec/cpu/gradients/backward.hpp>
 #include <attune/exec/mpi/forward.hpp>
 
@@ -195,9 +196,12 @@ class rank_gradients {
     if (!arriving_) return;
     arriving_ = false;
     for (std::size_t f = 0; f < field_count; ++f) {
-      T const* more = received_.fields()[f].data();
-      each_number(received_.fields()[f].extents().size() == 0 ? tensor<T>() : to_.fields[f],
-                  [&](T& sum) { sum += *more++; });
+      tensor<T> const &more = received_.fields()[f], &sum = to_.fields[f];
+      exec_cpu::for_each_row<T>(exec_, more.extents(), 0, [&](index_t b, index_t h, index_t i, T*) {
+        T const* const from = more.row(b, h, i);
+        T* const to = sum.row(b, h, i);
+        for (index_t d = 0; d < more.extents().feature; ++d) to[d * sum.steps().feature] += from[d];
+      });
     }
   }
 
@@ -371,9 +375,8 @@ dense_gradients<T> vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inp
 }
 
 /// The same gradients, of the inputs, parameters and tables that `to` names, in the caller's memory. All ranks name the
-/// same ones. Gradients by keys that `to` does not name are neither computed nor sent. A rank without positions passes a
-/// tensor without elements. Old contents do not matter.
-/// Errors: as above; also for memory that does not fit, as for cpu{}.
+/// same ones; a rank without positions passes a tensor without elements. Gradients by keys that `to` does not name are
+/// neither computed nor sent. Old contents do not matter. Throws also for memory that does not fit, as for cpu{}.
 template <class T, class Arch, class Op>
 void vjp(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
          rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d,

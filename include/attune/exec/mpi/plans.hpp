@@ -217,12 +217,18 @@ void states_by_queries(divided_call<T, Op> const& call, cpu<T, Arch> const& exec
     states_in_flight[step % 2].wait();
     std::vector<part_states>& part = received[step % 2];
     errors.run([&] {
-      for (std::size_t w = 0; w < part.size(); ++w)
-        for (index_t n = 0; n < index_t(part[w].reference.size()); ++n) {
-          auto s = to[w].in_place(n);
-          s.template merge<typename Op::normalizer_policy>(part[w].in_place(n));
-          to[w].store_numbers(n, s);
-        }
+      for (std::size_t w = 0; w < part.size(); ++w) {
+        index_t const rows = index_t(part[w].reference.size()), at_once = 256;
+        exec_cpu::parallel(exec, (rows + at_once - 1) / at_once, [&] {
+          return [&](index_t task) {
+            for (index_t n = task * at_once; n < (std::min)(rows, (task + 1) * at_once); ++n) {
+              auto s = to[w].in_place(n);
+              s.template merge<typename Op::normalizer_policy>(part[w].in_place(n));
+              to[w].store_numbers(n, s);
+            }
+          };
+        });
+      }
     });
     part.clear();
   };

@@ -79,6 +79,14 @@ struct host_warp {
     return each_lane([&](int l) { return E(low.v[l]).bits | std::uint32_t(E(high.v[l]).bits) << 16; });
   }
   /// See exec_cuda::warp_vocabulary.
+  template <class E>
+  static void unpack(lanes<std::uint32_t> const& pair, lanes<float>& low, lanes<float>& high) {
+    for (int l = 0; l < 32; ++l) {
+      low.v[l] = float(number<E>(std::uint16_t(pair.v[l])));
+      high.v[l] = float(number<E>(std::uint16_t(pair.v[l] >> 16)));
+    }
+  }
+  /// See exec_cuda::warp_vocabulary.
   static void ldmatrix4(lanes<std::uint32_t> (&r)[4], shared base, lanes<std::uint32_t> const& at, bool transposed) {
     for (int m = 0; m < 4; ++m) {
       tally.load_waves += waves(at, 8 * m);

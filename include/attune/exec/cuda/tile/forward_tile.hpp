@@ -36,9 +36,7 @@ class forward_tile : row_sums<W, Op, E, C> {
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0 && !split;
 
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
-  struct no_factors {};
-  std::conditional_t<split, typename split_engine::query_factors, no_factors>
-      factors_[facts::products == 0 ? 1 : facts::products];
+  split_query_factors<std::conditional_t<split, A, char>> factors_[split && facts::products > 0 ? facts::products : 1];
 
  public:
   static constexpr int shared_bytes = memory::bytes;

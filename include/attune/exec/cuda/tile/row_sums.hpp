@@ -126,7 +126,8 @@ class row_sums : protected tile_rows<W, Op, E, C> {
           E* const to = c_.to.out.row(at_.batch, at.head, at.query) + column * c_.to.out.steps().feature;
           if (c_.stores_pairs) {
             if constexpr (sizeof(E) == 4) {
-              store(to, __builtin_bit_cast(std::uint64_t, pair));
+              store(to, __builtin_bit_cast(std::uint32_t, pair[0]) |
+                            std::uint64_t(__builtin_bit_cast(std::uint32_t, pair[1])) << 32);
             } else {
               E const both[2] = {E(pair[0]), E(pair[1])};
               store(to, both[0].bits | std::uint32_t(both[1].bits) << 16);

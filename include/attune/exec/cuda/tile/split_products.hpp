@@ -13,6 +13,12 @@
 
 namespace attune::exec_cuda {
 
+/// The factors of a lane's rows of queries, each in two: a number times both, in this order, overflows only if it must.
+template <class A>
+struct split_query_factors {
+  A first[2], second[2];  ///< first: negative where the row has a number that is not finite
+};
+
 /// Blocks of scores as in `products`, one row of blocks for a warp.
 template <class W, class C, class Memory>
 struct split_products {
@@ -27,10 +33,7 @@ struct split_products {
   using staged = stage<W, C>;
   static constexpr int blocks = C::bn / 8, steps = C::width / 16, row = 2 * C::width;
 
-  /// The factors of the rows of queries, in two: a number times both, in this order, overflows only if it must.
-  struct query_factors {
-    A first[2], second[2];  ///< first: negative where a row has a number that is not finite
-  };
+  using query_factors = split_query_factors<A>;
   /// Of row r of the lane.
   ATTUNE_LANE static void set(query_factors& to, int r, int l, float factor) {
     float const size = ::fabsf(factor), first = size < 0x1p-63f ? 0x1p-63f : size < 1.f ? size : 1.f;

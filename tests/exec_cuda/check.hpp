@@ -233,7 +233,8 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
     auto const got_ground = place.fetch(static_cast<float const*>(ground), std::size_t(rows.size()));
 
     problem_shape const p = detail::checked_problem("check", exact, right, e);
-    double const unit = std::is_same_v<E, bfloat16> ? 0x1p-8 : std::is_same_v<E, float16> ? 0x1p-11 : 0x1p-20;
+    double const unit = std::is_same_v<E, bfloat16> ? 0x1p-8 : std::is_same_v<E, float16> ? 0x1p-11 : 0x1p-19,
+                 least = std::is_same_v<E, float> ? 1e-7 : 1e-6;
     double worst = 0, worst_lse = 0, worst_ground = 0, error = 0;
     int wrong_nan = 0, compared = 0;
     index_t const rows_in_all = n.batch * n.heads * n.queries, stride = rows_in_all > 3000 ? rows_in_all / 1501 : 1;
@@ -245,7 +246,7 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
         if (std::isnan(y) != std::isnan(z)) ++wrong_nan;
         if (std::isnan(z) || std::isnan(y)) continue;
         ++compared;
-        double const bound = 2.2 * unit * loose * x.absolute[std::size_t(d)] + 1e-6;
+        double const bound = 2.2 * unit * loose * x.absolute[std::size_t(d)] + least;
         worst = std::fmax(worst, std::fabs(y - z) / bound);
         error = std::fmax(error, std::fabs(y - z));
       }

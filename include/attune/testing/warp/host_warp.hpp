@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -35,7 +36,9 @@ struct host_warp {
   using of = lanes<T>;
   using shared = unsigned char*;         ///< the block's memory
   static inline warp_tally tally;        ///< counts what the warps do
-  static inline bool truncates = false;  ///< tensor cores add towards zero
+  /// Adds as the tensor cores of an H100 do: the terms and the accumulator are cut to two bits more than a float has at
+  /// the largest of them, and so is their sum to a float. Otherwise sums are rounded to nearest, once.
+  static inline bool truncates = false;
 
   /// See exec_cuda::warp_vocabulary.
   template <class F>
@@ -126,11 +129,9 @@ struct host_warp {
     for (int l = 0; l < 32; ++l)
       for (int e = 0; e < 4; ++e) {
         int const row = l / 4 + (e / 2) * 8, column = 2 * (l % 4) + e % 2;
-        double sum = double(d[e].v[l]);
-        for (int k = 0; k < 16; ++k) sum += double(x[row][k]) * double(y[k][column]);
-        float rounded = float(sum);
-        if (truncates && std::abs(double(rounded)) > std::abs(sum)) rounded = std::nextafter(rounded, 0.0f);
-        d[e].v[l] = rounded;
+        double terms[17] = {double(d[e].v[l])}, sum = terms[0];
+        for (int k = 0; k < 16; ++k) sum += terms[k + 1] = double(x[row][k]) * double(y[k][column]);
+        d[e].v[l] = truncates && std::isfinite(sum) ? truncated_sum(terms) : float(sum);
       }
   }
   /// mma of a sum that begins at 0.
@@ -186,6 +187,18 @@ struct host_warp {
   }
 
  private:
+  static float truncated_sum(double const (&terms)[17]) {
+    double most = 0;
+    std::int64_t whole = 0;
+    for (double t : terms) most = (std::max)(most, std::abs(t));
+    if (most == 0) return 0;
+    auto const exponent = std::bit_cast<std::uint64_t>(most) >> 52;  // 1023 more than the exponent; never subnormal
+    double const up = std::bit_cast<double>((2071 - exponent) << 52);  // 25 - exponent
+    for (double t : terms) whole += std::int64_t(t * up);
+    double const sum = double(whole) / up;
+    float const rounded = float(sum);
+    return std::abs(double(rounded)) > std::abs(sum) ? std::nextafter(rounded, 0.f) : rounded;
+  }
   template <class E>
   static E number(std::uint16_t bits) {
     E x;

@@ -233,7 +233,9 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
     auto const got_ground = place.fetch(static_cast<float const*>(ground), std::size_t(rows.size()));
 
     problem_shape const p = detail::checked_problem("check", exact, right, e);
-    double const unit = std::is_same_v<E, bfloat16> ? 0x1p-8 : std::is_same_v<E, float16> ? 0x1p-11 : 0x1p-19,
+    double const unit = std::is_same_v<E, bfloat16>  ? 0x1p-8
+                        : std::is_same_v<E, float16> ? 0x1p-11
+                                                     : 0x1p-19,
                  least = std::is_same_v<E, float> ? 1e-7 : 1e-6;
     double worst = 0, worst_lse = 0, worst_ground = 0, error = 0;
     int wrong_nan = 0, compared = 0;
@@ -272,9 +274,12 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
     std::printf(
         "%s  %-34s %s B%d H%d/%d/%d L%dx%d D%d/%d  error %.1e  share of bound: out %.2f lse %.2f ground %.2f  wrong "
         "NaN %d of %d numbers\n",
-        pass ? "PASS" : "FAIL", name, std::is_same_v<E, bfloat16> ? "bf16" : std::is_same_v<E, float> ? "fp32" : "fp16", int(n.batch), int(n.heads),
-        int(n.key_heads), int(n.value_heads), int(n.queries), int(n.keys), int(n.width), int(n.value_width), error,
-        worst, worst_lse, worst_ground, wrong_nan, compared);
+        pass ? "PASS" : "FAIL", name,
+        std::is_same_v<E, bfloat16> ? "bf16"
+        : std::is_same_v<E, float>  ? "fp32"
+                                    : "fp16",
+        int(n.batch), int(n.heads), int(n.key_heads), int(n.value_heads), int(n.queries), int(n.keys), int(n.width),
+        int(n.value_width), error, worst, worst_lse, worst_ground, wrong_nan, compared);
   } catch (std::exception const& e) {
     ++failures;
     std::printf("FAIL  %-34s %s\n", name, e.what());

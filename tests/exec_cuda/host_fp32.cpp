@@ -128,11 +128,9 @@ void scales() {
     for (index_t d = 0; d < p.value_width; ++d)
       rows.v[std::size_t(j * p.value_width + d)] *= std::ldexp(1.f, int(j * 37 % 120) - 60);
   for (index_t j = 0; j < p.keys; ++j)
-    for (index_t d = 0; d < p.width; ++d)
-      rows.k[std::size_t(j * p.width + d)] *= std::ldexp(1.f, -int(j * 13 % 30));
+    for (index_t d = 0; d < p.width; ++d) rows.k[std::size_t(j * p.width + d)] *= std::ldexp(1.f, -int(j * 13 % 30));
   for (index_t i = 0; i < p.queries; ++i)
-    for (index_t d = 0; d < p.width; ++d)
-      rows.q[std::size_t(i * p.width + d)] *= std::ldexp(1.f, -int(i * 11 % 20));
+    for (index_t d = 0; d < p.width; ++d) rows.q[std::size_t(i * p.width + d)] *= std::ldexp(1.f, -int(i * 11 % 20));
   near("rows of sizes from 2^-60 to 2^60", rows, op, 2e-6);
   problem tiny = p;  // subnormal numbers
   tiny.q = times(p.q, 0x1p-128f), tiny.k = times(p.k, 0x1p126f);
@@ -230,17 +228,15 @@ void archetypes() {
   check<float>(place, "softmax causal, a NaN value", {.queries = 257, .keys = 257}, causal, 1, 50);
   check<float>(place, "softmax, a NaN value", {}, [](auto&) { return softmax_attention(); }, 1, 50);
   sizes const tails{.batch = 2, .heads = 4, .key_heads = 2, .value_heads = 2, .queries = 129, .keys = 130};
-  check<float>(place, "negative and positive scales", tails, [](auto& of) {
-    return attention(kernel::dot_product{.scale = of.numbers(4, 1, 1)}, mask::causal{});
-  });
+  check<float>(place, "negative and positive scales", tails,
+               [](auto& of) { return attention(kernel::dot_product{.scale = of.numbers(4, 1, 1)}, mask::causal{}); });
   sizes wide = tails;
   wide.width = 128, wide.value_width = 71, wide.unseen = 3;
   check<float>(place, "softmax causal", wide, causal, 1, -1, -3);
   wide.width = 104, wide.value_width = 72, wide.padded = true;
   check<float>(place, "softmax causal, rows apart", wide, causal, 1, -1, -2);
-  check<float>(place, "principled causal", {.queries = 150, .keys = 257}, [](auto&) {
-    return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{});
-  });
+  check<float>(place, "principled causal", {.queries = 150, .keys = 257},
+               [](auto&) { return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{}); });
 }
 }  // namespace attune::cuda_check
 

@@ -57,9 +57,9 @@ void check(char const* name, Op const& op, index_t offset) {
   std::vector<float> saved(std::size_t(saved_size(op, in)), NAN), right = saved, of_floats(std::size_t(all.size()));
   testing::forward_and_save_on_host_warps<exec_cuda::widths<64>>(
       op, in, outputs<Op, E>{.out = tensor<E>(out.data(), all)}, std::span<float>(saved));
-  testing::forward_on_host_warps<exec_cuda::widths<64>>(
-      op, in, outputs<Op, E>{.out = tensor<E>(again.data(), all)});
-  require(std::memcmp(out.data(), again.data(), out.size() * sizeof(E)) == 0, name, "outputs are those of forward()", 0);
+  testing::forward_on_host_warps<exec_cuda::widths<64>>(op, in, outputs<Op, E>{.out = tensor<E>(again.data(), all)});
+  require(std::memcmp(out.data(), again.data(), out.size() * sizeof(E)) == 0, name, "outputs are those of forward()",
+          0);
   forward_and_save(cpu<float>{}, op, exact, outputs<Op, float>{.out = tensor<float>(of_floats.data(), all)},
                    std::span<float>(right));
   double worst = 0;  // the numbers themselves: rows that see no key included
@@ -94,7 +94,8 @@ void check(char const* name, Op const& op, index_t offset) {
   }
   // Of a row of this family, vjp() looks for the logits that equal the saved extremes: float products differ from them.
   if (Op::normalizer_is.family != row_family::range_weighted)
-    require(share <= (std::is_same_v<E, float> ? 0x1p-17 : 0x1p-8), name, "largest error of a gradient, of the largest", share);
+    require(share <= (std::is_same_v<E, float> ? 0x1p-17 : 0x1p-8), name, "largest error of a gradient, of the largest",
+            share);
 
   bool refused = false;
   saved.pop_back();

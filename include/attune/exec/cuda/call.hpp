@@ -20,13 +20,13 @@ struct operand {
   ATTUNE_HD unsigned char const* rows(index_t b, index_t h) const { return data + b * batch + h * head; }
 };
 
-/// How tiles multiply numbers of E: those of 16 bits as they are.
+/// How tiles multiply numbers of E. Numbers of 16 bits are multiplied as they are.
 template <class E>
 struct tile_format {
-  using number = E;                    ///< the type of products
-  using scalar = fast_float;           ///< policies run on it
-  static constexpr bool split = false; ///< numbers are sums of two
-  static constexpr int planes = 1;     ///< copies of a row in shared memory
+  using number = E;                     ///< the type of products
+  using scalar = fast_float;            ///< policies run on it
+  static constexpr bool split = false;  ///< numbers are sums of two
+  static constexpr int planes = 1;      ///< copies of a row in shared memory
 };
 /// A float is a sum of two fp16, times the power of two of its row.
 template <>

@@ -18,7 +18,8 @@
 namespace attune {
 
 /// Fused forward on tensor cores. E is the type of the tensors: bfloat16, float16, or float; sums are float.
-/// Floats are split into two fp16 each, products into three (exec/cuda/split.hpp); certify::precision::split_products() is their bound.
+/// Floats are split into two fp16 each, products into three (exec/cuda/split.hpp). Their bound:
+/// certify::precision::split_products().
 /// `Widths`: tiles are compiled for each, so fewer compile faster.
 /// Views, parameters, tables and mask arrays point to memory of the device. Shapes are checked, values are not.
 /// Determinism: the same bits on every run and for any number of processors: no two blocks share a sum.

@@ -170,7 +170,8 @@ class forward_run {
     });
     if constexpr (Op::has_value_gate) {
       index_t const each = std::is_empty_v<typename Op::value_gate_policy> ? 1 : c_.p.heads / c_.p.value_heads;
-      c_.value = copied(gated_feature<Op, E>{c_, each}, c_.p.value_heads * each, c_.p.keys, c_.p.value_width, value_unit);
+      c_.value =
+          copied(gated_feature<Op, E>{c_, each}, c_.p.value_heads * each, c_.p.keys, c_.p.value_width, value_unit);
     } else {
       c_.value = readable(c_.in.v, value_unit);
     }
@@ -178,8 +179,7 @@ class forward_run {
   void pairs_of_output() {
     strides const s = c_.to.out.steps();
     c_.stores_pairs = s.feature == 1 && c_.p.value_width % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 &&
-                      s.batch % 2 == 0 &&
-                      reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % (2 * sizeof(E)) == 0;
+                      s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % (2 * sizeof(E)) == 0;
   }
   /// Query heads that read the same keys and values share tiles.
   void group() {

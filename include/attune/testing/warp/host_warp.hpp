@@ -34,8 +34,8 @@ struct host_warp {
   /// See exec_cuda::warp_vocabulary.
   template <class T>
   using of = lanes<T>;
-  using shared = unsigned char*;         ///< the block's memory
-  static inline warp_tally tally;        ///< counts what the warps do
+  using shared = unsigned char*;   ///< the block's memory
+  static inline warp_tally tally;  ///< counts what the warps do
   /// Adds as the tensor cores of an H100 do: the terms and the accumulator are cut to two bits more than a float has at
   /// the largest of them, and so is their sum to a float. Otherwise sums are rounded to nearest, once.
   static inline bool truncates = false;
@@ -192,7 +192,7 @@ struct host_warp {
     std::int64_t whole = 0;
     for (double t : terms) most = (std::max)(most, std::abs(t));
     if (most == 0) return 0;
-    auto const exponent = std::bit_cast<std::uint64_t>(most) >> 52;  // 1023 more than the exponent; never subnormal
+    auto const exponent = std::bit_cast<std::uint64_t>(most) >> 52;    // 1023 more than the exponent; never subnormal
     double const up = std::bit_cast<double>((2071 - exponent) << 52);  // 25 - exponent
     for (double t : terms) whole += std::int64_t(t * up);
     double const sum = double(whole) / up;

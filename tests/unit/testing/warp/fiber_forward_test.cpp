@@ -123,8 +123,8 @@ struct problem {
     return found;
   }
 };
-constexpr fault faults[] = {fault::no_wait,   fault::short_wait, fault::no_barrier, fault::no_barrier_in_one_warp,
-                            fault::no_commit, fault::no_share,   fault::lost_copy,  fault::swapped_copy,
+constexpr fault faults[] = {fault::no_wait,      fault::short_wait, fault::no_barrier, fault::no_barrier_in_one_warp,
+                            fault::no_commit,    fault::no_share,   fault::lost_copy,  fault::swapped_copy,
                             fault::zeros_as_data};
 
 TEST_CASE("forward on fibers: the same bits in every schedule") {

@@ -66,7 +66,8 @@ struct split_products {
         for (int half = 0; half < 2; ++half) multiply(s[0][2 * n + half], x[0], x[1], y[0], y[1], 2 * half, a == 0);
       }
     }
-    of<bool> odd = W::each_lane([&](int l) { return W::at(of_rows.first[0], l) < 0 || W::at(of_rows.first[1], l) < 0; });
+    of<bool> odd =
+        W::each_lane([&](int l) { return W::at(of_rows.first[0], l) < 0 || W::at(of_rows.first[1], l) < 0; });
     ATTUNE_UNROLL
     for (int n = 0; n < blocks / 2; ++n) {
       U factor[4];
@@ -100,8 +101,7 @@ struct split_products {
         ATTUNE_UNROLL
         for (int e = 0; e < 4; ++e)
           W::for_lanes([&](int l) {
-            float const y =
-                W::at(w[0][2 * n + half][e], l) * ::fabsf(number(W::at(factor[2 * half + e % 2], l)));
+            float const y = W::at(w[0][2 * n + half][e], l) * ::fabsf(number(W::at(factor[2 * half + e % 2], l)));
             W::at(x[2 * n + half][e], l) = y;
             W::at(top[e / 2], l) = ::fmaxf(W::at(top[e / 2], l), ::fabsf(y));
           });
@@ -187,8 +187,8 @@ struct split_products {
 #pragma unroll 1
 #endif
     for (int key = 0; key < C::bn; ++key) {
-      U const factor = W::read4(
-          sm, W::each_lane([&](int) { return std::uint32_t(of_keys + 4 * int(split_operand::place(key))); }));
+      U const factor =
+          W::read4(sm, W::each_lane([&](int) { return std::uint32_t(of_keys + 4 * int(split_operand::place(key))); }));
       if (!W::any(W::each_lane([&](int l) { return number(W::at(factor, l)) < 0.f; }))) continue;
       int const own = 2 * (key / 8) + key % 2;
       of<int> const source = W::each_lane([&](int l) { return (l & ~3) + key % 8 / 2; });
@@ -255,10 +255,10 @@ struct split_products {
       int const e = n % 4;
       of<int> const key = W::each_lane([&](int l) { return 8 * (n / 4) + 2 * (l & 3) + e % 2; });
       U const factor = W::read4(sm, W::each_lane([&](int l) {
-        return std::uint32_t(of_keys + 4 * int(split_operand::place(W::at(key, l))));
-      }));
-      of<bool> const odd = W::each_lane(
-          [&](int l) { return number(W::at(factor, l)) < 0.f || W::at(first[e / 2], l) < 0.f; });
+                                  return std::uint32_t(of_keys + 4 * int(split_operand::place(W::at(key, l))));
+                                }));
+      of<bool> const odd =
+          W::each_lane([&](int l) { return number(W::at(factor, l)) < 0.f || W::at(first[e / 2], l) < 0.f; });
       if (!W::any(odd)) continue;
       A sum = W::each_lane([](int) { return 0.f; });
 #if defined(__CUDA_ARCH__)
@@ -269,13 +269,15 @@ struct split_products {
         ATTUNE_UNROLL
         for (int part = 0; part < 2; ++part) {
           W::template unpack<E>(W::read4(sm, W::each_lane([&](int l) {
-            return swizzled<C::width>(16 * warp + l / 4 + 8 * (e / 2), d / 8) +
-                   std::uint32_t(q + part * Memory::query_plane + 2 * (d % 8));
-          })), x[part][0], x[part][1]);
+                                           return swizzled<C::width>(16 * warp + l / 4 + 8 * (e / 2), d / 8) +
+                                                  std::uint32_t(q + part * Memory::query_plane + 2 * (d % 8));
+                                         })),
+                                x[part][0], x[part][1]);
           W::template unpack<E>(W::read4(sm, W::each_lane([&](int l) {
-            return swizzled<C::width>(W::at(key, l), d / 8) +
-                   std::uint32_t(k + part * Memory::key_plane + 2 * (d % 8));
-          })), y[part][0], y[part][1]);
+                                           return swizzled<C::width>(W::at(key, l), d / 8) +
+                                                  std::uint32_t(k + part * Memory::key_plane + 2 * (d % 8));
+                                         })),
+                                y[part][0], y[part][1]);
         }
         ATTUNE_UNROLL
         for (int f = 0; f < 2; ++f)

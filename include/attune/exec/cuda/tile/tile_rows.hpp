@@ -67,8 +67,7 @@ class tile_rows {
   ATTUNE_LANE void fetch(int t, int slot) {
     int const first = t * C::bn, keys = int(c_.p.keys);
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k)
-      fetch_rows<Whole>(memory::key(k, slot), keys_[k], c_.key[k], first, keys);
+    for (int k = 0; k < facts::products; ++k) fetch_rows<Whole>(memory::key(k, slot), keys_[k], c_.key[k], first, keys);
     fetch_rows<Whole>(memory::value(slot), values_, c_.value, first, keys);
     if constexpr (format::split)
       staged::template factors<memory::factor_chunks>(sm_, memory::key_factors(0, slot), warp_, [&](int n) {

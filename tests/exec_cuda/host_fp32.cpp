@@ -83,7 +83,7 @@ struct problem {
 };
 
 template <class Op>
-void near(char const* what, problem const& p, Op const& op, double most, double of_norm = 2e-6) {
+void agrees(char const* what, problem const& p, Op const& op, double most, double of_norm = 2e-6) {
   double worst, norm;
   int wrong;
   p.compare(op, p.run(op), worst, norm, wrong);
@@ -131,14 +131,14 @@ void scales() {
     for (index_t d = 0; d < p.width; ++d) rows.k[std::size_t(j * p.width + d)] *= std::ldexp(1.f, -int(j * 13 % 30));
   for (index_t i = 0; i < p.queries; ++i)
     for (index_t d = 0; d < p.width; ++d) rows.q[std::size_t(i * p.width + d)] *= std::ldexp(1.f, -int(i * 11 % 20));
-  near("rows of sizes from 2^-60 to 2^60", rows, op, 2e-6);
+  agrees("rows of sizes from 2^-60 to 2^60", rows, op, 2e-6);
   problem tiny = p;  // subnormal numbers
   tiny.q = times(p.q, 0x1p-128f), tiny.k = times(p.k, 0x1p126f);
-  near("subnormal queries, keys near the largest float", tiny, op, 2e-6);
+  agrees("subnormal queries, keys near the largest float", tiny, op, 2e-6);
   tiny = p, tiny.v = times(p.v, 0x1p-126f);
-  near("subnormal values", tiny, op, 1e-6, 1e-5);
+  agrees("subnormal values", tiny, op, 1e-6, 1e-5);
   tiny = p, tiny.v = times(p.v, 0x1p120f);  // sums of masses and values are floats too
-  near("values near the largest float", tiny, op, 2e-6);
+  agrees("values near the largest float", tiny, op, 2e-6);
 }
 /// A row that sees one key has its value, to 1 unit in the last place.
 void one_key() {
@@ -159,14 +159,14 @@ void infinities() {
     problem x = p;
     x.v[std::size_t(40 * p.value_width + 5)] = bad, x.v[std::size_t(40 * p.value_width + 23)] = bad;
     x.v[std::size_t(41 * p.value_width + 5)] = bad;
-    near("a value that is not finite", x, op, 2e-6);
+    agrees("a value that is not finite", x, op, 2e-6);
     x = p, x.k[std::size_t(45 * p.width + 7)] = bad;
-    near("a key that is not finite", x, op, 2e-6);
+    agrees("a key that is not finite", x, op, 2e-6);
     x = p, x.q[std::size_t(33 * p.width + 9)] = bad;
-    near("a query that is not finite", x, op, 2e-6);
+    agrees("a query that is not finite", x, op, 2e-6);
     x = p;
     for (index_t d = 0; d < p.width; ++d) x.k[std::size_t(45 * p.width + d)] = bad;
-    near("a key without a finite number", x, op, 2e-6);
+    agrees("a key without a finite number", x, op, 2e-6);
   }
   // A logit of -inf: weight 0, exactly.
   problem x = p;
@@ -174,11 +174,11 @@ void infinities() {
   problem without = x;
   for (index_t d = 0; d < p.width; ++d) x.k[std::size_t(50 * p.width + d)] = d == 0 ? -inf : 0.25f;
   for (index_t d = 0; d < p.value_width; ++d) without.v[std::size_t(50 * p.value_width + d)] = 0;
-  near("logits of -inf", x, op, 2e-6);
-  near("logits of -inf, full tiles", x, softmax_attention(), 2e-6);
-  near("logits of -inf, sigmoid", x, sigmoid_attention({}, mask::causal{}), 4e-6);
-  near("logits of -inf, self-adjusted", x, self_adjusted_attention(mask::causal{}), 8e-6, 8e-6);
-  near("a negative scale and infinities", x, attention(kernel::dot_product{.scale = -0.1}, mask::causal{}), 2e-6);
+  agrees("logits of -inf", x, op, 2e-6);
+  agrees("logits of -inf, full tiles", x, softmax_attention(), 2e-6);
+  agrees("logits of -inf, sigmoid", x, sigmoid_attention({}, mask::causal{}), 4e-6);
+  agrees("logits of -inf, self-adjusted", x, self_adjusted_attention(mask::causal{}), 8e-6, 8e-6);
+  agrees("a negative scale and infinities", x, attention(kernel::dot_product{.scale = -0.1}, mask::causal{}), 2e-6);
   // What rows do not see changes no bit of them.
   index_t const seen = 60;
   bool equal = true;

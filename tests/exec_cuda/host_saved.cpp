@@ -84,7 +84,7 @@ void check(char const* name, Op const& op, index_t offset) {
   std::vector<std::vector<float>> mine, theirs;
   gradients(saved, mine), gradients(right, theirs);
   double share = 0;
-  for (std::size_t f = 0; f < minall.size(); ++f) {
+  for (std::size_t f = 0; f < mine.size(); ++f) {
     double largest = 0, error = 0;
     for (std::size_t n = 0; n < mine[f].size(); ++n) {
       largest = std::fmax(largest, std::fabs(double(theirs[f][n])));

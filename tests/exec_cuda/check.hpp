@@ -99,7 +99,7 @@ struct host_place {
 template <class Op>
 struct exact_row {
   std::vector<double> out, absolute;
-  double lse = 0, ground_weight = 0;
+  double lse = 0, ground_weight = 0, largest = 0;  ///< largest: of the magnitudes of logits
 };
 
 template <class Op>
@@ -108,6 +108,7 @@ exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in,
   using normalizer = typename Op::normalizer_policy;
   auto const facts = detail::scalar_row<double>(p, op.mask, b, h, i);
   auto const f = op.bind(facts);
+  double largest = 0;
   auto state = row_state<double>::template empty<normalizer>(f.normalizer, p.value_width), absolute = state;
   mask_row const r = p.row(b, h, i);
   index_t const head = p.group(h, p.value_heads);
@@ -118,6 +119,7 @@ exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in,
         (..., (x[N] = detail::contracted<C, double>(in, p, op.template owner<N>(), {b, h, i, j})));
       }(typename Op::contractions{}, std::make_integer_sequence<int, Op::contractions::size>{});
       double const a = f.logit(x, key<double>{double(j)});
+      if (std::isfinite(a)) largest = std::fmax(largest, std::fabs(a));
       double factor = 1;
       if constexpr (Op::has_weight_gate) factor = detail::factor_of_pair(op, f, x, p, b, h, i, j);
       auto const value = [&](index_t d) {
@@ -154,6 +156,7 @@ exact_row<Op> evaluate(Op const& op, inputs<Op, tensor<double const>> const& in,
   }
   to.lse = done.lse + f.logit_shift;
   to.ground_weight = done.ground_weight;
+  to.largest = largest;
   return to;
 }
 
@@ -233,7 +236,10 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
     auto const got_ground = place.fetch(static_cast<float const*>(ground), std::size_t(rows.size()));
 
     problem_shape const p = detail::checked_problem("check", exact, right, e);
-    double const unit = std::is_same_v<E, bfloat16> ? 0x1p-8 : 0x1p-11;
+    double const unit = std::is_same_v<E, bfloat16>  ? 0x1p-8
+                        : std::is_same_v<E, float16> ? 0x1p-11
+                                                     : 0x1p-21,
+                 least = std::is_same_v<E, float> ? 1e-7 : 1e-6;
     double worst = 0, worst_lse = 0, worst_ground = 0, error = 0;
     int wrong_nan = 0, compared = 0;
     index_t const rows_in_all = n.batch * n.heads * n.queries, stride = rows_in_all > 3000 ? rows_in_all / 1501 : 1;
@@ -245,7 +251,8 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
         if (std::isnan(y) != std::isnan(z)) ++wrong_nan;
         if (std::isnan(z) || std::isnan(y)) continue;
         ++compared;
-        double const bound = 2.2 * unit * loose * x.absolute[std::size_t(d)] + 1e-6;
+        double const logits = std::is_same_v<E, float> ? 1 + x.largest : 1;  // products have the error of floats
+        double const bound = 2.2 * unit * loose * logits * x.absolute[std::size_t(d)] + least;
         worst = std::fmax(worst, std::fabs(y - z) / bound);
         error = std::fmax(error, std::fabs(y - z));
       }
@@ -271,9 +278,12 @@ void check(Place& place, char const* name, sizes const& n, Make const& make, dou
     std::printf(
         "%s  %-34s %s B%d H%d/%d/%d L%dx%d D%d/%d  error %.1e  share of bound: out %.2f lse %.2f ground %.2f  wrong "
         "NaN %d of %d numbers\n",
-        pass ? "PASS" : "FAIL", name, std::is_same_v<E, bfloat16> ? "bf16" : "fp16", int(n.batch), int(n.heads),
-        int(n.key_heads), int(n.value_heads), int(n.queries), int(n.keys), int(n.width), int(n.value_width), error,
-        worst, worst_lse, worst_ground, wrong_nan, compared);
+        pass ? "PASS" : "FAIL", name,
+        std::is_same_v<E, bfloat16> ? "bf16"
+        : std::is_same_v<E, float>  ? "fp32"
+                                    : "fp16",
+        int(n.batch), int(n.heads), int(n.key_heads), int(n.value_heads), int(n.queries), int(n.keys), int(n.width),
+        int(n.value_width), error, worst, worst_lse, worst_ground, wrong_nan, compared);
   } catch (std::exception const& e) {
     ++failures;
     std::printf("FAIL  %-34s %s\n", name, e.what());

@@ -13,6 +13,8 @@ template <>
 void preset_group<ATTUNE_GROUP>() {
   presets<ATTUNE_GROUP>([](char const* name, sizes const& n, auto const& make, double loose = 1) {
     on_device<64>(name, n, make, loose);
+    if constexpr (ATTUNE_GROUP == 0 || ATTUNE_GROUP == 4 || ATTUNE_GROUP == 9)
+      on_device<64, float>(name, n, make, loose);
   });
 }
 

@@ -38,6 +38,21 @@ void softmax_cases() {
   on_device<64>("softmax, negative scale", {},
                 [](auto&) { return attention(kernel::dot_product{.scale = -0.2}, mask::causal{}); });
   on_device<64, float16>("softmax causal", {.queries = 257, .keys = 257}, causal);
+  on_device<64, float>("softmax", {}, full);
+  on_device<64, float>("softmax, a NaN value", {}, full, 1, 50);
+  on_device<64, float>("softmax causal, long",
+                       {.batch = 1, .heads = 2, .key_heads = 1, .value_heads = 1, .queries = 4096, .keys = 4096},
+                       causal);
+  on_device<128, float>("softmax causal, GQA 2:1, tails, NaN in unseen keys",
+                        {.heads = 4,
+                         .key_heads = 2,
+                         .value_heads = 2,
+                         .queries = 257,
+                         .keys = 300,
+                         .width = 100,
+                         .value_width = 71,
+                         .unseen = 3},
+                        causal, 1, -1, 40);
 }
 void softmax_times() {
   time<64>("softmax", softmax_attention(), 4, 16, 4096, 64, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   host_fuzz [problems]        default 50
+//   host_fuzz [problems]        default 50; bf16 and fp16, or ATTUNE_ELEMENT
 //
 // Random problems of awkward sizes on emulated warps: tails of every length, grouped heads, rows apart, offsets that leave
 // rows without keys, NaN in keys that no row sees, a NaN value; masks that are intervals, lists and predicates.
@@ -54,10 +54,14 @@ int main(int count, char** arguments) {
     index_t const reach = one_of(1, 90), step = one_of(1, 5);
     int const before = failures, kind = int(random() % 7);
     auto const run = [&](char const* name, auto const& make) {
+#if defined(ATTUNE_ELEMENT)
+      check<ATTUNE_ELEMENT>(place, name, s, make, 1, poison, offset);
+#else
       if (random() % 4 == 0)
         check<float16>(place, name, s, make, 1, poison, offset);
       else
         check<bfloat16>(place, name, s, make, 1, poison, offset);
+#endif
     };
     auto const softmax = [&](auto const& mask) {
       return [=](auto&) { return attention(kernel::dot_product{.scale = scale}, mask); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-// A group of operators on emulated warps.
+// A group of operators on emulated warps, in bf16 or in ATTUNE_ELEMENT. Floats are added as tensor cores do.
 #include <cstring>
 #include <optional>
 
@@ -9,7 +9,12 @@
 
 #include "presets.hpp"
 
+#if !defined(ATTUNE_ELEMENT)
+#define ATTUNE_ELEMENT bfloat16
+#endif
+
 namespace attune::cuda_check {
+using element = ATTUNE_ELEMENT;
 struct warp_place : host_place {
   template <class Op, class E>
   void forward(Op const& op, inputs<Op, tensor<E const>> const& in, outputs<Op, E> const& to) {
@@ -21,8 +26,9 @@ struct warp_place : host_place {
 int main() {
   using namespace attune::cuda_check;
   warp_place place;
+  attune::testing::host_warp::truncates = std::is_same_v<element, float>;
   auto const on = [&](char const* name, sizes const& n, auto const& make, double loose = 1) {
-    check<attune::bfloat16>(place, name, n, make, loose);
+    check<element>(place, name, n, make, loose);
   };
 #if defined(ATTUNE_GROUP)
   presets<ATTUNE_GROUP>(on);

@@ -241,12 +241,15 @@ __global__ void run_registers(float const* x, int const* from, word* out, int n)
   int const l = threadIdx.x;
   for (int r = 0; r < n; ++r) {
     float const a = x[r * 64 + l], b = x[r * 64 + 32 + l];
-    word* const to = out + r * 160;
+    word* const to = out + r * 224;
     to[l] = device_warp::pack<E>(a, b);
     to[32 + l] = __float_as_uint(device_warp::shfl_xor(a, 1));
     to[64 + l] = __float_as_uint(device_warp::shfl_xor(a, 2));
     to[96 + l] = __float_as_uint(device_warp::shfl(a, from[r * 32 + l]));
     to[128 + l] = device_warp::any(a < b && l == r % 32);
+    float low, high;
+    device_warp::unpack<E>(to[l], low, high);
+    to[160 + l] = __float_as_uint(low), to[192 + l] = __float_as_uint(high);
   }
 }
 template <class E>
@@ -255,7 +258,7 @@ void probe_registers(char const* packs, char const* shuffles) {
   std::mt19937 random(3);
   both<float> x(n * 64);
   both<int> from(n * 32);
-  both<word> out(n * 160);
+  both<word> out(n * 224);
   for (int k = 0; k < n * 64; ++k) {
     word const bits = word(random());
     float const f = std::bit_cast<float>(bits), near = std::bit_cast<float>((bits & 0xc7ffffffu) | 0x30000000u);
@@ -277,10 +280,13 @@ void probe_registers(char const* packs, char const* shuffles) {
       c.v[l] = a.v[l] < b.v[l] && l == r % 32;
     }
     auto const packed = host_warp::pack<E>(a, b);
+    lanes<float> low, high;
+    host_warp::unpack<E>(packed, low, high);
     auto const one = host_warp::shfl_xor(a, 1), other = host_warp::shfl_xor(a, 2), any = host_warp::shfl(a, source);
     for (int l = 0; l < 32; ++l) {
-      word const* const got = out.data + r * 160 + l;
-      bad += !lives || got[0] != packed.v[l];
+      word const* const got = out.data + r * 224 + l;
+      bad += !lives || got[0] != packed.v[l] || got[160] != std::bit_cast<word>(low.v[l]) ||
+             got[192] != std::bit_cast<word>(high.v[l]);
       moved += !lives || got[32] != std::bit_cast<word>(one.v[l]) || got[64] != std::bit_cast<word>(other.v[l]) ||
                got[96] != std::bit_cast<word>(any.v[l]) || got[128] != word(host_warp::any(c));
     }
@@ -397,8 +403,8 @@ int main() {
   probe_mma<bfloat16>("mma m16n8k16, bf16");
   probe_mma<float16>("mma m16n8k16, fp16");
   probe_memory();
-  probe_registers<bfloat16>("two floats as bf16", "shuffles and votes");
-  probe_registers<float16>("two floats as fp16", "shuffles and votes again");
+  probe_registers<bfloat16>("two floats as bf16, and back", "shuffles and votes");
+  probe_registers<float16>("two floats as fp16, and back", "shuffles and votes again");
 #if defined(ATTUNE_PROBE_WARPGROUP)
   if (device.major == 9) {
     probe_group<bfloat16>("wgmma m64n64k16 of two tiles, bf16", "wgmma of registers and a tile, bf16");

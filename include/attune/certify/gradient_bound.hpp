@@ -203,7 +203,7 @@ gradient_bounds gradient_error_bound(Op const& op, inputs<Op, any_tensor> const&
                 "weight_factor() without arguments: the bound knows no kinks of a whole row");
   } else {
     number_format const out = format_of(how.out), weights = format_of(how.weights), number = format_of(how.arithmetic);
-    double const eps = 2 * number.unit, own = how.arithmetic == storage::fp64 ? 2 : 1;
+    double const eps = 2 * number.unit * how.rounding, own = how.arithmetic == storage::fp64 ? 2 : 1;
     bool const coarse = weights.unit > number.unit, narrow = out.unit > number.unit;
     auto const g = attune::detail::dense_vjp<rounded>(op, in, p, d);
     auto const by_underflow = detail::through_underflow(op, in, p, d, number.least, coarse ? weights.step / 2 : 0);

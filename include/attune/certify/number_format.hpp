@@ -89,6 +89,7 @@ struct precision {
   storage out = storage::fp32;         ///< of the stored output
   storage arithmetic = storage::fp32;  ///< of everything else; lse and ground weight are stored in it
   storage weights = storage::fp32;     ///< of the probabilities, when they are multiplied with the values
+  double rounding = 1;                 ///< the error of an operation, in roundings of `arithmetic`
 
   constexpr precision() = default;
   /// The usual formats for an output of this type: fp64 is computed in fp64, everything else in fp32.
@@ -97,6 +98,14 @@ struct precision {
   /// All formats: of the output, of the arithmetic and of the probabilities.
   constexpr precision(storage stored, storage computed, storage probabilities)
       : out(stored), arithmetic(computed), weights(probabilities) {}
+
+  /// The formats of `cuda<float>`, which multiplies sums of two fp16 on tensor cores: the error of an operation is at
+  /// most four roundings of fp32. docs/reference/error_bounds.md derives it, and says what is not in it.
+  static constexpr precision split_products() {
+    precision to;
+    to.rounding = 4;
+    return to;
+  }
 };
 
 }  // namespace attune::certify

@@ -27,7 +27,7 @@ class row_reader {
 
  protected:
   row_reader(Op const& op, inputs<Op, view> const& in, problem_shape const& p, precision const& how)
-      : op_(op), in_(in), p_(p), how_(how), eps_(2 * format_of(how.arithmetic).unit) {}
+      : op_(op), in_(in), p_(p), how_(how), eps_(2 * format_of(how.arithmetic).unit * how.rounding) {}
 
   template <class Bound>
   void read_logits(Bound const& f) {

@@ -20,6 +20,36 @@ struct operand {
   ATTUNE_HD unsigned char const* rows(index_t b, index_t h) const { return data + b * batch + h * head; }
 };
 
+/// How tiles multiply numbers of E. Numbers of 16 bits are multiplied as they are.
+template <class E>
+struct tile_format {
+  using number = E;                     ///< the type of products
+  using scalar = fast_float;            ///< policies run on it
+  static constexpr bool split = false;  ///< numbers are sums of two
+  static constexpr int planes = 1;      ///< copies of a row in shared memory
+};
+/// A float is a sum of two fp16, times the power of two of its row.
+template <>
+struct tile_format<float> {
+  using number = float16;
+  using scalar = float;
+  static constexpr bool split = true;
+  static constexpr int planes = 2;
+};
+
+/// Rows of floats as sums of two numbers of 16 bits: (first + second) factor.
+struct split_operand : operand {
+  std::int64_t plane = 0;          ///< from the first numbers to the second, in bytes
+  float const* factors = nullptr;  ///< of the rows, in the order of place(); negative where a number is not finite
+  index_t row_factors = 0;         ///< factors of a head: its rows, and more up to a multiple of 64
+  /// Where the factor of row n is: four numbers that a lane needs lie together.
+  ATTUNE_HD static index_t place(index_t n) { return n / 16 * 16 + n % 8 / 2 * 4 + n % 16 / 8 * 2 + n % 2; }
+  /// The factors of a head's rows.
+  ATTUNE_HD float const* factors_of(index_t b, index_t h) const { return factors + (b * heads + h) * row_factors; }
+};
+template <class E>
+using operand_of = std::conditional_t<tile_format<E>::split, split_operand, operand>;
+
 /// A row, bound before the tiles run.
 template <class Op>
 struct row_record {
@@ -49,7 +79,7 @@ struct forward_call {
   inputs<Op, tensor<E const>> in;
   outputs<Op, E> to;
   saved_arrays saved = {};
-  operand query[products == 0 ? 1 : products] = {}, key[products == 0 ? 1 : products] = {}, value = {};
+  operand_of<E> query[products == 0 ? 1 : products] = {}, key[products == 0 ? 1 : products] = {}, value = {};
   float const* query_norm = nullptr;           ///< of distances: B H Lq
   float const* key_norm = nullptr;             ///< B H Lk: a metric may differ by query head
   row_record<Op>* records = nullptr;           ///< B H Lq
@@ -57,7 +87,7 @@ struct forward_call {
   int* lists = nullptr;                        ///< B, groups, row tiles, key tiles; of masks that are no intervals
   int pack = 1, groups = 1;                    ///< query heads of a group; groups of a batch element: H / pack
   int rows = 0, row_tiles = 0, key_tiles = 0;  ///< rows of a group; its tiles
-  bool stores_pairs = false;                   ///< two features of the output fit a store of 4 bytes
+  bool stores_pairs = false;                   ///< two features of the output fit one store
 
   ATTUNE_HD index_t row_number(index_t b, index_t h, index_t i) const { return (b * p.heads + h) * p.queries + i; }
 };

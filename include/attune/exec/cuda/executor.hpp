@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   forward(cuda{stream}, op, {.q = Q, .k = K, .v = V}, {.out = O})      cuda<float16>{stream}
+//   forward(cuda{stream}, op, {.q = Q, .k = K, .v = V}, {.out = O})      cuda<float16>{stream}, cuda<float>{stream}
 //
 // Tensor cores of a CUDA device (sm_80 and later) from the same policies. For nvcc.
 #pragma once
@@ -17,13 +17,16 @@
 
 namespace attune {
 
-/// Fused forward on tensor cores. E is the type of the tensors: bfloat16 or float16; sums are float.
+/// Fused forward on tensor cores. E is the type of the tensors: bfloat16, float16, or float; sums are float.
+/// Floats are split into two fp16 each, products into three (exec/cuda/split.hpp). Their bound:
+/// certify::precision::split_products().
 /// `Widths`: tiles are compiled for each, so fewer compile faster.
 /// Views, parameters, tables and mask arrays point to memory of the device. Shapes are checked, values are not.
 /// Determinism: the same bits on every run and for any number of processors: no two blocks share a sum.
 template <class E = bfloat16, class Widths = exec_cuda::widths<64, 128, 256>>
 struct cuda {
-  static_assert(storage_only<E>, "attune: cuda<E> reads bfloat16 or float16; other types run on thrust_on");
+  static_assert(storage_only<E> || std::is_same_v<E, float>,
+                "attune: cuda<E> reads bfloat16, float16 or float; other types run on thrust_on");
   using value_type = E;                                       ///< element type of the tensors
   using view = tensor<E const>;                               ///< read-only view of an input
   static constexpr memory_kind memory = memory_kind::device;  ///< where the tensors must be
@@ -58,7 +61,7 @@ struct stream_runner {
   void tiles(forward_call<Op, E> const& call) {
     static_assert(sizeof(forward_call<Op, E>) <= 4096,
                   "attune: cuda: the operator does not fit into the 4 KiB of a kernel's arguments");
-    constexpr int bytes = tile_memory<Op, C>::bytes;
+    constexpr int bytes = tile_memory<Op, E, C>::bytes;
     auto const kernel = forward_kernel<Op, E, C>;
     static bool const checked = attune::detail::require_same_layout(kernel, sizeof(call));
     static_cast<void>(checked);
@@ -109,7 +112,8 @@ void launch_forward(char const* function, cuda<E, Widths> const& exec, Op const&
 /// Outputs:     out; lse and ground_weight if given. Outputs must not overlap inputs.
 /// Errors:      attune::error names the argument, the value and the expectation, before anything is launched; or what
 ///              CUDA reports.
-/// Memory:      workspace_bytes(): some 50 bytes a row; copies of what is turned, scaled or gated.
+/// Memory:      workspace_bytes(): some 50 bytes a row; copies of what is turned, scaled or gated; of floats, of every
+///              query, key and value, 4 bytes a number.
 template <class E, class Widths, class Op>
 void forward(cuda<E, Widths> const& exec, Op const& op, inputs<Op, tensor<E const>> const& in,
              outputs<Op, E> const& out) {

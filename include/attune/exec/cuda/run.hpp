@@ -9,6 +9,7 @@
 
 #include <attune/exec/cuda/plan.hpp>
 #include <attune/exec/cuda/prepare.hpp>
+#include <attune/exec/cuda/split.hpp>
 #include <attune/exec/cuda/tile/config.hpp>
 #include <attune/exec/saved.hpp>
 
@@ -101,24 +102,37 @@ class forward_run {
             int(x.extents().feature / 8),
             s.position * size * together};
   }
+  /// `unit`: split rows get their factors times this.
   template <class Feature>
-  operand copied(Feature const& feature, index_t heads, index_t positions, index_t width) {
+  operand_of<E> copied(Feature const& feature, index_t heads, index_t positions, index_t width, float unit = 1) {
+    using number = typename tile_format<E>::number;
     index_t const chunks = (width + 7) / 8;
-    E* const to = memory_.template take<E>(c_.p.batch * heads * positions * chunks * 8);
-    run(copy_rows_program<E, Feature>{feature, to, c_.p.batch, heads, positions, width, chunks});
-    std::int64_t const row = chunks * 16;
-    return {reinterpret_cast<unsigned char const*>(to),
-            heads * positions * row,
-            positions * row,
-            row,
-            int(heads),
-            int(chunks),
-            row * together};
+    std::int64_t const row = chunks * 16, plane = c_.p.batch * heads * positions * row;
+    number* const to = memory_.template take<number>(tile_format<E>::planes * plane / index_t(sizeof(number)));
+    operand const copy{reinterpret_cast<unsigned char const*>(to),
+                       heads * positions * row,
+                       positions * row,
+                       row,
+                       int(heads),
+                       int(chunks),
+                       row * together};
+    if constexpr (tile_format<E>::split) {
+      index_t const each = (positions + 63) / 64 * 64;
+      float* const factors = memory_.template take<float>(c_.p.batch * heads * each);
+      run(row_factor_program<Feature>{feature, factors, c_.p.batch, heads, positions, width, each, unit});
+      split_operand const split{copy, plane, factors, each};
+      run(split_rows_program<Feature>{feature, to, split, c_.p.batch, positions, width, unit});
+      return split;
+    } else {
+      run(copy_rows_program<E, Feature>{feature, to, c_.p.batch, heads, positions, width, chunks});
+      return copy;
+    }
   }
-  operand readable(tensor<E const> const& x) {
-    if (is_ready(x)) return as_it_is(x);
+  operand_of<E> readable(tensor<E const> const& x, float unit = 1) {
+    if constexpr (!tile_format<E>::split)
+      if (is_ready(x)) return as_it_is(x);
     shape const e = x.extents();
-    return copied(plain_feature<E>{x}, e.head, e.position, e.feature);
+    return copied(plain_feature<E>{x}, e.head, e.position, e.feature, unit);
   }
 
   void prepare() {
@@ -156,15 +170,16 @@ class forward_run {
     });
     if constexpr (Op::has_value_gate) {
       index_t const each = std::is_empty_v<typename Op::value_gate_policy> ? 1 : c_.p.heads / c_.p.value_heads;
-      c_.value = copied(gated_feature<Op, E>{c_, each}, c_.p.value_heads * each, c_.p.keys, c_.p.value_width);
+      c_.value =
+          copied(gated_feature<Op, E>{c_, each}, c_.p.value_heads * each, c_.p.keys, c_.p.value_width, value_unit);
     } else {
-      c_.value = readable(c_.in.v);
+      c_.value = readable(c_.in.v, value_unit);
     }
   }
   void pairs_of_output() {
     strides const s = c_.to.out.steps();
     c_.stores_pairs = s.feature == 1 && c_.p.value_width % 2 == 0 && s.position % 2 == 0 && s.head % 2 == 0 &&
-                      s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % 4 == 0;
+                      s.batch % 2 == 0 && reinterpret_cast<std::uintptr_t>(c_.to.out.data()) % (2 * sizeof(E)) == 0;
   }
   /// Query heads that read the same keys and values share tiles.
   void group() {
@@ -231,7 +246,7 @@ void run_forward(widths<Width...>, Runner& runner, arena& memory, Op const& op, 
   auto const one = [&]<int W>() {
     if (done || most > W) return;
     done = true;
-    forward_run<Runner, Op, E, config_of<Op, W>>(runner, memory, op, in, to, p, saved)();
+    forward_run<Runner, Op, E, config_of<Op, E, W>>(runner, memory, op, in, to, p, saved)();
   };
   (one.template operator()<Width>(), ...);
   if (!done)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -33,9 +34,11 @@ struct host_warp {
   /// See exec_cuda::warp_vocabulary.
   template <class T>
   using of = lanes<T>;
-  using shared = unsigned char*;         ///< the block's memory
-  static inline warp_tally tally;        ///< counts what the warps do
-  static inline bool truncates = false;  ///< tensor cores add towards zero
+  using shared = unsigned char*;   ///< the block's memory
+  static inline warp_tally tally;  ///< counts what the warps do
+  /// Adds as the tensor cores of an H100 do: the terms and the accumulator are cut to two bits more than a float has at
+  /// the largest of them, and so is their sum to a float. Otherwise sums are rounded to nearest, once.
+  static inline bool truncates = false;
 
   /// See exec_cuda::warp_vocabulary.
   template <class F>
@@ -79,6 +82,14 @@ struct host_warp {
     return each_lane([&](int l) { return E(low.v[l]).bits | std::uint32_t(E(high.v[l]).bits) << 16; });
   }
   /// See exec_cuda::warp_vocabulary.
+  template <class E>
+  static void unpack(lanes<std::uint32_t> const& pair, lanes<float>& low, lanes<float>& high) {
+    for (int l = 0; l < 32; ++l) {
+      low.v[l] = float(number<E>(std::uint16_t(pair.v[l])));
+      high.v[l] = float(number<E>(std::uint16_t(pair.v[l] >> 16)));
+    }
+  }
+  /// See exec_cuda::warp_vocabulary.
   static void ldmatrix4(lanes<std::uint32_t> (&r)[4], shared base, lanes<std::uint32_t> const& at, bool transposed) {
     for (int m = 0; m < 4; ++m) {
       tally.load_waves += waves(at, 8 * m);
@@ -118,11 +129,9 @@ struct host_warp {
     for (int l = 0; l < 32; ++l)
       for (int e = 0; e < 4; ++e) {
         int const row = l / 4 + (e / 2) * 8, column = 2 * (l % 4) + e % 2;
-        double sum = double(d[e].v[l]);
-        for (int k = 0; k < 16; ++k) sum += double(x[row][k]) * double(y[k][column]);
-        float rounded = float(sum);
-        if (truncates && std::abs(double(rounded)) > std::abs(sum)) rounded = std::nextafter(rounded, 0.0f);
-        d[e].v[l] = rounded;
+        double terms[17] = {double(d[e].v[l])}, sum = terms[0];
+        for (int k = 0; k < 16; ++k) sum += terms[k + 1] = double(x[row][k]) * double(y[k][column]);
+        d[e].v[l] = truncates && std::isfinite(sum) ? truncated_sum(terms) : float(sum);
       }
   }
   /// mma of a sum that begins at 0.
@@ -178,6 +187,18 @@ struct host_warp {
   }
 
  private:
+  static float truncated_sum(double const (&terms)[17]) {
+    double most = 0;
+    std::int64_t whole = 0;
+    for (double t : terms) most = (std::max)(most, std::abs(t));
+    if (most == 0) return 0;
+    auto const exponent = std::bit_cast<std::uint64_t>(most) >> 52;    // 1023 more than the exponent; never subnormal
+    double const up = std::bit_cast<double>((2071 - exponent) << 52);  // 25 - exponent
+    for (double t : terms) whole += std::int64_t(t * up);
+    double const sum = double(whole) / up;
+    float const rounded = float(sum);
+    return std::abs(double(rounded)) > std::abs(sum) ? std::nextafter(rounded, 0.f) : rounded;
+  }
   template <class E>
   static E number(std::uint16_t bits) {
     E x;

@@ -24,7 +24,7 @@ struct tile_config {
 };
 
 /// The extents that an operator gets for a width.
-template <class Op, int Width>
+template <class Op, class E, int Width>
 struct chosen_config {
   using is = tile_facts<Op>;
   static constexpr int scores = is::products + (is::range ? 1 : 0) + (Op::contractions::size > is::products ? 1 : 0);
@@ -33,18 +33,39 @@ struct chosen_config {
   static constexpr int bn = Width > 128 || scores > 2 || (is::second && Width > 64) ? 32 : 64;
   using type = tile_config<Width, bn, mi, warps>;
 };
+/// Floats take twice the memory, and registers for what is added to the sums: 16 rows a warp, as many warps as fit.
 template <class Op, int Width>
-using config_of = typename chosen_config<Op, Width>::type;
+struct chosen_config<Op, float, Width> {
+  using is = tile_facts<Op>;
+  static constexpr int products = is::products, row = 4 * Width;  // bytes of a row
+  static constexpr int bn = Width > 128 ? 16 : Width > 64 || products > 2 || is::range || is::second ? 32 : 64;
+  static constexpr int most = 160 * 1024;  // an sm_80 has 163 KiB
+  static constexpr int warps_for(int w) {
+    return w == 1 || row * (16 * w * products + 2 * bn * (products + 1)) <= most ? w : warps_for(w / 2);
+  }
+  using type = tile_config<Width, bn, 1, warps_for(8)>;
+};
+template <class Op, class E, int Width>
+using config_of = typename chosen_config<Op, E, Width>::type;
 
 /// Where things lie in shared memory, in bytes.
-template <class Op, class C>
+template <class Op, class E, class C>
 struct tile_memory {
-  static constexpr int products = tile_facts<Op>::products, row = 2 * C::width;
-  static constexpr int query_bytes = C::rows * row, key_bytes = C::bn * row;
+  static constexpr int products = tile_facts<Op>::products, row = 2 * C::width, planes = tile_format<E>::planes;
+  static constexpr int query_plane = C::rows * row, key_plane = C::bn * row;
+  static constexpr int query_bytes = planes * query_plane, key_bytes = planes * key_plane;
   ATTUNE_HD static constexpr int query(int k) { return k * query_bytes; }
   ATTUNE_HD static constexpr int key(int k, int slot) { return products * query_bytes + (2 * k + slot) * key_bytes; }
   ATTUNE_HD static constexpr int value(int slot) { return key(products, slot); }
-  static constexpr int bytes = products * query_bytes + (2 * products + 2) * key_bytes;
+  /// The factors of split keys and values, 4 to a chunk; a warp copies 32 chunks.
+  static constexpr int factor_chunks = tile_format<E>::split ? (products + 1) * C::bn / 4 : 0,
+                       factor_bytes = (factor_chunks + 31) / 32 * 512;
+  static_assert(factor_chunks <= C::threads);
+  ATTUNE_HD static constexpr int key_factors(int k, int slot) {
+    return value(2) + slot * factor_bytes + k * C::bn * int(sizeof(float));
+  }
+  ATTUNE_HD static constexpr int value_factors(int slot) { return key_factors(products, slot); }
+  static constexpr int bytes = products * query_bytes + (2 * products + 2) * key_bytes + 2 * factor_bytes;
 };
 
 /// The address of a chunk of 8 features, so that 8 rows of a column and 8 chunks of a row lie in different banks.

@@ -7,6 +7,7 @@
 
 #include <attune/exec/cuda/tile/products.hpp>
 #include <attune/exec/cuda/tile/row_sums.hpp>
+#include <attune/exec/cuda/tile/split_products.hpp>
 #include <attune/exec/weight_gate.hpp>
 
 namespace attune::exec_cuda {
@@ -18,10 +19,12 @@ class forward_tile : row_sums<W, Op, E, C> {
   template <class T>
   using of = typename W::template of<T>;
   using A = of<float>;
-  using F = fast_float;
-  using memory = tile_memory<Op, C>;
+  using format = tile_format<E>;
+  using F = typename format::scalar;
+  using memory = tile_memory<Op, E, C>;
   using staged = stage<W, C>;
-  using engine = products<W, E, C>;
+  using engine = products<W, typename format::number, C>;
+  using split_engine = split_products<W, C, memory>;
   using base::at_, base::c_, base::sm_, base::warp_;
   using base::earned_, base::f_, base::gap_, base::ground_, base::level_, base::lowest_, base::o_, base::reference_,
       base::scale_, base::second_;
@@ -29,9 +32,11 @@ class forward_tile : row_sums<W, Op, E, C> {
   using base::R, base::columns, base::is, base::needs_logits;
   using typename base::facts;
   static constexpr int blocks = C::bn / 8;
-  static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0;
+  static constexpr bool split = format::split;
+  static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0 && !split;
 
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
+  split_query_factors<std::conditional_t<split, A, char>> factors_[split && facts::products > 0 ? facts::products : 1];
 
  public:
   static constexpr int shared_bytes = memory::bytes;
@@ -40,10 +45,7 @@ class forward_tile : row_sums<W, Op, E, C> {
       : base(c, sm, warp, at) {}
 
   ATTUNE_LANE void run() {
-    ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k)
-      staged::queries(sm_, memory::query(k), warp_, c_.query[k], at_.batch, at_.group, c_.pack, at_.tile * C::rows,
-                      c_.rows);
+    base::fetch_queries();
     locate();
     tile_plan const plan = make_plan();
     int const total = plan.partial + plan.full;
@@ -55,11 +57,15 @@ class forward_tile : row_sums<W, Op, E, C> {
         W::template wait<0>();
         W::sync();
         int const first = at_.tile * C::rows + warp_ * (16 * C::mi);
-        staged::negate(sm_, memory::query(0) + warp_ * (16 * C::mi) * memory::row, [&](int n) {
-          group_row const at(smallest(first + n, c_.rows - 1), at_.group, c_.pack);
-          return c_.records[c_.row_number(at_.batch, at.head, at.query)].slope < 0;
-        });
+        ATTUNE_UNROLL
+        for (int part = 0; part < format::planes; ++part)
+          staged::negate(sm_, memory::query(0) + part * memory::query_plane + warp_ * (16 * C::mi) * memory::row,
+                         [&](int n) {
+                           group_row const at(smallest(first + n, c_.rows - 1), at_.group, c_.pack);
+                           return c_.records[c_.row_number(at_.batch, at.head, at.query)].slope < 0;
+                         });
       }
+    if constexpr (split) read_query_factors();
     if constexpr (holds_queries) {
       W::template wait<0>();
       W::sync();
@@ -80,17 +86,36 @@ class forward_tile : row_sums<W, Op, E, C> {
   }
 
  private:
+  ATTUNE_LANE void read_query_factors() {
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::products; ++k) {
+      ATTUNE_UNROLL
+      for (int r = 0; r < R; ++r)
+        W::for_lanes([&](int l) {
+          group_row const at = row_of(r, l);
+          split_engine::set(factors_[k], r, l,
+                            c_.query[k].factors_of(at_.batch, at.head)[split_operand::place(at.query)]);
+        });
+    }
+  }
   template <bool Partial>
   ATTUNE_LANE void step(tile_plan const& plan, int n, int total) {
     int const slot = n & 1, t = base::template key_tile<!Partial>(plan, n);
     W::template wait<0>();
     bool infinite = false;
-    if constexpr (Partial)
+    if constexpr (Partial && !split)
       infinite = W::sync_or(staged::template any_infinite<E, C::bn>(sm_, memory::value(slot), warp_));
     else
       W::sync();  // this tile is there, and no warp reads the other slot any more
     if (n + 1 < total) base::template fetch<!Partial>(base::template key_tile<!Partial>(plan, n + 1), slot ^ 1);
     W::commit();
+    if constexpr (split) {
+      infinite = split_engine::any_infinite(sm_, memory::value_factors(slot));
+      if (infinite) {  // add_infinite reads them elsewhere
+        staged::template drop_infinite<float16, C::bn>(sm_, memory::value(slot), warp_);
+        W::sync();
+      }
+    }
     absorb<Partial>(t, slot, infinite);
   }
 
@@ -100,7 +125,11 @@ class forward_tile : row_sums<W, Op, E, C> {
     A s[count][C::mi][blocks][4];
     ATTUNE_UNROLL
     for (int k = 0; k < facts::products; ++k) {
-      if (holds_queries && k == 0)
+      if constexpr (split)
+        split_engine::template scores<(facts::products > 1)>(s[k], sm_, warp_, memory::query(k), memory::key(k, slot),
+                                                             factors_[k], memory::key_factors(k, slot),
+                                                             c_.key[k].chunks);
+      else if (holds_queries && k == 0)
         engine::template scores<holds_queries, false>(s[k], sm_, warp_, memory::query(k), memory::key(k, slot), held_,
                                                       c_.key[k].chunks);
       else
@@ -137,11 +166,11 @@ class forward_tile : row_sums<W, Op, E, C> {
               F x[Op::contractions::size + 1];
               int const j = t * C::bn + 8 * n + 2 * (l & 3) + e % 2;
               base::contract(x, [&](int k) { return W::at(s[k][i][n][e], l); }, r, j, l);
-              a = W::at(f_[r], l).logit(x, key<F>{F(float(j))}).x;
+              a = float(W::at(f_[r], l).logit(x, key<F>{F(float(j))}));
               if constexpr (gated) {
                 group_row const at = row_of(r, l);
-                W::at(gate[i][n][e], l) =
-                    attune::detail::factor_of_pair(c_.op, W::at(f_[r], l), x, c_.p, at_.batch, at.head, at.query, j).x;
+                W::at(gate[i][n][e], l) = float(
+                    attune::detail::factor_of_pair(c_.op, W::at(f_[r], l), x, c_.p, at_.batch, at.head, at.query, j));
               }
             }
             if (!visible) a = none;
@@ -188,10 +217,10 @@ class forward_tile : row_sums<W, Op, E, C> {
             else if constexpr (facts::fused)
               w = approximate::ex2(approximate::fma(raw, approximate::log2e, W::at(offset[r], l)));
             else
-              w = W::at(f_[r], l).normalizer.earned(logit, F(W::at(m[r], l))).x;
+              w = float(W::at(f_[r], l).normalizer.earned(logit, F(W::at(m[r], l))));
             if (!visible) w = 0.f;
             if constexpr (is.ground_mass) {
-              float g = W::at(f_[r], l).normalizer.ground(logit, F(W::at(m[r], l))).x;
+              float g = float(W::at(f_[r], l).normalizer.ground(logit, F(W::at(m[r], l))));
               if (!visible) g = 0.f;
               W::at(below[r], l) += g;
             }
@@ -211,9 +240,9 @@ class forward_tile : row_sums<W, Op, E, C> {
         W::at(earned_[r], l) += W::at(sum[r], l);
         if constexpr (is.ground_mass) W::at(ground_[r], l) += W::at(below[r], l);
       });
-    add<Partial>(o_, s[0], seen, slot, infinite);
+    add<Partial>(o_, s[0], seen, t, slot, infinite);
     if constexpr (facts::range) {
-      add<Partial>(second_, moment, seen, slot, infinite);
+      add<Partial>(second_, moment, seen, t, slot, infinite);
     } else if constexpr (facts::second) {  // the plain sum of visible values
       ATTUNE_UNROLL
       for (int i = 0; i < C::mi; ++i) {
@@ -229,15 +258,29 @@ class forward_tile : row_sums<W, Op, E, C> {
             });
         }
       }
-      add<Partial>(second_, s[0], seen, slot, infinite);
+      add<Partial>(second_, s[0], seen, t, slot, infinite);
     }
   }
   template <bool Partial, class Sums, class Weights>
-  ATTUNE_LANE void add(Sums& to, Weights const& w, of<std::uint32_t> const (&seen)[R], int slot, bool infinite) {
-    if constexpr (Partial) {
-      if (infinite) return engine::add_seen(to, w, seen, sm_, memory::value(slot));
+  ATTUNE_LANE void add(Sums& to, Weights const& w, of<std::uint32_t> const (&seen)[R], [[maybe_unused]] int t, int slot,
+                       bool infinite) {
+    if constexpr (split) {
+      if (infinite) {
+        of<std::uint32_t> visible[R];
+        ATTUNE_UNROLL
+        for (int r = 0; r < R; ++r)
+          visible[r] = Partial ? seen[r] : W::each_lane([](int) { return ~std::uint32_t(0); });
+        unsigned char const* const from =
+            c_.value.rows(at_.batch, base::head_of(c_.value, at_.group * c_.pack)) + t * C::bn * c_.value.position;
+        split_engine::add_infinite(to, w, visible, sm_, memory::value_factors(slot), c_.value, from);
+      }
+      split_engine::add(to, w, sm_, memory::value(slot), memory::value_factors(slot));
+    } else {
+      if constexpr (Partial) {
+        if (infinite) return engine::add_seen(to, w, seen, sm_, memory::value(slot));
+      }
+      engine::add(to, w, sm_, memory::value(slot));
     }
-    engine::add(to, w, sm_, memory::value(slot));
   }
 
   /// Makes the masses relative to the new maxima.

@@ -22,7 +22,7 @@ class row_sums : protected tile_rows<W, Op, E, C> {
   using facts = tile_facts<Op>;
   using base::at_, base::c_, base::quad, base::record, base::row_in_group, base::row_of;
   using normalizer = typename Op::normalizer_policy;
-  using bound = bound_operator<Op, fast_float>;
+  using bound = bound_operator<Op, typename tile_format<E>::scalar>;
   static constexpr normalizer_traits is = facts::is;
   static constexpr int R = 2 * C::mi, columns = C::width / 8;
 
@@ -125,13 +125,13 @@ class row_sums : protected tile_rows<W, Op, E, C> {
           }
           E* const to = c_.to.out.row(at_.batch, at.head, at.query) + column * c_.to.out.steps().feature;
           if (c_.stores_pairs) {
-            E const both[2] = {E(pair[0]), E(pair[1])};
-            std::uint32_t const bits = both[0].bits | std::uint32_t(both[1].bits) << 16;
-#if defined(__CUDA_ARCH__)
-            *reinterpret_cast<std::uint32_t*>(to) = bits;
-#else
-            std::memcpy(static_cast<void*>(to), &bits, 4);
-#endif
+            if constexpr (sizeof(E) == 4) {
+              store(to, __builtin_bit_cast(std::uint32_t, pair[0]) |
+                            std::uint64_t(__builtin_bit_cast(std::uint32_t, pair[1])) << 32);
+            } else {
+              E const both[2] = {E(pair[0]), E(pair[1])};
+              store(to, both[0].bits | std::uint32_t(both[1].bits) << 16);
+            }
           } else {
             to[0] = E(pair[0]);
             if (column + 1 < c_.p.value_width) to[c_.to.out.steps().feature] = E(pair[1]);
@@ -143,6 +143,15 @@ class row_sums : protected tile_rows<W, Op, E, C> {
   }
 
  private:
+  /// Two features in one store.
+  template <class Bits>
+  ATTUNE_LANE static void store(E* to, Bits bits) {
+#if defined(__CUDA_ARCH__)
+    *reinterpret_cast<Bits*>(to) = bits;
+#else
+    std::memcpy(static_cast<void*>(to), &bits, sizeof bits);
+#endif
+  }
   ATTUNE_LANE static float first_gap(row_record<Op> const& x) { return (x.level - x.reference) * approximate::log2e; }
   ATTUNE_LANE float reference_of([[maybe_unused]] row_record<Op> const& mine, int r, int l) const {
     if constexpr (facts::affine) {

@@ -94,6 +94,55 @@ struct stage {
       }
     });
   }
+  /// Factors of keys and values: chunk n of the tile begins at source(n).
+  template <int Chunks, class Source>
+  ATTUNE_LANE static void factors(typename W::shared sm, int to, int warp, Source const& source) {
+    W::all_warps(warp, C::warps, [&](int w) {
+      if (32 * w >= Chunks) return;
+      of<std::uint32_t> at;
+      of<unsigned char const*> from;
+      of<bool> inside;
+      W::for_lanes([&](int l) {
+        int const n = l + 32 * w;
+        W::at(at, l) = std::uint32_t(to + 16 * n);
+        W::at(inside, l) = n < Chunks;
+        W::at(from, l) = reinterpret_cast<unsigned char const*>(source(n < Chunks ? n : 0));
+      });
+      W::copy16(sm, at, from, inside);
+    });
+  }
+  /// Makes infinities and NaN among the numbers of E that this lane copied by `keys` 0.
+  template <class E, int Rows>
+  ATTUNE_LANE static void drop_infinite(typename W::shared sm, int from, int warp) {
+    W::all_warps(warp, C::warps, [&](int w) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+      for (int x = 0; x < Rows * chunks / C::threads; ++x) {
+        of<std::uint32_t> at, word[4];
+        W::for_lanes([&](int l) {
+          int const n = l + w * 32;
+          W::at(at, l) = moved(swizzled<C::width>(n / chunks, n % chunks), x) + std::uint32_t(from);
+        });
+        W::read16(word, sm, at);
+        W::for_lanes([&](int l) {
+          ATTUNE_UNROLL
+          for (int k = 0; k < 4; ++k) {
+            std::uint32_t& pair = W::at(word[k], l);
+            if (!is_finite<E>(pair & 0xffffu)) pair &= 0xffff0000u;
+            if (!is_finite<E>(pair >> 16)) pair &= 0xffffu;
+          }
+        });
+        W::write16(sm, at, word);
+      }
+    });
+  }
+  /// Whether a number of 16 bits is neither an infinity nor a NaN.
+  template <class E>
+  ATTUNE_LANE static bool is_finite(std::uint32_t bits) {
+    constexpr std::uint32_t exponent = std::is_same_v<E, bfloat16> ? 0x7f80u : 0x7c00u;
+    return (bits & exponent) != exponent;
+  }
   /// Whether what this lane copied by `keys` holds an infinity or a NaN.
   template <class E, int Rows>
   ATTUNE_LANE static of<bool> any_infinite(typename W::shared sm, int from, int warp) {

@@ -22,7 +22,8 @@ class tile_rows {
   template <class T>
   using of = typename W::template of<T>;
   using facts = tile_facts<Op>;
-  using memory = tile_memory<Op, C>;
+  using memory = tile_memory<Op, E, C>;
+  using format = tile_format<E>;
   using staged = stage<W, C>;
   static constexpr int R = 2 * C::mi, blocks = C::bn / 8;
   static constexpr bool interval = Op::mask_policy::form == mask_form::interval;
@@ -66,9 +67,40 @@ class tile_rows {
   ATTUNE_LANE void fetch(int t, int slot) {
     int const first = t * C::bn, keys = int(c_.p.keys);
     ATTUNE_UNROLL
-    for (int k = 0; k < facts::products; ++k)
-      staged::template keys<C::bn, Whole>(sm_, memory::key(k, slot), warp_, keys_[k], c_.key[k], first, keys);
-    staged::template keys<C::bn, Whole>(sm_, memory::value(slot), warp_, values_, c_.value, first, keys);
+    for (int k = 0; k < facts::products; ++k) fetch_rows<Whole>(memory::key(k, slot), keys_[k], c_.key[k], first, keys);
+    fetch_rows<Whole>(memory::value(slot), values_, c_.value, first, keys);
+    if constexpr (format::split)
+      staged::template factors<memory::factor_chunks>(sm_, memory::key_factors(0, slot), warp_, [&](int n) {
+        constexpr int each = C::bn / 4;
+        int const head = at_.group * c_.pack, which = n / each;
+        float const* from = c_.value.factors_of(at_.batch, head_of(c_.value, head));
+        ATTUNE_UNROLL
+        for (int k = 0; k < facts::products; ++k)
+          if (which == k) from = c_.key[k].factors_of(at_.batch, head_of(c_.key[k], head));
+        return from + first + n % each * 4;
+      });
+  }
+  template <bool Whole>
+  ATTUNE_LANE void fetch_rows(int to, of<unsigned char const*> const& from, operand_of<E> const& rows, int first,
+                              int keys) {
+    staged::template keys<C::bn, Whole>(sm_, to, warp_, from, rows, first, keys);
+    if constexpr (format::split) {
+      auto const second = W::each_lane([&](int l) { return W::at(from, l) + rows.plane; });
+      staged::template keys<C::bn, Whole>(sm_, to + memory::key_plane, warp_, second, rows, first, keys);
+    }
+  }
+  /// Copies the rows of this tile.
+  ATTUNE_LANE void fetch_queries() {
+    ATTUNE_UNROLL
+    for (int k = 0; k < facts::products; ++k) {
+      operand_of<E> from = c_.query[k];
+      staged::queries(sm_, memory::query(k), warp_, from, at_.batch, at_.group, c_.pack, at_.tile * C::rows, c_.rows);
+      if constexpr (format::split) {
+        from.data += from.plane;
+        staged::queries(sm_, memory::query(k) + memory::query_plane, warp_, from, at_.batch, at_.group, c_.pack,
+                        at_.tile * C::rows, c_.rows);
+      }
+    }
   }
   /// The tiles of keys of this tile of rows. Of an interval mask, every warp finds them for itself.
   ATTUNE_LANE tile_plan make_plan() const {
@@ -178,7 +210,7 @@ class tile_rows {
 
   /// The values of all contractions of a pair.
   template <class Product>
-  ATTUNE_LANE void contract(fast_float* x, Product const& product, int r, int j, int l) const {
+  ATTUNE_LANE void contract(typename format::scalar* x, Product const& product, int r, int j, int l) const {
     for_each_contraction(typename Op::contractions{}, [&](auto contraction, auto number, auto place) {
       using chosen = decltype(contraction);
       constexpr int index = decltype(number)::value, k = decltype(place)::value;

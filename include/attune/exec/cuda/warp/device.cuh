@@ -52,6 +52,18 @@ struct device_warp {
       asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
     return r;
   }
+  /// Two numbers of E as floats.
+  template <class E>
+  ATTUNE_DEVICE void unpack(std::uint32_t pair, float& low, float& high) {
+    if constexpr (std::is_same_v<E, bfloat16>) {
+      low = __uint_as_float(pair << 16);
+      high = __uint_as_float(pair & 0xffff0000u);
+    } else {
+      asm("{ .reg .b16 x, y; mov.b32 {x, y}, %2; cvt.f32.f16 %0, x; cvt.f32.f16 %1, y; }"
+          : "=f"(low), "=f"(high)
+          : "r"(pair));
+    }
+  }
   /// Four 8 x 8 matrices of 16-bit numbers: lane 8 m + r has the address of row r of matrix m.
   ATTUNE_DEVICE void ldmatrix4(std::uint32_t (&r)[4], shared base, std::uint32_t at, bool transposed) {
     std::uint32_t const p = base + at;

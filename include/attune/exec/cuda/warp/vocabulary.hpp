@@ -29,6 +29,7 @@ struct function_of_lanes {
 /// | at(x, lane) | the number of a lane; on a device a lane sees its own alone. |
 /// | shfl(x, from), shfl_xor(x, mask), any(b) | the number of another lane; true if true in any lane. |
 /// | pack<E>(low, high) | two floats as two E, to nearest, the first in the low half. |
+/// | unpack<E>(pair, low, high) | two E as two floats, exactly. |
 /// | ldmatrix4(r, base, at, transposed) | four 8 x 8 matrices; lane 8 m + r has the address of row r of matrix m. |
 /// | mma<E>(d, a, b0, b1) | d += a b, a 16 x 16 and b 16 x 8 of E, d in float; a device adds towards zero. |
 /// | copy16(base, to, from, inside) | issues a copy of 16 bytes to shared memory; zeros, and no read, if not inside. |
@@ -56,6 +57,8 @@ concept warp_vocabulary =
       { W::any(flag) } -> std::same_as<bool>;
       { W::template pack<bfloat16>(number, number) } -> std::same_as<typename W::template of<std::uint32_t>>;
       { W::template pack<float16>(number, number) } -> std::same_as<typename W::template of<std::uint32_t>>;
+      W::template unpack<bfloat16>(word, number, number);
+      W::template unpack<float16>(word, number, number);
       W::ldmatrix4(words, base, word, true);
       W::template mma<bfloat16>(numbers, words, word, word);
       W::template mma<float16>(numbers, words, word, word);

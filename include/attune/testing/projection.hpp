@@ -271,6 +271,9 @@ class projections {
       least = std::fmin(least, theta * (2 * s.product - theta * s.square) / std::fmax(excess, 1e-300));
     }
     if (unexplained_.empty()) least = f.gain / std::fmax(excess(), 1e-300);
+    // A finding that changes an output, and the output does not change like this, is wrong.
+    for (sums const& s : of)
+      if (theta * theta * s.square > 2 * gate_ * gate_ && theta * (2 * s.product - theta * s.square) < 0) least = 0;
     return std::clamp(least, 0., 1.);
   }
 

@@ -28,11 +28,7 @@ class gradient_rounding : protected gradient_call<Op> {
 
   /// For each query, the multiple of `effect` that fits the residual of dq.
   std::vector<double> fitted(gradient_array<double> const& effect) const {
-    std::size_t at = 0;
-    for (auto const& [name, x] : given_.all()) {
-      if (name.is(field::q)) break;
-      at += x.values.size();
-    }
+    std::size_t const at = base::first_of(field::q);
     std::size_t const width = std::size_t(effect.extents.feature);
     std::vector<double> to;
     for (std::size_t n = 0; n < effect.values.size(); n += width) {

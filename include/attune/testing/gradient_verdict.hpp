@@ -75,7 +75,7 @@ class gradient_judge : backward_suspects<Op> {
           regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           seen_.begin_row(std::move(ids));
         }
-        seen_.add(x.values[n], bounds[n], tensor);
+        seen_.add(x.values[n], bounds[n], tensor, accumulation(name));
       }
     }
     seen_.close(stored_);
@@ -87,9 +87,9 @@ class gradient_judge : backward_suspects<Op> {
     factors();
     mistakes();
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
-      base::by_backward_rows();
+      bool const by_rows = base::by_backward_rows();
       base::by_numbers_of_rows();
-      base::by_noise();
+      base::by_noise(by_rows);
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);

@@ -44,6 +44,7 @@ enum class backward_defect {
   mask_later,
   mask_earlier,
   next_key_head,
+  one_head_of_group,  ///< dk and dv alone: they lack the rows of all heads but the first of each group
   count
 };
 
@@ -70,9 +71,16 @@ constexpr char const* name_of(backward_defect d) {
                                    "mask aligned top-left in the backward pass alone",
                                    "mask shifted by +1 in the backward pass alone",
                                    "mask shifted by -1 in the backward pass alone",
-                                   "keys and values of the next key head in the backward pass alone"};
+                                   "keys and values of the next key head in the backward pass alone",
+                                   "gradients of one head of each group alone"};
   static_assert(std::size(names) == std::size_t(backward_defect::count));
   return names[int(d)];
+}
+
+/// Whether a mistake changes dq. The others change dv alone, or dk and dv alone.
+constexpr bool changes_queries(backward_defect d) {
+  return d != backward_defect::weights_in_bf16 && d != backward_defect::weights_in_fp16 &&
+         d != backward_defect::unnormalized_weights && d != backward_defect::one_head_of_group;
 }
 
 /// Whether the weights of an operator are e^(a - lse), and nothing else multiplies weights, values or outputs. A policy
@@ -116,19 +124,14 @@ class backward_rows {
       case backward_defect::mask_later:
       case backward_defect::mask_earlier:
         return masked;
+      case backward_defect::one_head_of_group:
+        return Op::uses(field::k) && p_.key_heads < p_.heads && p_.key_heads == p_.value_heads;
       case backward_defect::next_key_head:
         return Op::uses(field::k) && p_.key_heads > 1 && p_.key_heads == p_.value_heads;
       default:
         return true;
     }
   }
-  /// Whether it changes gradients by queries, and by keys.
-  static bool changes(backward_defect d, input_side of) {
-    bool const values_alone = d == backward_defect::weights_in_bf16 || d == backward_defect::weights_in_fp16 ||
-                              d == backward_defect::unnormalized_weights;
-    return of == input_side::key || !values_alone;
-  }
-
   /// Reads a row. all: hidden keys and the next key head too, for the defects that see them.
   void select(index_t b, index_t h, index_t i, bool all = true) {
     b_ = b, h_ = h, i_ = i;
@@ -232,6 +235,9 @@ class backward_rows {
           break;
         case is::mask_earlier:
           seen(moved(-1));
+          break;
+        case is::one_head_of_group:
+          if (h_ % (p_.heads / p_.key_heads) != 0) weight = slope = 0;
           break;
         default:
           weight = slope = 0;  // of another key head

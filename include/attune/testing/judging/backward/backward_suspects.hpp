@@ -26,19 +26,23 @@ class backward_suspects : protected gradient_rounding<Op> {
  protected:
   using base = gradient_rounding<Op>;
   using base::along, base::base, base::d_, base::exact_, base::first_of, base::for_each_row, base::given_, base::in_,
-      base::op_, base::p_, base::report_, base::seen_;
+      base::op_, base::p_, base::precision_, base::report_, base::seen_;
   using typename base::dense;
 
-  void by_backward_rows() {
+  /// Returns false for operators whose backward pass it does not know.
+  bool by_backward_rows() {
     if constexpr (RecomputesWeights<Op>) {
       backward_rows<Op> rows(op_, in_, p_, d_);
       query_regions const places(p_);
       dense const whole = of_rows(rows, backward_defect::whole_row, {});
-      if (!is_exact(whole)) return;
+      if (!is_exact(whole)) return false;
       for (int n = 1; n < int(backward_defect::count); ++n)
         if (rows.applies(backward_defect(n))) by_defect(rows, places, backward_defect(n));
       by_factors(rows, places, whole);
       by_skipped_keys(rows);
+      return true;
+    } else {
+      return false;
     }
   }
 
@@ -85,21 +89,29 @@ class backward_suspects : protected gradient_rounding<Op> {
   }
   bool has_given(field f) const { return given_.all().count(f) > 0; }
 
+  /// A rounding that the kernel's precision allows.
+  bool allows(defect d) const {
+    auto const wide = [&](storage s) { return format_of(precision_.weights).unit >= format_of(s).unit; };
+    if (d == defect::weights_in_bf16 || d == defect::slopes_in_bf16) return wide(storage::bf16);
+    return (d == defect::weights_in_fp16 || d == defect::slopes_in_fp16) && wide(storage::fp16);
+  }
   template <class Rows>
   void by_defect(Rows& rows, query_regions const& places, defect d) {
     finding f;
     f.name = name_of(d);
     f.parameter = f.relative = d == defect::logits_too_large;
     dense const all = of_rows(rows, d, {});
-    f = seen_.judged(f, numbers(all));
-    if (f.share < explained) {
+    std::vector<field> const both{field::k, field::v};
+    f = seen_.judged(f, numbers(d == defect::one_head_of_group ? only(all, both) : all));
+    f.tested = f.tested && !allows(d);
+    if (f.tested && f.share < explained) {
       std::optional<double> const factor = f.parameter ? std::nullopt : std::optional(1.0);
       std::vector<row_share> shares;
-      if (has_given(field::q) && rows.changes(d, input_side::query))
+      if (!changes_queries(d))
+        shares = by_keys(rows, d, d == defect::one_head_of_group ? both : std::vector<field>{field::v});
+      else if (has_given(field::q))
         shares = by_queries(all);
-      else if (!rows.changes(d, input_side::query))
-        shares = by_keys(rows, d, {field::v});
-      better(f, rows, places, d, shares, factor, {});
+      better(f, rows, places, d, shares, factor, d == defect::one_head_of_group ? both : std::vector<field>{});
     }
     push(f);
   }

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include <attune/testing/defect.hpp>
-#include <attune/testing/judging/conclusion.hpp>
 #include <attune/testing/judging/backward/backward_suspects.hpp>
+#include <attune/testing/judging/conclusion.hpp>
 #include <attune/testing/moving_parameter.hpp>
 
 namespace attune::testing {

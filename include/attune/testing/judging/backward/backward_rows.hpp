@@ -83,6 +83,12 @@ constexpr bool changes_queries(backward_defect d) {
          d != backward_defect::unnormalized_weights && d != backward_defect::one_head_of_group;
 }
 
+/// Whether a row with this mistake reads keys that it does not see, or keys of another head.
+constexpr bool reads_other_keys(backward_defect d) {
+  return d == backward_defect::mask_ignored || d == backward_defect::mask_top_left ||
+         d == backward_defect::mask_later || d == backward_defect::mask_earlier || d == backward_defect::next_key_head;
+}
+
 /// Whether the weights of an operator are e^(a - lse), and nothing else multiplies weights, values or outputs. A policy
 /// may still have another mass: compare `whole_row` with the exact gradients.
 template <class Op>
@@ -132,8 +138,8 @@ class backward_rows {
         return true;
     }
   }
-  /// Reads a row. all: hidden keys and the next key head too, for the defects that see them.
-  void select(index_t b, index_t h, index_t i, bool all = true) {
+  /// Reads a row. all: for mistakes that read other keys, too.
+  void select(index_t b, index_t h, index_t i, bool all) {
     b_ = b, h_ = h, i_ = i;
     read(here_, in_, false, all && masked);
     if (all && applies(backward_defect::next_key_head)) {
@@ -246,7 +252,7 @@ class backward_rows {
     }
   }
 
-  /// What each key of the selected row adds to dq: visit(key, numbers).
+  /// Calls visit(key, what it adds to dq) for each visible key of the selected row.
   template <class Visit>
   void for_each_key(dense_gradients<double>& scratch, Visit const& visit) const {
     lift<double> const numbers{};
@@ -313,8 +319,7 @@ class backward_rows {
       pair& to_pair = to.pairs.emplace_back();
       to_pair.key = j, to_pair.visible = visible, to_pair.logit = a.value;
       for (int c = 0; c < terms; ++c) to_pair.slopes[std::size_t(c)] = a.tangent[c];
-      for (index_t c = 0; c < p_.value_width; ++c)
-        to_pair.gain += by_out_[std::size_t(c)] * in.v(b_, head, j, c);
+      for (index_t c = 0; c < p_.value_width; ++c) to_pair.gain += by_out_[std::size_t(c)] * in.v(b_, head, j, c);
       if (!visible) return;
       seen.keys.push_back(j), seen.logits.push_back(a.value), gains.push_back(to_pair.gain);
       if (a.value > to.largest) to.largest = a.value, to.largest_key = j;

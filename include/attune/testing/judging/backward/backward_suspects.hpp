@@ -36,8 +36,18 @@ class backward_suspects : protected gradient_rounding<Op> {
       query_regions const places(p_);
       dense const whole = of_rows(rows, backward_defect::whole_row, {});
       if (!is_exact(whole)) return false;
+      std::vector<backward_defect> all;
       for (int n = 1; n < int(backward_defect::count); ++n)
-        if (rows.applies(backward_defect(n))) by_defect(rows, places, backward_defect(n));
+        if (rows.applies(backward_defect(n))) all.push_back(backward_defect(n));
+      // Many at a time, because a row is read for all of them at once; not so many that they take much memory.
+      std::size_t const size = along(whole, [](double x) { return x; }).size(),
+                        most = std::clamp<std::size_t>(std::size_t(2e7) / (size + 1), 1, all.size());
+      for (std::size_t first = 0; first < all.size(); first += most) {
+        std::vector<backward_defect> const some(all.begin() + std::ptrdiff_t(first),
+                                                all.begin() + std::ptrdiff_t((std::min)(first + most, all.size())));
+        std::vector<dense> const changes = of_rows(rows, some, {});
+        for (std::size_t n = 0; n < some.size(); ++n) by_defect(rows, places, some[n], changes[n]);
+      }
       by_factors(rows, places, whole);
       by_skipped_keys(rows);
       return true;
@@ -65,17 +75,22 @@ class backward_suspects : protected gradient_rounding<Op> {
     }
     return true;
   }
-  /// The change that a defect of some rows makes; an empty list: of all rows.
+  /// The changes that defects of some rows make; an empty list of rows: of all.
   template <class Rows>
-  dense of_rows(Rows& rows, defect d, std::vector<bool> const& has) const {
-    dense to = attune::detail::blank_gradients<double>(op_, in_);
-    std::size_t n = 0;
+  std::vector<dense> of_rows(Rows& rows, std::vector<defect> const& defects, std::vector<bool> const& has) const {
+    std::vector<dense> to(defects.size(), attune::detail::blank_gradients<double>(op_, in_));
+    bool const all = std::any_of(defects.begin(), defects.end(), [](defect d) { return reads_other_keys(d); });
+    std::size_t row = 0;
     for_each_row([&](index_t b, index_t h, index_t i) {
-      if (!has.empty() && !has[n++]) return;
-      rows.select(b, h, i);
-      rows.add(d, to);
+      if (!has.empty() && !has[row++]) return;
+      rows.select(b, h, i, all);
+      for (std::size_t n = 0; n < defects.size(); ++n) rows.add(defects[n], to[n]);
     });
     return to;
+  }
+  template <class Rows>
+  dense of_rows(Rows& rows, defect d, std::vector<bool> const& has) const {
+    return std::move(of_rows(rows, std::vector<defect>{d}, has).front());
   }
   /// Only the gradients of these inputs.
   static dense only(dense x, std::vector<field> const& fields) {
@@ -96,11 +111,10 @@ class backward_suspects : protected gradient_rounding<Op> {
     return (d == defect::weights_in_fp16 || d == defect::slopes_in_fp16) && wide(storage::fp16);
   }
   template <class Rows>
-  void by_defect(Rows& rows, query_regions const& places, defect d) {
+  void by_defect(Rows& rows, query_regions const& places, defect d, dense const& all) {
     finding f;
     f.name = name_of(d);
     f.parameter = f.relative = d == defect::logits_too_large;
-    dense const all = of_rows(rows, d, {});
     std::vector<field> const both{field::k, field::v};
     f = seen_.judged(f, numbers(d == defect::one_head_of_group ? only(all, both) : all));
     f.tested = f.tested && !allows(d);
@@ -169,7 +183,7 @@ class backward_suspects : protected gradient_rounding<Op> {
       for (index_t kh = 0; kh < p_.key_heads; ++kh) {
         key_equations system(numbers, unknowns);
         for (index_t u = 0; u < unknowns; ++u) {
-          rows.select(b, kh * group + u / p_.queries, u % p_.queries);
+          rows.select(b, kh * group + u / p_.queries, u % p_.queries, false);
           rows.add(d, scratch);
           index_t at = 0;
           for (field f : fields) {

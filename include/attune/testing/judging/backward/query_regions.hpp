@@ -28,8 +28,8 @@ class query_regions {
  public:
   /// Rows that have a defect.
   struct region {
-    std::vector<bool> has;   ///< by row (batch, head, query)
-    std::string where = {};  ///< "in head 3", "in queries 16..31"; "": everywhere
+    std::vector<bool> has;        ///< by row (batch, head, query)
+    std::string where = {};       ///< "in head 3", "in queries 16..31"; "": everywhere
     index_t first = 0, last = 0;  ///< the range of queries
     std::string members = {};     ///< the same without the queries
     double factor = 0, gain = 0;  ///< gain: the part of sum precision * share^2 that it explains
@@ -39,8 +39,8 @@ class query_regions {
     regions_.add("", {p.batch, p.heads, p.queries, 1}, "query", "head");
   }
 
-  /// The rows of all, of one batch element, of one head, or of half of each tile; and of a range of queries, if the rest
-  /// of them is right. shares: by row. factor: how much of the defect a wrong row has; none: an unknown factor.
+  /// All rows, one batch element, one head, or half of each tile; a range of their queries, if the rest is right.
+  /// shares: by row. factor: how much of the defect a wrong row has; none: an unknown factor.
   /// Complexity: O(rows + regions * min(Lq, 512)^2).
   region best(std::vector<row_share> const& shares, std::optional<double> factor) const {
     std::vector<std::vector<sums>> of(std::size_t(regions_.count()), std::vector<sums>(std::size_t(p_.queries)));
@@ -53,7 +53,9 @@ class query_regions {
     region best;
     int chosen = 0;
     auto const better = [&](int id, index_t first, index_t last, sums const& s, double by) {
-      double const x = factor ? *factor : s.precision > 0 ? s.product / s.precision : 0,
+      double const x = factor            ? *factor
+                       : s.precision > 0 ? s.product / s.precision
+                                         : 0,
                    gain = x * (2 * s.product - x * s.precision);
       if (!(gain > by * best.gain + 9)) return;
       best.gain = gain, best.factor = x, best.first = first, best.last = last, chosen = id;
@@ -66,7 +68,8 @@ class query_regions {
     index_t const step = (p_.queries + 511) / 512;
     for (int id = 0; id < regions_.count(); ++id) {
       auto const by = regions_.at(id).by;
-      if (!is_used(id) || (by != regions::kind::all && by != regions::kind::batch && by != regions::kind::head)) continue;
+      if (!is_used(id) || (by != regions::kind::all && by != regions::kind::batch && by != regions::kind::head))
+        continue;
       for (index_t first = 0; first < p_.queries; first += step) {
         sums s;
         for (index_t last = first + 1; last <= p_.queries; ++last) {

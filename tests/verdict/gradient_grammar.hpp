@@ -68,7 +68,7 @@ inline std::string words(planted_backward const& d) {
 inline std::string causes_of(backward_fault f) {
   switch (f) {
     case backward_fault::scale_of_logits:
-      return "kernel.scale|saved lse";
+      return "kernel.scale|factor of the recomputed logits|saved lse";
     case backward_fault::dq_factor:
     case backward_fault::dq_scale_missing:
       return "dq";
@@ -84,11 +84,13 @@ inline std::string causes_of(backward_fault f) {
     case backward_fault::row_term_late:
       return "row term <dout, out>";
     case backward_fault::dp_bf16:
+      return "dP rounded to bf16|dS or dP rounded to bf16";
     case backward_fault::ds_bf16:
-      return "dS or dP rounded to bf16";
+      return "dS rounded to bf16|dS or dP rounded to bf16";
     case backward_fault::dp_fp16:
+      return "dP rounded to fp16|dS or dP rounded to fp16";
     case backward_fault::ds_fp16:
-      return "dS or dP rounded to fp16";
+      return "dS rounded to fp16|dS or dP rounded to fp16";
     case backward_fault::weights_bf16:
       return "probabilities rounded to bf16";
     case backward_fault::weights_fp16:

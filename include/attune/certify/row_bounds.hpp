@@ -286,6 +286,22 @@ class row_bounds : row_reader<Op> {
   }
 
   // ---- storage ------------------------------------------------------------------------------------------------------
+  struct small_loss {
+    double one_way, random;
+  };
+  /// The loss of feature d by weights that are rounded to multiples of `step`. Many steps round at random; a few of
+  /// them, or less than one, may all be rounded down.
+  small_loss loss_of_small_weights(double step, std::size_t d) const {
+    double one_way = 0, square = 0;
+    for (std::size_t k = 0; k < weighed_.weights.size(); ++k) {
+      double const w = magnitude(weighed_.weights[k]), v = w == 0 ? 0 : magnitude(value(k, d));
+      if (w < 4 * step)
+        one_way += std::fmin(w, step / 2) * v;
+      else
+        square += v * v;
+    }
+    return {one_way, step / 2 * std::sqrt(square)};
+  }
   template <class Loose, class Bound>
   void finish(Loose const& loose, [[maybe_unused]] Bound const& f, error_bounds& to) {
     number_format const out_format = format_of(how_.out), weights = format_of(how_.weights),
@@ -316,7 +332,10 @@ class row_bounds : row_reader<Op> {
         shared = weights.unit * std::sqrt(equals_.square([&](std::size_t k) { return value(k, x); }));
         rough = weights.unit * (spread_[x] + magnitude(r.value)) + tiny;
         double const each = std::sqrt(squares_[x]) + magnitude(r.value) / std::sqrt(std::fmax(n, 1));
-        scatter = std::hypot(weights.unit * each + tiny, shared);
+        small_loss const small_weights =
+            tiny > 0.01 * rough ? loss_of_small_weights(weights.step, x) : small_loss{0, tiny};
+        shared += small_weights.one_way;
+        scatter = std::hypot(weights.unit * each + small_weights.random, shared);
       }
       if constexpr (Op::has_output_gate) {
         rounded const gate = attune::detail::output_factor<rounded>(in_, p_, loose, b_, h_, i_, d);

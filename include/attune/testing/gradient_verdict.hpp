@@ -18,8 +18,8 @@
 #include <vector>
 
 #include <attune/testing/defect.hpp>
+#include <attune/testing/judging/backward/backward_suspects.hpp>
 #include <attune/testing/judging/conclusion.hpp>
-#include <attune/testing/judging/gradient_rounding.hpp>
 #include <attune/testing/moving_parameter.hpp>
 
 namespace attune::testing {
@@ -27,8 +27,8 @@ namespace attune::testing {
 namespace detail {
 
 template <class Op>
-class gradient_judge : gradient_rounding<Op> {
-  using base = gradient_rounding<Op>;
+class gradient_judge : backward_suspects<Op> {
+  using base = backward_suspects<Op>;
   using base::along, base::bounds_, base::by_row, base::change_to, base::d_, base::exact_, base::for_each_row,
       base::given_;
   using base::gradients, base::how_, base::in_, base::judge, base::op_, base::p_, base::precision_, base::regions_;
@@ -75,7 +75,7 @@ class gradient_judge : gradient_rounding<Op> {
           regions_.of(tensor, row / (e.position * e.head), row / e.position % e.head, row % e.position, ids);
           seen_.begin_row(std::move(ids));
         }
-        seen_.add(x.values[n], bounds[n], tensor);
+        seen_.add(x.values[n], bounds[n], tensor, accumulation(name));
       }
     }
     seen_.close(stored_);
@@ -87,8 +87,9 @@ class gradient_judge : gradient_rounding<Op> {
     factors();
     mistakes();
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
+      bool const by_rows = base::by_backward_rows();
       base::by_numbers_of_rows();
-      base::by_noise();
+      base::by_noise(by_rows);
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);

@@ -62,28 +62,31 @@ class projections {
 
   /// The regions of the numbers that are added next.
   void begin_row(std::vector<int> ids) { ids_.push_back(std::move(ids)); }
-  /// output: 0, 1, ...: a finding has a share of each output.
-  void add(double got, bounded_number const& wanted, int output = 0) {
+  /// output: 0, 1, ...: a finding has a share of each output. accumulation: the part of the drift that rounding leaves,
+  /// by which numbers are compared (sigma_of).
+  void add(double got, bounded_number const& wanted, int output = 0, double accumulation = 1. / 3) {
     output_.push_back(output);
     outputs_ = (std::max)(outputs_, output + 1);
     bool const usable = std::isfinite(got) && std::isfinite(wanted.value) && std::isfinite(wanted.bound);
     residual_.push_back(usable ? got - wanted.value : 0);
     usable_.push_back(usable);
     drift_.push_back(wanted.drift);
+    sigma_.push_back(sigma_of(wanted, accumulation));
     scatter_.push_back(wanted.scatter);
     exact_.push_back(wanted.value);
     row_.push_back(ids_.size() - 1);
   }
-  /// Call after the last number. `stored`: the format to which the outputs were rounded.
+  /// Call after the last number and the last common error. `stored`: the format to which the outputs were rounded.
   void close(storage stored) {
     double mean = 0;
-    std::vector<double> s(residual_.size());
-    for (std::size_t n = 0; n < s.size(); ++n)
-      mean += (s[n] = std::hypot(scatter_[n], drift_[n] / 3)) / double(s.size());
-    for (std::size_t n = 0; n < s.size(); ++n) {
-      double const size = std::fmax(s[n], 1e-3 * mean);
+    for (double x : sigma_) mean += x / double(sigma_.size());
+    for (std::size_t n = 0; n < sigma_.size(); ++n) {
+      double const size = std::fmax(sigma_[n], 1e-3 * mean);
       metric_.push_back(usable_[n] && size > 0 ? 1 / (size * size) : 0);
       total_ += residual_[n] * residual_[n] * metric_[n];
+      double shared = 0;
+      for (auto const& noise : common_) shared += noise[n] * noise[n] / double(common_.size());
+      expected_.push_back(usable_[n] ? 1 + shared * metric_[n] : 0);
     }
     // Equal numbers round alike: the errors of elements with the same stored value count as one error.
     std::vector<double> rounded;
@@ -116,8 +119,9 @@ class projections {
   index_t tests() const { return index_t(all_.count()); }
   /// The part of the residual that rounding does not explain: its weighted square minus its expectation.
   double excess() const {
-    double const usable = double(std::count(usable_.begin(), usable_.end(), true));
-    return std::fmax(total_ - usable, 0.1 * total_);
+    double expected = 0;
+    for (double x : expected_) expected += x;
+    return std::fmax(total_ - expected, 0.1 * total_);
   }
 
   /// Fills in estimate, z, power, gain and region of a finding whose direction is `along`. parts: whether the finding
@@ -250,12 +254,12 @@ class projections {
   double share_of(finding const& f, std::vector<double> const& along, std::vector<int> const& shown) const {
     std::size_t const outputs = std::size_t(outputs_);
     std::vector<sums> of(outputs);
-    std::vector<double> total(outputs, 0), usable(outputs, 0);
+    std::vector<double> total(outputs, 0), expected(outputs, 0);
     for (std::size_t n = 0; n < along.size(); ++n) {
       if (!usable_[n]) continue;
       std::size_t const k = std::size_t(output_[n]);
       total[k] += residual_[n] * residual_[n] * metric_[n];
-      usable[k] += 1;
+      expected[k] += expected_[n];
       auto const& ids = ids_[row_[n]];
       if (std::none_of(shown.begin(), shown.end(),
                        [&](int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }))
@@ -267,10 +271,15 @@ class projections {
     double least = 1;
     for (int k : unexplained_) {
       sums const& s = of[std::size_t(k)];
-      double const excess = std::fmax(total[std::size_t(k)] - usable[std::size_t(k)], 0.1 * total[std::size_t(k)]);
+      // Common errors vary a lot: where they leave little of a residual, little is known of its excess.
+      double const known = common_.empty() ? 0.1 : 0.3,
+                   excess = std::fmax(total[std::size_t(k)] - expected[std::size_t(k)], known * total[std::size_t(k)]);
       least = std::fmin(least, theta * (2 * s.product - theta * s.square) / std::fmax(excess, 1e-300));
     }
     if (unexplained_.empty()) least = f.gain / std::fmax(excess(), 1e-300);
+    // A finding that changes an output, and the output does not change like this, is wrong.
+    for (sums const& s : of)
+      if (theta * theta * s.square > 2 * gate_ * gate_ && theta * (2 * s.product - theta * s.square) < 0) least = 0;
     return std::clamp(least, 0., 1.);
   }
 
@@ -317,7 +326,8 @@ class projections {
   std::vector<int> output_;            ///< of each number
   std::vector<int> unexplained_;       ///< outputs
   int outputs_ = 1;
-  std::vector<double> residual_, drift_, scatter_, metric_, exact_;
+  std::vector<double> residual_, drift_, scatter_, sigma_, metric_, exact_;
+  std::vector<double> expected_;  ///< of a residual's weighted square, in a correct kernel
   std::vector<bool> usable_, alike_;
   std::vector<std::size_t> order_;
   std::vector<std::vector<double>> common_;

@@ -179,18 +179,30 @@ TEST_CASE("maps show where the residuals are: by head, by block of queries") {
   CHECK(text.find("out, times rounding, by head:") != std::string::npos);
 }
 
-TEST_CASE("a stale page of a cache") {
-  call c({2, 4, 4, 16}, {2, 2, 40, 16});
+/// The verdict on a kernel that reads the keys from `first` on, up to `last`, of batch element `b` from element `from`.
+verdict_report of_stale_keys(call c, index_t b, index_t from, index_t first, index_t last, index_t page) {
   auto const op = attention(kernel::dot_product{});
+  shape const& e = c.of_keys;
   call wrong = c;
-  for (index_t h = 0; h < 2; ++h)  // page 2 of batch element 1 is that of batch element 0
-    for (index_t n = 16 * 16; n < 24 * 16; ++n)
+  for (index_t h = 0; h < e.head; ++h)
+    for (index_t n = first * e.feature; n < last * e.feature; ++n)
       for (auto x : {&call::k, &call::v})
-        (wrong.*x)[std::size_t((2 + h) * 40 * 16 + n)] = (wrong.*x)[std::size_t(h * 40 * 16 + n)];
+        (wrong.*x)[std::size_t((b * e.head + h) * e.position * e.feature + n)] =
+            (wrong.*x)[std::size_t((from * e.head + h) * e.position * e.feature + n)];
   wrong.run(op);
   c.out = wrong.out, c.lse = wrong.lse;
-  verdict_report const r = c.judged(op, {.page = 8});
-  CHECK(is_named(r, "page 2 of batch element 1 read as page 2 of batch element 0: a stale page"));
+  return c.judged(op, {.page = page});
+}
+
+TEST_CASE("a stale page of a cache, the last and shorter one too, and one of very many") {
+  call const c({2, 4, 4, 16}, {2, 2, 44, 16});
+  CHECK(is_named(of_stale_keys(c, 1, 0, 16, 24, 8),
+                 "page 2 of batch element 1 read as page 2 of batch element 0: a stale page"));
+  CHECK(is_named(of_stale_keys(c, 1, 0, 40, 44, 8),
+                 "page 5 of batch element 1 read as page 5 of batch element 0: a stale page"));
+  call const large({4, 2, 4, 16}, {4, 1, 400, 16});  // 4 * 50 * 5 readings
+  CHECK(is_named(of_stale_keys(large, 3, 2, 384, 392, 8),
+                 "page 48 of batch element 3 read as page 48 of batch element 2: a stale page"));
 }
 
 TEST_CASE("rows without keys") {

@@ -61,7 +61,7 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
   report.seed = how.seed;
   // If a parameter and a definite defect explain the residual equally well, the definite defect is more likely.
   auto const merit = [&](finding const& f) {
-    return (f.tested ? f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300) : 0) * (f.last_resort ? 0.9
+    return (f.tested ? f.share + 1e-3 * f.gain / std::fmax(seen.total(), 1e-300) : 0) * (f.last_resort ? 0.85
                                                                                          : f.parameter ? 0.98
                                                                                                        : 1.0);
   };
@@ -74,8 +74,10 @@ inline void conclude(verdict_report& report, projections const& seen, verdict_op
     // If something is wrong in any case, weaker evidence suffices for the cause.
     double const needed = outside || high != nullptr ? how.gate / 3 : how.gate;
     report.share = first != nullptr ? first->share : 0;
-    report.caused = first != nullptr && first->tested && (first->parameter ? std::fabs(first->z) : first->z) > needed &&
-                    report.share > 0.25;
+    // Sizes that are too large need no sign: a finding that explains most of them needs no z.
+    bool const sure = first != nullptr && ((first->parameter ? std::fabs(first->z) : first->z) > needed ||
+                                           (high != nullptr && report.share > 0.6));
+    report.caused = sure && first->tested && report.share > 0.25;
     if (report.caused) {
       say((report.share < 0.6 ? "in part " : "") + first->words() +
           attune::detail::text(" (z = ", std::round(first->z), ", explains ", std::round(100 * report.share),

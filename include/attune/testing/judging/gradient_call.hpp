@@ -59,6 +59,15 @@ class gradient_call {
       for (T const& y : array_of(g, name).values) to.push_back(get(y));
     return to;
   }
+  /// Where the numbers of a field begin in the residual.
+  std::size_t first_of(field f) const {
+    std::size_t at = 0;
+    for (auto const& [name, x] : given_.all()) {
+      if (name.is(f)) break;
+      at += x.values.size();
+    }
+    return at;
+  }
   void judge(finding const& f, std::vector<double> const& direction) {
     report_.findings.push_back(seen_.judged(f, direction));
   }

@@ -44,6 +44,28 @@ class key_equations {
     // nothing.
     return typical_size(all) < 0.5 ? all : std::vector<double>{};
   }
+  /// Of each unknown.
+  struct estimates {
+    std::vector<double> x, precision;  ///< precision: 1 / variance, if the residual has variance 1
+  };
+  /// The same without a judgement. Unknowns that no equation has get the precision 0.
+  estimates estimated() const {
+    Eigen::MatrixXd normal = effects_.transpose() * effects_;
+    auto const n = normal.rows();
+    double const ridge = 1e-9 * normal.diagonal().maxCoeff();
+    estimates to{std::vector<double>(std::size_t(n), 0), std::vector<double>(std::size_t(n), 0)};
+    if (!std::isfinite(ridge) || ridge == 0) return to;
+    normal.diagonal().array() += ridge;
+    Eigen::LDLT<Eigen::MatrixXd> const solver = normal.ldlt();
+    Eigen::VectorXd const x = solver.solve(effects_.transpose() * residual_);
+    Eigen::VectorXd const variance = solver.solve(Eigen::MatrixXd::Identity(n, n)).diagonal();
+    for (Eigen::Index k = 0; k < n; ++k) {
+      double const precision = 1 / variance(k) - ridge;
+      if (!(precision > ridge)) continue;
+      to.x[std::size_t(k)] = x(k), to.precision[std::size_t(k)] = precision;
+    }
+    return to;
+  }
 
  private:
   Eigen::MatrixXd effects_;

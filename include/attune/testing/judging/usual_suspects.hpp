@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/core/stable_sort.hpp>
 #include <attune/testing/judging/key_suspects.hpp>
 
 namespace attune::testing::detail {
@@ -64,31 +65,31 @@ class usual_suspects : protected key_suspects<Op> {
   }
 
   /// Pages that are read as their neighbors, or as pages of another sequence. For a FAIL, where the caller says how
-  /// many keys a page has.
+  /// many keys a page has. The pages whose own keys seem to be missing come first; where there are very many readings,
+  /// the others are not tried.
   void by_pages() {
     if constexpr (Op::uses(field::k)) {
       if (how_.page <= 0 || how_.page >= p_.keys) return;
-      index_t const pages = (p_.keys + how_.page - 1) / how_.page;
       constexpr index_t most = 256;  // readings that are tried
       index_t tried = 0;
-      for (index_t b = 0; b < p_.batch; ++b)
-        for (index_t n = 0; n < pages; ++n)
-          for (index_t from = 0; from < p_.batch; ++from)
-            for (index_t m : {n, n - 1, n + 1}) {
-              bool const whole = m >= 0 && (m + 1) * how_.page <= p_.keys;
-              if ((m == n && from == b) || !whole || (from != b && m != n) || ++tried > most) continue;
-              std::vector<bool> marked(std::size_t(p_.keys), false);
-              for (index_t j = n * how_.page; j < (std::min)(p_.keys, (n + 1) * how_.page); ++j)
-                marked[std::size_t(j)] = true;
-              rows_.mark(std::move(marked));
-              rows_.read_from(from, (m - n) * how_.page);
-              finding f;
-              f.name = attune::detail::text("page ", n, " of batch element ", b, " read as page ", m,
-                                            " of batch element ", from, ": a stale page");
-              judge_direction(
-                  f,
-                  change_to(rows_, [&](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
-            }
+      for (auto const& [b, n] : pages_by_suspicion())
+        for (index_t from = 0; from < p_.batch; ++from)
+          for (index_t m : {n, n - 1, n + 1}) {
+            index_t const first = n * how_.page, last = (std::min)(p_.keys, first + how_.page),
+                          by = (m - n) * how_.page;
+            if ((m == n && from == b) || (from != b && m != n)) continue;
+            if (first + by < 0 || last + by > p_.keys || ++tried > most) continue;  // no such keys
+            std::vector<bool> marked(std::size_t(p_.keys), false);
+            std::fill(marked.begin() + first, marked.begin() + last, true);
+            rows_.mark(std::move(marked));
+            rows_.read_from(from, by);
+            finding f;
+            f.name = attune::detail::text("page ", n, " of batch element ", b, " read as page ", m, " of batch element ",
+                                          from, ": a stale page");
+            judge_direction(
+                f,
+                change_to(rows_, [&](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
+          }
     }
   }
 
@@ -129,6 +130,49 @@ class usual_suspects : protected key_suspects<Op> {
   }
 
  private:
+  struct page_place {
+    index_t batch, number;
+  };
+  /// All pages. First those whose keys explain most of the residual if the rows lack them: a kernel that reads other
+  /// keys in their place lacks them too.
+  std::vector<page_place> pages_by_suspicion() const {
+    index_t const pages = (p_.keys + how_.page - 1) / how_.page;
+    struct sums {
+      double square = 0, product = 0;
+      double gain() const { return square > 0 && product > 0 ? product * product / square : 0; }
+    };
+    std::vector<sums> of(std::size_t(p_.batch * pages));
+    std::vector<double> effect(static_cast<std::size_t>(pages));
+    for (std::size_t n = 0; n < sampled_.size(); ++n) {
+      sampled_row const& r = sampled_[n];
+      auto const row = rows_.template evaluate<double>(defect::none, r.batch, r.head, r.query);
+      index_t const head = p_.group(r.head, p_.value_heads);
+      for (index_t c = 0; c < p_.value_width; ++c) {
+        std::size_t const at = n * base::step() + std::size_t(c);
+        double const m = seen_.metric(at);
+        if (m == 0) continue;
+        std::fill(effect.begin(), effect.end(), 0.);
+        for (std::size_t k = 0; k < row.keys.size(); ++k)
+          if (row.weights[k] != 0)
+            effect[std::size_t(row.keys[k] / how_.page)] -=
+                row.weights[k] * (in_.v(r.batch, head, row.keys[k], c) - row.out[std::size_t(c)]);
+        for (std::size_t k = 0; k < effect.size(); ++k) {
+          if (!std::isfinite(effect[k])) continue;
+          sums& to = of[std::size_t(r.batch * pages) + k];
+          to.square += effect[k] * effect[k] * m;
+          to.product += effect[k] * seen_.residual(at) * m;
+        }
+      }
+    }
+    std::vector<page_place> to;
+    for (index_t b = 0; b < p_.batch; ++b)
+      for (index_t n = 0; n < pages; ++n) to.push_back({b, n});
+    attune::detail::sort_stably(to, [&](page_place const& x, page_place const& y) {
+      return of[std::size_t(x.batch * pages + x.number)].gain() > of[std::size_t(y.batch * pages + y.number)].gain();
+    });
+    return to;
+  }
+
   /// The changes in the sampled rows where `in` holds.
   template <class In>
   std::vector<double> change_to(altered_rows<Op> const& rows, In const& in, defect d = defect::none) const {

@@ -10,6 +10,8 @@
 
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
+#include <attune/policies/concepts.hpp>
+#include <attune/policies/fields.hpp>
 
 namespace attune {
 
@@ -61,6 +63,19 @@ constexpr bool require_bf16_products() {
   return there;
 }
 
+/// The same, and whether an operator has products of bf16.
+template <class Arch, class Unit, class Op>
+constexpr bool require_bf16_products() {
+  constexpr bool rows = Op::normalizer_is.family != row_family::sparse_support;
+  static_assert(rows,
+                "attune: cpu_bf16_products has no products of bf16 for candidate sets (sparsemax, entmax, top-k): use "
+                "cpu<bfloat16> or cpu<float>");
+  constexpr bool given = Op::uses(field::scores) || Op::uses(field::gates) || Op::uses(field::bias);
+  static_assert(!given,
+                "attune: cpu_bf16_products does not read scores, gates and biases given for each pair: use cpu<float>");
+  return require_bf16_products<Arch, Unit>() && rows && !given;
+}
+
 /// The same threads, for another way to multiply.
 template <class Arch, class T, class Unit>
 cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
@@ -69,11 +84,18 @@ cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
   return to;
 }
 
+/// The same executor for float tensors.
+template <class Arch, class T, class Unit>
+cpu_bf16_products<Arch, float, Unit> of_float_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
+  return cpu_bf16_products<Arch, float, Unit>(of_floats(of_tensors(exec)));
+}
+
 /// Rejects calls that have no bf16 products yet.
 template <class Arch>
 constexpr void refuse_bf16_products() {
   static_assert(!std::is_same_v<Arch, Arch>,
-                "attune: cpu_bf16_products offers forward() and decode(); everything else wants cpu<float>");
+                "attune: cpu_bf16_products offers forward(), decode(), forward_and_save() and vjp(); everything else "
+                "wants cpu<float>");
 }
 
 }  // namespace exec_cpu

@@ -30,12 +30,12 @@ void run_products(call<T> const& c, auto const& more, Policies const&... policie
 #define ATTUNE_BENCH_PRODUCTS(name, T, parameters, ...) \
   void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) { run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__); }
 /// The same on float tensors, and training.
-#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, ...)                                                     \
-  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                                       \
-    run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__);                                                                \
-  }                                                                                                               \
-  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {            \
-    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__);       \
+#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, ...)                                               \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                                 \
+    run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__);                                                          \
+  }                                                                                                         \
+  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {      \
+    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__); \
   }
 
 extern "C" {
@@ -45,17 +45,18 @@ ATTUNE_BENCH_PRODUCTS(softmax, bfloat16, ATTUNE_BENCH_PARAMETERS(), no_more{}, d
 /// On float tensors, as everything below.
 ATTUNE_BENCH_PRODUCTS_OPERATOR(softmax_f32, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale))
 ATTUNE_BENCH_PRODUCTS_OPERATOR(sink, ATTUNE_BENCH_PARAMETERS(float const* logit), no_more{}, dot(scale),
-                      normalizer::sink{of_heads(logit, H)})
+                               normalizer::sink{of_heads(logit, H)})
 ATTUNE_BENCH_PRODUCTS_OPERATOR(alibi, ATTUNE_BENCH_PARAMETERS(float const* slope), no_more{},
-                      dot(scale) + kernel::alibi{of_heads(slope, H)})
+                               dot(scale) + kernel::alibi{of_heads(slope, H)})
 ATTUNE_BENCH_PRODUCTS_OPERATOR(softcap, ATTUNE_BENCH_PARAMETERS(float cap), no_more{},
-                      dot(scale) | kernel::softcap{double(cap)})
-ATTUNE_BENCH_PRODUCTS_OPERATOR(principled,
-                      ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0,
-                                              float const* alpha, float const* beta, float const* gamma),
-                      (gates_and_ground<float>{{gate_q, {B, H, Lq, D}}, {gate_k, {B, Hk, Lk, D}}, {v0, {1, H, 1, D}}}),
-                      dot(scale), length_scale::margin{of_queries(alpha, B, H, Lq), of_queries(gamma, B, H, Lq)},
-                      gate::softplus{of_queries(beta, B, H, Lq)}, normalizer::grounded{of_queries(gamma, B, H, Lq)})
+                               dot(scale) | kernel::softcap{double(cap)})
+ATTUNE_BENCH_PRODUCTS_OPERATOR(
+    principled,
+    ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0, float const* alpha,
+                            float const* beta, float const* gamma),
+    (gates_and_ground<float>{{gate_q, {B, H, Lq, D}}, {gate_k, {B, Hk, Lk, D}}, {v0, {1, H, 1, D}}}), dot(scale),
+    length_scale::margin{of_queries(alpha, B, H, Lq), of_queries(gamma, B, H, Lq)},
+    gate::softplus{of_queries(beta, B, H, Lq)}, normalizer::grounded{of_queries(gamma, B, H, Lq)})
 
 }  // extern "C"
 

@@ -49,7 +49,7 @@ void save(Exec const& exec, float const* q, float const* k, float const* v, floa
 
 }  // namespace
 
-#define ATTUNE_BENCH_SAVED                                                                                      \
+#define ATTUNE_BENCH_SAVED                                                                                          \
   float const *q, float const *k, float const *v, float const *out, float const *lse, int B, int H, int Lq, int Lk, \
       int D, int causal, int threads, float scale
 #define ATTUNE_BENCH_SAVED_ARGUMENTS q, k, v, out, lse, B, H, Lq, Lk, D, causal, scale

@@ -117,5 +117,5 @@ void train(Exec const& exec, call<float> const& c, float const* by_out, More con
 #define ATTUNE_BENCH_OPERATOR(name, parameters, ...)                                                       \
   void attune_##name(ATTUNE_BENCH_CALL(float) parameters) { bench::run(ATTUNE_BENCH_DENSE, __VA_ARGS__); } \
   void attune_train_##name(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {                     \
-    bench::train(cpu<float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__);                                                 \
+    bench::train(cpu<float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__);                            \
   }

@@ -15,24 +15,28 @@
 
 namespace attune {
 
-/// forward() and decode() with dot products of bf16 numbers and sums in fp32: half the multiplications. You opt in by
-/// naming this executor; its error bound is wider.
-/// T:     the type of the tensors. bfloat16, or float for forward(): q, k and v are then rounded to bf16 when they are
-///        read, which is not part of the bound below.
+/// forward(), forward_and_save(), vjp() and decode() with dot products of bf16 numbers and sums in fp32: half the
+/// multiplications. You opt in by naming this executor; its error bound is wider.
+/// T:     the type of the tensors. bfloat16, or float for all but decode(): q, k, v and the gradient by out are then
+///        rounded to bf16 when they are read, which is not part of the bounds below.
 /// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later). It needs
 ///        -mavx512bf16 or a -march that has it, and does not compile without. bf16_emulated: the same bits on any
-///        machine, slower than cpu<T>; forward() alone.
+///        machine with vectors of that length (of forward(): on any machine), slower than cpu<T>; not decode().
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
 ///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
 /// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and
 ///                               lse, ground weight) are sums of unrounded weights. Rows of self-adjusted attention
 ///                               keep the products in float, and so does a uniform share.
-/// Not offered: candidate sets, scores and biases given for each pair, gradients. They do not compile; the message says
-///              what to use.
+/// Products of vjp():            these again, and the gradients of values, queries and keys: weights, gradients by
+///                               contractions and the gradient by out (after an output gate) are rounded to bf16.
+/// Not offered: candidate sets, scores, gates and biases given for each pair, jvp(). They do not compile; the message
+///              says what to use.
 /// Bound:       the bound of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these
 ///              tensors count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term: see
 ///              docs/reference/error_bounds.md.
-/// Determinism: bitwise the same for any number of threads, any strides and any batch.
+/// Gradients:   within gradient_error_bound(op, in, d, {storage::fp32, storage::fp32, storage::bf16}); a gate of values
+///              or outputs adds to it.
+/// Determinism: bitwise the same for any number of threads, any strides and, in forward(), any batch.
 template <class Arch = xsimd::default_arch, class T = bfloat16, class Unit = bf16_instructions>
 struct cpu_bf16_products {
   static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float>,

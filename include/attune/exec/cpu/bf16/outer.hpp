@@ -5,8 +5,8 @@
 //   dQ^T[d][query] += sum_c K[c][d] . dS^T[c][query]       c: pairs of keys, lanes are queries
 //
 // The products of the backward pass on pairs of bf16 numbers (products/outer.hpp has them in float). Query l of a tile
-// makes a pair with query l + lanes, so two batches of weights become a batch of pairs without a permutation. Numbers of
-// weight 0 are left out, so that nothing in an invisible slot reaches a gradient. Nothing here knows a policy.
+// makes a pair with query l + lanes, so two batches of weights become a batch of pairs without a permutation. Numbers
+// of weight 0 are left out, so that nothing in an invisible slot reaches a gradient. Nothing here knows a policy.
 #pragma once
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 //
 //   S^T[key][query] = sum_c K[key][c] . Q^T[c][query]      O^T[dv][query] += sum_c V[c][dv] . P^T[c][query]
 //
-// The two products of a tile on pairs of bf16 numbers: c counts pairs of features (keys.hpp), then pairs of keys. Values
-// are paired once per block for all tiles of a task, the masses of a block by each tile. Pairs of keys begin at even
-// keys, so no bit depends on where a block or a row's keys begin.
+// The two products of a tile on pairs of bf16 numbers: c counts pairs of features (keys.hpp), then pairs of keys.
+// Values are paired once per block for all tiles of a task, the masses of a block by each tile. Pairs of keys begin at
+// even keys, so no bit depends on where a block or a row's keys begin.
 #pragma once
 
 #include <algorithm>

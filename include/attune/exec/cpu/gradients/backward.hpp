@@ -82,12 +82,11 @@ class gradient_rows {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
           });
       if constexpr (has_ordered_sums<Op>)
-        stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(hull,
-                                                                                      [&](index_t j, index_t end) {
-                                                                                        if constexpr (Products::of_pairs) block.pack_keys(c_.in, p, tile_place{&p, b, h, 0}, j, end);
-                                                                                        for (tile& t : tiles)
-                                                                                          t.prepare(j, end, block);
-                                                                                      });
+        stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(
+            hull, [&](index_t j, index_t end) {
+              if constexpr (Products::of_pairs) block.pack_keys(c_.in, p, tile_place{&p, b, h, 0}, j, end);
+              for (tile& t : tiles) t.prepare(j, end, block);
+            });
       stream_blocks<block_grid::of_rows, order, tile::block>(hull, [&](index_t j, index_t end) {
         gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
         if constexpr (Products::of_pairs) block.pack(c_.in, p, tile_place{&p, b, h, 0}, j, end);  // bf16/products.hpp
@@ -98,9 +97,10 @@ class gradient_rows {
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);
     if constexpr (has_rotary)
-      gradient_tile<T, Arch, Op, Products>::each_turned(c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
-        contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
-      });
+      gradient_tile<T, Arch, Op, Products>::each_turned(
+          c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
+            contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
+          });
   }
 
  private:
@@ -187,7 +187,8 @@ void fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> cons
   attune::detail::materialized<Op, T> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, {.keys = {0, p.keys}}};
   gradient_rows<T, Arch, Op, Products> const rows_of_task(call);
-  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op, Products>::tile, Op>(call, to), to, runs, rows_of_task);
+  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op, Products>::tile, Op>(call, to), to, runs,
+                     rows_of_task);
 }
 /// All gradients of the heads for which `runs` is true.
 template <class Products = full_products, class T, class Arch, class Op>

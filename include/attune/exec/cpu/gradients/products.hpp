@@ -48,7 +48,7 @@ struct full_cotangents {
     row_block<T> const values = values_of(rows, in, s.first, s.n, memory, first);
     contract<T, Arch>(gain, values.data, values.step, d_out, rows.p->value_width, s.n);
   }
-  /// to[key][d] += sum over `count` queries of weights[key][query] do for n keys. `finite`: what `pack` returned.
+  /// to[key][d] += sum over `count` queries of weights[key][query] do for n keys. `finite`: the result of `pack`.
   static ATTUNE_INLINE void add_to_values(T* to, index_t step, T const* weights, T const* packed, T*, index_t count,
                                           index_t n, index_t width, bool finite) {
     outer<T, Arch>(to, step, weights, packed, count, n, width, finite);

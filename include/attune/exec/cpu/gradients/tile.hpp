@@ -78,14 +78,14 @@ struct gradient_tile {
     T *packed, *pulls, *d_out, *packed_out;
     tile_memory(arena<T>& from, problem_shape const& p)
         : packed(from.take(packed_queries<T, Arch, Op, Products>(p))), pulls(from.take(pulls_scratch(p))),
-          d_out(from.take(queries * p.value_width)),
-          packed_out(from.take(cotangents_of_tile::size(p))) {}
+          d_out(from.take(queries * p.value_width)), packed_out(from.take(cotangents_of_tile::size(p))) {}
   };
   /// Memory of a block: the memory of the forward pass, and the scratch of pulls.
   struct block_memory : multiplies::template block_memory<T, Arch, Op> {
     T* pulls;
     block_memory(arena<T>& from, problem_shape const& p)
-        : multiplies::template block_memory<T, Arch, Op>(from, p), pulls(from.take(padded<T>(pull_scratch(p)) + turned_size(p))) {}
+        : multiplies::template block_memory<T, Arch, Op>(from, p),
+          pulls(from.take(padded<T>(pull_scratch(p)) + turned_size(p))) {}
   };
   /// The gradients by turned keys, which live as long as the task: behind the scratch of pulls.
   static T* turned_of(block_memory const& memory, problem_shape const& p) {
@@ -299,8 +299,7 @@ struct gradient_tile {
       [[maybe_unused]] tile_place const at{rows.p, rows.b, rows.h, rows.first_query};
       (...,
        (visit(C{}, rows.op->template owner<Index>(), vjp_tile<T>{at, rows.count, packed, own}, Index),
-        packed += Products::template contractor<C, T, Arch>::resident(*rows.p),
-        own += vjp_of<C>::resident(*rows.p)));
+        packed += Products::template contractor<C, T, Arch>::resident(*rows.p), own += vjp_of<C>::resident(*rows.p)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
   static index_t pull_scratch(problem_shape const& p) {
@@ -327,8 +326,8 @@ struct gradient_tile {
         for (index_t l = 0; l < queries; ++l)
           d_out[c * queries + l] *= factor[(rows.p->output_gate_width == 1 ? 0 : c) * queries + l];
     }
-    finite_cotangents = cotangents_of_tile::pack(packed_out, d_out, call->d.out,
-                                                 !(Op::has_output_gate || call->d.out.absent()), rows);
+    finite_cotangents =
+        cotangents_of_tile::pack(packed_out, d_out, call->d.out, !(Op::has_output_gate || call->d.out.absent()), rows);
   }
 
   bool finite_cotangents = true;

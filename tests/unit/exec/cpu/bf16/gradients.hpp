@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
+
+#include <support/random.hpp>
 
 #include <attune/certify/gradient_bound.hpp>
 #include <attune/exec/cpu/gradients/bf16/backward.hpp>
@@ -55,8 +58,7 @@ class rounded_cotangents {
 /// Calls visit(name, array) for every gradient.
 template <class Gradients, class Visit>
 void each_gradient(Gradients const& g, Visit const& visit) {
-  for (std::size_t f = 0; f < g.fields.size(); ++f)
-    visit(attune::detail::text("field ", int(f)), g.fields[f].values);
+  for (std::size_t f = 0; f < g.fields.size(); ++f) visit(attune::detail::text("field ", int(f)), g.fields[f].values);
   for (auto const& x : g.parameters) visit(x.path, x.values.values);
   for (auto const& x : g.tables) visit(x.path, x.values.values);
 }
@@ -172,4 +174,81 @@ std::string beyond_gradient_bound(dense_gradients<float> const& got, Op const& o
   return wrong;
 }
 
+/// One problem under every mask. gates: of values and outputs; values are then positive.
+template <class Unit, class Op>
+void check_backward_of(Op op, problem_extents const& e, int gates) {
+  attune::testing::detail::normal_numbers random(41);
+  double largest = 0;
+  for (sees kind : every_mask) {
+    table_mask const mask(kind, e);
+    op.mask = mask.mask();
+    problem<Op> p(e, random);
+    round_to_bf16(p);
+    if (gates > 0) p.change(field::v, [](double x, index_t, index_t, index_t) { return std::fabs(x); });
+    rounded_cotangents<Op> const d(p);
+    products_of<float, Unit> const one(cpu<float>(1)), two(cpu<float>(2));
+    auto const in = [&] { return p.template inputs<tensor<float const>>(); };
+    auto const by = d.template of<tensor<float const>>();
+    auto const g = vjp(one, op, in(), by);
+    std::string const where =
+        attune::detail::text("mask ", int(kind), ", H ", e.heads, "/", e.key_heads, "/", e.value_heads, ", Lq ",
+                             e.queries, ", Lk ", e.keys, ", D ", e.width, "/", e.value_width);
+    std::string const wrong = beyond_gradient_bound(g, op, p, d.template of<any_tensor>(), gates, &largest);
+    CHECK_MESSAGE(wrong == "", where << ": " << wrong);
+    CHECK_MESSAGE(different(g, vjp(two, op, in(), by)) == "", where << ": two threads");
+    std::vector<float> out(std::size_t(p.extents().size()));
+    auto const saved = forward_and_save(one, op, in(), {.out = tensor<float>(out, p.extents())});
+    CHECK_MESSAGE(different(g, vjp(two, op, in(), saved, by)) == "", where << ": saved rows");
+    for (index_t apart : {1, 2}) {
+      stored_gradients<Op> to(p);
+      vjp(products_of<bfloat16, Unit>(cpu<bfloat16>(1)), op, stored_problem(p, apart)(), d.stored(), to.to);
+      CHECK_MESSAGE(to.are(g), where << ": bf16 tensors, features " << apart << " apart");
+    }
+    if constexpr (!std::is_same_v<Unit, bf16_emulated>)
+      CHECK_MESSAGE(different(g, vjp(products_of<float, bf16_emulated>(cpu<float>(1)), op, in(), by)) == "",
+                    where << ": the twin");
+    p.poison(mask);
+    CHECK_MESSAGE(different(g, vjp(one, op, in(), by)) == "", where << ": garbage changed bits");
+  }
+  MESSAGE("largest share of a bound: " << largest);
+}
+template <class Op>
+void check_backward(Op const& op, problem_extents const& e, int gates = 0) {
+  check_backward_of<bf16_emulated>(op, e, gates);
+#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+  check_backward_of<bf16_instructions>(op, e, gates);
+#endif
+}
+
+/// One random problem: forward and backward within their bounds, the same bits by two threads.
+template <class Op>
+void check_drawn(Op op, std::uint64_t seed, int gates, double* largest) {
+  rng random(seed);
+  attune::testing::detail::normal_numbers numbers(seed);
+  auto const from = [&](int low, int high) { return index_t(random.between(low, high)); };
+  index_t const groups = from(1, 2);
+  problem_extents e{.batch = from(1, 2),
+                    .heads = groups * from(1, 2),
+                    .queries = from(1, random.chance(0.1) ? 40 : 12),
+                    .keys = from(1, random.chance(0.1) ? 140 : 24),
+                    .width = from(1, 12),
+                    .value_width = from(1, 20),
+                    .key_heads = random.chance(0.5) ? groups : 1};
+  sees const kind = every_mask[random.between(0, index(std::size(every_mask)) - 1)];
+  table_mask const mask(kind, e);
+  op.mask = mask.mask();
+  problem<Op> p(e, numbers);
+  round_to_bf16(p);
+  if (gates > 0) p.change(field::v, [](double x, index_t, index_t, index_t) { return std::fabs(x); });
+  rounded_cotangents<Op> const d(p);
+  products_of<float, bf16_emulated> const one(cpu<float>(1)), two(cpu<float>(2));
+  auto const in = p.template inputs<tensor<float const>>();
+  auto const by = d.template of<tensor<float const>>();
+  auto const g = vjp(one, op, in, by);
+  std::string wrong = beyond_gradient_bound(g, op, p, d.template of<any_tensor>(), gates, largest);
+  auto const out = written_by<float>(op, p.extents(), [&](auto const& to) { forward(one, op, in, to); });
+  if (wrong.empty()) wrong = beyond_bound(out, op, p, 1 + (Op::has_value_gate ? 1 : 0));
+  if (wrong.empty() && different(g, vjp(two, op, in, by)) != "") wrong = "two threads";
+  CHECK_MESSAGE(wrong == "", "seed " << seed << ", mask " << int(kind) << ": " << wrong);
+}
 }  // namespace attune::test

@@ -44,14 +44,15 @@ saved_rows<float, Op> rows_of_pairs(cpu<float, Arch> const& exec, Op const& op,
                                     inputs<Op, tensor<float const>> const& in, problem_shape const& p) {
   saved_rows<float, Op> saved(op, p);
   outputs<Op, float> const none{.out = {}};
-  stream_pairs<Arch, Unit>(
-      exec, op, in, p, none, [&](auto const&, auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
+  stream_pairs<Arch, Unit>(exec, op, in, p, none,
+                           [&](auto const&, auto& tile, auto const&) { save_rows<Op>(tile, saved, false); });
   return saved;
 }
 
 }  // namespace exec_cpu
 
-/// forward(), which also returns what vjp() needs. See cpu_bf16_products, and forward_and_save(cpu) for everything else.
+/// forward(), which also returns what vjp() needs. See cpu_bf16_products for the bound and forward_and_save(cpu) for
+/// everything else.
 template <class Arch, class Unit, class Op>
 saved_rows<float, Op> forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
                                        inputs<Op, tensor<float const>> const& in, outputs<Op, float> const& out) {
@@ -66,8 +67,9 @@ saved_rows<float, Op> forward_and_save(cpu_bf16_products<Arch, float, Unit> exec
 }
 /// The same, in the caller's memory of saved_size(op, in) numbers.
 template <class Arch, class Unit, class Op>
-void forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
-                      outputs<Op, float> const& out, std::span<float> memory) {
+void forward_and_save(cpu_bf16_products<Arch, float, Unit> exec, Op const& op,
+                      inputs<Op, tensor<float const>> const& in, outputs<Op, float> const& out,
+                      std::span<float> memory) {
   if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward_and_save", op, in, out.out.extents());
     detail::check_outputs("forward_and_save", out, p);
@@ -113,8 +115,8 @@ dense_gradients<float> vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& 
   }
 }
 
-/// The same gradients, of what `to` names, in the caller's memory. `saved`: the numbers that forward_and_save() wrote to
-/// the caller's memory.
+/// The same gradients, of the tensors that `to` names, in the caller's memory. `saved`: the numbers that
+/// forward_and_save() wrote to the caller's memory.
 template <class Arch, class Unit, class Op>
 void vjp(cpu_bf16_products<Arch, float, Unit> exec, Op const& op, inputs<Op, tensor<float const>> const& in,
          std::span<float const> saved, cotangents<Op, tensor<float const>> const& d,

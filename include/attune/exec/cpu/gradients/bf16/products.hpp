@@ -4,9 +4,9 @@
 //   h[key][query] = sum_c V[key][c] . dO^T[c][query]       c: pairs of features
 //   dV, dK, dQ: pairs of queries and of keys (exec/cpu/bf16/outer.hpp)
 //
-// How tiles of the backward pass multiply pairs of bf16 numbers. Keys and values are paired once per block for all tiles
-// of a task; do, after the output gate, once per tile; weights and gradients by contractions by each tile. Everything
-// else of a tile is float.
+// How tiles of the backward pass multiply pairs of bf16 numbers. Keys and values are paired once per block for all
+// tiles of a task; do, after the output gate, once per tile; weights and gradients by contractions by each tile.
+// Everything else of a tile is float.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,8 @@ struct pair_cotangents {
   static index_t size(problem_shape const& p) { return features(p) + padded<float>(panels_size(p)); }
   /// Rounds d_out, and packs it. Returns whether it contains neither NaN nor infinity.
   template <class Op>
-  static bool pack(float* packed, float* d_out, tensor<float const> const&, bool, tile_rows<float, Arch, Op> const& rows) {
+  static bool pack(float* packed, float* d_out, tensor<float const> const&, bool,
+                   tile_rows<float, Arch, Op> const& rows) {
     problem_shape const& p = *rows.p;
     auto* const pairs = reinterpret_cast<number_pair*>(packed);
     round_and_pair(pairs, d_out, p.value_width);
@@ -124,7 +125,8 @@ struct pair_cotangents {
   static void add_to_values(float* to, index_t step, float const* weights, float const* packed, Memory const* memory,
                             index_t count, index_t n, index_t width, bool finite) {
     detail::pair_queries<Unit, Arch>(memory->by_queries, weights, n);
-    auto const* const rows = reinterpret_cast<number_pair const*>(packed) + padded<float>(tile::queries * pairs_of(width));
+    auto const* const rows =
+        reinterpret_cast<number_pair const*>(packed) + padded<float>(tile::queries * pairs_of(width));
     outer_of_pairs<Unit, Arch>(to, step, memory->by_queries, rows, count, n, width, finite);
   }
 
@@ -166,14 +168,13 @@ struct pair_contraction_vjp : detail::feature_vjp<C, float, Arch> {
   }
   /// number: of the contraction.
   template <class Memory>
-  static void pull(float const* ds, vjp_tile<float> const& t, key_block_place const& b, Memory const& memory, int number,
-                   gradient_sinks<float>& to) {
+  static void pull(float const* ds, vjp_tile<float> const& t, key_block_place const& b, Memory const& memory,
+                   int number, gradient_sinks<float>& to) {
     problem_shape const& p = *t.place.p;
     index_t const width = p.width_of(base::query), lead = b.first % 2, pairs = pairs_of(b.n + lead);
     number_pair const* const keys = memory.rows_of(p, number, b.first);
     detail::pair_weights<Unit, Arch>(memory.by_keys, ds, lead, b.n);
-    accumulate_pairs_of_keys<Unit, Arch>(t.own, keys, memory.by_keys, pairs, width,
-                                         memory.finite[number] != 0.0f);
+    accumulate_pairs_of_keys<Unit, Arch>(t.own, keys, memory.by_keys, pairs, width, memory.finite[number] != 0.0f);
     key_rows<float> const& rows = to.rows(C::y::of);
     if (rows.data == nullptr) return;
     detail::pair_queries<Unit, Arch>(memory.by_queries, ds, b.n);

@@ -67,9 +67,9 @@ constexpr bool require_bf16_products() {
   return there;
 }
 
-/// The same, and whether an operator has products of bf16.
-template <class Arch, class Unit, class Op>
-constexpr bool require_bf16_products() {
+/// Whether a single operator has products of bf16; if not, fails to compile with a readable message.
+template <class Op>
+constexpr bool has_bf16_products() {
   constexpr bool rows = Op::normalizer_is.family != row_family::sparse_support;
   static_assert(rows,
                 "attune: cpu_bf16_products has no products of bf16 for candidate sets (sparsemax, entmax, top-k): use "
@@ -77,7 +77,20 @@ constexpr bool require_bf16_products() {
   constexpr bool given = Op::uses(field::scores) || Op::uses(field::gates) || Op::uses(field::bias);
   static_assert(!given,
                 "attune: cpu_bf16_products does not read scores, gates and biases given for each pair: use cpu<float>");
-  return require_bf16_products<Arch, Unit>() && rows && !given;
+  return rows && !given;
+}
+
+/// The same, and whether an operator has products of bf16.
+template <class Arch, class Unit, class Op>
+constexpr bool require_bf16_products() {
+  constexpr bool single = requires { Op::normalizer_is; };
+  static_assert(single,
+                "attune: cpu_bf16_products runs one operator: call it for each operator of a mixture or fold, or use "
+                "cpu<float>");
+  if constexpr (!single)
+    return false;
+  else
+    return require_bf16_products<Arch, Unit>() && has_bf16_products<Op>();
 }
 
 /// The same threads, for another way to multiply.

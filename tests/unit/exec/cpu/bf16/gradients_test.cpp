@@ -6,10 +6,11 @@
 
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
+#include <string>
 #include <vector>
 
 #include <support/cope.hpp>
+#include <support/weight_gates.hpp>
 
 #include <attune/exec/cpu/gradients.hpp>
 
@@ -22,7 +23,7 @@ auto const adjusted = attention(kernel::dot_product{},
 auto const gated = attention(kernel::dot_product{}, gate::sigmoid_value{}, gate::sigmoid_output{}, mask::runtime{});
 
 /// `count` random problems of several operators.
-void check_drawn_problems(char const* name, std::uint64_t first, index_t count) {
+void check_drawn_problems(std::string const& name, std::uint64_t first, index_t count) {
   double largest = 0;
   for (index_t n = 0; n < count; ++n) {
     std::uint64_t const seed = first + std::uint64_t(n);
@@ -44,6 +45,34 @@ void check_drawn_problems(char const* name, std::uint64_t first, index_t count) 
     }
   }
   MESSAGE(name << ", seed " << first << ": " << count << " problems, largest share of a bound " << largest);
+}
+
+/// Operators without a bound of their gradients: all results within 2^-8 of float's, in the root of the mean square.
+template <class Op>
+void check_like_floats(Op const& op, problem_extents const& e, std::string const& name) {
+  attune::testing::detail::normal_numbers random(46);
+  problem<Op> p(e, random);
+  round_to_bf16(p);
+  rounded_cotangents<Op> const d(p);
+  auto const in = p.template inputs<tensor<float const>>();
+  auto const by = d.template of<tensor<float const>>();
+  products_of<float, bf16_emulated> const exec(cpu<float>(1));
+  auto const out_by = [&](auto const& with) {
+    return written_by<float>(op, p.extents(), [&](auto const& to) { forward(with, op, in, to); }).out;
+  };
+  auto const compare = [&](std::vector<float> const& x, std::vector<float> const& y, std::string const& what) {
+    double error = 0, size = 0;
+    for (std::size_t n = 0; n < x.size(); ++n) error += (x[n] - y[n]) * (x[n] - y[n]), size += y[n] * y[n];
+    CHECK_MESSAGE(error <= 0x1p-16 * size, name << ", " << what << ": " << std::sqrt(error / size));
+    return size > 0;
+  };
+  CHECK(compare(out_by(exec), out_by(cpu<float>(1)), "out"));
+  auto const g = vjp(exec, op, in, by), floats = vjp(cpu<float>(1), op, in, by);
+  for_each_field([&]<field F>() {
+    if constexpr (Op::uses(F)) CHECK(compare(g.of(F).values, floats.of(F).values, name_of(F)));
+  });
+  for (std::size_t n = 0; n < g.parameters.size(); ++n)
+    compare(g.parameters[n].values.values, floats.parameters[n].values.values, g.parameters[n].path);
 }
 
 }  // namespace
@@ -69,34 +98,20 @@ TEST_SUITE("backward by bf16 products, every kind of row") {
     check_backward(gated, e, 2);
   }
 
-  TEST_CASE("sums over later keys, and rows that are read at them") {
-    attune::testing::detail::normal_numbers random(46);
+  TEST_CASE("weights with a factor that a second product makes") {
+    problem_extents const e{
+        .heads = 4, .queries = 11, .keys = 70, .width = 6, .value_width = 9, .gate_width = 7, .key_heads = 2};
+    check_backward(attention(kernel::dot_product{}, weight_sigmoid{}, mask::runtime{}), e);
+  }
+
+  TEST_CASE("sums over later keys with rows that are read at them; turned queries and keys") {
     problem_extents const e{.heads = 2, .queries = 33, .keys = 80, .width = 6, .value_width = 7};
+    rotary_angles<float> const angles(rotary_frequencies::plain(int(e.width)), int(e.keys));
     for (sees kind : {sees::all, sees::causal, sees::window}) {
       table_mask const mask(kind, e);
-      auto const op = attention(cope{}, mask.mask());
-      problem<std::remove_const_t<decltype(op)>> p(e, random);
-      round_to_bf16(p);
-      rounded_cotangents<std::remove_const_t<decltype(op)>> const d(p);
-      auto const in = p.template inputs<tensor<float const>>();
-      products_of<float, bf16_emulated> const exec(cpu<float>(1));
-      auto const out_by = [&](auto const& with) {
-        return written_by<float>(op, p.extents(), [&](auto const& to) { forward(with, op, in, to); }).out;
-      };
-      auto const near_to = [&](std::vector<float> const& x, std::vector<float> const& y, char const* what) {
-        double error = 0, size = 0;
-        for (std::size_t n = 0; n < x.size(); ++n) error += (x[n] - y[n]) * (x[n] - y[n]), size += y[n] * y[n];
-        CHECK_MESSAGE(error <= 0x1p-16 * size, what << ", mask " << int(kind) << ": " << std::sqrt(error / size));
-        CHECK_MESSAGE(size > 0, what);
-      };
-      near_to(out_by(exec), out_by(cpu<float>(1)), "out");
-      auto const by = d.template of<tensor<float const>>();
-      auto const g = vjp(exec, op, in, by), floats = vjp(cpu<float>(1), op, in, by);
-      for_each_field([&]<field F>() {
-        if constexpr (decltype(op)::uses(F)) near_to(g.of(F).values, floats.of(F).values, name_of(F));
-      });
-      for (std::size_t n = 0; n < g.parameters.size(); ++n)
-        near_to(g.parameters[n].values.values, floats.parameters[n].values.values, "a parameter");
+      check_like_floats(attention(cope{}, mask.mask()), e, attune::detail::text("sums, mask ", int(kind)));
+      check_like_floats(attention(kernel::rotary{angles}, mask.mask()), e,
+                        attune::detail::text("turned, mask ", int(kind)));
     }
   }
 

@@ -42,19 +42,23 @@ TEST_SUITE("backward by bf16 products") {
   }
 
   TEST_CASE("a row with one key: no gradient by its score") {
-    attune::testing::detail::normal_numbers random(43);
-    problem_extents const e{.heads = 1, .queries = 1, .keys = 1, .width = 9, .value_width = 21};
+    problem_extents const e{.heads = 1, .queries = 1, .keys = 1, .width = 9, .value_width = 45};
     table_mask const mask(sees::all, e);
     auto op = soft;
     op.mask = mask.mask();
-    problem<decltype(op)> p(e, random);
-    rounded_cotangents<decltype(op)> const d(p);
-    cotangents<decltype(op), tensor<float const>> by;
-    by.out = p.by_out().view<tensor<float const>>();  // not rounded, as q, k and v
-    auto const g = vjp(products_of<float, bf16_emulated>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
-    for (field f : {field::q, field::k})
-      for (float x : g.of(f).values) CHECK(x == 0);
-    for (std::size_t n = 0; n < g.of(field::v).values.size(); ++n) CHECK(g.of(field::v).values[n] == d.out.floats[n]);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      attune::testing::detail::normal_numbers random(seed);
+      problem<decltype(op)> p(e, random);
+      // Numbers far apart, so that sums round: another order gives another sum.
+      p.change(field::v, [](double x, index_t, index_t, index_t d) { return std::ldexp(x, int(d % 13)); });
+      rounded_cotangents<decltype(op)> const d(p);
+      cotangents<decltype(op), tensor<float const>> by;
+      by.out = p.by_out().view<tensor<float const>>();  // not rounded, as q, k and v
+      auto const g = vjp(products_of<float, bf16_emulated>(cpu<float>(1)), op, p.inputs<tensor<float const>>(), by);
+      for (field f : {field::q, field::k})
+        CHECK(std::count(g.of(f).values.begin(), g.of(f).values.end(), 0.0f) == e.width);
+      CHECK(g.of(field::v).values == d.out.floats);
+    }
   }
 
   TEST_CASE("float tensors are rounded once; elements of a batch do not meet") {
@@ -138,7 +142,7 @@ TEST_SUITE("backward by bf16 products") {
 
   TEST_CASE("random problems, fixed seed") {
     double largest = 0;
-    for (index_t n = 0; n < case_count(0.05); ++n) check_drawn(soft, std::uint64_t(n + 1), 0, &largest);
+    for (index_t n = 0; n < case_count(0.2); ++n) check_drawn(soft, std::uint64_t(n + 1), 0, &largest);
     MESSAGE("largest share of a bound: " << largest);
   }
 }

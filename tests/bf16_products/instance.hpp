@@ -84,8 +84,11 @@ void hold_gradients(Op const& op, problem const& p, cotangent const& by, options
                                                     exact_d.template views<Op, any_tensor>(), by_products);
   for (std::size_t f = 0; f < g.fields.size(); ++f)
     hold(g.fields[f].values, bounds.fields[f], std::string("gradient of ") + name_of(field(f)));
+  // A parameter that multiplies the value sum has a bound that gradient_error_bound does not know.
+  constexpr bool multiplies_sums = Op::normalizer_is.uniform_share;
   for (std::size_t n = 0; n < g.parameters.size(); ++n)
-    hold(g.parameters[n].values.values, bounds.parameters[n].numbers, "gradient of " + g.parameters[n].path);
+    if (!multiplies_sums || g.parameters[n].path.rfind("normalizer.", 0) != 0)
+      hold(g.parameters[n].values.values, bounds.parameters[n].numbers, "gradient of " + g.parameters[n].path);
   for (std::size_t n = 0; n < g.tables.size(); ++n)
     hold(g.tables[n].values.values, bounds.tables[n].numbers, "gradient of " + g.tables[n].path);
 }

@@ -29,25 +29,34 @@ void run_products(call<T> const& c, auto const& more, Policies const&... policie
 /// attune_<name>, by products of bf16.
 #define ATTUNE_BENCH_PRODUCTS(name, T, parameters, ...) \
   void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) { run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__); }
+/// The same on float tensors, and training.
+#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, ...)                                               \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                                 \
+    run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__);                                                          \
+  }                                                                                                         \
+  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {      \
+    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__); \
+  }
 
 extern "C" {
 
 /// On bf16 tensors; few queries take decode().
 ATTUNE_BENCH_PRODUCTS(softmax, bfloat16, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale))
 /// On float tensors, as everything below.
-ATTUNE_BENCH_PRODUCTS(softmax_f32, float, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale))
-ATTUNE_BENCH_PRODUCTS(sink, float, ATTUNE_BENCH_PARAMETERS(float const* logit), no_more{}, dot(scale),
-                      normalizer::sink{of_heads(logit, H)})
-ATTUNE_BENCH_PRODUCTS(alibi, float, ATTUNE_BENCH_PARAMETERS(float const* slope), no_more{},
-                      dot(scale) + kernel::alibi{of_heads(slope, H)})
-ATTUNE_BENCH_PRODUCTS(softcap, float, ATTUNE_BENCH_PARAMETERS(float cap), no_more{},
-                      dot(scale) | kernel::softcap{double(cap)})
-ATTUNE_BENCH_PRODUCTS(principled, float,
-                      ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0,
-                                              float const* alpha, float const* beta, float const* gamma),
-                      (gates_and_ground<float>{{gate_q, {B, H, Lq, D}}, {gate_k, {B, Hk, Lk, D}}, {v0, {1, H, 1, D}}}),
-                      dot(scale), length_scale::margin{of_queries(alpha, B, H, Lq), of_queries(gamma, B, H, Lq)},
-                      gate::softplus{of_queries(beta, B, H, Lq)}, normalizer::grounded{of_queries(gamma, B, H, Lq)})
+ATTUNE_BENCH_PRODUCTS_OPERATOR(softmax_f32, ATTUNE_BENCH_PARAMETERS(), no_more{}, dot(scale))
+ATTUNE_BENCH_PRODUCTS_OPERATOR(sink, ATTUNE_BENCH_PARAMETERS(float const* logit), no_more{}, dot(scale),
+                               normalizer::sink{of_heads(logit, H)})
+ATTUNE_BENCH_PRODUCTS_OPERATOR(alibi, ATTUNE_BENCH_PARAMETERS(float const* slope), no_more{},
+                               dot(scale) + kernel::alibi{of_heads(slope, H)})
+ATTUNE_BENCH_PRODUCTS_OPERATOR(softcap, ATTUNE_BENCH_PARAMETERS(float cap), no_more{},
+                               dot(scale) | kernel::softcap{double(cap)})
+ATTUNE_BENCH_PRODUCTS_OPERATOR(
+    principled,
+    ATTUNE_BENCH_PARAMETERS(float const* gate_q, float const* gate_k, float const* v0, float const* alpha,
+                            float const* beta, float const* gamma),
+    (gates_and_ground<float>{{gate_q, {B, H, Lq, D}}, {gate_k, {B, Hk, Lk, D}}, {v0, {1, H, 1, D}}}), dot(scale),
+    length_scale::margin{of_queries(alpha, B, H, Lq), of_queries(gamma, B, H, Lq)},
+    gate::softplus{of_queries(beta, B, H, Lq)}, normalizer::grounded{of_queries(gamma, B, H, Lq)})
 
 }  // extern "C"
 

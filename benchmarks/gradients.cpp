@@ -13,7 +13,8 @@ namespace {
 
 using namespace bench;
 
-std::function<void(float const*)> saved_backward;
+using backward = std::function<void(float const*)>;
+backward saved_backward, saved_bf16_products;
 
 template <class T>
 void copy(gradient_array<T> const& from, T* to) {
@@ -26,14 +27,9 @@ gradient_array<float> gradient_called(std::string const& name) {
   return last_gradients.parameter(name);
 }
 
-}  // namespace
-
-extern "C" {
-
-/// What a forward pass of softmax would have saved, from out and lse as other libraries save it: with the lse as
-/// reference the masses sum to 1. Reads q, k and v again in attune_backward.
-void attune_save(float const* q, float const* k, float const* v, float const* out, float const* lse, int B, int H,
-                 int Lq, int Lk, int D, int causal, int threads, float scale) {
+template <class Exec>
+void save(backward& to, Exec const& exec, float const* q, float const* k, float const* v, float const* out,
+          float const* lse, int B, int H, int Lq, int Lk, int D, int causal, float scale) {
   shape const s{B, H, Lq, D}, g{B, H, Lk, D};
   using view = tensor<float const>;
   auto const with = [&]<class Op>(Op const& op) {
@@ -42,8 +38,8 @@ void attune_save(float const* q, float const* k, float const* v, float const* ou
     std::copy_n(lse, rows.reference.size(), rows.reference.begin());
     std::fill(rows.earned.begin(), rows.earned.end(), 1.0f);
     std::copy_n(out, rows.acc.size(), rows.acc.begin());
-    saved_backward = [=, rows = std::move(rows)](float const* by_out) {
-      last_gradients = vjp(cpu<float>(threads), op, in, rows, {.out = view(by_out, s)}, std::move(last_gradients));
+    to = [=, rows = std::move(rows)](float const* by_out) {
+      last_gradients = vjp(exec, op, in, rows, {.out = view(by_out, s)}, std::move(last_gradients));
     };
   };
   if (causal != 0)
@@ -51,6 +47,27 @@ void attune_save(float const* q, float const* k, float const* v, float const* ou
   else
     with(attention(dot(scale)));
 }
+
+}  // namespace
+
+#define ATTUNE_BENCH_SAVED                                                                                          \
+  float const *q, float const *k, float const *v, float const *out, float const *lse, int B, int H, int Lq, int Lk, \
+      int D, int causal, int threads, float scale
+#define ATTUNE_BENCH_SAVED_ARGUMENTS q, k, v, out, lse, B, H, Lq, Lk, D, causal, scale
+
+extern "C" {
+
+/// What a forward pass of softmax would have saved, from out and lse as other libraries save it: with the lse as
+/// reference the masses sum to 1. Reads q, k and v again in attune_backward.
+void attune_save(ATTUNE_BENCH_SAVED) { save(saved_backward, cpu<float>(threads), ATTUNE_BENCH_SAVED_ARGUMENTS); }
+#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+/// The same for products of bf16.
+void attune_save_bf16_products(ATTUNE_BENCH_SAVED) {
+  save(saved_bf16_products, cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_SAVED_ARGUMENTS);
+}
+/// The backward pass of the rows that attune_save_bf16_products saved last.
+void attune_backward_bf16_products(float const* by_out) { saved_bf16_products(by_out); }
+#endif
 /// The backward pass of the rows that attune_save saved last; attune_gradient has the gradients.
 void attune_backward(float const* by_out) { saved_backward(by_out); }
 

@@ -409,6 +409,13 @@ def backward(bench):
             Implementation("SDPA math", only_backward(lambda q, k, v: sdpa_math(q, k, v, causal))),
             Implementation("eager", only_backward(lambda q, k, v: formulas.softmax(q, k, v, **some))),
             Implementation("attune", *bench.library.backward(q, k, v, out, lse, by_out, causal))])
+        narrow = [x.detach().to(torch.bfloat16).requires_grad_() for x in leaves]
+        out16, by_out16 = sdpa(*narrow, causal), by_out.to(torch.bfloat16)
+        bench.rounds.run(Case("backward", "softmax", text(b, h, length, d, causal), matrix_products(5, b, h, length, d, causal),
+                              "bf16", tolerance=REDUCED_TOLERANCE[torch.bfloat16]), [
+            Implementation("attune f32", *bench.library.backward(q, k, v, out, lse, by_out, causal)),
+            Implementation("SDPA", lambda: torch.autograd.grad(out16, narrow, by_out16, retain_graph=True)),
+            Implementation("attune", *bench.library.backward(q, k, v, out, lse, by_out, causal, "_bf16_products"))])
 
 
 def train(bench):
@@ -422,8 +429,11 @@ def train_case(bench, variant, shape):
     b, h, length, d, causal = shape
     leaves, constants = inputs_of(variant, b, h, length, d)
     by_out = numbers(2)(b, h, length, d)
-    run, gradients = bench.library.train(variant.train_symbol, {variant.called.get(n, n): x for n, x in leaves.items()}, by_out,
-                                         *list(leaves.values())[3:], *constants.values())
+    def trained(symbol):
+        return bench.library.train(symbol, {variant.called.get(n, n): x for n, x in leaves.items()}, by_out,
+                                   *list(leaves.values())[3:], *constants.values())
+
+    run, gradients = trained(variant.train_symbol)
     some = {**constants, **around(length, causal)}
     grown = {name: x.clone().requires_grad_() for name, x in leaves.items()}
 
@@ -439,3 +449,8 @@ def train_case(bench, variant, shape):
     passes = variant.products + 3 * variant.products - 1
     bench.rounds.run(Case("train", variant.name, text(*shape), matrix_products(passes, *shape), tolerance=variant.gradient_tolerance),
                      [*peers, Implementation("attune", run, gradients)])
+    products, of_products = trained(variant.train_symbol + ("_f32" if variant is SOFTMAX else "") + "_bf16_products")
+    if products:
+        bench.rounds.run(Case("train", variant.name, text(*shape), matrix_products(passes, *shape), "bf16",
+                              tolerance=REDUCED_TOLERANCE[torch.bfloat16]),
+                         [Implementation("attune f32", run, gradients), Implementation("attune", products, of_products)])

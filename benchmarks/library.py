@@ -47,15 +47,16 @@ class Library:
         run = self.forward(name, q, k, v, True, *parameters, by_out)
         return (run, lambda: [self._gradient(n, x) for n, x in leaves.items()]) if run else (None, None)
 
-    def backward(self, q, k, v, out, lse, by_out, causal):
-        """softmax from saved rows, gradients only: (run, gradients of q, k and v). Saving is the forward pass's, and not timed."""
-        function = self.symbol("attune_backward")
+    def backward(self, q, k, v, out, lse, by_out, causal, products=""):
+        """softmax from saved rows, gradients only: (run, gradients of q, k and v). Saving is the forward pass's, and not timed.
+        products: "" or "_bf16_products"."""
+        function = self.symbol("attune_backward" + products)
         if function is None:
             return None, None
         (b, h, queries, d), keys = q.shape, k.shape[2]
         tensors = (q, k, v, out, lse)
         numbers = (b, h, queries, keys, d, int(causal), self.threads, 1 / math.sqrt(d))
-        self.symbol("attune_save")(*[_argument(x, ctypes.c_float) for x in (*tensors, *numbers)])
+        self.symbol("attune_save" + products)(*[_argument(x, ctypes.c_float) for x in (*tensors, *numbers)])
         argument = _argument(by_out, ctypes.c_float)
 
         def run(_=(*tensors, by_out)):

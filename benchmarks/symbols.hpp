@@ -89,13 +89,12 @@ void run(call<T> const& c, More const& more, Policies const&... policies) {
 /// Where the gradients of the last call stay. They are not copied out while the clock runs: no other library does.
 inline dense_gradients<float> last_gradients;
 
-template <class More, class... Policies>
-void train(call<float> const& c, float const* by_out, More const& more, Policies const&... policies) {
+template <class Exec, class More, class... Policies>
+void train(Exec const& exec, call<float> const& c, float const* by_out, More const& more, Policies const&... policies) {
   if (c.causal == 0)
     throw error("attune_train", "causal", "the value 0", "1: only causal operators are compiled for training");
   auto const op = attention(policies..., mask::causal{});
   auto const in = inputs_of<std::remove_const_t<decltype(op)>>(c, more);
-  cpu<float> const exec(c.threads);
   auto const rows = forward_and_save(exec, op, in, {.out = c.out});
   last_gradients =
       vjp(exec, op, in, rows, {.out = tensor<float const>(by_out, c.out.extents())}, std::move(last_gradients));
@@ -118,5 +117,5 @@ void train(call<float> const& c, float const* by_out, More const& more, Policies
 #define ATTUNE_BENCH_OPERATOR(name, parameters, ...)                                                       \
   void attune_##name(ATTUNE_BENCH_CALL(float) parameters) { bench::run(ATTUNE_BENCH_DENSE, __VA_ARGS__); } \
   void attune_train_##name(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {                     \
-    bench::train(ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__);                                                 \
+    bench::train(cpu<float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__);                            \
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include <attune/attune.hpp>
@@ -78,6 +79,16 @@ int main() {
   // [snippet: prefill]
   forward(cpu_bf16_products{}, op, {.q = Q, .k = K, .v = V}, {.out = O});
   // [/snippet]
+  std::vector<float> const k = numbers(K), v = numbers(V);
+  std::vector<float> out(q.size());
+  using of_op = std::remove_const_t<decltype(op)>;
+  inputs<of_op, tensor<float const>> const in{.q = tensor(q, one), .k = tensor(k, all), .v = tensor(v, all)};
+  // [snippet: gradients]
+  cpu_bf16_products<xsimd::default_arch, float> const exec;
+  auto const rows = forward_and_save(exec, op, in, {.out = tensor(out, one)});
+  auto const g = vjp(exec, op, in, rows, {.out = tensor<float const>(out, one)});  // of |out|^2 / 2
+  // [/snippet]
+  std::printf("%zu gradients by keys\n", g.of(field::k).values.size());
 #endif
   return rounded && scaled ? 0 : 1;
 }

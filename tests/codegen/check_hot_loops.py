@@ -48,6 +48,8 @@ TUNE_GCC = ["-mtune=znver3"]
 #       alone or in an FMA does not matter, only how many there are: two a cycle is what a core can do, as it can two FMAs;
 #   it holds no other vector instruction: no spill, no move between registers, no multiplication with an addition after it.
 PRODUCTS = ["contract_rows", "accumulate_rows", "outer_rows"]
+# Those of pairs of bf16 (exec/cpu/bf16/) are the same functions with `pair_step`: VDPBF16PS in place of each FMA.
+PAIRS = "bf16 pairs"
 # The full tile must leave the loads some room: FMAs for each load, at least.
 FMAS_PER_LOAD = 1.5
 # Vector loads from the stack in the whole function, for each sum of the tile: at most. g++ -O2 (not -O3) left the loop that
@@ -130,6 +132,11 @@ class Defect(typing.NamedTuple):
 DEFECTS = [
     Defect("keep() keeps nothing: g++ 12 folds loads into FMAs", "attune/exec/cpu/products/microkernel.hpp", r"asm\(.*?\);", ";",
            "PRODUCTS", "contract_rows<float, 4 rows>", "vector loads for"),
+    Defect("a tile of pairs that does not fit into the registers", "attune/exec/cpu/products/tiling.hpp", r"\brows = [^;]*;", "rows = 16;",
+           "PRODUCTS", "outer_rows<bf16 pairs, 16 rows>", "on the stack", TARGETS[1].march),
+    Defect("a product of pairs in two steps", "attune/exec/cpu/products/pairs.hpp",
+           r"return Unit::add_products\(acc, x, b\);", "return acc + Unit::add_products(xsimd::batch<float, Arch>(0.0f), x, b);", "PRODUCTS",
+           "accumulate_rows<bf16 pairs, 8 rows>", "neither VDPBF16PS nor load", TARGETS[1].march),
     Defect("keep() names an element of an array: g++ stores it", "attune/exec/cpu/products/microkernel.hpp",
            r"auto data = x\.data;.*", "auto& data = x.data;", "STREAMS", "contract_rows_of_pairs", "on the stack", TARGETS[1].march),
     Defect("a conversion of 16 bits that is left to g++", "attune/core/storage.hpp",
@@ -278,25 +285,25 @@ def in_every_loop(where, loop, target):
         yield Finding(where, f"{len(short)} instructions on registers shorter than {target.register}", loop, short)
 
 
-def check_product(where, function, rows, vectors, target):
-    loops = [x for x in function.innermost_loops() if any(i.fma for i in x)]
+def check_product(where, function, rows, vectors, target, is_product=lambda i: i.fma, name="FMA"):
+    loops = [x for x in function.innermost_loops() if any(is_product(i) for i in x)]
     if not loops:
-        yield Finding(where, "no loop with packed FMAs")
+        yield Finding(where, f"no loop with packed {name}s")
     stack = function.stack()
     for loop in loops:
         yield from in_every_loop(where, loop, target)
         if spills := [i for i in loop if i.vector and i.base in stack]:
             yield Finding(where, f"{len(spills)} vector loads and stores on the stack", loop, spills)
-        fmas, loads = [i for i in loop if i.fma], [i for i in loop if i.load and i.base not in stack]
+        fmas, loads = [i for i in loop if is_product(i)], [i for i in loop if i.load and i.base not in stack]
         steps = max(1, len(fmas) // (rows * vectors))
         if len(fmas) != steps * rows * vectors:
-            yield Finding(where, f"{len(fmas)} FMAs, expected rows x vectors = {rows} x {vectors} a step", loop, fmas)
+            yield Finding(where, f"{len(fmas)} {name}s, expected rows x vectors = {rows} x {vectors} a step", loop, fmas)
         if len(loads) > steps * (rows + vectors):
             expected = f"rows + vectors = {rows} + {vectors} a step" + (f" ({steps} steps)" if steps > 1 else "")
-            what = f"{len(loads)} vector loads for {len(fmas)} FMAs, expected {expected}: folded into FMAs that share them?"
+            what = f"{len(loads)} vector loads for {len(fmas)} {name}s, expected {expected}: folded into {name}s that share them?"
             yield Finding(where, what, loop, loads)
-        if other := [i for i in loop if i.vector and not i.fma and not i.load and not i.store]:
-            yield Finding(where, f"{len(other)} vector instructions that are neither FMA nor load", loop, other)
+        if other := [i for i in loop if i.vector and not is_product(i) and not i.load and not i.store]:
+            yield Finding(where, f"{len(other)} vector instructions that are neither {name} nor load", loop, other)
     reloads, most = [i for i in function.code if i.load and i.base in stack], STACK_LOADS_PER_SUM * rows * vectors
     if len(reloads) > most:
         yield Finding(where, f"{len(reloads)} vector loads from the stack around the loop, at most {most} expected", reloads)
@@ -376,7 +383,11 @@ class Product(typing.NamedTuple):
 
 def product_of(symbol):
     found = re.search(r"::(%s)<(float|double), .*?, (\d+)[,>]" % "|".join(PRODUCTS), symbol)
-    return Product(found[1], found[2], int(found[3])) if found else None
+    return Product(found[1], PAIRS if "::pair_step<" in symbol else found[2], int(found[3])) if found else None
+
+
+def is_pair_product(i):
+    return i.mnemonic == "vdpbf16ps"
 
 
 def pointwise_of(symbol):
@@ -395,12 +406,15 @@ def check(functions, target, parts):
     findings = []
     if "PRODUCTS" in parts:
         shapes, seen = tile_shapes(functions), set()
+        if "-mavx512bf16" in target.more:
+            shapes[PAIRS] = shapes["float"]
         for f in functions:
             if p := product_of(f.name):
                 vectors = shapes[p.scalar][1]
                 seen.add(p)
                 where = f"{p.name}<{p.scalar}, {p.rows} rows> for {target.march}"
-                findings += check_product(where, f, p.rows, vectors, target)
+                how = (is_pair_product, "VDPBF16PS") if p.scalar == PAIRS else ()
+                findings += check_product(where, f, p.rows, vectors, target, *how)
         for scalar, (rows, vectors) in shapes.items():
             if rows * vectors < FMAS_PER_LOAD * (rows + vectors):
                 what = f"{rows} x {vectors} makes {rows * vectors} FMAs of {rows + vectors} loads, too few"
@@ -437,7 +451,7 @@ def show(functions, target):
     for f in functions:
         stack = f.stack()
         if product_of(f.name):
-            loops = [x for x in f.innermost_loops() if any(i.fma for i in x)]
+            loops = [x for x in f.innermost_loops() if any(i.fma or is_pair_product(i) for i in x)]
         elif stream := next((x for x in STREAMS if is_stream(x, f.name, target)), None):
             loops = f.innermost_loops(lambda loop: any(re.match(stream.product, i.mnemonic) for i in loop))
         elif pointwise_of(f.name):

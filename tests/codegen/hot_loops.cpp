@@ -14,6 +14,9 @@
 #ifdef HOT_LOOPS_STREAMS
 #include <attune/exec/cpu/decode/bf16_products.hpp>
 #endif
+#if defined(HOT_LOOPS_PRODUCTS) && defined(__AVX512BF16__)
+#include <attune/exec/cpu/bf16/outer.hpp>
+#endif
 #include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/outer.hpp>
 #include <attune/exec/cpu/products/prefetch.hpp>
@@ -38,6 +41,15 @@ template void accumulate<double, arch>(double*, double const*, index_t, double c
                                        product_step const&);
 template void outer<float, arch>(float*, index_t, float const*, float const*, index_t, index_t, index_t, bool);
 template void outer<double, arch>(double*, index_t, double const*, double const*, index_t, index_t, index_t, bool);
+#ifdef __AVX512BF16__
+using pairs = pair_step<bf16_instructions>;
+template void contract<float, arch>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t,
+                                    pairs const&);
+template void accumulate<float, arch>(float*, number_pair const*, index_t, number_pair const*, index_t, index_t,
+                                      pairs const&);
+template void outer_of_pairs<bf16_instructions, arch>(float*, index_t, number_pair const*, number_pair const*, index_t,
+                                                      index_t, index_t, bool);
+#endif
 #endif
 
 #ifdef HOT_LOOPS_STREAMS

@@ -1,4 +1,4 @@
-// expect-error: cpu_bf16_products offers forward\(\) and decode\(\); everything else wants cpu<float>
+// expect-error: vjp\(\) of bf16 tensors writes to the caller's memory
 #include "operators.hpp"
 
 attune::tensor<attune::bfloat16 const> brains;

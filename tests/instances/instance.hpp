@@ -10,6 +10,8 @@
 #include "../thrust/instance.hpp"
 #elif defined(ATTUNE_INSTANCES_ENCLOSURE)
 #include "../enclosure/instance.hpp"
+#elif defined(ATTUNE_INSTANCES_BF16_PRODUCTS)
+#include "../bf16_products/instance.hpp"
 #else
 
 #include <random>

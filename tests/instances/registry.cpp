@@ -11,6 +11,8 @@ void add_all(std::map<std::string, entry>& to);
 [[gnu::weak]] void replace_executors(std::map<std::string, entry>& all);
 /// Programs that know exact results hold every executor to its error bounds, the replaced ones too (tests/enclosure/).
 [[gnu::weak]] void hold_to_enclosures(std::map<std::string, entry>& all);
+/// Programs that repeat each run by products of bf16 (tests/bf16_products/).
+[[gnu::weak]] void hold_products_of_bf16(std::map<std::string, entry>& all);
 
 std::map<std::string, entry> const& registry() {
   static std::map<std::string, entry> const all = [] {
@@ -18,6 +20,7 @@ std::map<std::string, entry> const& registry() {
     add_all(to);
     if (replace_executors != nullptr) replace_executors(to);
     if (hold_to_enclosures != nullptr) hold_to_enclosures(to);
+    if (hold_products_of_bf16 != nullptr) hold_products_of_bf16(to);
     return to;
   }();
   return all;

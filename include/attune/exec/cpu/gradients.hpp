@@ -6,6 +6,7 @@
 
 #include <attune/exec/cpu/fold/gradients.hpp>
 #include <attune/exec/cpu/gradients/backward.hpp>
+#include <attune/exec/cpu/gradients/bf16/backward.hpp>
 #include <attune/exec/cpu/gradients/jvp.hpp>
 #include <attune/exec/cpu/gradients/mixture.hpp>
 #include <attune/exec/cpu/gradients/stored.hpp>

@@ -10,27 +10,33 @@
 
 #include <attune/exec/cpu/executor.hpp>
 #include <attune/exec/cpu/products/pairs.hpp>
+#include <attune/policies/concepts.hpp>
+#include <attune/policies/fields.hpp>
 
 namespace attune {
 
-/// forward() and decode() with dot products of bf16 numbers and sums in fp32: half the multiplications. You opt in by
-/// naming this executor; its error bound is wider.
-/// T:     the type of the tensors. bfloat16, or float for forward(): q, k and v are then rounded to bf16 when they are
-///        read, which is not part of the bound below.
+/// forward(), forward_and_save(), vjp() and decode() with dot products of bf16 numbers and sums in fp32: half the
+/// multiplications. You opt in by naming this executor; its error bound is wider.
+/// T:     the type of the tensors. bfloat16, or float for all but decode(): q, k, v and the gradient by out are then
+///        rounded to bf16 when they are read, which is not part of the bounds below.
 /// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later). It needs
 ///        -mavx512bf16 or a -march that has it, and does not compile without. bf16_emulated: the same bits on any
-///        machine, slower than cpu<T>; forward() alone.
+///        machine with vectors of that length (of forward(): on any machine), slower than cpu<T>; not decode().
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
 ///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
 /// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and
 ///                               lse, ground weight) are sums of unrounded weights. Rows of self-adjusted attention
 ///                               keep the products in float, and so does a uniform share.
-/// Not offered: candidate sets, scores and biases given for each pair, gradients. They do not compile; the message says
-///              what to use.
+/// Products of vjp():            these again, and the gradients of values, queries and keys: weights, gradients by
+///                               contractions and the gradient by out (after an output gate) are rounded to bf16.
+/// Not offered: candidate sets, scores, gates and biases given for each pair, jvp(). They do not compile; the message
+///              says what to use.
 /// Bound:       the bound of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these
 ///              tensors count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term: see
 ///              docs/reference/error_bounds.md.
-/// Determinism: bitwise the same for any number of threads, any strides and any batch.
+/// Gradients:   within gradient_error_bound(op, in, d, {storage::fp32, storage::fp32, storage::bf16}); a gate of values
+///              or outputs adds to it.
+/// Determinism: bitwise the same for any number of threads, any strides and, in forward(), any batch.
 template <class Arch = xsimd::default_arch, class T = bfloat16, class Unit = bf16_instructions>
 struct cpu_bf16_products {
   static_assert(std::is_same_v<T, bfloat16> || std::is_same_v<T, float>,
@@ -61,6 +67,32 @@ constexpr bool require_bf16_products() {
   return there;
 }
 
+/// Whether a single operator has products of bf16; if not, fails to compile with a readable message.
+template <class Op>
+constexpr bool has_bf16_products() {
+  constexpr bool rows = Op::normalizer_is.family != row_family::sparse_support;
+  static_assert(rows,
+                "attune: cpu_bf16_products has no products of bf16 for candidate sets (sparsemax, entmax, top-k): use "
+                "cpu<bfloat16> or cpu<float>");
+  constexpr bool given = Op::uses(field::scores) || Op::uses(field::gates) || Op::uses(field::bias);
+  static_assert(!given,
+                "attune: cpu_bf16_products does not read scores, gates and biases given for each pair: use cpu<float>");
+  return rows && !given;
+}
+
+/// The same, and whether an operator has products of bf16.
+template <class Arch, class Unit, class Op>
+constexpr bool require_bf16_products() {
+  constexpr bool single = requires { Op::normalizer_is; };
+  static_assert(single,
+                "attune: cpu_bf16_products runs one operator: call it for each operator of a mixture or fold, or use "
+                "cpu<float>");
+  if constexpr (!single)
+    return false;
+  else
+    return require_bf16_products<Arch, Unit>() && has_bf16_products<Op>();
+}
+
 /// The same threads, for another way to multiply.
 template <class Arch, class T, class Unit>
 cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
@@ -69,11 +101,18 @@ cpu<T, Arch> of_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
   return to;
 }
 
+/// The same executor for float tensors.
+template <class Arch, class T, class Unit>
+cpu_bf16_products<Arch, float, Unit> of_float_tensors(cpu_bf16_products<Arch, T, Unit> const& exec) {
+  return cpu_bf16_products<Arch, float, Unit>(of_floats(of_tensors(exec)));
+}
+
 /// Rejects calls that have no bf16 products yet.
 template <class Arch>
 constexpr void refuse_bf16_products() {
   static_assert(!std::is_same_v<Arch, Arch>,
-                "attune: cpu_bf16_products offers forward() and decode(); everything else wants cpu<float>");
+                "attune: cpu_bf16_products offers forward(), decode(), forward_and_save() and vjp(); everything else "
+                "wants cpu<float>");
 }
 
 }  // namespace exec_cpu

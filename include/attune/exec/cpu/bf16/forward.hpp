@@ -17,11 +17,7 @@ namespace attune {
 template <class Arch, class T, class Unit, class Op>
 void forward(cpu_bf16_products<Arch, T, Unit> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
              outputs<Op, T> const& out) {
-  static_assert(Op::normalizer_is.family != row_family::sparse_support,
-                "attune: cpu_bf16_products has no products of bf16 for candidate sets (sparsemax, entmax, top-k): use "
-                "cpu<bfloat16> or cpu<float>");
-  if constexpr (exec_cpu::require_bf16_products<Arch, Unit>() &&
-                Op::normalizer_is.family != row_family::sparse_support) {
+  if constexpr (exec_cpu::require_bf16_products<Arch, Unit, Op>()) {
     problem_shape const p = detail::checked_problem("forward", op, in, out.out.extents());
     detail::check_outputs("forward", out, p);
     exec_cpu::stored_run<tensor<T const>, T, Arch, Op, exec_cpu::pair_tile<Arch, Op, Unit>>(

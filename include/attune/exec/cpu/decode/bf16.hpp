@@ -39,11 +39,6 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
 }
 
 template <class Arch, class Op>
-void vjp(cpu_bf16_products<Arch>, Op const&, inputs<Op, tensor<bfloat16 const>> const&,
-         cotangents<Op, tensor<bfloat16 const>> const&) {
-  exec_cpu::refuse_bf16_products<Arch>();
-}
-template <class Arch, class Op>
 void accumulate(cpu_bf16_products<Arch>, Op const&, inputs<Op, tensor<bfloat16 const>> const&, key_interval) {
   exec_cpu::refuse_bf16_products<Arch>();
 }

@@ -52,11 +52,12 @@ gradient_needs needs_of(Call const& c, attune::detail::gradient_views<T> const& 
   return needs;
 }
 
-/// The rows of one task.
-template <class T, class Arch, class Op>
+/// The rows of one task. Products: how tiles multiply.
+template <class T, class Arch, class Op, class Products = full_products>
 class gradient_rows {
  public:
-  using tile = std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op>>;
+  using tile =
+      std::conditional_t<Op::has_threshold, candidate_gradients<T, Arch, Op>, mass_gradients<T, Arch, Op, Products>>;
   explicit gradient_rows(gradient_call<T, Op> const& c) : c_(c) {}
   /// Sums over earlier keys: the gradients take the last keys first.
   static constexpr contraction::key_order order = has_ordered_sums<Op> && !takes_later_keys_first<Op>
@@ -70,9 +71,9 @@ class gradient_rows {
     auto const block = arena<T>::template in<typename tile::block_memory>(scratch, p);
     index_t const each = arena<T>::template size_of<typename tile::tile_memory>(p);
     if constexpr (has_rotary) {
-      sinks.turned = {block.kept(p), gradient_tile<T, Arch, Op>::turned_of(block, p)};
+      sinks.turned = {block.kept(p), gradient_tile<T, Arch, Op, Products>::turned_of(block, p)};
       block.forget(p);
-      std::fill_n(sinks.turned.sums, gradient_tile<T, Arch, Op>::turned_size(p), T(0));
+      std::fill_n(sinks.turned.sums, gradient_tile<T, Arch, Op, Products>::turned_size(p), T(0));
     }
     for (index_t begin = first; begin < last; begin += tile::tiles_of_task * tile::queries) {
       key_interval const hull = make_tiles(
@@ -81,13 +82,14 @@ class gradient_rows {
             return tile(c_, b, h, i, arena<T>::template in<typename tile::tile_memory>(resident + t * each, p), block);
           });
       if constexpr (has_ordered_sums<Op>)
-        stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(hull,
-                                                                                      [&](index_t j, index_t end) {
-                                                                                        for (tile& t : tiles)
-                                                                                          t.prepare(j, end, block);
-                                                                                      });
+        stream_blocks<block_grid::of_rows, contraction::opposite(order), tile::block>(
+            hull, [&](index_t j, index_t end) {
+              if constexpr (Products::of_pairs) block.pack_keys(c_.in, p, tile_place{&p, b, h, 0}, j, end);
+              for (tile& t : tiles) t.prepare(j, end, block);
+            });
       stream_blocks<block_grid::of_rows, order, tile::block>(hull, [&](index_t j, index_t end) {
         gate_values<T, Arch>(c_.op, c_.in, p, b, h, j, end - j, block.gated);
+        if constexpr (Products::of_pairs) block.pack(c_.in, p, tile_place{&p, b, h, 0}, j, end);  // bf16/products.hpp
         for (tile& t : tiles) t.accumulate(j, end, block, sinks);
       });
       for (tile& t : tiles) t.finish(first, block, sinks);
@@ -95,9 +97,10 @@ class gradient_rows {
     if constexpr (Op::has_value_gate) value_gate(b, h, sinks);
     finish_distances(b, h, sinks);
     if constexpr (has_rotary)
-      gradient_tile<T, Arch, Op>::each_turned(c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
-        contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
-      });
+      gradient_tile<T, Arch, Op, Products>::each_turned(
+          c_.op, p, sinks.turned.sums, [&](auto c, auto const& owner, T* turned) {
+            contraction_vjp<decltype(c), T, Arch>::finish(turned, p, owner, b, sinks, c_.part.keys);
+          });
   }
 
  private:
@@ -171,8 +174,8 @@ void add_gradients_of_part(cpu<T, Arch> const& exec, Op const& op, inputs<Op, te
   gradient_tasks<T, Arch>(exec, std::move(needs), to, *total)(runs, rows_of_task);
 }
 
-/// Writes the gradients of the heads for which `runs` is true to views that are zero.
-template <class T, class Arch, class Op>
+/// Writes the gradients of the heads for which `runs` is true to views that are zero. Products: how tiles multiply.
+template <class Products = full_products, class T, class Arch, class Op>
 void fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in, problem_shape const& p,
                attune::detail::saved_view<T const, Op> const& saved, cotangents<Op, tensor<T const>> const& d,
                std::function<bool(index_t)> const& runs, attune::detail::gradient_views<T> const& to) {
@@ -183,17 +186,18 @@ void fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> cons
                 attune::detail::text(to_string(rows), ", those of the inputs"));
   attune::detail::materialized<Op, T> const fixed(op);
   gradient_call<T, Op> const call{fixed.op, in, p, saved, d, {.keys = {0, p.keys}}};
-  gradient_rows<T, Arch, Op> const rows_of_task(call);
-  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op>::tile, Op>(call, to), to, runs, rows_of_task);
+  gradient_rows<T, Arch, Op, Products> const rows_of_task(call);
+  run_gradient_tasks(exec, needs_of<typename gradient_rows<T, Arch, Op, Products>::tile, Op>(call, to), to, runs,
+                     rows_of_task);
 }
 /// All gradients of the heads for which `runs` is true.
-template <class T, class Arch, class Op>
+template <class Products = full_products, class T, class Arch, class Op>
 dense_gradients<T> fused_vjp(cpu<T, Arch> exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                              problem_shape const& p, saved_rows<T, Op> const& saved,
                              cotangents<Op, tensor<T const>> const& d, std::function<bool(index_t)> const& runs,
                              dense_gradients<T> memory = {}) {
   dense_gradients<T> to = attune::detail::blank_gradients<T>(op, in, std::move(memory));
-  fused_vjp(exec, op, in, p, attune::detail::view_of<T, Op>(saved), d, runs, attune::detail::views_of(to));
+  fused_vjp<Products>(exec, op, in, p, attune::detail::view_of<T, Op>(saved), d, runs, attune::detail::views_of(to));
   attune::detail::pull_projections(listed_parameters(op), to);
   return to;
 }

@@ -14,10 +14,11 @@
 
 namespace attune::exec_cpu {
 
-template <class T, class Arch, class Op>
+/// Products: how the tile multiplies.
+template <class T, class Arch, class Op, class Products = full_products>
 class mass_gradients {
   using types = tile_types<T, Arch, Op>;
-  using base = gradient_tile<T, Arch, Op>;
+  using base = gradient_tile<T, Arch, Op, Products>;
 
  public:
   using value_type = T;
@@ -94,9 +95,8 @@ class mass_gradients {
       ordered_.fill(
           tile_.rows, [&]<class D>(int v) { return moving_row<D>(tile_.facts[v], 0, slots::logit, 1); }, pairs_at, s,
           bits, memory.slopes);
-    if constexpr (has_interpolated_rows<Op>) read_rows_and_slopes(tile_.rows, pairs_at, s.n, memory.read);
-    row_block<T> const values = values_of(tile_.rows, in, s.first, s.n, memory, first);
-    contract<T, Arch>(gain, values.data, values.step, tile_.d_out, tile_.rows.p->value_width, s.n);
+    if constexpr (has_interpolated_rows<Op>) read_rows_and_slopes<Products>(tile_.rows, pairs_at, s.n, memory.read);
+    base::cotangents_of_tile::gains(gain, tile_.d_out, tile_.packed_out, tile_.rows, in, s, memory, first);
     if constexpr (adjusted) {  // the logits of the forward pass identify the extreme ones
       if constexpr (logit_pairs > 0) std::copy_n(pairs_at, s.n * queries, spare);
       logit_extremes<T, Arch> unused;
@@ -115,7 +115,8 @@ class mass_gradients {
     if constexpr (has_interpolated_rows<Op>) tile_.pull_rows(pairs_at, s.n, memory.read);
     if constexpr (has_ordered_sums<Op>) ordered_.pull(pairs_at, s.n, memory.slopes, tile_.by_logit_parameter);
     tile_.pull_block(
-        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain, memory.pulls, to);
+        {s.first, s.n}, [&](int n) -> T const* { return contraction_at(pairs_at, spare, n); }, gain,
+        base::multiplies::scratch(memory), to);
   }
 
   ATTUNE_NOINLINE void finish(index_t first_of_task, block_memory const&, gradient_sinks<T>& to) {
@@ -151,7 +152,7 @@ class mass_gradients {
 
  private:
   using slots = typename base::slots;
-  using gate_type = weight_gate_gradients<T, Arch, Op>;
+  using gate_type = weight_gate_gradients<T, Arch, Op, Products>;
   template <std::size_t... V>
   mass_gradients(std::index_sequence<V...>, call const& c, index_t b, index_t h, index_t first_query,
                  tile_memory const& memory, block_memory const& shared)

@@ -89,6 +89,20 @@ void vjp_of_copies(Op const&, inputs<Op, tensor<S const>> const& in, cotangents<
     if (!to.fields[f].absent()) float_copies::round(wide.fields[f], to.fields[f]);
 }
 
+/// Runs `run(inputs, outputs)` on floats and rounds `out`.
+template <class Op, storage_only S, class Run>
+void save_of_copies(Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out, Run const& run) {
+  attune::detail::check_outputs("forward_and_save", out,
+                                attune::detail::checked_problem("forward_and_save", op, in, out.out.extents()));
+  float_copies copies;
+  outputs<Op, float> wide{.out = copies.blank(out.out)};
+  if constexpr (Op::has_lse) wide.lse = out.lse;
+  if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
+  if constexpr (Op::has_threshold) wide.threshold = out.threshold;
+  run(copies.of(in), wide);
+  float_copies::round(wide.out, out.out);
+}
+
 }  // namespace exec_cpu
 
 /// forward() of 16-bit tensors, which also writes what vjp() needs to `memory`: saved_size(op, in) floats. Every input
@@ -96,15 +110,9 @@ void vjp_of_copies(Op const&, inputs<Op, tensor<S const>> const& in, cotangents<
 template <storage_only S, class Arch, class Op>
 void forward_and_save(cpu<S, Arch> exec, Op const& op, inputs<Op, tensor<S const>> const& in, outputs<Op, S> const& out,
                       std::span<float> memory) {
-  detail::check_outputs("forward_and_save", out,
-                        detail::checked_problem("forward_and_save", op, in, out.out.extents()));
-  exec_cpu::float_copies copies;
-  outputs<Op, float> wide{.out = copies.blank(out.out)};
-  if constexpr (Op::has_lse) wide.lse = out.lse;
-  if constexpr (Op::has_ground_weight) wide.ground_weight = out.ground_weight;
-  if constexpr (Op::has_threshold) wide.threshold = out.threshold;
-  forward_and_save(exec_cpu::of_floats(exec), op, copies.of(in), wide, memory);
-  exec_cpu::float_copies::round(wide.out, out.out);
+  exec_cpu::save_of_copies(op, in, out, [&](auto const& wide, auto const& results) {
+    forward_and_save(exec_cpu::of_floats(exec), op, wide, results, memory);
+  });
 }
 
 /// Gradients of 16-bit tensors, computed in float from the widened inputs and rounded once. Gradients by parameters and

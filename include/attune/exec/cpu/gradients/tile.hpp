@@ -16,11 +16,10 @@
 
 #include <attune/exec/cpu/gradients/contractions/ordered.hpp>
 #include <attune/exec/cpu/gradients/contractions/rotary.hpp>
-#include <attune/exec/cpu/gradients/contractions/vjp.hpp>
 #include <attune/exec/cpu/gradients/entries_vjp.hpp>
 #include <attune/exec/cpu/gradients/parts.hpp>
+#include <attune/exec/cpu/gradients/products.hpp>
 #include <attune/exec/cpu/tile/logits.hpp>
-#include <attune/exec/cpu/tile/value_sum.hpp>
 #include <attune/exec/cpu/tile/write.hpp>
 #include <attune/exec/saved.hpp>
 
@@ -56,9 +55,14 @@ row<D> moving_row(row<T> const& r, int number, int count, int first) {
   return lifted(r, lift<D>{r.numbers, {number, count, first}});
 }
 
-template <class T, class Arch, class Op>
+/// Products: how the tile multiplies.
+template <class T, class Arch, class Op, class Products = full_products>
 struct gradient_tile {
   using types = tile_types<T, Arch, Op>;
+  using multiplies = gradient_products<Products>;
+  using cotangents_of_tile = typename multiplies::template cotangents<T, Arch>;
+  template <class C>
+  using vjp_of = typename multiplies::template contraction_vjp<C, T, Arch>;
   using batch = typename types::batch;
   using inputs_type = typename types::inputs_type;
   using normalizer = typename types::normalizer;
@@ -71,17 +75,17 @@ struct gradient_tile {
 
   /// Memory that lives as long as the tile.
   struct tile_memory {
-    T *packed, *pulls, *d_out, *out_panels;
+    T *packed, *pulls, *d_out, *packed_out;
     tile_memory(arena<T>& from, problem_shape const& p)
-        : packed(from.take(packed_queries<T, Arch, Op>(p))), pulls(from.take(pulls_scratch(p))),
-          d_out(from.take(queries * p.value_width)),
-          out_panels(from.take(panels<T, Arch>::size(p.value_width, queries))) {}
+        : packed(from.take(packed_queries<T, Arch, Op, Products>(p))), pulls(from.take(pulls_scratch(p))),
+          d_out(from.take(queries * p.value_width)), packed_out(from.take(cotangents_of_tile::size(p))) {}
   };
   /// Memory of a block: the memory of the forward pass, and the scratch of pulls.
-  struct block_memory : tile_block_memory<T, Arch, Op> {
+  struct block_memory : multiplies::template block_memory<T, Arch, Op> {
     T* pulls;
     block_memory(arena<T>& from, problem_shape const& p)
-        : tile_block_memory<T, Arch, Op>(from, p), pulls(from.take(padded<T>(pull_scratch(p)) + turned_size(p))) {}
+        : multiplies::template block_memory<T, Arch, Op>(from, p),
+          pulls(from.take(padded<T>(pull_scratch(p)) + turned_size(p))) {}
   };
   /// The gradients by turned keys, which live as long as the task: behind the scratch of pulls.
   static T* turned_of(block_memory const& memory, problem_shape const& p) {
@@ -129,9 +133,9 @@ struct gradient_tile {
   gradient_tile(std::index_sequence<V...>, call_type const& c, index_t b, index_t h, index_t first_query,
                 tile_memory const& memory, tile_block_memory<T, Arch, Op> const& shared)
       : rows(c.op, {&c.p, b, h, first_query}, memory.packed), call(&c), pulled(memory.pulls), d_out(memory.d_out),
-        out_panels(memory.out_panels), facts{rows.lane_row(index_t(V))...},
+        packed_out(memory.packed_out), facts{rows.lane_row(index_t(V))...},
         moving{{bind_logit<chain_rule::guarded>(int(V))...}}, entries(c.op, facts) {
-    pack_contractions(rows, c.in);
+    pack_contractions<Products>(rows, c.in);
     for (int v = 0; v < vectors; ++v) {
       by_logit_parameter[v].fill(batch(T(0)));
       by_normalizer[v].fill(batch(T(0)));
@@ -140,7 +144,7 @@ struct gradient_tile {
     }
     read_cotangents(shared.factors);
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
-      contraction_vjp<decltype(contraction), T, Arch>::begin(t, c.in, owner);
+      vjp_of<decltype(contraction)>::begin(t, c.in, owner);
     });
   }
 
@@ -161,20 +165,15 @@ struct gradient_tile {
     return rows.op->normalizer.bind(r);
   }
 
-  /// <do, row> lane by lane, for saved rows, in the order in which `contract` sums <do, v>. For a single key both are
+  /// <do, row> lane by lane, for saved rows, in the order in which `gains` sums <do, v>. For a single key both are
   /// then the same number. Their difference, which says that nothing competes with the key, is exactly 0.
   void inner(std::span<T const> saved_rows, T* packed, batch* sum) const {
     problem_shape const& p = *rows.p;
     strides const steps = strides::dense({p.batch, p.heads, p.row_count(), p.value_width});
     tensor<T const> const view(saved_rows.data() - p.first_query * p.value_width, p.rows(p.value_width), steps);
     pack_queries<queries>(packed, view, rows.b, rows.h, rows.first_query);
-    for (int v = 0; v < vectors; ++v) {
-      sum[v] = batch(T(0));
-      for (index_t d = 0; d < rows.p->value_width; ++d) {
-        index_t const at = d * queries + v * lanes;
-        sum[v] = simd::multiply_add(batch::load_aligned(d_out + at), batch::load_aligned(packed + at), sum[v]);
-      }
-    }
+    for (int v = 0; v < vectors; ++v)
+      sum[v] = cotangents_of_tile::inner(d_out + v * lanes, packed + v * lanes, p.value_width);
   }
   /// Lanes past the last query repeat it and must not add anything. Removes them from the bits, which then cover the
   /// whole block. Returns whether there are such lanes.
@@ -189,23 +188,25 @@ struct gradient_tile {
   }
 
   /// Adds the gradients of everything that the pairs of a block are computed from. pairs_of(n): the gradients by
-  /// contraction n. weights: the weights of the block.
-  template <class Pairs>
-  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, T* pulls,
+  /// contraction n. weights: the weights of the block. scratch: multiplies::scratch of the memory of the block.
+  template <class Pairs, class Scratch>
+  void pull_block(key_block_place const& keys, Pairs const& pairs_of, T const* weights, Scratch scratch,
                   gradient_sinks<T>& to) const {
     if (key_rows<T> const& by_values = to.rows(field::v); by_values.data != nullptr)
-      outer<T, Arch>(by_values.at(keys.first), by_values.step, weights, out_panels, rows.count, keys.n,
-                     rows.p->value_width, finite_cotangents);
+      cotangents_of_tile::add_to_values(by_values.at(keys.first), by_values.step, weights, packed_out, scratch,
+                                        rows.count, keys.n, rows.p->value_width, finite_cotangents);
     [[maybe_unused]] auto turned = to.turned;
     each_pull([&](auto c, auto const& owner, auto const& t, int n) {
-      using vjp_of = contraction_vjp<decltype(c), T, Arch>;
+      using vjp = vjp_of<decltype(c)>;
       if constexpr (contraction::of_distance_alone<decltype(c)>)
-        vjp_of::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
+        vjp::pull_distances(pairs_of(n), t, keys, to.distances.data() + n * (call->p.queries + call->p.keys));
       else if constexpr (contraction::Rotary<decltype(c)>)
-        vjp_of::pull(pairs_of(n), t, call->in, owner, keys, turned.keys, to, turned.sums),
-            turned.keys += contractor<decltype(c), T, Arch>::kept(call->p), turned.sums += vjp_of::turned(call->p);
+        vjp::pull(pairs_of(n), t, call->in, owner, keys, turned.keys, to, turned.sums),
+            turned.keys += contractor<decltype(c), T, Arch>::kept(call->p), turned.sums += vjp::turned(call->p);
+      else if constexpr (Products::template reads_paired_keys<decltype(c)>)
+        vjp::pull(pairs_of(n), t, keys, *scratch, n, to);
       else
-        vjp_of::pull(pairs_of(n), t, call->in, owner, keys, pulls, to);
+        vjp::pull(pairs_of(n), t, call->in, owner, keys, multiplies::pulls(scratch), to);
     });
   }
 
@@ -226,7 +227,7 @@ struct gradient_tile {
   /// Passes the gradients that accumulated in the tile to the call.
   void flush(index_t first_of_task, gradient_sinks<T>& to) const {
     each_pull([&](auto contraction, auto const& owner, auto const& t, int) {
-      contraction_vjp<decltype(contraction), T, Arch>::end(t, call->in, owner, to);
+      vjp_of<decltype(contraction)>::end(t, call->in, owner, to);
     });
     entries.flush(*rows.op, to);
     auto const add = [&](int slot, auto const& of_vector) { add_parameter(slot, first_of_task, to, of_vector); };
@@ -279,7 +280,7 @@ struct gradient_tile {
 
   tile_rows<T, Arch, Op> rows;
   call_type const* call;
-  T *pulled, *d_out, *out_panels;
+  T *pulled, *d_out, *packed_out;
   row<batch> facts[std::size_t(vectors)];
   struct {
     logit_bound<chain_rule::guarded> at[std::size_t(vectors)];
@@ -298,17 +299,17 @@ struct gradient_tile {
       [[maybe_unused]] tile_place const at{rows.p, rows.b, rows.h, rows.first_query};
       (...,
        (visit(C{}, rows.op->template owner<Index>(), vjp_tile<T>{at, rows.count, packed, own}, Index),
-        packed += contractor<C, T, Arch>::resident(*rows.p), own += contraction_vjp<C, T, Arch>::resident(*rows.p)));
+        packed += Products::template contractor<C, T, Arch>::resident(*rows.p), own += vjp_of<C>::resident(*rows.p)));
     }(typename Op::contractions{}, std::make_integer_sequence<int, pairs>{});
   }
   static index_t pull_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return (std::max)({index_t(0), contraction_vjp<C, T, Arch>::block(p)...});
+      return (std::max)({index_t(0), vjp_of<C>::block(p)...});
     }(typename Op::contractions{});
   }
   static index_t pulls_scratch(problem_shape const& p) {
     return [&]<class... C>(contraction::list<C...>) {
-      return (index_t(0) + ... + contraction_vjp<C, T, Arch>::resident(p));
+      return (index_t(0) + ... + vjp_of<C>::resident(p));
     }(typename Op::contractions{});
   }
 
@@ -325,13 +326,8 @@ struct gradient_tile {
         for (index_t l = 0; l < queries; ++l)
           d_out[c * queries + l] *= factor[(rows.p->output_gate_width == 1 ? 0 : c) * queries + l];
     }
-    if (Op::has_output_gate || call->d.out.absent())
-      panels<T, Arch>::template from_packed<queries>(out_panels, d_out, width, rows.count);
-    else
-      panels<T, Arch>::from_tensor(out_panels, call->d.out, rows.b, rows.h, rows.first_query, rows.count);
-    constexpr index_t panel = panels<T, Arch>::width;
     finite_cotangents =
-        finite_rows<T, Arch>(row_block<T>(out_panels, panel), panel, 0, panels<T, Arch>::count(width) * rows.count);
+        cotangents_of_tile::pack(packed_out, d_out, call->d.out, !(Op::has_output_gate || call->d.out.absent()), rows);
   }
 
   bool finite_cotangents = true;

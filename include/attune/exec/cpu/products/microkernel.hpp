@@ -35,6 +35,7 @@ ATTUNE_INLINE void keep(B& x) {
 
 /// Adds the product of a key's scalar x and a batch of queries b, for one feature of a contraction.
 struct product_step {
+  static constexpr int numbers = 1;  ///< in an element of the operands
   template <class B>
   ATTUNE_INLINE B operator()(B const& x, B const& b, B const& acc, index_t) const {
     return simd::multiply_add(x, b, acc);

@@ -79,15 +79,17 @@ ATTUNE_INLINE void multiply_own(xsimd::batch<T, Arch> (&acc)[Rows][Vectors],
 
 namespace detail {
 
-template <class T, class Arch, int Rows>
-ATTUNE_NOINLINE void outer_rows(T* to, index_t step, T const* weights, T const* panel, index_t queries, index_t j,
+/// `queries`: the elements of a row of weights that count. An element holds Step::numbers numbers.
+template <class T, class Arch, int Rows, class Step = product_step, class E = T>
+ATTUNE_NOINLINE void outer_rows(T* to, index_t step, E const* weights, E const* panel, index_t queries, index_t j,
                                 index_t last) {
   using tile = tiling<T, Arch>;
   using batch = typename tile::batch;
+  constexpr index_t row = tile::queries / Step::numbers;
   for (; j < last; j += Rows) {
     batch acc[Rows][tile::vectors];
     clear(acc);
-    multiply<T, Arch, Rows, tile::vectors>(acc, weights + j * tile::queries, tile::queries, 1, panel, queries);
+    multiply<T, Arch, Rows, tile::vectors>(acc, weights + j * row, row, 1, panel, queries, Step{});
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 8

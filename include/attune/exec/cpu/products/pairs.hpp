@@ -38,6 +38,18 @@ template <class B>
 ATTUNE_INLINE B flushed(B const& x) {
   return xsimd::select(xsimd::abs(x) < B(0x1p-126f), xsimd::bitofsign(x), x);
 }
+/// a b + c with one rounding, also on a machine that has no such instruction.
+template <class B>
+ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
+#if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA)
+  return simd::multiply_add(a, b, c);
+#else
+  alignas(64) float x[B::size], y[B::size], z[B::size];
+  a.store_aligned(x), b.store_aligned(y), c.store_aligned(z);
+  for (std::size_t l = 0; l < B::size; ++l) z[l] = __builtin_fmaf(x[l], y[l], z[l]);
+  return B::load_aligned(z);
+#endif
+}
 
 }  // namespace exec_cpu
 
@@ -50,8 +62,8 @@ struct bf16_emulated {
                                                               xsimd::batch<std::uint32_t, Arch> const& a,
                                                               xsimd::batch<std::uint32_t, Arch> const& b) {
     using floats = xsimd::batch<float, Arch>;
-    floats const upper = exec_cpu::flushed(fused(high(a), high(b), exec_cpu::flushed(sum)));
-    return exec_cpu::flushed(fused(low(a), low(b), upper));
+    floats const upper = exec_cpu::flushed(exec_cpu::fused(high(a), high(b), exec_cpu::flushed(sum)));
+    return exec_cpu::flushed(exec_cpu::fused(low(a), low(b), upper));
   }
   /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.
   template <class Arch>
@@ -76,18 +88,6 @@ struct bf16_emulated {
   static ATTUNE_INLINE xsimd::batch<float, Arch> high(xsimd::batch<std::uint32_t, Arch> const& x) {
     using bits = xsimd::batch<std::uint32_t, Arch>;
     return exec_cpu::flushed(simd::bits_as<float>(bits(x & bits(0xffff0000u))));
-  }
-  /// a b + c with one rounding, also on a machine that has no such instruction.
-  template <class B>
-  static ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
-#if defined(__FMA__) || defined(__AVX512F__) || defined(__ARM_FEATURE_FMA)
-    return simd::multiply_add(a, b, c);
-#else
-    alignas(64) float x[B::size], y[B::size], z[B::size];
-    a.store_aligned(x), b.store_aligned(y), c.store_aligned(z);
-    for (std::size_t l = 0; l < B::size; ++l) z[l] = __builtin_fmaf(x[l], y[l], z[l]);
-    return B::load_aligned(z);
-#endif
   }
 };
 
@@ -116,6 +116,7 @@ namespace exec_cpu {
 /// For `multiply`: adds the products of a pair that is the same in all lanes and of a batch of pairs.
 template <class Unit>
 struct pair_step {
+  static constexpr int numbers = 2;  ///< in an element of the operands
   template <class Arch>
   ATTUNE_INLINE xsimd::batch<float, Arch> operator()(xsimd::batch<number_pair, Arch> const& x,
                                                      xsimd::batch<number_pair, Arch> const& b,

@@ -269,11 +269,11 @@ class ordered_sums<T, Arch, Op, true> {
 };
 
 /// Reads the rows of a tile at the ordered sums of a block of n keys.
-template <class T, class Arch, class Op>
+template <class Products = full_products, class T, class Arch, class Op>
 void read_rows(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t n) {
   constexpr index_t buffer = tile_types<T, Arch, Op>::pair_buffer;
   int number = 0;
-  each_contraction(tile, [&](auto c, auto const&, T* own) {
+  each_contraction<Products>(tile, [&](auto c, auto const&, T* own) {
     if constexpr (contraction::is_interpolated<decltype(c)>)
       read_rows<T, Arch>(own, tile.p->positions,
                          pairs + contraction::index_number<typename Op::contractions>(number) * buffer,

@@ -89,7 +89,7 @@ class mass_tile {
     for (int v = 0; v < vectors; ++v) e.highest[v] = reference_[v], e.lowest[v] = lowest_[v], e.poison[v] = batch(T(0));
     contract_all(tile_, in, s, memory);
     if constexpr (has_ordered_sums<Op>) ordered_.fill(tile_, memory.pairs, s, bits);
-    if constexpr (has_interpolated_rows<Op>) read_rows(tile_, memory.pairs, s.n);
+    if constexpr (has_interpolated_rows<Op>) read_rows<products>(tile_, memory.pairs, s.n);
     all_logits(tile_, memory.pairs, s, bits, e);
     for (int v = 0; v < vectors; ++v) lowest_[v] = e.lowest[v];
     if constexpr (traits.reference == mass_reference::running_maximum) raise(e.highest);

@@ -70,7 +70,13 @@ class stored_run {
     }
   }
 
+  /// Runs the forward pass.
   void operator()() const {
+    stream([&](tile& t, auto const& memory) { finish(t, memory); });
+  }
+  /// Streams all keys. emit(tile, memory of a block) receives each tile, whose rows `finish` then writes.
+  template <class Emit>
+  void stream(Emit const& emit) const {
     stream_tiles<tile>(
         exec_, p_, {0, p_.keys}, [](index_t) { return true; },
         [&](index_t b, index_t h, index_t first, auto const& memory) {
@@ -89,7 +95,23 @@ class stored_run {
             memory.pack(in_, p_, tile_place{&p_, b, h, 0}, first, last);
           accumulate_block<Op>(tiles, in_, in, p_, b, h, first, last, p_.keys, memory);
         },
-        [&](tile& t, auto const& memory) { finish(t, memory); });
+        emit);
+  }
+  /// Writes the rows of a tile to the outputs.
+  void finish(tile& t, typename tile::block_memory const& memory) const {
+    index_t const b = t.place().b, h = t.place().h, first = t.place().first;
+    wide_inputs in = widen([](field f) { return f == field::output_gate; }, memory.gate, b, h, first, t.rows());
+    if constexpr (tile::reads_late(field::v)) {
+      wide_inputs const values = widen(tile::reads_late, memory.keys, b, h, 0, p_.keys);
+      in.v = values.v;
+      if constexpr (Op::has_value_gate) in.value_gate = values.value_gate;
+    }
+    if constexpr (Op::uses(field::v0)) in.v0 = view(ground_.data(), in_.v0.extents());
+    if constexpr (std::is_same_v<T, float>) {
+      t.finish(in, out_, memory);
+    } else {
+      finish_narrow(t, in, memory);
+    }
   }
 
  private:
@@ -109,21 +131,6 @@ class stored_run {
           return widened(rows, x, b, head, head, first, n);
         },
         in_.offset, in_.offsets);
-  }
-  void finish(tile& t, typename tile::block_memory const& memory) const {
-    index_t const b = t.place().b, h = t.place().h, first = t.place().first;
-    wide_inputs in = widen([](field f) { return f == field::output_gate; }, memory.gate, b, h, first, t.rows());
-    if constexpr (tile::reads_late(field::v)) {
-      wide_inputs const values = widen(tile::reads_late, memory.keys, b, h, 0, p_.keys);
-      in.v = values.v;
-      if constexpr (Op::has_value_gate) in.value_gate = values.value_gate;
-    }
-    if constexpr (Op::uses(field::v0)) in.v0 = view(ground_.data(), in_.v0.extents());
-    if constexpr (std::is_same_v<T, float>) {
-      t.finish(in, out_, memory);
-    } else {
-      finish_narrow(t, in, memory);
-    }
   }
   void finish_narrow(tile& t, wide_inputs const& in, typename tile::block_memory const& memory) const {
     index_t const b = t.place().b, h = t.place().h, first = t.place().first, width = p_.value_width;

@@ -74,11 +74,11 @@ struct interpolated_block_memory<T, Arch, Op, true> {
 };
 
 /// Reads the rows of a tile at the ordered sums of a block of n keys. Keeps the indices and the slopes in `read`.
-template <class T, class Arch, class Op>
+template <class Products = full_products, class T, class Arch, class Op>
 void read_rows_and_slopes(tile_rows<T, Arch, Op> const& tile, T* pairs, index_t n, T* read) {
   constexpr index_t buffer = tile_types<T, Arch, Op>::pair_buffer, queries = tile_types<T, Arch, Op>::queries;
   int number = 0;
-  each_contraction(tile, [&](auto c, auto const&, T* own) {
+  each_contraction<Products>(tile, [&](auto c, auto const&, T* own) {
     if constexpr (contraction::is_interpolated<decltype(c)>) {
       std::copy_n(pairs + contraction::index_number<typename Op::contractions>(number) * buffer, n * queries, read);
       read_rows<T, Arch>(own, tile.p->positions, read, pairs + number * buffer, read + buffer, n);

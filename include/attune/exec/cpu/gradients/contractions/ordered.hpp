@@ -122,12 +122,18 @@ class ordered_gradients<T, Arch, Op, Parameters, true> {
   void prepare(rows_type const& rows, inputs<Op, tensor<T const>> const& in, seen_block const& s,
                std::uint64_t const* bits, Memory const& memory) {
     each_edge([&](batch& x, T* kept) { x.store_aligned(kept); });
+    using products = typename Memory::products;
     T* pairs = memory.pairs;
     int n = 0;
-    each_contraction(rows, [&](auto c, auto const& owner, T* own) {
-      if (is_summed<contractions>(n))
-        contractor<decltype(c), T, Arch>::run(pairs, own, in, owner, rows.place(), key_block_place{s.first, s.n},
-                                              memory.rows);
+    each_contraction<products>(rows, [&](auto c, auto const& owner, T* own) {
+      using contractor_of = typename products::template contractor<decltype(c), T, Arch>;
+      key_block_place const block{s.first, s.n};
+      if (is_summed<contractions>(n)) {
+        if constexpr (products::template reads_paired_keys<decltype(c)>)
+          contractor_of::run(pairs, own, rows.place(), block, memory, n);
+        else
+          contractor_of::run(pairs, own, in, owner, rows.place(), block, memory.rows);
+      }
       pairs += buffer;
       ++n;
     });

@@ -15,14 +15,14 @@
 namespace attune::exec_cpu {
 
 /// Nothing, for operators without a weight gate.
-template <class T, class Arch, class Op, bool Present = Op::has_weight_gate>
+template <class T, class Arch, class Op, class Products = full_products, bool Present = Op::has_weight_gate>
 struct weight_gate_gradients {
-  explicit weight_gate_gradients(gradient_tile<T, Arch, Op> const&) {}
+  explicit weight_gate_gradients(gradient_tile<T, Arch, Op, Products> const&) {}
 };
 
-template <class T, class Arch, class Op>
-class weight_gate_gradients<T, Arch, Op, true> {
-  using tile = gradient_tile<T, Arch, Op>;
+template <class T, class Arch, class Op, class Products>
+class weight_gate_gradients<T, Arch, Op, Products, true> {
+  using tile = gradient_tile<T, Arch, Op, Products>;
   using batch = typename tile::batch;
   using slots = slots_of<Op>;
   using gate = typename Op::weight_gate_policy;

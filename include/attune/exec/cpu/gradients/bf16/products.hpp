@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The attune authors
+//
+//   h[key][query] = sum_c V[key][c] . dO^T[c][query]       c: pairs of features
+//   dV, dK, dQ: pairs of queries and of keys (exec/cpu/bf16/outer.hpp)
+//
+// How tiles of the backward pass multiply pairs of bf16 numbers. Keys and values are paired once per block for all
+// tiles of a task; do, after the output gate, once per tile; weights and gradients by contractions by each tile.
+// Everything else of a tile is float.
+#pragma once
+
+#include <algorithm>
+
+#include <attune/exec/cpu/bf16/outer.hpp>
+#include <attune/exec/cpu/gradients/products.hpp>
+
+namespace attune::exec_cpu {
+
+/// Memory shared by all tiles of a thread: the keys and values of a block as pairs, and the pairs of a tile's numbers.
+template <class Arch, class Op, class Unit>
+struct pair_gradient_memory : pair_key_memory<Arch, Op, Unit> {
+  using base = pair_key_memory<Arch, Op, Unit>;
+  using base::block;
+  using tile = tiling<float, Arch>;
+  static constexpr index_t most_rows = block / 2 + 1;  ///< pairs of keys of a block
+
+  number_pair* value_pairs;  ///< [key][pair of features], after the value gate
+  number_pair* key_rows;     ///< of one contraction after the other: [pair of keys][feature]
+  number_pair* by_keys;      ///< gradients of a tile: [pair of keys][query]
+  number_pair* by_queries;   ///< gradients or weights of a tile: [key][pair of queries]
+  bfloat16* zeros;           ///< a row
+  float* finite;             ///< by contraction: whether its keys of the block contain neither NaN nor infinity
+
+  pair_gradient_memory(arena<float>& from, problem_shape const& p)
+      : base(from, p), value_pairs(reinterpret_cast<number_pair*>(from.take(block * pairs_of(p.value_width)))),
+        key_rows(reinterpret_cast<number_pair*>(from.take(rows_before(p, base::contractions::size)))),
+        by_keys(reinterpret_cast<number_pair*>(from.take(most_rows * tile::queries))),
+        by_queries(reinterpret_cast<number_pair*>(from.take(block * tile::lanes))),
+        zeros(reinterpret_cast<bfloat16*>(from.take(widest(p)))), finite(from.take(base::contractions::size)) {}
+
+  /// Pairs the keys and values [from, to) of a head. `at` names the batch element and the head.
+  void pack(inputs<Op, tensor<float const>> const& in, problem_shape const& p, tile_place const& at, index_t from,
+            index_t to) const {
+    this->pack_keys(in, p, at, from, to);
+    std::fill_n(zeros, 2 * widest(p), bfloat16());
+    base::each_paired([&]<class C>(C, int number) {
+      index_t const width = p.width_of(C::y::of);
+      paired_keys const keys = this->keys_of(p, number);
+      auto const row = [&](index_t j) {
+        return j < from || j >= to ? zeros : reinterpret_cast<bfloat16 const*>(keys.data + (j - from) * keys.step);
+      };
+      number_pair *const begin = key_rows + rows_before(p, number), *next = begin;
+      for (index_t j = from / 2 * 2; j < to; j += 2, next += width) pair_rows(next, row(j), row(j + 1), width);
+      finite[number] = float(finite_pairs(begin, next - begin));
+    });
+    index_t const step = pairs_of(p.value_width);
+    for (index_t j = from; j < to; ++j) {
+      auto* const row = reinterpret_cast<bfloat16*>(value_pairs + (j - from) * step);
+      if constexpr (Op::has_value_gate)
+        pair_row(row, this->gated + (j - from) * p.value_width, 1, p.value_width);
+      else
+        pair_row(row, in.v.row(at.b, p.group(at.h, p.value_heads), j), in.v.steps().feature, p.value_width);
+    }
+  }
+
+  /// Pairs of the keys of contraction `number`, a plain product: from the pair with key `first` on.
+  number_pair const* rows_of(problem_shape const& p, int number, index_t first) const {
+    index_t const before = rows_before(p, number), width = (rows_before(p, number + 1) - before) / most_rows;
+    return key_rows + before + (first / 2 - *this->first_key / 2) * width;
+  }
+
+ private:
+  /// The elements of key_rows of the contractions before contraction `number`.
+  static index_t rows_before(problem_shape const& p, int number) {
+    index_t sum = 0;
+    base::each_paired([&]<class C>(C, int n) { sum += n < number ? most_rows * p.width_of(C::y::of) : 0; });
+    return sum;
+  }
+  /// Pairs of the widest key.
+  static index_t widest(problem_shape const& p) {
+    index_t most = 0;
+    base::each_paired([&]<class C>(C, int) { most = (std::max)(most, pairs_of(p.width_of(C::y::of))); });
+    return most;
+  }
+};
+
+/// The products of a tile with do, rounded to bf16. `packed`: do as pairs of features, [pair][query], then as panels of
+/// pairs of queries.
+template <class Arch, class Unit>
+struct pair_cotangents {
+  using tile = tiling<float, Arch>;
+  using batch = typename tile::batch;
+
+  static index_t size(problem_shape const& p) { return features(p) + padded<float>(panels_size(p)); }
+  /// Rounds d_out, and packs it. Returns whether it contains neither NaN nor infinity.
+  template <class Op>
+  static bool pack(float* packed, float* d_out, tensor<float const> const&, bool,
+                   tile_rows<float, Arch, Op> const& rows) {
+    problem_shape const& p = *rows.p;
+    auto* const pairs = reinterpret_cast<number_pair*>(packed);
+    round_and_pair(pairs, d_out, p.value_width);
+    pair_panels<Arch>::from_features(pairs + features(p), pairs, p.value_width, rows.count);
+    return finite_pairs(pairs, tile::queries * pairs_of(p.value_width));
+  }
+  /// <do, x> of a batch of rows, in the order in which `gains` sums. x: [d][query], not rounded.
+  static batch inner(float const* d_out, float const* x, index_t width) {
+    batch sum(0.0f);
+    auto const add = [&](index_t d) {
+      batch const zero(0.0f);
+      batch const by = d < width ? batch::load_aligned(d_out + d * tile::queries) : zero;
+      batch const of = d < width ? batch::load_aligned(x + d * tile::queries) : zero;
+      sum = flushed(fused(by, flushed(of), sum));
+    };
+    for (index_t d = 0; d < width; d += 2) add(d + 1), add(d);
+    return sum;
+  }
+  template <class Op, class Memory>
+  static void gains(float* gain, float const*, float const* packed, tile_rows<float, Arch, Op> const& rows,
+                    inputs<Op, tensor<float const>> const&, seen_block const& s, Memory const& memory, index_t) {
+    index_t const step = pairs_of(rows.p->value_width);
+    contract<float, Arch>(gain, memory.value_pairs + (s.first - *memory.first_key) * step, step,
+                          reinterpret_cast<number_pair const*>(packed), step, s.n, pair_step<Unit>{});
+  }
+  template <class Memory>
+  static void add_to_values(float* to, index_t step, float const* weights, float const* packed, Memory const* memory,
+                            index_t count, index_t n, index_t width, bool finite) {
+    detail::pair_queries<Unit, Arch>(memory->by_queries, weights, n);
+    auto const* const rows =
+        reinterpret_cast<number_pair const*>(packed) + padded<float>(tile::queries * pairs_of(width));
+    outer_of_pairs<Unit, Arch>(to, step, memory->by_queries, rows, count, n, width, finite);
+  }
+
+ private:
+  static index_t features(problem_shape const& p) { return padded<float>(tile::queries * pairs_of(p.value_width)); }
+  static index_t panels_size(problem_shape const& p) { return pair_panels<Arch>::size(p.value_width); }
+  /// pairs[c][query] = features 2 c and 2 c + 1 of x[d][query], which is rounded in place.
+  ATTUNE_NOINLINE static void round_and_pair(number_pair* pairs, float* x, index_t width) {
+    using bits = xsimd::batch<number_pair, Arch>;
+    for (index_t c = 0; c < pairs_of(width); ++c)
+      for (int v = 0; v < tile::vectors; ++v) {
+        float* const at = x + 2 * c * tile::queries + v * tile::lanes;
+        bool const both = 2 * c + 1 < width;
+        batch const second = both ? batch::load_aligned(at + tile::queries) : batch(0.0f);
+        bits const p = Unit::rounded(batch::load_aligned(at), second);
+        p.store_aligned(pairs + c * tile::queries + v * tile::lanes);
+        simd::bits_as<float>(bits(p << 16)).store_aligned(at);
+        if (both) simd::bits_as<float>(bits(p & bits(0xffff0000u))).store_aligned(at + tile::queries);
+      }
+  }
+};
+
+/// The gradients of a plain product. The resident memory holds the gradient of the queries, [d][query]; the queries as
+/// panels of pairs; and whether they contain neither NaN nor infinity.
+template <class C, class Arch, class Unit>
+struct pair_contraction_vjp : detail::feature_vjp<C, float, Arch> {
+  using base = detail::feature_vjp<C, float, Arch>;
+  static index_t resident(problem_shape const& p) {
+    return base::grown(p) + padded<float>(pair_panels<Arch>::size(p.width_of(base::query))) + padded<float>(1);
+  }
+  static index_t block(problem_shape const&) { return 0; }
+  template <class In, class Owner>
+  static void begin(vjp_tile<float> const& t, In const&, Owner const&) {
+    index_t const width = t.place.p->width_of(base::query);
+    auto const* const packed = reinterpret_cast<number_pair const*>(t.packed);
+    std::fill_n(t.own, base::grown(*t.place.p), 0.0f);
+    pair_panels<Arch>::from_features(query_panels(t), packed, width, t.count);
+    finite_queries(t) = float(finite_pairs(packed, base::queries * pairs_of(width)));
+  }
+  /// number: of the contraction.
+  template <class Memory>
+  static void pull(float const* ds, vjp_tile<float> const& t, key_block_place const& b, Memory const& memory,
+                   int number, gradient_sinks<float>& to) {
+    problem_shape const& p = *t.place.p;
+    index_t const width = p.width_of(base::query), lead = b.first % 2, pairs = pairs_of(b.n + lead);
+    number_pair const* const keys = memory.rows_of(p, number, b.first);
+    detail::pair_weights<Unit, Arch>(memory.by_keys, ds, lead, b.n);
+    accumulate_pairs_of_keys<Unit, Arch>(t.own, keys, memory.by_keys, pairs, width, memory.finite[number] != 0.0f);
+    key_rows<float> const& rows = to.rows(C::y::of);
+    if (rows.data == nullptr) return;
+    detail::pair_queries<Unit, Arch>(memory.by_queries, ds, b.n);
+    outer_of_pairs<Unit, Arch>(rows.at(b.first), rows.step, memory.by_queries, query_panels(t), t.count, b.n, width,
+                               finite_queries(t) != 0.0f);
+  }
+  template <class In, class Owner>
+  static void end(vjp_tile<float> const& t, In const& in, Owner const& owner, gradient_sinks<float>& to) {
+    base::leave_left(t, in, owner, to);
+  }
+
+ private:
+  static number_pair* query_panels(vjp_tile<float> const& t) {
+    return reinterpret_cast<number_pair*>(t.own + base::grown(*t.place.p));
+  }
+  static float& finite_queries(vjp_tile<float> const& t) {
+    return t.own[pair_contraction_vjp::resident(*t.place.p) - padded<float>(1)];
+  }
+};
+
+template <class Unit>
+struct gradient_products<pair_products<Unit>> {
+  template <class T, class Arch, class Op>
+  using block_memory = pair_gradient_memory<Arch, Op, Unit>;
+  template <class T, class Arch>
+  using cotangents = pair_cotangents<Arch, Unit>;
+  template <class C, class T, class Arch>
+  using contraction_vjp = std::conditional_t<contraction::PlainProduct<C>, pair_contraction_vjp<C, Arch, Unit>,
+                                             exec_cpu::contraction_vjp<C, T, Arch>>;
+  template <class Memory>
+  static Memory const* scratch(Memory const& memory) {
+    return &memory;
+  }
+  template <class Memory>
+  static auto pulls(Memory const* scratch) {
+    return scratch->pulls;
+  }
+};
+
+}  // namespace attune::exec_cpu

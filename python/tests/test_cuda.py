@@ -49,12 +49,12 @@ def on_warps(op, q, k, v, mask=None, offset=None, layout="bhld", returns=("out",
 
 def near(found, exact, kind):
     """Within some roundings of outputs of size 1."""
-    size = 2.0**-8 if kind is torch.bfloat16 else 2.0**-11
+    size = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-20}[kind]
     return (found.double() - exact).abs().max() < 4 * size
 
 
 @compiles
-@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float32])
 def test_the_path_of_a_call(rng, kind):
     q, k, v = drawn(rng, kind)
     logit = torch.tensor([0.5, -1, 0, 2], dtype=torch.float32)
@@ -89,7 +89,7 @@ def test_offsets_of_a_batch(rng):
         (dict(k="numpy"), "k has the type ndarray; expected a tensor of torch on cpu"),
         (dict(v="meta"), "v has the device meta; expected a tensor of torch on cpu"),
         (dict(logit=np.float32(1) * np.ones(4)), "logit has the type ndarray"),
-        (dict(q="double"), "q has the type float64; expected bfloat16 or float16"),
+        (dict(q="double"), "q has the type float64; expected float32 or bfloat16 or float16"),
         (dict(offset=[1, 2]), "offset has the value [1, 2]; expected an integer"),
         (dict(offset=torch.tensor([0.5, 1])), "offset has the type Tensor; expected integers"),
     ],
@@ -166,7 +166,7 @@ def test_the_command_of_nvcc(monkeypatch, tmp_path):
 @needs_nvcc
 @needs_device
 def test_on_a_device(rng):
-    for kind in (torch.bfloat16, torch.float16):
+    for kind in (torch.bfloat16, torch.float16, torch.float32):
         q, k, v = drawn(rng, kind)
         logit = torch.tensor([0.5, -1, 0, 2])
         there = [x.cuda() for x in (q, k, v)]

@@ -11,7 +11,7 @@ from ._calls import Call
 from ._nvcc import Nvcc
 
 # Types of the interface that tensor cores multiply, in C++.
-_TYPES = {2: "attune::bfloat16", 3: "attune::float16"}
+_TYPES = {0: "float", 2: "attune::bfloat16", 3: "attune::float16"}
 
 
 class Device:

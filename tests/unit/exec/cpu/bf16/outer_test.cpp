@@ -115,7 +115,7 @@ outer_case drawn_case(index_t keys, index_t width, index_t count, random_numbers
 
 }  // namespace
 
-TEST_SUITE("products of bf16 pairs, backward") {
+TEST_SUITE("backward products of bf16 pairs") {
   TEST_CASE("an outer product adds pairs of queries in the order of one number's own arithmetic") {
     random_numbers random;
     for (index_t keys : {1, 3, 8, 64})

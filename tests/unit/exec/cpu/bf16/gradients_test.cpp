@@ -77,7 +77,7 @@ void check_like_floats(Op const& op, problem_extents const& e, std::string const
 
 }  // namespace
 
-TEST_SUITE("backward by bf16 products, every kind of row") {
+TEST_SUITE("backward by bf16 products of every kind of row") {
   TEST_CASE("gates, ground, one number per key, two products") {
     problem_extents const e{.batch = 2,
                             .heads = 4,

@@ -8,7 +8,9 @@
 
 #include <cctype>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,33 +21,39 @@
 
 namespace attune::test {
 
-inline char const* name_of(fault f) {
-  constexpr char const* names[] = {"none",
-                                   "scale",
-                                   "out",
-                                   "keys lost",
-                                   "keys twice",
-                                   "mask later",
-                                   "mask earlier",
-                                   "mask ignored",
-                                   "mask top-left",
-                                   "sum in bf16",
-                                   "sum in fp16",
-                                   "accumulator in bf16",
-                                   "accumulator in fp16",
-                                   "logits in bf16",
-                                   "logits in fp16",
-                                   "P in bf16",
-                                   "P in fp16",
-                                   "not rescaled",
-                                   "values late",
-                                   "a weight wrong",
-                                   "neighbor's batch",
-                                   "neighbor's head",
-                                   "lse in base 2",
-                                   "lse off"};
-  return names[int(f)];
-}
+/// A defect in words, and the names that a report may give it, up to '|'; "": none is known.
+struct defect_words {
+  char const *name, *causes;
+};
+/// In the order of `fault`.
+inline constexpr defect_words words_of_faults[] = {
+    {"none", ""},
+    {"scale", "kernel.scale"},
+    {"out", "out"},
+    {"keys lost", "keys missing:"},
+    {"keys twice", "keys counted twice:"},
+    {"mask later", "mask shifted by +1|one key too many at the end"},
+    {"mask earlier", "mask shifted by -1|last visible key missing"},
+    {"mask ignored", "mask ignored"},
+    {"mask top-left", "mask aligned top-left"},
+    {"sum in bf16", "sum of weights|only the lse is wrong"},
+    {"sum in fp16", "sum of weights|only the lse is wrong"},
+    {"accumulator in bf16", "sums of out|probabilities or sums"},
+    {"accumulator in fp16", "sums of out|probabilities or sums"},
+    {"logits in bf16", "logits rounded to bf16"},
+    {"logits in fp16", "logits rounded to fp16"},
+    {"P in bf16", "probabilities rounded to bf16|probabilities or sums"},
+    {"P in fp16", "probabilities rounded to fp16|probabilities or sums"},
+    {"not rescaled", ""},
+    {"values late", "values shifted by one key"},
+    {"a weight wrong", "the weight of key|keys missing:|keys counted twice:"},
+    {"neighbor's batch", "keys and values of the next batch element"},
+    {"neighbor's head", "keys and values of the next key head|key heads interleaved"},
+    {"lse in base 2", "lse in base 2"},
+    {"lse off", "lse|only the lse is wrong"}};
+static_assert(std::size(words_of_faults) == std::size_t(fault::count));
+inline char const* name_of(fault f) { return words_of_faults[std::size_t(f)].name; }
+inline char const* causes_of(fault f) { return words_of_faults[std::size_t(f)].causes; }
 inline char const* name_of(place p) {
   constexpr char const* names[] = {"everywhere",     "one head",  "one batch element",
                                    "half of a tile", "last rows", "long rows"};
@@ -55,73 +63,63 @@ inline std::string words(planted const& d) {
   return std::string(name_of(d.what)) + ", " + name_of(d.where) + ", " + std::to_string(d.size);
 }
 
-/// The names that a report may give a defect, up to '|'; "": none is known.
-inline std::string causes_of(planted const& d) {
-  switch (d.what) {
-    case fault::scale:
-      return "kernel.scale";
-    case fault::out:
-      return "out";
-    case fault::keys_lost:
-      return "keys missing:";
-    case fault::keys_twice:
-      return "keys counted twice:";
-    case fault::mask_later:
-      return "mask shifted by +1|one key too many at the end";
-    case fault::mask_earlier:
-      return "mask shifted by -1|last visible key missing";
-    case fault::mask_ignored:
-      return "mask ignored";
-    case fault::mask_top_left:
-      return "mask aligned top-left";
-    case fault::logits_bf16:
-      return "logits rounded to bf16";
-    case fault::logits_fp16:
-      return "logits rounded to fp16";
-    case fault::weights_bf16:
-      return "probabilities rounded to bf16|probabilities or sums";
-    case fault::weights_fp16:
-      return "probabilities rounded to fp16|probabilities or sums";
-    case fault::values_late:
-      return "values shifted by one key";
-    case fault::lse_base_two:
-      return "lse in base 2";
-    case fault::lse_off:
-      return "lse|only the lse is wrong";
-    case fault::neighbor_batch:
-      return "keys and values of the next batch element";
-    case fault::neighbor_head:
-      return "keys and values of the next key head|key heads interleaved";
-    case fault::denominator_bf16:
-    case fault::denominator_fp16:
-      return "sum of weights|only the lse is wrong";
-    case fault::accumulator_bf16:
-    case fault::accumulator_fp16:
-      return "sums of out|probabilities or sums";
-    case fault::value_wrong:
-      return "the weight of key|keys missing:|keys counted twice:";
-    default:
-      return "";
+/// Numbers of a seed, and the parts that forward and backward cases share.
+class drawn_numbers {
+ protected:
+  explicit drawn_numbers(std::uint64_t seed) : random_(seed) {}
+  index_t below(index_t n) { return index_t(random_() % std::uint64_t(n)); }
+  template <class T, std::size_t N>
+  T one_of(T const (&list)[N]) {
+    return list[below(index_t(N))];
   }
-}
+  /// Batch, heads, key heads, queries, keys, width.
+  template <std::size_t N>
+  void draw_extents(simulated_problem& p, index_t const (&sizes)[N][6]) {
+    auto const& e = sizes[below(index_t(N))];
+    p.batch = e[0], p.heads = e[1], p.key_heads = e[2], p.queries = e[3], p.keys = e[4], p.width = e[5];
+    p.causal = below(4) != 0;
+  }
+  /// Usual, equal logits, peaked (of this size), flat, values far from 0.
+  void draw_tensors(simulated_problem& p, storage stored, double peaked) {
+    auto const shape_of_inputs = below(8);
+    double const q_size = shape_of_inputs == 0 ? 0 : shape_of_inputs == 1 ? peaked : shape_of_inputs == 2 ? 0.1 : 1;
+    fill(p.q, p.batch * p.heads * p.queries * p.width, stored, q_size, 0);
+    fill(p.k, p.batch * p.key_heads * p.keys * p.width, stored, 1, 0);
+    fill(p.v, p.batch * p.key_heads * p.keys * p.width, stored, 1, shape_of_inputs == 3 ? 3 : 0);
+  }
+  void fill(std::vector<float>& to, index_t n, storage stored, double size, double mean) {
+    std::normal_distribution<double> normal;
+    to.resize(std::size_t(n));
+    for (float& x : to) x = float(rounded_to(stored, mean + size * normal(random_)));
+  }
+  /// The place of a defect that is drawn already; tile: the smallest of `tiles` sizes.
+  void draw_place(planted& d, simulated_problem const& p, index_t tiles) {
+    d.head = below(p.heads);
+    d.batch = below(p.batch);
+    d.tile = index_t(8) << below(tiles);
+    d.size = one_of({0.003, 0.01, 0.03, 0.1}) * (below(2) == 0 ? 1 : -1);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
 
 /// A case of the study: number n of a seed.
-struct drawn_case {
+struct drawn_case : private drawn_numbers {
   simulated_problem problem;
   kernel_kind kind;
   planted defect;
 
-  drawn_case(std::uint64_t seed, std::uint64_t n) : random_(seed * 1000003 + n) {
-    constexpr index_t sizes[][6] = {// batch, heads, key heads, queries, keys, width
-                                    {1, 4, 2, 37, 61, 16},  {2, 8, 4, 32, 48, 16},  {1, 16, 4, 72, 130, 16},
-                                    {4, 4, 4, 64, 64, 32},  {1, 8, 1, 1, 2050, 32}, {2, 4, 2, 2, 4099, 16},
-                                    {1, 32, 8, 32, 96, 16}, {1, 2, 2, 130, 260, 32}};
-    auto const& e = sizes[below(8)];
-    problem.batch = e[0], problem.heads = e[1], problem.key_heads = e[2], problem.queries = e[3], problem.keys = e[4];
-    problem.width = e[5];
-    problem.causal = below(4) != 0;
-    constexpr storage formats[] = {storage::fp32, storage::bf16, storage::fp16};
-    kind.stored = formats[below(3)];
+  drawn_case(std::uint64_t seed, std::uint64_t n) : drawn_numbers(seed * 1000003 + n) {
+    draw_extents(problem, {{1, 4, 2, 37, 61, 16},
+                           {2, 8, 4, 32, 48, 16},
+                           {1, 16, 4, 72, 130, 16},
+                           {4, 4, 4, 64, 64, 32},
+                           {1, 8, 1, 1, 2050, 32},
+                           {2, 4, 2, 2, 4099, 16},
+                           {1, 32, 8, 32, 96, 16},
+                           {1, 2, 2, 130, 260, 32}});
+    kind.stored = one_of({storage::fp32, storage::bf16, storage::fp16});
     kind.tile = index_t(16) << below(4);
     kind.splits = below(3) == 0 ? 1 + below(4) : 1;
     kind.base_two = below(2) == 0;
@@ -130,33 +128,13 @@ struct drawn_case {
       kind.weights = kind.stored;
       kind.divides_first = below(3) == 0;
     }
-    // usual, equal logits, peaked, flat, values far from 0
-    auto const shape_of_inputs = below(8);
-    double const q_size = shape_of_inputs == 0 ? 0 : shape_of_inputs == 1 ? 6 : shape_of_inputs == 2 ? 0.1 : 1;
-    double const v_mean = shape_of_inputs == 3 ? 3 : 0;
-    fill(problem.q, problem.batch * problem.heads * problem.queries, q_size, 0);
-    fill(problem.k, problem.batch * problem.key_heads * problem.keys, 1, 0);
-    fill(problem.v, problem.batch * problem.key_heads * problem.keys, 1, v_mean);
-
+    draw_tensors(problem, kind.stored, 6);
     defect.what = fault(1 + below(int(fault::count) - 1));
     defect.where = place(below(int(place::count)));
-    defect.head = below(problem.heads);
-    defect.batch = below(problem.batch);
-    defect.tile = index_t(8) << below(4);
-    constexpr double sizes_of[] = {0.003, 0.01, 0.03, 0.1};
-    defect.size = sizes_of[below(4)] * (below(2) == 0 ? 1 : -1);
+    draw_place(defect, problem, 4);
     if (defect.what == fault::keys_lost || defect.what == fault::keys_twice) defect.size = double(1 + below(8));
     if (defect.what == fault::value_wrong) defect.size *= 10;
   }
-
- private:
-  index_t below(index_t n) { return index_t(random_() % std::uint64_t(n)); }
-  void fill(std::vector<float>& to, index_t rows, double size, double mean) {
-    std::normal_distribution<double> normal;
-    to.resize(std::size_t(rows * problem.width));
-    for (float& x : to) x = float(rounded_to(kind.stored, mean + size * normal(random_)));
-  }
-  std::mt19937_64 random_;
 };
 
 /// Whether the cause begins with one of the names, which '|' separates.
@@ -204,7 +182,7 @@ inline bool names_place(simulated_problem const& p, planted const& d, testing::v
 
 /// Whether a report names the defect, or the region that has it.
 inline bool named_right(simulated_problem const& p, planted const& d, testing::verdict_report const& r) {
-  return says(r, causes_of(d)) || names_place(p, d, r);
+  return says(r, causes_of(d.what)) || names_place(p, d, r);
 }
 
 }  // namespace attune::test

@@ -89,7 +89,8 @@ class gradient_judge : backward_suspects<Op> {
     if (any_outside(report_) || any_noticed(report_, how_.gate) || seen_.must_explain_any()) {
       bool const by_rows = base::by_backward_rows();
       base::by_numbers_of_rows();
-      base::by_noise(by_rows);
+      base::by_rounded_sums();
+      if (!by_rows) base::by_rounded_pairs();
     }
     conclude(report_, seen_, how_, 1);  // the bounds are looser than for outputs, the projections are not
     return std::move(report_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
 //
-//   class gradient_judge : gradient_rounding<Op>     by_numbers_of_rows(), by_noise(bounds)
+//   class gradient_judge : gradient_rounding<Op>     by_numbers_of_rows(), by_rounded_sums(), by_rounded_pairs()
 //
 // For a verdict on gradients that is already FAIL: is a number of each row off, or was something rounded?
 #pragma once
@@ -62,54 +62,62 @@ class gradient_rounding : protected gradient_call<Op> {
       add("saved lse off, by another number in each row", scaled(fitted(exact_.of(field::q))));
     }
   }
-  /// Errors that look like noise: something was rounded. sums_alone: the exact effect of other roundings is known.
-  void by_noise(bool sums_alone) {
-    double const bf16 = format_of(storage::bf16).unit, fp16 = format_of(storage::fp16).unit;
-    auto const add = [&](std::string name, double least, double most, auto const& size) {
-      finding f;
-      f.name = std::move(name);
-      std::vector<int> in;
-      std::vector<double> sizes;
-      std::size_t number = 0;
-      for (auto const& [by, x] : given_.all()) {
-        energy_excess const& e = report_.energies[number++];
-        bool any = false;
-        for (std::size_t n = 0; n < x.values.size(); ++n) {
-          sizes.push_back(size(by, n));
-          any = any || sizes.back() > 0;
-        }
-        if (!any || !e.found) continue;
-        if (f.where.empty()) f.where = regions_.words(e.parts);
-        if (e.parts.empty())
-          in.push_back(0);
-        else
-          in.insert(in.end(), e.parts.begin(), e.parts.end());
+  /// A rounding that looks like noise: in number n of the gradient `x` an error of deviation c size(x, n), with `least`
+  /// <= c <= `most`.
+  template <class Size>
+  void by_rounding(std::string name, double least, double most, Size const& size) {
+    finding f;
+    f.name = std::move(name);
+    std::vector<int> in;
+    std::vector<double> sizes;
+    std::size_t number = 0;
+    for (auto const& [by, x] : given_.all()) {
+      energy_excess const& e = report_.energies[number++];
+      bool any = false;
+      for (std::size_t n = 0; n < x.values.size(); ++n) {
+        sizes.push_back(size(by, n));
+        any = any || sizes.back() > 0;
       }
-      report_.findings.push_back(seen_.judged_as_noise(f, sizes, least, most, in));
+      if (!any || !e.found) continue;
+      if (f.where.empty()) f.where = regions_.words(e.parts);
+      if (e.parts.empty())
+        in.push_back(0);
+      else
+        in.insert(in.end(), e.parts.begin(), e.parts.end());
+    }
+    report_.findings.push_back(seen_.judged_as_noise(f, sizes, least, most, in));
+  }
+  /// The root of the sum of the squares of a number's terms.
+  double spread(gradient_name const& x, std::size_t n) const { return bounds_.at(x).spreads[n]; }
+  static double unit_of(storage s) { return format_of(s).unit; }
+
+  /// Sums of tiles, or of the heads of a group, that were rounded: they are as large as the spread.
+  void by_rounded_sums() {
+    auto const partial = [&](gradient_name const& x, std::size_t n) {
+      return std::hypot(bounds_.at(x).numbers[n].value, spread(x, n));
     };
-    auto const is = [](gradient_name const& x, field f) { return x.is(f); };
-    auto const value = [&](gradient_name const& x, std::size_t n) { return std::fabs(bounds_.at(x).numbers[n].value); };
-    auto const spread = [&](gradient_name const& x, std::size_t n) { return bounds_.at(x).spreads[n]; };
-    // The sums of tiles, and of the heads of a group, are as large as the spread.
-    auto const partial = [&](gradient_name const& x, std::size_t n) { return std::hypot(value(x, n), spread(x, n)); };
+    double const least = unit_of(storage::fp16) / 8, most = 16 * unit_of(storage::bf16);
     for (auto const& [by, unused] : given_.all())
-      add("sums of " + by.text() + " rounded to 16 bits", fp16 / 8, 16 * bf16,
-          [&](gradient_name const& x, std::size_t n) { return x == by ? partial(x, n) : 0; });
+      by_rounding("sums of " + by.text() + " rounded to 16 bits", least, most,
+                  [&](gradient_name const& x, std::size_t n) { return x == by ? partial(x, n) : 0; });
     if (given_.all().count(field::k) > 0 && given_.all().count(field::v) > 0)
-      add("sums of dk and dv rounded to 16 bits", fp16 / 8, 16 * bf16, [&](gradient_name const& x, std::size_t n) {
-        return is(x, field::k) || is(x, field::v) ? partial(x, n) : 0;
+      by_rounding("sums of dk and dv rounded to 16 bits", least, most, [&](gradient_name const& x, std::size_t n) {
+        return x.is(field::k) || x.is(field::v) ? partial(x, n) : 0;
       });
-    if (sums_alone) return;
+  }
+  /// Probabilities, dS, dP or logits that were rounded, of operators for which the exact effect is not known.
+  void by_rounded_pairs() {
     double const usual = 0.42;  // the deviation, of numbers spread evenly on a logarithmic scale
     for (storage s : {storage::bf16, storage::fp16}) {
-      double const unit = format_of(s).unit * usual;
-      if (!(format_of(precision_.weights).unit < format_of(s).unit)) continue;
-      add(std::string("dS or dP rounded to ") + name_of(s), 0.3 * unit, 3 * unit,
-          [&](gradient_name const& x, std::size_t n) { return is(x, field::v) ? 0 : spread(x, n); });
-      add(std::string("probabilities rounded to ") + name_of(s), 0.3 * unit, 1.6 * unit,
-          [&](gradient_name const& x, std::size_t n) { return is(x, field::v) ? spread(x, n) : 0; });
+      double const unit = unit_of(s) * usual;
+      if (!(unit_of(precision_.weights) < unit_of(s))) continue;
+      by_rounding(std::string("dS or dP rounded to ") + name_of(s), 0.3 * unit, 3 * unit,
+                  [&](gradient_name const& x, std::size_t n) { return x.is(field::v) ? 0 : spread(x, n); });
+      by_rounding(std::string("probabilities rounded to ") + name_of(s), 0.3 * unit, 1.6 * unit,
+                  [&](gradient_name const& x, std::size_t n) { return x.is(field::v) ? spread(x, n) : 0; });
     }
-    add("logits rounded to 16 bits", fp16 / 32, 4 * bf16, spread);
+    by_rounding("logits rounded to 16 bits", unit_of(storage::fp16) / 32, 4 * unit_of(storage::bf16),
+                [&](gradient_name const& x, std::size_t n) { return spread(x, n); });
   }
 };
 

@@ -84,11 +84,10 @@ class usual_suspects : protected key_suspects<Op> {
             rows_.mark(std::move(marked));
             rows_.read_from(from, by);
             finding f;
-            f.name = attune::detail::text("page ", n, " of batch element ", b, " read as page ", m, " of batch element ",
-                                          from, ": a stale page");
+            f.name = attune::detail::text("page ", n, " of batch element ", b, " read as page ", m,
+                                          " of batch element ", from, ": a stale page");
             judge_direction(
-                f,
-                change_to(rows_, [&](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
+                f, change_to(rows_, [&](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
           }
     }
   }

@@ -83,6 +83,12 @@ constexpr bool changes_queries(backward_defect d) {
          d != backward_defect::unnormalized_weights && d != backward_defect::one_head_of_group;
 }
 
+/// The keys of a row that are read.
+enum class row_keys {
+  visible,
+  all  ///< hidden keys and the next key head too
+};
+
 /// Whether a row with this mistake reads keys that it does not see, or keys of another head.
 constexpr bool reads_other_keys(backward_defect d) {
   return d == backward_defect::mask_ignored || d == backward_defect::mask_top_left ||
@@ -116,7 +122,7 @@ class backward_rows {
     for (index_t b = 0; b < p.batch; ++b)
       for (index_t h = 0; h < p.heads; ++h)
         for (index_t i = 0; i < p.queries; ++i) {
-          select(b, h, i, false);
+          select(b, h, i, row_keys::visible);
           lse_.push_back(here_.lse), row_terms_.push_back(here_.row_term);
         }
   }
@@ -138,13 +144,14 @@ class backward_rows {
         return true;
     }
   }
-  /// Reads a row. all: for mistakes that read other keys, too.
-  void select(index_t b, index_t h, index_t i, bool all) {
+  /// Reads a row. row_keys::all: for mistakes that read other keys, too.
+  void select(index_t b, index_t h, index_t i, row_keys keys) {
     b_ = b, h_ = h, i_ = i;
-    read(here_, in_, false, all && masked);
-    if (all && applies(backward_defect::next_key_head)) {
+    index_t const own = p_.group(h, p_.value_heads);
+    read(here_, in_, own, masked ? keys : row_keys::visible);
+    if (keys == row_keys::all && applies(backward_defect::next_key_head)) {
       other_in_.k = in_.k.of_head(b, next_head());
-      read(other_, other_in_, true, false);
+      read(other_, other_in_, (own + 1) % p_.value_heads, row_keys::visible);
     }
   }
 
@@ -294,7 +301,8 @@ class backward_rows {
   index_t next_head() const { return (p_.group(h_, p_.key_heads) + 1) % p_.key_heads; }
   std::size_t row_of(index_t b, index_t h, index_t i) const { return std::size_t((b * p_.heads + h) * p_.queries + i); }
 
-  void read(row_numbers& to, inputs<Op, view> const& in, bool next, bool hidden) {
+  void read(row_numbers& to, inputs<Op, view> const& in, index_t head, row_keys keys) {
+    bool const hidden = keys == row_keys::all;
     row<D> const moving = attune::detail::scalar_row<D>(p_, op_.mask, b_, h_, i_);
     row<double> const plain = attune::detail::scalar_row<double>(p_, op_.mask, b_, h_, i_);
     auto const f = op_.bind(moving);
@@ -304,7 +312,6 @@ class backward_rows {
     by_out_.assign(std::size_t(p_.value_width), 0);
     if (!d_.out.absent())
       for (index_t c = 0; c < p_.value_width; ++c) by_out_[std::size_t(c)] = d_.out(b_, h_, i_, c);
-    index_t const own = p_.group(h_, p_.value_heads), head = next ? (own + 1) % p_.value_heads : own;
     to.pairs.clear();
     attune::detail::visible_keys<double> seen;
     std::vector<double> gains;

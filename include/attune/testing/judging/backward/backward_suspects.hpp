@@ -79,11 +79,12 @@ class backward_suspects : protected gradient_rounding<Op> {
   template <class Rows>
   std::vector<dense> of_rows(Rows& rows, std::vector<defect> const& defects, std::vector<bool> const& has) const {
     std::vector<dense> to(defects.size(), attune::detail::blank_gradients<double>(op_, in_));
-    bool const all = std::any_of(defects.begin(), defects.end(), [](defect d) { return reads_other_keys(d); });
+    bool const others = std::any_of(defects.begin(), defects.end(), [](defect d) { return reads_other_keys(d); });
+    row_keys const keys = others ? row_keys::all : row_keys::visible;
     std::size_t row = 0;
     for_each_row([&](index_t b, index_t h, index_t i) {
       if (!has.empty() && !has[row++]) return;
-      rows.select(b, h, i, all);
+      rows.select(b, h, i, keys);
       for (std::size_t n = 0; n < defects.size(); ++n) rows.add(defects[n], to[n]);
     });
     return to;
@@ -183,7 +184,7 @@ class backward_suspects : protected gradient_rounding<Op> {
       for (index_t kh = 0; kh < p_.key_heads; ++kh) {
         key_equations system(numbers, unknowns);
         for (index_t u = 0; u < unknowns; ++u) {
-          rows.select(b, kh * group + u / p_.queries, u % p_.queries, false);
+          rows.select(b, kh * group + u / p_.queries, u % p_.queries, row_keys::visible);
           rows.add(d, scratch);
           index_t at = 0;
           for (field f : fields) {
@@ -273,7 +274,7 @@ class backward_suspects : protected gradient_rounding<Op> {
     };
     std::size_t row = 0;
     for_each_row([&](index_t b, index_t h, index_t i) {
-      rows.select(b, h, i, false);
+      rows.select(b, h, i, row_keys::visible);
       double best = 9;
       double* const to = &change[row * width];
       with_ranges(row, [&](std::size_t l, index_t j, double gain, double const* low, double const* high) {
@@ -296,7 +297,7 @@ class backward_suspects : protected gradient_rounding<Op> {
       f.name = "keys skipped in dq: " + query_regions::words(from, from + lengths[l], "", "");
       row = 0;
       for_each_row([&](index_t b, index_t h, index_t i) {
-        rows.select(b, h, i, false);
+        rows.select(b, h, i, row_keys::visible);
         double* const to = &change[row * width];
         with_ranges(row, [&](std::size_t of, index_t j, double gain, double const* low, double const* high) {
           if (of != l || j != from) return;

@@ -20,7 +20,8 @@ void each_row(array const& all, array const& part, sharding const& s, int rank, 
   index_t const planes = all.shape[0] * all.shape[1], features = all.shape[3];
   for (index_t n = 0; n < planes; ++n)
     for (index_t i = 0; i < part.shape[2]; ++i)
-      f(std::size_t((n * all.shape[2] + s.global(rank, i)) * features), std::size_t((n * part.shape[2] + i) * features));
+      f(std::size_t((n * all.shape[2] + s.global(rank, i)) * features),
+        std::size_t((n * part.shape[2] + i) * features));
 }
 array with_positions(array const& like, index_t positions) {
   array a{like.shape, {}};
@@ -124,7 +125,8 @@ result gathered(result const& part) {
 }
 gradients gathered(gradients const& part, problem const& of) {
   gradients whole = part;
-  for (auto const& [name, tensor] : of.tensors)  // in the same order on every rank; a rank without positions has no part
+  for (auto const& [name, tensor] :
+       of.tensors)  // in the same order on every rank; a rank without positions has no part
     if (sharding const* const s = shards_of(name, tensor)) {
       auto const mine = part.find(name);
       whole[name] = gathered(mine == part.end() ? with_positions(tensor, 0) : mine->second, *s);

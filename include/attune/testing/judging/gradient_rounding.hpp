@@ -99,7 +99,7 @@ class gradient_rounding : protected gradient_call<Op> {
     double const least = unit_of(storage::fp16) / 8, most = 16 * unit_of(storage::bf16);
     for (auto const& [by, unused] : given_.all())
       by_rounding("sums of " + by.text() + " rounded to 16 bits", least, most,
-                  [&](gradient_name const& x, std::size_t n) { return x == by ? partial(x, n) : 0; });
+                  [&, by = by](gradient_name const& x, std::size_t n) { return x == by ? partial(x, n) : 0; });
     if (given_.all().count(field::k) > 0 && given_.all().count(field::v) > 0)
       by_rounding("sums of dk and dv rounded to 16 bits", least, most, [&](gradient_name const& x, std::size_t n) {
         return x.is(field::k) || x.is(field::v) ? partial(x, n) : 0;

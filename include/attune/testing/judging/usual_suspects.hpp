@@ -87,7 +87,8 @@ class usual_suspects : protected key_suspects<Op> {
             f.name = attune::detail::text("page ", n, " of batch element ", b, " read as page ", m,
                                           " of batch element ", from, ": a stale page");
             judge_direction(
-                f, change_to(rows_, [&](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
+                f, change_to(
+                       rows_, [b = b](sampled_row const& r) { return r.batch == b; }, defect::marked_keys_elsewhere));
           }
     }
   }

@@ -124,6 +124,7 @@ inline block_work work_of(problem const& p, sharding const& s, int of, int with,
   // A row whose edge cuts a tile of 32 rows and 64 keys costs half a tile more.
   constexpr double edge = 48;
   block_work w;
+  double merging = 0;
   for (key_interval const& rows : s.intervals(of)) {
     double const n = double(rows.size());
     double intervals = 0;
@@ -139,8 +140,9 @@ inline block_work work_of(problem const& p, sharding const& s, int of, int with,
       w.any = true;
       w.seconds += slices * cost.call + p.heads * (n * cost.row + shown * cost.key + computed * cost.pair);
     }
-    w.seconds += p.heads * n * merge_row * (intervals - double(first));
+    merging += p.heads * n * merge_row * (intervals - double(first));
   }
+  if (w.any) w.seconds += merging;  // keys that no row sees are not visited
   return w;
 }
 
@@ -266,8 +268,12 @@ inline prediction simulate(problem const& p, sharding const& s, network const& n
       now[n] = work(r, step);
       double seconds = now[n].seconds;
       // Memory: two blocks that are received; results of every step, to send and, but for the ring, to receive.
-      if (step < 2 && step + 1 < ranks) seconds += how.clear_byte * how.there * double(s.size(other(r, step + 1)));
-      if (step > 0) seconds += how.clear_byte * how.back * double(s.size(other(r, step)) + (ring ? 0 : s.size(r)));
+      // Nothing is there for keys that no row sees.
+      if (step < 2 && step + 1 < ranks && sees(r, other(r, step + 1)))
+        seconds += how.clear_byte * how.there * double(s.size(other(r, step + 1)));
+      if (step > 0 && now[n].any) seconds += how.clear_byte * how.back * double(s.size(other(r, step)));
+      if (step > 0 && !ring && work_of(p, s, r, (r + ranks - step) % ranks, {}).any)
+        seconds += how.clear_byte * how.back * double(s.size(r));
       computed[n] = all.clock(r) + seconds;
     }
     send_results();

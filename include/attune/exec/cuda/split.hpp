@@ -27,7 +27,8 @@ struct row_factor_program {
     std::uint32_t most = 0;  // the bits of a magnitude grow with it
     bool finite = true;
     for (index_t d = 0; d < width && n < positions; ++d) {
-      std::uint32_t const x = __builtin_bit_cast(std::uint32_t, feature(b, h, n, d)) & 0x7fffffffu;
+      float const value = feature(b, h, n, d);  // nvcc 13.0 fails to take the bits of a call
+      std::uint32_t const x = __builtin_bit_cast(std::uint32_t, value) & 0x7fffffffu;
       if (x >= 0x7f800000u)
         finite = false;
       else

@@ -116,7 +116,8 @@ struct split_products {
         W::for_lanes([&](int l) { W::at(top[r], l) = ::fmaxf(W::at(top[r], l), W::at(other, l)); });
       }
       W::for_lanes([&](int l) {
-        std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, W::at(top[r], l)) & 0x7f800000u;
+        float const largest = W::at(top[r], l);  // nvcc 13.0 fails to take the bits of a call
+        std::uint32_t const exponent = __builtin_bit_cast(std::uint32_t, largest) & 0x7f800000u;
         W::at(up[r], l) = number((268u << 23) - exponent);
         W::at(back[r], l) = number(exponent - (28u << 23));
       });

@@ -252,7 +252,7 @@ def plot(runs, path):
         axes.plot(range(1, len(smooth) + 1), smooth, label=run.name, linewidth=1.2)
     axes.set(xlabel="step", ylabel="loss per character, nats", ylim=(1.5, 3.5))
     axes.legend()
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
 
 
 def main():

@@ -17,7 +17,8 @@ class Operator:
         out, lse = op(q, k, v, mask=masks.causal(), returns=("out", "lse"))
 
     q: (B, H, Lq, D), k: (B, Hk, Lk, D), v: (B, Hv, Lk, Dv); Hk and Hv divide H. layout="blhd" takes (B, L, H, D). Types:
-    float32, float64, bfloat16, float16, the same for all. Any strides; nothing is copied.
+    float32, float64, bfloat16, float16, the same for all. Any strides; nothing is copied. torch tensors may also be on a
+    CUDA device, for a forward pass in float32 or 16 bits.
 
     Inputs with one number per position may leave out the last axis; inputs with one number per pair (scores, bias) are
     aligned at the right, and axes of length 1 are shared. A parameter is a number, (H), (H, Lq) or (B, H, Lq), of

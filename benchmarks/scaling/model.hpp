@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <attune/exec/mpi/rows.hpp>
 #include <attune/exec/mpi/sharding.hpp>
 
 namespace bench::scaling {
@@ -116,8 +117,6 @@ struct block_work {
   double seconds = 0;
   bool any = false;
 };
-/// Rows of a window that stream the keys together (in_slices of exec/mpi/rows.hpp).
-inline double rows_of_slice(double heads) { return (std::max)(1., std::floor(16384 / heads / 1024)) * 1024; }
 /// merge_row: seconds to merge the states of a row, which each interval of keys takes but the first of a row; 0: none.
 inline block_work work_of(problem const& p, sharding const& s, int of, int with, block_cost const& cost,
                           double merge_row = 0, bool first = false) {
@@ -135,7 +134,7 @@ inline block_work work_of(problem const& p, sharding const& s, int of, int with,
       double const all = n * double(keys.size());
       double const computed = pairs < all ? (std::min)(all, pairs + edge * n) : pairs;
       // Each slice of the rows streams the keys that it sees.
-      double const slices = std::ceil(n / rows_of_slice(p.heads));
+      double const slices = std::ceil(n / double(attune::exec_mpi::rows_of_slice(index_t(p.heads))));
       double const shown = slices * (std::min)(double(keys.size()), n / slices + double(p.window));
       w.any = true;
       w.seconds += slices * cost.call + p.heads * (n * cost.row + shown * cost.key + computed * cost.pair);

@@ -162,3 +162,40 @@ TEST_CASE("mpi refusals: a plan that does not run the operator") {
   CAPTURE(text);
   CHECK(has(text, "rank_plan::states"));
 }
+
+namespace {
+/// Threads that fail when they are asked for the n-th time.
+struct failing_threads {
+  int fails_at = 0, asked = 0;
+  int concurrency() { return 2; }
+  void run(int workers, worker_body body) {
+    if (++asked == fails_at) throw std::runtime_error("a thread of a user");
+    for (int w = 0; w < workers; ++w) body(w);
+  }
+};
+}  // namespace
+
+TEST_CASE("mpi refusals: threads of a user that fail on one rank, wherever it is in the backward pass") {
+  call c;
+  auto const check = [&](auto const& op) {
+    auto const in = [&] {
+      return inputs<std::remove_cvref_t<decltype(op)>, tensor<float const>>{
+          .q = c.q.view(), .k = c.k.view(), .v = c.v.view()};
+    };
+    array out{shape{2, Fold<std::remove_cvref_t<decltype(op)>> ? 2 : 4, c.n, 8}};
+    auto const saved = forward_and_save(on_ranks(c.ranks, cpu{1}), op, in(), {.out = out.view()});
+    int failures = 0;
+    for (int n = 1; n < 100; ++n) {
+      failing_threads threads{c.spoils() ? n : 0};
+      std::string const text =
+          error_on_all([&] { vjp(on_ranks(c.ranks, cpu<>{threads}), op, in(), saved, {.out = out.view()}); });
+      if (text.empty()) break;
+      CHECK_MESSAGE(has(text, "a thread of a user"), text);
+      ++failures;
+    }
+    CHECK(failures > 0);
+    CHECK(failures < 99);
+  };
+  check(attention(kernel::dot_product{}, normalizer::softmax{}));
+  check(fold(attention(kernel::dot_product{}, normalizer::softmax{}), {1.0, parameter(-0.5)}));
+}

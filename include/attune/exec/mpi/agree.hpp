@@ -107,14 +107,15 @@ inline std::optional<error_texts> first_difference(int rank, std::vector<call_fa
     if (here != nullptr && there != nullptr && here->value == there->value) return std::nullopt;
     return texts(like, here, there);
   };
-  // Facts of the same name are compared at the same place.
+  // Facts of the same name are compared at the same place; by name, facts that one of the ranks lacks.
   auto const [at, there] = std::mismatch(mine.begin(), mine.end(), first.begin(), first.end());
   if (at != mine.end() && there != first.end() && at->argument == there->argument && at->property == there->property)
     return texts(*at, &*at, &*there);
   for (std::vector<call_fact> const* facts : {&first, &mine})
     for (call_fact const& f : *facts)
       if (auto found = difference(f)) return found;
-  return texts({"the call", "", ""}, nullptr, nullptr);
+  return error_texts{first.front().value, attune::detail::text("the call on rank ", rank),
+                     "the same facts in another order", "the order of rank 0"};
 }
 
 }  // namespace detail

@@ -101,10 +101,11 @@ dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op 
   };
   std::vector<T> spread;
   std::optional<exec_cpu::products_of_terms<Op>> products;
-  if (given) {
+  reach_all(exec.ranks, "vjp", [&] {  // the user's threads may throw
+    if (!given) return;
     spread = exec_cpu::spread_cotangent(each_row, folded, call.layout, d.out);
     products.emplace(each_row, call.layout, saved.terms, d.out);
-  }
+  });
   return attune::detail::gradients_of_fold<double, T>(
       folded, in,
       [&](index_t c, gradient_array<double>& sums) {

@@ -37,10 +37,7 @@ gradient_targets<T> targets_in(dense_gradients<T>& g) {
 template <class T, class Op>
 gradient_targets<T> targets_in(gradient_outputs<Op, T> const& wanted, Op const& op,
                                inputs<Op, tensor<T const>> const& in) {
-  attune::detail::views_of(wanted, op, in);
-  return {.fields = wanted.fields,
-          .parameters = {wanted.parameters.begin(), wanted.parameters.end()},
-          .tables = {wanted.tables.begin(), wanted.tables.end()}};
+  return attune::detail::views_of(wanted, op, in);
 }
 /// The facts about a request that all ranks must share: the gradients of keys travel, sums are over all ranks.
 template <class Op, class T>
@@ -66,7 +63,7 @@ class rank_gradients {
   rank_gradients(divided_call<T, Op> const& call, cpu<T, Arch> const& exec, Op const& materialized,
                  rows_of_rank<T, Op> const& saved, cotangents<Op, tensor<T const>> const& d, head_choice const& runs,
                  failures& errors, gradient_targets<T> const& to)
-      : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), to_(to),
+      : call_(call), exec_(exec), op_(materialized), d_(d), runs_(runs), errors_(errors), to_(to),
         windows_(call.windows(call.ranks.rank())), totals_(windows_.size()), ends_(windows_.size()),
         sums_(windows_.size()), running_(running_of_parts(call, exec, materialized, errors, windows_, runs)),
         grown_(call, windows_), in_flight_(call.ranks) {
@@ -195,14 +192,16 @@ class rank_gradients {
     in_flight_.wait();
     if (!arriving_) return;
     arriving_ = false;
-    for (std::size_t f = 0; f < field_count; ++f) {
-      tensor<T> const &more = received_.fields()[f], &sum = to_.fields[f];
-      exec_cpu::for_each_row<T>(exec_, more.extents(), 0, [&](index_t b, index_t h, index_t i, T*) {
-        T const* const from = more.row(b, h, i);
-        T* const to = sum.row(b, h, i);
-        for (index_t d = 0; d < more.extents().feature; ++d) to[d * sum.steps().feature] += from[d];
-      });
-    }
+    errors_.run([&] {  // the user's threads may throw
+      for (std::size_t f = 0; f < field_count; ++f) {
+        tensor<T> const &more = received_.fields()[f], &sum = to_.fields[f];
+        exec_cpu::for_each_row<T>(exec_, more.extents(), 0, [&](index_t b, index_t h, index_t i, T*) {
+          T const* const from = more.row(b, h, i);
+          T* const to = sum.row(b, h, i);
+          for (index_t d = 0; d < more.extents().feature; ++d) to[d * sum.steps().feature] += from[d];
+        });
+      }
+    });
   }
 
   /// Calls f for each number of x, as they lie in dense memory.
@@ -262,6 +261,7 @@ class rank_gradients {
   Op const& op_;
   cotangents<Op, tensor<T const>> const& d_;
   head_choice const& runs_;
+  failures& errors_;
   gradient_targets<T> const to_;
   std::vector<row_window> windows_;
   std::vector<attune::detail::saved_view<T const, Op>> saved_;

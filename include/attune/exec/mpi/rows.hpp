@@ -76,13 +76,17 @@ struct tile_states : row_states<T, Normalizer> {
 /// Whether a part of the keys is the first of its rows.
 enum class part_of_rows { first, next };
 
+/// Rows of a slice: enough work for all threads, and a multiple of what tiles hold.
+constexpr index_t rows_of_slice(index_t batch_and_heads) {
+  constexpr index_t least = 1024, enough = 16384;
+  return (std::max)(index_t(1), enough / (std::max)(index_t(1), batch_and_heads) / least) * least;
+}
+
 /// Calls f(rows of a slice) for slices of a window, from the last to the first, and pause() after each. Slices depend
 /// on the extents alone, and begin where tiles begin.
 template <class F, class Pause>
 void in_slices(problem_shape const& p, F const& f, Pause const& pause) {
-  constexpr index_t least = 1024, enough = 16384;
-  index_t const heads = (std::max)(index_t(1), p.batch * p.heads);
-  index_t const step = (std::max)(index_t(1), enough / heads / least) * least;
+  index_t const step = rows_of_slice(p.batch * p.heads);
   for (index_t last = p.queries; last > p.first_query;) {
     index_t const first = (std::max)(p.first_query, (last - 1) / step * step);
     f(p.window({first, last}));

@@ -21,7 +21,8 @@ namespace attune {
 
 namespace exec_cpu {
 
-/// Calls run(b, h, query, row) for every row of a fold's outputs, on all threads. Here a row is its query.
+/// Returns a function that calls run(b, h, query, row) for every row of a fold's outputs, on all threads. Here a row is
+/// its query. The function refers to `exec`.
 template <class T, class Arch>
 auto rows_of_fold(cpu<T, Arch> const& exec, shape const& out) {
   return [&exec, out](auto const& run) {

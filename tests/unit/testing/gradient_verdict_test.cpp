@@ -153,6 +153,21 @@ TEST_CASE("weights too small for a float may be 0") {
   CHECK(worst <= 1);
 }
 
+TEST_CASE("queries without keys have gradients of 0") {
+  auto const op = softmax_attention(mask::none{});
+  std::vector<double> const q(12, 0.5), d(6, 1), zeros(12, 0), ones(12, 1), none(1);
+  inputs<decltype(softmax_attention(mask::none{})), any_tensor> const in{
+      .q = any_tensor(tensor<double const>(q, {1, 1, 3, 4})),
+      .k = any_tensor(tensor<double const>(none.data(), {1, 1, 0, 4})),
+      .v = any_tensor(tensor<double const>(none.data(), {1, 1, 0, 2}))};
+  auto const judge = [&](std::vector<double> const& dq) {
+    return gradient_verdict(op, in, {.out = any_tensor(tensor<double const>(d, {1, 1, 3, 2}))},
+                            gradient_candidate().with(field::q, tensor<double const>(dq, {1, 1, 3, 4}), storage::fp32));
+  };
+  CHECK(judge(zeros).decision == judgement::pass);
+  CHECK(judge(ones).decision == judgement::fail);
+}
+
 TEST_CASE("misuse of a gradient verdict is an error in words") {
   testing::detail::normal_numbers random(9);
   drawn const p(usual, random);

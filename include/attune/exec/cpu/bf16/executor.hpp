@@ -29,8 +29,8 @@ namespace attune {
 ///                               keep the products in float, and so does a uniform share.
 /// Products of vjp():            these again, and the gradients of values, queries and keys: weights, gradients by
 ///                               contractions and the gradient by out (after an output gate) are rounded to bf16.
-/// Not offered: candidate sets, scores, gates and biases given for each pair, jvp(). They do not compile; the message
-///              says what to use.
+/// Not offered: candidate sets, scores, gates and biases given for each pair: they do not compile, and the message says
+///              what to use. There is no jvp() and no statistics().
 /// Bound:       the bound of float arithmetic, + 2^-8 sum w |v| before `out` is rounded. Subnormal numbers of these
 ///              tensors count as 0, and so do subnormal weights. Sums lose up to 2^-126 at each term: see
 ///              docs/reference/error_bounds.md.
@@ -107,7 +107,7 @@ cpu_bf16_products<Arch, float, Unit> of_float_tensors(cpu_bf16_products<Arch, T,
   return cpu_bf16_products<Arch, float, Unit>(of_floats(of_tensors(exec)));
 }
 
-/// Rejects calls that have no bf16 products yet.
+/// Rejects calls that have no bf16 products.
 template <class Arch>
 constexpr void refuse_bf16_products() {
   static_assert(!std::is_same_v<Arch, Arch>,

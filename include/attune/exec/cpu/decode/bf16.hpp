@@ -38,8 +38,8 @@ void decode(cpu_bf16_products<Arch> exec, Op const& op, inputs<Op, tensor<bfloat
     });
 }
 
-template <class Arch, class Op>
-void accumulate(cpu_bf16_products<Arch>, Op const&, inputs<Op, tensor<bfloat16 const>> const&, key_interval) {
+template <class Arch, class T, class Unit, class Op>
+void accumulate(cpu_bf16_products<Arch, T, Unit>, Op const&, inputs<Op, tensor<T const>> const&, key_interval) {
   exec_cpu::refuse_bf16_products<Arch>();
 }
 

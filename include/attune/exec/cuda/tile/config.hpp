@@ -33,7 +33,8 @@ struct chosen_config {
   static constexpr int bn = Width > 128 || scores > 2 || (is::second && Width > 64) ? 32 : 64;
   using type = tile_config<Width, bn, mi, warps>;
 };
-/// Floats take twice the memory, and registers for what is added to the sums: 16 rows a warp, as many warps as fit.
+/// Floats take twice the memory, and registers for what is added to the sums: 16 rows a warp, and as many warps as fit,
+/// at least one.
 template <class Op, int Width>
 struct chosen_config<Op, float, Width> {
   using is = tile_facts<Op>;

@@ -68,22 +68,11 @@ struct split_products {
     }
     of<bool> odd =
         W::each_lane([&](int l) { return W::at(of_rows.first[0], l) < 0 || W::at(of_rows.first[1], l) < 0; });
-    ATTUNE_UNROLL
-    for (int n = 0; n < blocks / 2; ++n) {
-      U factor[4];
-      read_factors(factor, sm, of_keys, n);
-      ATTUNE_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            float const by = number(W::at(factor[2 * half + e % 2], l));
-            float& x = W::at(s[0][2 * n + half][e], l);
-            x = x * ::fabsf(W::at(of_rows.first[e / 2], l)) * ::fabsf(by) * W::at(of_rows.second[e / 2], l);
-            W::at(odd, l) = W::at(odd, l) || by < 0.f;
-          });
-      }
-    }
+    each_factor(sm, of_keys, [&](int block, int e, int l, float by) {
+      float& x = W::at(s[0][block][e], l);
+      x = x * ::fabsf(W::at(of_rows.first[e / 2], l)) * ::fabsf(by) * W::at(of_rows.second[e / 2], l);
+      W::at(odd, l) = W::at(odd, l) || by < 0.f;
+    });
     if (W::any(odd)) multiply_again(s[0], sm, warp, q, k, of_rows, of_keys);
   }
 
@@ -92,21 +81,11 @@ struct split_products {
     A x[blocks][4], top[2], up[2], back[2];
     ATTUNE_UNROLL
     for (int r = 0; r < 2; ++r) W::for_lanes([&](int l) { W::at(top[r], l) = 0x1p-98f; });
-    ATTUNE_UNROLL
-    for (int n = 0; n < blocks / 2; ++n) {
-      U factor[4];
-      read_factors(factor, sm, of_keys, n);
-      ATTUNE_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        ATTUNE_UNROLL
-        for (int e = 0; e < 4; ++e)
-          W::for_lanes([&](int l) {
-            float const y = W::at(w[0][2 * n + half][e], l) * ::fabsf(number(W::at(factor[2 * half + e % 2], l)));
-            W::at(x[2 * n + half][e], l) = y;
-            W::at(top[e / 2], l) = ::fmaxf(W::at(top[e / 2], l), ::fabsf(y));
-          });
-      }
-    }
+    each_factor(sm, of_keys, [&](int block, int e, int l, float by) {
+      float const y = W::at(w[0][block][e], l) * ::fabsf(by);
+      W::at(x[block][e], l) = y;
+      W::at(top[e / 2], l) = ::fmaxf(W::at(top[e / 2], l), ::fabsf(y));
+    });
     // The largest of a row goes to [2^14, 2^15). A factor of 2^14 is in the factors of values too.
     ATTUNE_UNROLL
     for (int r = 0; r < 2; ++r) {
@@ -233,6 +212,21 @@ struct split_products {
   ATTUNE_LANE static void read_factors(U (&to)[4], shared sm, int at, int n) {
     W::read16(to, sm, W::each_lane([&](int l) { return std::uint32_t(at + 64 * n + 16 * (l & 3)); }));
   }
+  /// visit(block, element of the block, lane, the factor of its key), for every score of a tile.
+  template <class Visit>
+  ATTUNE_LANE static void each_factor(shared sm, int of_keys, Visit const& visit) {
+    ATTUNE_UNROLL
+    for (int n = 0; n < blocks / 2; ++n) {
+      U factor[4];
+      read_factors(factor, sm, of_keys, n);
+      ATTUNE_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        ATTUNE_UNROLL
+        for (int e = 0; e < 4; ++e)
+          W::for_lanes([&](int l) { visit(2 * n + half, e, l, number(W::at(factor[2 * half + e % 2], l))); });
+      }
+    }
+  }
   /// d += (a + b) (x + y), without b y: the small products first. First: d is 0 before.
   ATTUNE_LANE static void multiply(A (&d)[4], U const (&a)[4], U const (&b)[4], U const (&x)[4], U const (&y)[4],
                                    int at, bool first) {
@@ -244,7 +238,8 @@ struct split_products {
     W::template mma<E>(d, a, x[at], x[at + 1]);
   }
   /// Scores of rows or keys with a number that is not finite, as IEEE arithmetic has them: infinite or NaN. Their
-  /// factors do not matter. Rare, so the loops are not unrolled.
+  /// factors do not matter. Numbers below 2^-39 of the largest of their row are 0 here, so infinities times them are
+  /// NaN. Rare, so the loops are not unrolled.
   ATTUNE_LANE static void multiply_again(A (&s)[blocks][4], shared sm, int warp, int q, int k,
                                          query_factors const& of_rows, int of_keys) {
     A to[blocks][4], first[2] = {of_rows.first[0], of_rows.first[1]};

@@ -245,7 +245,7 @@ class backward_suspects : protected gradient_rounding<Op> {
   /// The keys next to each other that dq lacks: the same for all rows, or others in each row.
   template <class Rows>
   void by_skipped_keys(Rows& rows) {
-    if (!has_given(field::q) || !seen_.must_be_explained(base::tensors_.at(field::q))) return;
+    if (p_.keys == 0 || !has_given(field::q) || !seen_.must_be_explained(base::tensors_.at(field::q))) return;
     constexpr index_t lengths[] = {1, 2, 3, 4, 6, 8, 16, 32, 64, 128};
     auto const& q = exact_.of(field::q);
     std::size_t const width = std::size_t(q.extents.feature), first = first_of(field::q);

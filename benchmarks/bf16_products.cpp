@@ -10,8 +10,8 @@ using namespace bench;
 
 namespace {
 
-template <class T, class... Policies>
-void run_products(call<T> const& c, auto const& more, Policies const&... policies) {
+template <class T>
+void run_products(call<T> const& c, auto const& more, auto const& make) {
   auto const with = [&]<class Op>(Op const& op) {
     cpu_bf16_products<xsimd::default_arch, T> const exec(c.threads);
     if constexpr (std::is_same_v<T, bfloat16>)
@@ -19,23 +19,25 @@ void run_products(call<T> const& c, auto const& more, Policies const&... policie
     forward(exec, op, inputs_of<Op>(c, more), {.out = c.out});
   };
   if (c.causal != 0)
-    with(attention(policies..., mask::causal{}));
+    with(make(mask::causal{}));
   else
-    with(attention(policies...));
+    with(make());
 }
 
 }  // namespace
 
 /// attune_<name>, by products of bf16.
-#define ATTUNE_BENCH_PRODUCTS(name, T, parameters, ...) \
-  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) { run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__); }
-/// The same on float tensors, and training.
-#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, ...)                                               \
-  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                                 \
-    run_products(ATTUNE_BENCH_DENSE, __VA_ARGS__);                                                          \
-  }                                                                                                         \
-  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {      \
-    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__); \
+#define ATTUNE_BENCH_PRODUCTS(name, T, parameters, more, ...)               \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(T) parameters) {     \
+    run_products(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__)); \
+  }
+#define ATTUNE_BENCH_PRODUCTS_OPERATOR(name, parameters, more, ...)                                    \
+  void attune_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters) {                            \
+    run_products(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__));                            \
+  }                                                                                                    \
+  void attune_train_##name##_bf16_products(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) { \
+    train(cpu_bf16_products<xsimd::default_arch, float>(threads), ATTUNE_BENCH_DENSE, by_out, more,    \
+          ATTUNE_BENCH_MAKE(__VA_ARGS__));                                                             \
   }
 
 extern "C" {

@@ -76,6 +76,14 @@ def hybrid(q, k, v, hidden, visible, sort_q, sort_k, tau):
     return torch.softmax(hide(scores(q, k) - (sort_q - sort_k.transpose(-1, -2)) ** 2 / by_head(tau), hidden), -1) @ v
 
 
+def stick_breaking(q, k, v, hidden, visible):
+    """A key takes the share sigmoid(z) of what later visible keys left of 1."""
+    z = scores(q, k)
+    left = hide(F.logsigmoid(-z), hidden, 0.0)
+    later = left.flip(-1).cumsum(-1).flip(-1) - left
+    return torch.exp(hide(F.logsigmoid(z) + later, hidden)) @ v
+
+
 # ---- other weights ---------------------------------------------------------------------------------------------------------------
 
 
@@ -92,6 +100,22 @@ def off_by_one(q, k, v, hidden, visible):
 
 def sink(q, k, v, hidden, visible, logit):
     return _with_constant_mass(hide(scores(q, k), hidden), by_head(logit)) @ v
+
+
+def differential(q, k, v, hidden, visible, minus_lambda):
+    """softmax(q1 k1) v + minus_lambda softmax(q2 k2) v; q and k hold the two terms of a head side by side."""
+    first, second = (torch.softmax(hide(scores(q[:, n::2], k[:, n::2]), hidden), -1) for n in (0, 1))
+    return (first + by_head(minus_lambda) * second) @ v
+
+
+def dropped(q, k, v, hidden, visible, rate, seed, factor):
+    """Dropout with its factors given: 0, or 1 / (1 - rate)."""
+    return (torch.softmax(hide(scores(q, k), hidden), -1) * factor) @ v
+
+
+def dropout(q, k, v, hidden, visible, rate, seed, factor):
+    """Dropout with the random numbers of PyTorch."""
+    return F.dropout(torch.softmax(hide(scores(q, k), hidden), -1), rate) @ v
 
 
 def affine(q, k, v, hidden, visible, alpha, average):
@@ -121,6 +145,30 @@ def principled(q, k, v, hidden, visible, gate_q, gate_k, v0, alpha, beta, gamma)
     e = torch.exp(a - m)
     w = e / hide(torch.maximum(e, torch.exp(gamma - m)), hidden, 0.0).sum(-1, keepdim=True)
     return w @ v + (1 - w.sum(-1, keepdim=True)) * v0[:, None, :]
+
+
+# ---- random numbers --------------------------------------------------------------------------------------------------------------
+
+
+def dropout_factors(b, h, length, rate, seed):
+    """(b, h, length, length): what gate::dropout multiplies weights with. Philox4x32-10 (Salmon et al. 2011)."""
+    low = 0xFFFFFFFF
+    axis = lambda n, at: torch.arange(n).view([-1 if a == at else 1 for a in range(4)])
+    words = [axis((length + 3) // 4, 3), axis(length, 2), axis(h, 1), axis(b, 0)]
+    words = [x.clone() for x in torch.broadcast_tensors(*words)]
+    keys = [seed & low, seed >> 32]
+    product = lambda constant, x: (((x >> 16) * constant, (x & 0xFFFF) * constant))  # 64 bits without a sign would overflow
+    for _ in range(10):
+        high, less = [], []
+        for constant, x in ((0xD2511F53, words[0]), (0xCD9E8D57, words[2])):
+            upper, lower = product(constant, x)
+            middle = upper + (lower >> 16)
+            high.append(middle >> 16)
+            less.append(((middle & 0xFFFF) << 16) | (lower & 0xFFFF))
+        words = [high[1] ^ words[1] ^ keys[0], less[1], high[0] ^ words[3] ^ keys[1], less[0]]
+        keys = [(keys[0] + 0x9E3779B9) & low, (keys[1] + 0xBB67AE85) & low]
+    drawn = (torch.stack(words, -1).flatten(-2)[..., :length] >> 8) / 2.0**24
+    return (drawn >= rate) / (1 - rate)
 
 
 # ---- a candidate set -------------------------------------------------------------------------------------------------------------

@@ -250,33 +250,38 @@ def onnx_runtime(bench):
 
 def inputs_of(variant, b, h, length, d):
     """(q, k, v and parameters, numbers): what has a gradient, and what has none."""
-    q, k, v = qkv(b, h, h, length, length, d)
+    q, k, v = qkv(b, variant.terms * h, variant.terms * h, length, length, d)
+    v = v[:, :h].contiguous()
     return {"q": q, "k": k, "v": v, **variant.parameters(numbers(1), b, h, length, d)}, variant.constants
 
 
 def forward_of(bench, variant, leaves, constants, causal):
     q, k, v, *parameters = leaves.values()
-    return bench.library.forward(variant.symbol, q, k, v, causal, *parameters, *constants.values())
+    return bench.library.forward(variant.symbol, q, k, v, causal, *parameters, *constants.values(), terms=variant.terms)
 
 
 def variant_case(bench, group, variant, shape, more=()):
     """One variant forward: eager, compiled, the tricks there are, attune; attune's softmax as a baseline."""
     b, h, length, d, causal = shape
     leaves, constants = inputs_of(variant, b, h, length, d)
-    x = {**leaves, **constants, **around(length, causal)}
-    formula = dict(x)
-    compiled = bench.compile(variant.formula)
-    some = [Implementation("eager", lambda: variant.formula(**formula)), *more]
+    x = {**leaves, **constants, **variant.given(b, h, length, constants), **around(length, causal)}
+    formula, same = dict(x), variant.by_users is None
+    by_users = variant.by_users or variant.formula
+    compiled = bench.compile(by_users)
+    some = [] if same else [Implementation("eager, random numbers given", lambda: variant.formula(**formula))]
+    some += [Implementation("eager", lambda: by_users(**formula), same=same), *more]
     if compiled:
-        some.append(Implementation("torch.compile", lambda: compiled(**formula)))
+        some.append(Implementation("torch.compile", lambda: compiled(**formula), same=same))
     if variant.score_mod:
         some += bench.flex(x["q"], x["k"], x["v"], causal, score_mod=variant.score_mod(x))
     if variant.spelled:
-        some.append(Implementation("SDPA trick", lambda: variant.spelled(x, causal)))
+        some.append(Implementation("SDPA trick", lambda: variant.spelled(x, causal), same=same))
+    q, k = (x[name][:, :h].contiguous() for name in "qk")
     some += [Implementation("attune", forward_of(bench, variant, leaves, constants, causal)),
-             Implementation("attune softmax", bench.library.forward("attune_softmax", x["q"], x["k"], x["v"], causal), same=False)]
+             Implementation("attune softmax", bench.library.forward("attune_softmax", q, k, x["v"], causal), same=False)]
+    products = matrix_products(variant.terms * variant.products, *shape)
     with torch.no_grad():
-        bench.rounds.run(Case(group, variant.name, text(*shape), matrix_products(variant.products, *shape), tolerance=variant.tolerance), some)
+        bench.rounds.run(Case(group, variant.name, text(*shape), products, tolerance=variant.tolerance), some)
 
 
 def custom(bench):
@@ -431,22 +436,25 @@ def train_case(bench, variant, shape):
     by_out = numbers(2)(b, h, length, d)
     def trained(symbol):
         return bench.library.train(symbol, {variant.called.get(n, n): x for n, x in leaves.items()}, by_out,
-                                   *list(leaves.values())[3:], *constants.values())
+                                   *list(leaves.values())[3:], *constants.values(), terms=variant.terms)
 
     run, gradients = trained(variant.train_symbol)
-    some = {**constants, **around(length, causal)}
+    some = {**constants, **variant.given(b, h, length, constants), **around(length, causal)}
     grown = {name: x.clone().requires_grad_() for name, x in leaves.items()}
 
     def differentiated(function):
         return lambda: torch.autograd.grad(function(**grown, **some), list(grown.values()), by_out)
 
-    compiled = bench.compile(variant.formula)
-    peers = [Implementation("eager", differentiated(variant.formula))]
+    same = variant.by_users is None
+    by_users = variant.by_users or variant.formula
+    compiled = bench.compile(by_users)
+    peers = [] if same else [Implementation("eager, random numbers given", differentiated(variant.formula))]
+    peers.append(Implementation("eager", differentiated(by_users), same=same))
     if compiled:
-        peers.append(Implementation("torch.compile", differentiated(compiled)))
+        peers.append(Implementation("torch.compile", differentiated(compiled), same=same))
     if variant.spelled:
-        peers.append(Implementation("SDPA trick", differentiated(lambda **x: variant.spelled(x, causal))))
-    passes = variant.products + 3 * variant.products - 1
+        peers.append(Implementation("SDPA trick", differentiated(lambda **x: variant.spelled(x, causal)), same=same))
+    passes = variant.terms * (variant.products + 3 * variant.products - 1)
     bench.rounds.run(Case("train", variant.name, text(*shape), matrix_products(passes, *shape), tolerance=variant.gradient_tolerance),
                      [*peers, Implementation("attune", run, gradients)])
     products, of_products = trained(variant.train_symbol + ("_f32" if variant is SOFTMAX else "") + "_bf16_products")

@@ -26,12 +26,13 @@ class Library:
         function.restype = ctypes.c_double
         return function(ctypes.c_int(threads))
 
-    def forward(self, name, q, k, v, causal, *parameters):
-        """A function of no argument that runs symbol `name` and returns its output; None if the library has no such symbol."""
+    def forward(self, name, q, k, v, causal, *parameters, terms=1):
+        """A function of no argument that runs symbol `name` and returns its output; None if the library has no such symbol.
+        terms: heads of q and k for each head of v and of the output."""
         function = self.symbol(name)
         if function is None:
             return None
-        out = torch.empty(q.shape, dtype=q.dtype)
+        out = torch.empty((q.shape[0], q.shape[1] // terms, *q.shape[2:]), dtype=q.dtype)
         arguments = self._call(q, k, v, out, causal, parameters)
         tensors = (q, k, v, out, parameters)  # what the pointers point to lives as long as the function
 
@@ -41,10 +42,10 @@ class Library:
 
         return run
 
-    def train(self, name, leaves, by_out, *parameters):
+    def train(self, name, leaves, by_out, *parameters, terms=1):
         """The same for forward and all gradients: (run, gradients), the second returns those of `leaves`, a dict of tensors."""
         q, k, v = leaves["q"], leaves["k"], leaves["v"]
-        run = self.forward(name, q, k, v, True, *parameters, by_out)
+        run = self.forward(name, q, k, v, True, *parameters, by_out, terms=terms)
         return (run, lambda: [self._gradient(n, x) for n, x in leaves.items()]) if run else (None, None)
 
     def backward(self, q, k, v, out, lse, by_out, causal, products=""):

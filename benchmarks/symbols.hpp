@@ -71,8 +71,18 @@ parameter of_queries(T const* x, int B, int H, int Lq) {
   return tensor<T const>(x, {B, H, Lq, 1});
 }
 
-template <class T, class More, class... Policies>
-void run(call<T> const& c, More const& more, Policies const&... policies) {
+/// A call whose queries and keys have `terms` heads for each head of values: the terms of a fold.
+template <class T>
+call<T> of_terms(index_t terms, call<T> c) {
+  auto const parted = [&](shape s) { return s.head /= terms, s; };
+  c.v = {c.v.data(), parted(c.v.extents())};
+  c.out = {c.out.data(), parted(c.out.extents())};
+  return c;
+}
+
+/// make(masks...): the operator with these masks, one or none.
+template <class T, class More, class Make>
+void run(call<T> const& c, More const& more, Make const& make) {
   auto const with = [&]<class Op>(Op const& op) {
     cpu<T> const exec{c.threads};
     if constexpr (exec_cpu::decodable<Op>)
@@ -81,23 +91,26 @@ void run(call<T> const& c, More const& more, Policies const&... policies) {
     forward(exec, op, inputs_of<Op>(c, more), {.out = c.out});
   };
   if (c.causal != 0)
-    with(attention(policies..., mask::causal{}));
+    with(make(mask::causal{}));
   else
-    with(attention(policies...));
+    with(make());
 }
 
 /// Where the gradients of the last call stay. They are not copied out while the clock runs: no other library does.
 inline dense_gradients<float> last_gradients;
 
-template <class Exec, class More, class... Policies>
-void train(Exec const& exec, call<float> const& c, float const* by_out, More const& more, Policies const&... policies) {
+template <class Exec, class More, class Make>
+void train(Exec const& exec, call<float> const& c, float const* by_out, More const& more, Make const& make) {
   if (c.causal == 0)
     throw error("attune_train", "causal", "the value 0", "1: only causal operators are compiled for training");
-  auto const op = attention(policies..., mask::causal{});
+  auto const op = make(mask::causal{});
   auto const in = inputs_of<std::remove_const_t<decltype(op)>>(c, more);
   auto const rows = forward_and_save(exec, op, in, {.out = c.out});
-  last_gradients =
-      vjp(exec, op, in, rows, {.out = tensor<float const>(by_out, c.out.extents())}, std::move(last_gradients));
+  tensor<float const> const along(by_out, c.out.extents());
+  if constexpr (Fold<std::remove_const_t<decltype(op)>>)
+    last_gradients = vjp(exec, op, in, rows, {.out = along});
+  else
+    last_gradients = vjp(exec, op, in, rows, {.out = along}, std::move(last_gradients));
 }
 
 }  // namespace bench
@@ -109,13 +122,19 @@ void train(Exec const& exec, call<float> const& c, float const* by_out, More con
 #define ATTUNE_BENCH_DENSE bench::dense(q, k, v, out, B, H, Hk, Lq, Lk, D, causal, threads)
 /// The parameters of an operator, as arguments of its symbols; may be empty.
 #define ATTUNE_BENCH_PARAMETERS(...) __VA_OPT__(, ) __VA_ARGS__
+/// What run() and train() want: attention(policies..., masks...).
+#define ATTUNE_BENCH_MAKE(...) [&](auto... masks) { return attention(__VA_ARGS__, masks...); }
 /// ATTUNE_BENCH_FORWARD(name, T, ATTUNE_BENCH_PARAMETERS(...), further inputs, policies...)
-#define ATTUNE_BENCH_FORWARD(name, T, parameters, ...) \
-  void attune_##name(ATTUNE_BENCH_CALL(T) parameters) { bench::run(ATTUNE_BENCH_DENSE, __VA_ARGS__); }
+#define ATTUNE_BENCH_FORWARD(name, T, parameters, more, ...)              \
+  void attune_##name(ATTUNE_BENCH_CALL(T) parameters) {                   \
+    bench::run(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__)); \
+  }
 /// The same in float, and training. (Not by way of the macro above: the commas of the parameters would part its
 /// arguments.)
-#define ATTUNE_BENCH_OPERATOR(name, parameters, ...)                                                       \
-  void attune_##name(ATTUNE_BENCH_CALL(float) parameters) { bench::run(ATTUNE_BENCH_DENSE, __VA_ARGS__); } \
-  void attune_train_##name(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {                     \
-    bench::train(cpu<float>(threads), ATTUNE_BENCH_DENSE, by_out, __VA_ARGS__);                            \
+#define ATTUNE_BENCH_OPERATOR(name, parameters, more, ...)                                               \
+  void attune_##name(ATTUNE_BENCH_CALL(float) parameters) {                                              \
+    bench::run(ATTUNE_BENCH_DENSE, more, ATTUNE_BENCH_MAKE(__VA_ARGS__));                                \
+  }                                                                                                      \
+  void attune_train_##name(ATTUNE_BENCH_CALL(float) parameters, float const* by_out) {                   \
+    bench::train(cpu<float>(threads), ATTUNE_BENCH_DENSE, by_out, more, ATTUNE_BENCH_MAKE(__VA_ARGS__)); \
   }

@@ -24,6 +24,9 @@ class Variant:
     products: int = 2  # matrix products over all pairs in the forward pass; the backward pass has 3 products - 1
     score_mod: typing.Optional[typing.Callable] = None  # (x) -> FlexAttention's score_mod, where that can say it
     spelled: typing.Optional[typing.Callable] = None  # (x, causal) -> out by a trick around scaled_dot_product_attention
+    by_users: typing.Optional[typing.Callable] = None  # the formula as users write it, where random numbers make its result another one
+    given: typing.Callable = lambda b, h, length, constants: {}  # what the formulas want besides
+    terms: int = 1  # heads of q and k for each head of v
     called: dict = dataclasses.field(default_factory=dict)  # the name of a parameter's gradient, where it is another one
     tolerance: float = 1e-4
     gradient_tolerance: float = 1e-3
@@ -89,6 +92,11 @@ def _off_by_one_as_key(x, causal):
     return sdpa(q, k, v, True)[:, :, 1:] if causal else sdpa(x["q"], k, v, False)
 
 
+def _differential_as_two(x, causal):
+    first, second = (sdpa(x["q"][:, n::2], x["k"][:, n::2], x["v"], causal) for n in (0, 1))
+    return first + formulas.by_head(x["minus_lambda"]) * second
+
+
 # ---- score_mod of FlexAttention --------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +139,12 @@ VARIANTS = [
     Variant("hybrid", formulas.hybrid, _hybrid, score_mod=_flex_hybrid),
     Variant("fox", formulas.fox, _fox, score_mod=_flex_fox),
     Variant("rope", formulas.rope, spelled=lambda x, causal: sdpa(formulas.turned(x["q"]), formulas.turned(x["k"]), x["v"], causal)),
+    Variant("stick_breaking", formulas.stick_breaking),
+    Variant("differential", formulas.differential, lambda random, b, h, length, d: {"minus_lambda": -torch.sigmoid(random(h))}, terms=2,
+            spelled=_differential_as_two, called={"minus_lambda": "fold.1"}),
+    Variant("dropout", formulas.dropped, constants={"rate": 0.125, "seed": 1234}, by_users=formulas.dropout,
+            given=lambda b, h, length, constants: {"factor": formulas.dropout_factors(b, h, length, **constants)},
+            spelled=lambda x, causal: sdpa(x["q"], x["k"], x["v"], causal, dropout_p=x["rate"])),
     Variant("principled", formulas.principled, _principled, products=3),
 ]
 # Their thresholds are found by sorting: see the group "entmax".

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <attune/attune.hpp>
+#include <attune/policies/mask/expression.hpp>
 
 using namespace attune;
 

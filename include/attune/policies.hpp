@@ -45,7 +45,6 @@
 #include <attune/policies/mask/causal.hpp>
 #include <attune/policies/mask/combine.hpp>
 #include <attune/policies/mask/documents.hpp>
-#include <attune/policies/mask/expression.hpp>
 #include <attune/policies/mask/none.hpp>
 #include <attune/policies/mask/padding.hpp>
 #include <attune/policies/mask/predicate.hpp>

@@ -13,7 +13,6 @@
 
 #include <attune/exec/cpu/decode/paged.hpp>
 #include <attune/exec/mpi/forward.hpp>
-#include <attune/operators/fold.hpp>
 
 namespace attune {
 
@@ -68,13 +67,14 @@ void merge_and_answer(divided_call<T, Op> const& call, Op const& op, inputs<Op, 
   attune::detail::finish_rows(op, in, p, parts.front(), out);
 }
 
-/// Facts and checks that both forms of decode() share.
-template <class T, class Op, class Exec>
+/// Facts and checks that both forms of decode() share. `rows`: the extents of the output. more(facts) adds facts.
+template <class T, class Op, class Exec, class More>
 auto decoded_call(across_ranks<Exec> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
-                  outputs<Op, T> const& out, answer_on answer, index_t page) {
+                  shape const& rows, answer_on answer, index_t page, More const& more) {
   return divided_call<T, Op>(
-      "decode", exec, op, in, out.out.extents(),
+      "decode", exec, op, in, rows,
       [&](call_facts& facts) {
+        more(facts);
         facts.add("the answer", "the rank", answer.number()).add("the pages", "a number of keys", page);
         if (answer.number() >= exec.ranks.size())
           throw error("decode", "the answer", attune::detail::text("the rank ", answer.number()),
@@ -112,7 +112,7 @@ template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   exec_cpu::require_decodable<Op>();
-  auto const call = exec_mpi::decoded_call<T>(exec, op, in, out, answer, 0);
+  auto const call = exec_mpi::decoded_call<T>(exec, op, in, out.out.extents(), answer, 0, exec_mpi::no_more_facts);
   mpi::reach_all(exec.ranks, "decode", [&] {
     if (answer.includes(exec.ranks.rank())) detail::check_outputs("decode", out, call.whole);
   });
@@ -133,9 +133,10 @@ template <class T, class Arch, class Op>
 void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
             page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
   exec_cpu::require_decodable<Op>();
-  auto const one_piece =
-      mpi::reach_all(exec.ranks, "decode", [&] { return exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
-  auto const call = exec_mpi::decoded_call<T>(exec, op, one_piece, out, answer, in.v.extents().position);
+  inputs<Op, tensor<T const>> one_piece = in;
+  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
+  auto const call = exec_mpi::decoded_call<T>(exec, op, one_piece, out.out.extents(), answer, in.v.extents().position,
+                                              exec_mpi::no_more_facts);
   auto const intervals = call.keys.intervals(exec.ranks.rank());
   index_t const first = intervals.empty() ? 0 : intervals.front().first;
   mpi::reach_all(exec.ranks, "decode", [&] {
@@ -154,16 +155,6 @@ void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& op, inputs<Op, ten
       return exec_cpu::paged_keys<Op, T>(in, with_positions, pages, first);
     });
   });
-}
-
-/// Does not compile: there is no decode() of a fold over ranks.
-template <class T, class Arch, Fold Op>
-void decode(across_ranks<cpu<T, Arch>> const&, Op const&, inputs<Op, tensor<T const>> const&, outputs<Op, T> const&,
-            answer_on = answer_on::every_rank()) {
-  static_assert(
-      detail::never<Op>,
-      "attune: decode() of a fold does not run over ranks: call decode() of each operator of the fold and add "
-      "the outputs");
 }
 
 }  // namespace attune

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/fold/gradients.hpp>
+#include <attune/exec/mpi/decode.hpp>
 #include <attune/exec/mpi/gradients.hpp>
 
 namespace attune {
@@ -126,6 +127,28 @@ dense_gradients<T> gradients_of_fold(across_ranks<cpu<T, Arch>> const& exec, Op 
       });
 }
 
+/// decode() of all operators of a fold over ranks, by run(operator, its inputs, its output). Then the ranks that answer
+/// add the terms. `in`: the inputs with all keys of this rank in one piece.
+template <class T, class Arch, Fold Op, class Run>
+void decode_fold(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+                 tensor<T> const& out, answer_on answer, index_t page, Run const& run) {
+  using first_operator = std::tuple_element_t<0, decltype(Op::operators)>;
+  bool const answers = answer.includes(exec.ranks.rank());
+  auto const layout = reach_all(exec.ranks, "decode", [&] {
+    if (answers) attune::detail::require_distinct("decode", "out", out);
+    return attune::detail::checked_fold("decode", folded, in, out.extents());
+  });
+  decoded_call<T>(exec, std::get<0>(folded.operators), attune::detail::narrowed<first_operator>(in),
+                  layout.of_operator(), answer, page,
+                  [&](call_facts& facts) { facts.add_operator(folded, "the fold"); });
+  std::vector<T> terms(std::size_t(layout.size()));
+  attune::detail::for_each_operator(folded, [&](auto const& op, index_t number, std::string const&) {
+    using part = std::remove_cvref_t<decltype(op)>;
+    run(op, outputs<part, T>{.out = layout.operator_at(terms.data(), number)});
+  });
+  if (answers) exec_cpu::fold_terms<T>(exec.each, folded, layout.all_terms(terms.data()), out);
+}
+
 }  // namespace exec_mpi
 
 /// forward() of a fold over ranks. Memory: the outputs of the terms.
@@ -151,6 +174,27 @@ rows_of_rank<T, Op> forward_and_save(across_ranks<cpu<T, Arch>> const& exec, Op 
   auto all = exec_mpi::save_fold("forward_and_save", exec, folded, in, call);
   call.add_terms(exec.each, folded, all.terms, out.out);
   return all;
+}
+
+/// decode() of a fold over ranks. Everything else is as for its operators, which are decoded one after the other.
+/// Memory: also the outputs of the terms, on every rank.
+template <class T, class Arch, Fold Op>
+void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+            outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
+  exec_mpi::decode_fold(exec, folded, in, out.out, answer, 0, [&]<class Part>(Part const& op, auto const& to) {
+    decode(exec, op, detail::narrowed<Part>(in), to, answer);
+  });
+}
+/// The same from a cache in pages.
+template <class T, class Arch, Fold Op>
+void decode(across_ranks<cpu<T, Arch>> const& exec, Op const& folded, inputs<Op, tensor<T const>> const& in,
+            page_table const& pages, outputs<Op, T> const& out, answer_on answer = answer_on::every_rank()) {
+  inputs<Op, tensor<T const>> one_piece = in;
+  mpi::reach_all(exec.ranks, "decode", [&] { one_piece = exec_cpu::in_one_piece<Op, tensor<T const>>(in, pages); });
+  exec_mpi::decode_fold(exec, folded, one_piece, out.out, answer, in.v.extents().position,
+                        [&]<class Part>(Part const& op, auto const& to) {
+                          decode(exec, op, detail::narrowed<Part>(in), pages, to, answer);
+                        });
 }
 
 /// Does not compile: a fold has no statistics.

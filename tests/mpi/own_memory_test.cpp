@@ -59,8 +59,9 @@ struct request {
   }
   /// Compares what was requested with the dense gradients; returns how many were.
   std::size_t check(dense_gradients<float> const& g) const {
-    for (auto const& [name, m] : memory) {
-      CAPTURE(name);
+    for (auto const& requested : memory) {
+      auto const& [name, m] = requested;
+      CAPTURE(requested.first);
       gradient_array<float> const* found = nullptr;
       for (std::size_t f = 0; f < field_count; ++f)
         if (name == name_of(field(f))) found = &g.fields[f];

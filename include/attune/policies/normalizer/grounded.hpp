@@ -27,8 +27,8 @@ struct grounded {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.ground_mass = true, .ground_value = true};
   static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
-  static constexpr bool fills_to_level =
-      true;             ///< ground(a, m) is max(e^(g - m) - e^(a - m), 0), g: lowest_reference()
+  /// ground(a, m) is max(e^(g - m) - e^(a - m), 0), where g is lowest_reference().
+  static constexpr bool fills_to_level = true;
   parameter gamma = 0;  ///< ground level, a logit; -inf: softmax, +inf: w0 = 1
 
   constexpr grounded() = default;

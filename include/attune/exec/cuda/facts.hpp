@@ -71,8 +71,8 @@ using bound_operator = decltype(std::declval<Op const&>().bind(std::declval<row<
 /// A normalizer whose earned mass is e^(a - m), which it declares by a member `exponential`.
 template <class N>
 inline constexpr bool exponential_masses = requires { requires N::exponential; };
-/// A normalizer whose ground mass is what e^(a - m) lacks to e^(g - m), if it lacks anything, where g is the row's
-/// lowest_reference(). It declares so by a member `fills_to_level`.
+/// A normalizer whose ground mass is max(e^(g - m) - e^(a - m), 0), where g is the row's lowest_reference(). A member
+/// `fills_to_level` declares it.
 template <class N>
 inline constexpr bool ground_of_earned = exponential_masses<N> && requires { requires N::fills_to_level; };
 

@@ -4,6 +4,8 @@
 // The cases on a device: memory, calls, and what CUDA reports.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -54,59 +56,68 @@ struct device_place {
   };
 };
 
-/// One case on the device, with tiles of one width.
+inline bool few = false;  ///< leaves out cases with more than 4,000,000 pairs
+
+/// One case on the device, with tiles of one width. Ends the program if the device no longer works.
 template <int Width, class E = bfloat16, class Make>
 void on_device(char const* name, sizes const& n, Make const& make, double loose = 1, index_t poison = -1,
                std::optional<index_t> offset = std::nullopt) {
+  if (few && n.batch * n.heads * n.queries * n.keys > 4000000) return;
   device_place place;
   device_place::with<exec_cuda::widths<Width>> at{place};
   check<E>(at, name, n, make, loose, poison, offset);
+  if (cudaError_t const e = cudaDeviceSynchronize(); e != cudaSuccess) {
+    std::printf("STOP  after %s: %s. The cases that follow have not run\n", name, cudaGetErrorString(e));
+    std::exit(1);
+  }
 }
 
-/// Milliseconds of a forward call: the least of several.
-template <int Width, class Op>
+/// Milliseconds of a forward call: the median of 20, as scripts/lib/torch_times.py measures PyTorch.
+template <int Width, class E, class Op>
 double milliseconds(Op const& op, index_t batch, index_t heads, index_t length, index_t width) {
   device_place place;
   shape const e{batch, heads, length, width};
-  std::vector<bfloat16> x(std::size_t(e.size()));
+  std::vector<E> x(std::size_t(e.size()));
   unsigned state = 1;
-  for (auto& y : x) state = state * 1664525u + 1013904223u, y = bfloat16(float(state >> 8) * 0x1p-23f - 1.f);
-  bfloat16 *const q = place.keep(x), *const k = place.keep(x), *const v = place.keep(x), *const out = place.keep(x);
-  auto const in = make_inputs<Op, tensor<bfloat16 const>>([&]<field F>() {
+  for (auto& y : x) state = state * 1664525u + 1013904223u, y = E(float(state >> 8) * 0x1p-23f - 1.f);
+  E *const q = place.keep(x), *const k = place.keep(x), *const v = place.keep(x), *const out = place.keep(x);
+  auto const in = make_inputs<Op, tensor<E const>>([&]<field F>() {
     if constexpr (F == field::v0)
-      return tensor<bfloat16 const>(q, shape{1, 1, 1, width});
+      return tensor<E const>(q, shape{1, 1, 1, width});
     else
-      return tensor<bfloat16 const>(F == field::k || F == field::gate_k ? k : F == field::v ? v : q, e);
+      return tensor<E const>(F == field::k || F == field::gate_k ? k : F == field::v ? v : q, e);
   });
-  outputs<Op, bfloat16> const to{.out = tensor<bfloat16>(out, e)};
-  cuda<bfloat16, exec_cuda::widths<Width>> exec;
+  outputs<Op, E> const to{.out = tensor<E>(out, e)};
+  cuda<E, exec_cuda::widths<Width>> exec;
   exec.bytes = workspace_bytes(exec, op, in, to);
   exec.workspace = place.keep(std::vector<char>(exec.bytes));
   cudaEvent_t from, until;
   cudaEventCreate(&from), cudaEventCreate(&until);
   for (int n = 0; n < 3; ++n) forward(exec, op, in, to);
-  float least = 1e9f;
-  for (int n = 0; n < 10; ++n) {
+  std::vector<float> times(20);
+  for (float& ms : times) {
     cudaEventRecord(from);
     forward(exec, op, in, to);
     cudaEventRecord(until);
     exec_cuda::require_success(cudaEventSynchronize(until), "the kernels");
-    float ms = 0;
     cudaEventElapsedTime(&ms, from, until);
-    least = ms < least ? ms : least;
   }
   cudaEventDestroy(from), cudaEventDestroy(until);
-  return double(least);
+  std::nth_element(times.begin(), times.begin() + 10, times.end());
+  return double(times[10]);
 }
-template <int Width, class Op>
+template <int Width, class E = bfloat16, class Op>
 void time(char const* name, Op const& op, index_t batch, index_t heads, index_t length, index_t width, double share) {
+  ++cases;
   try {
-    double const ms = milliseconds<Width>(op, batch, heads, length, width);
+    double const ms = milliseconds<Width, E>(op, batch, heads, length, width);
     double const flops = 4.0 * double(batch * heads) * double(length) * double(length) * double(width) * share;
-    std::printf("TIME  %-34s bf16 B%d H%d L%d D%d  %.3f ms  %.0f TFLOP/s\n", name, int(batch), int(heads), int(length),
-                int(width), ms, flops / ms * 1e-9);
+    std::printf("TIME  %-34s %s B%d H%d L%d D%d  %.3f ms  %.0f TFLOP/s\n", name,
+                std::is_same_v<E, float> ? "fp32" : "bf16", int(batch), int(heads), int(length), int(width), ms,
+                flops / ms * 1e-9);
   } catch (std::exception const& e) {
-    std::printf("TIME  %-34s %s\n", name, e.what());
+    ++failures;
+    std::printf("FAIL  TIME  %-34s %s\n", name, e.what());
   }
   std::fflush(stdout);
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The attune authors
-#include "device.hpp"
+#include "gpu_main.hpp"
 
 namespace attune::cuda_check {
 
-void softmax_cases() {
+struct every_third {
+  ATTUNE_HD bool operator()(mask_row const& r, index_t j) const { return (r.query + j) % 3 != 0; }
+};
+
+void run() {
   auto const full = [](auto&) { return softmax_attention(); };
   auto const causal = [](auto&) { return softmax_attention(mask::causal{}); };
   on_device<64>("softmax", {}, full);
@@ -53,16 +57,13 @@ void softmax_cases() {
                          .value_width = 71,
                          .unseen = 3},
                         causal, 1, -1, 40);
-}
-void softmax_times() {
-  time<64>("softmax", softmax_attention(), 4, 16, 4096, 64, 1);
-  time<64>("softmax causal", softmax_attention(mask::causal{}), 4, 16, 4096, 64, 0.5);
-  time<128>("softmax", softmax_attention(), 4, 16, 4096, 128, 1);
-  time<128>("softmax causal", softmax_attention(mask::causal{}), 4, 16, 4096, 128, 0.5);
+  // Wide rows, and masks that are no intervals.
+  on_device<256>("softmax causal", {.queries = 130, .keys = 200, .width = 256, .value_width = 200}, causal);
+  on_device<256, float>("softmax causal", {.queries = 130, .keys = 200, .width = 200, .value_width = 256}, causal);
+  on_device<128>("sinks and window", {.queries = 257, .keys = 257, .width = 128, .value_width = 128},
+                 [](auto&) { return softmax_attention(mask::sink_window{4, 40}); });
+  on_device<128>("predicate", {.queries = 200, .keys = 257, .width = 128, .value_width = 128},
+                 [](auto&) { return softmax_attention(mask::predicate{every_third{}}); });
 }
 
-}  // namespace attune::cuda_check
-
-namespace attune::cuda_check {
-int failed() { return failures; }
 }  // namespace attune::cuda_check

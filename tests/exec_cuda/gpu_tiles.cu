@@ -2,12 +2,13 @@
 // Copyright (c) 2026 The attune authors
 //
 // Times of softmax with tiles of other extents.
-#include "device.hpp"
+#include "gpu_main.hpp"
 
 namespace attune::cuda_check {
 
 template <class C>
 void time_tile(char const* name, index_t width) {
+  ++cases;
   try {
     auto const op = softmax_attention();
     using Op = std::remove_const_t<decltype(op)>;
@@ -41,11 +42,12 @@ void time_tile(char const* name, index_t width) {
     std::printf("TILE  %-24s D%d  %.3f ms  %.0f TFLOP/s\n", name, int(width), double(least),
                 4.0 * 64 * 4096.0 * 4096.0 * double(width) / double(least) * 1e-9);
   } catch (std::exception const& e) {
-    std::printf("TILE  %-24s %s\n", name, e.what());
+    ++failures;
+    std::printf("FAIL  TILE  %-24s %s\n", name, e.what());
   }
   std::fflush(stdout);
 }
-void tile_times() {
+void run() {
   time_tile<exec_cuda::tile_config<128, 32, 2, 4>>("32 keys, 2 x 16, 4 warps", 128);
   time_tile<exec_cuda::tile_config<128, 64, 1, 8>>("64 keys, 1 x 16, 8 warps", 128);
   time_tile<exec_cuda::tile_config<128, 64, 1, 4>>("64 keys, 1 x 16, 4 warps", 128);

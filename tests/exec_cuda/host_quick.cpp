@@ -42,6 +42,21 @@ int main() {
   check<bfloat16>(place, "principled causal", {.queries = 150, .keys = 257}, [](auto&) {
     return principled_attention({.alpha = -1.0, .beta = 0.2, .gamma = 0.3}, mask::causal{});
   });
+  // A ground whose level is off, above every logit, among them, and above most. Its mass is computed from the earned one.
+  auto const levels = [](auto& of) {
+    float const inf = std::numeric_limits<float>::infinity();
+    return tensor<float const>(of.array(std::vector<float>{-inf, inf, 0.1f, 2.5f}), shape{1, 4, 1, 1});
+  };
+  check<bfloat16>(
+      place, "grounded, levels of heads, empty rows", tails,
+      [&](auto& of) { return attention(kernel::dot_product{}, normalizer::grounded{levels(of)}, mask::causal{}); }, 1,
+      -1, -3);
+  check<bfloat16>(
+      place, "grounded, levels of heads, capped, a NaN value", tails,
+      [&](auto& of) {
+        return attention(kernel::dot_product{} | kernel::softcap{10}, normalizer::grounded{levels(of)}, mask::causal{});
+      },
+      1, 50);
   auto const& t = testing::host_warp::tally;
   bool const conflicts = t.load_waves != 4 * t.loads || t.copy_waves != 4 * t.copies;
   std::printf("%s  rounds of shared memory: %ld of %ld loads, %ld of %ld copies; 4 each without bank conflicts\n",

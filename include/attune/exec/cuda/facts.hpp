@@ -71,6 +71,10 @@ using bound_operator = decltype(std::declval<Op const&>().bind(std::declval<row<
 /// A normalizer whose earned mass is e^(a - m), which it declares by a member `exponential`.
 template <class N>
 inline constexpr bool exponential_masses = requires { requires N::exponential; };
+/// A normalizer whose ground mass is max(e^(g - m) - e^(a - m), 0), where g is the row's lowest_reference(). A member
+/// `fills_to_level` declares it.
+template <class N>
+inline constexpr bool ground_of_earned = exponential_masses<N> && requires { requires N::fills_to_level; };
 
 /// The facts that a tile may rely on.
 template <class Op>
@@ -91,6 +95,7 @@ struct tile_facts {
                                  std::is_same_v<typename Op::gate_policy::contraction, contraction::none> &&
                                  requires { requires bound_kernel::linear; };
   static constexpr bool fused = exponential_masses<normalizer>;
+  static constexpr bool fills = ground_of_earned<normalizer>;
 };
 
 /// Fails to compile, with advice, where an operator stays on Thrust.

@@ -29,7 +29,8 @@ inline constexpr memory_kind memory_of_policy =
 /// T is the type of the tensors and of the arithmetic. Views, parameters, tables and mask arrays point to memory that
 /// the policy's system reads. For data on a device, shapes are checked and values are not.
 /// Determinism: bitwise the same on every run of a system, for any number of threads: no two tasks share a sum.
-/// Memory: forward() allocates none if the operator has no moving average; nothing of size Lq x Lk ever.
+/// Memory: forward() allocates the values of a moving average, and 8 bytes a row for a predicate mask where values have
+/// more than 32 features; else none. Nothing of size Lq x Lk ever.
 template <class T, class Policy>
 struct thrust_executor {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,

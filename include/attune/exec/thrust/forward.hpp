@@ -6,7 +6,7 @@
 
 #include <attune/exec/states.hpp>
 #include <attune/exec/thrust/candidates.hpp>
-#include <attune/exec/thrust/memory.hpp>
+#include <attune/exec/thrust/counts.hpp>
 #include <attune/exec/thrust/ordered.hpp>
 
 namespace attune {
@@ -100,6 +100,7 @@ struct forward_program {
   served_problem<T, Op> at;
   outputs<Op, T> to;
   Keep keep = {};
+  index_t const* counts = nullptr;  ///< K of the rows, or null
 
   ATTUNE_HD index_t pieces() const { return at.p.value_width < 1 ? 1 : stretches(at.p.value_width); }
   ATTUNE_HD index_t tasks() const { return row_task::count(at.p, pieces()); }
@@ -107,7 +108,7 @@ struct forward_program {
     row_task const t(n, at.p, pieces());
     if (!at.serves(t.h)) return;
     row_pairs<T, Op> const pairs{at, t.b, t.h, t.i};
-    row<T> const r = pairs.facts();
+    row<T> const r = pairs.facts(counts);
     auto const f = at.op.bind(r);
     index_t const first = t.piece * stretch;
     auto const done = result_of_row(pairs, f, r.visible, first, at.row_number(t.b, t.h, t.i), keep);
@@ -128,7 +129,9 @@ template <class T, class Policy, class Op, class Keep = keeps_nothing>
 void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,
                   problem_shape const& p, outputs<Op, T> const& out, heads_served serves = {}, Keep const& keep = {}) {
   settled<T, Policy, Op> const fixed(exec, op);
-  forward_program<T, Op, Keep> const program{{fixed.op, fixed.readable(in), p, serves}, out, keep};
+  forward_program<T, Op, Keep> program{{fixed.op, fixed.readable(in), p, serves}, out, keep};
+  row_counts<T, Policy, Op> counts(exec, program.at, program.pieces());
+  program.counts = counts.data();
   for_each_task(exec, program.tasks(), program);
 }
 
@@ -142,7 +145,8 @@ void forward_rows(thrust_executor<T, Policy> const& exec, Op const& op, inputs<O
 /// Errors:      attune::error names the argument, the value and the expectation; nothing is written before all inputs
 ///              are checked. Numbers in device memory are not checked.
 /// Complexity:  2 D ceil(Dv / 32) + 2 Dv flops per visible pair. With a candidate set, the first term counts once more
-///              for each step to the threshold until 64 keys are left (3 to 8). No scratch.
+///              for each step to the threshold until 64 keys are left (3 to 8). A predicate mask is asked about the
+///              keys of a row once to count them, and once for each 32 features.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 void forward(thrust_executor<T, Policy> const& exec, Op const& op, inputs<Op, tensor<T const>> const& in,

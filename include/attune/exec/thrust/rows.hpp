@@ -98,8 +98,14 @@ struct row_pairs {
   served_problem<T, Op> const& at;
   index_t b, h, i;
 
-  /// The facts that policies bind to.
+  /// The facts that policies bind to. Counts the visible keys.
   ATTUNE_HD row<T> facts() const { return attune::detail::scalar_row<T>(at.p, at.op.mask, b, h, i); }
+  /// The same, with the number of visible keys from `counts`, if it is there (thrust/counts.hpp).
+  ATTUNE_HD row<T> facts([[maybe_unused]] index_t const* counts) const {
+    if constexpr (Op::mask_policy::form == mask_form::predicate)
+      if (counts != nullptr) return attune::detail::row_of_count<T>(at.p, counts[at.row_number(b, h, i)], b, h, i);
+    return facts();
+  }
 
   /// The value of a contraction for the pair with key j. `owner`: the policy that names the contraction.
   template <class C, class Owner>

@@ -10,6 +10,7 @@
 
 #include <attune/exec/row_weights.hpp>
 #include <attune/exec/statistics.hpp>
+#include <attune/exec/thrust/counts.hpp>
 #include <attune/exec/thrust/saved.hpp>
 
 namespace attune {
@@ -113,6 +114,7 @@ template <class T, class Op>
 struct column_program {
   statistics_call<T, Op> call;
   T* columns;
+  index_t const* counts;  ///< K of the rows, or null
   ATTUNE_HD ATTUNE_PROGRAM void operator()(index_t n) const {
     problem_shape const& p = call.at.p;
     index_t const j = n % p.keys, h = n / p.keys % p.heads, b = n / (p.keys * p.heads);
@@ -121,7 +123,7 @@ struct column_program {
       for (index_t i = 0; i < p.queries; ++i) {
         if (!mask::sees(call.at.op.mask, p.row(b, h, i), j)) continue;
         row_pairs<T, Op> const pairs{call.at, b, h, i};
-        row<T> const r = pairs.facts();
+        row<T> const r = pairs.facts(counts);
         auto const f = call.at.op.bind(r);
         auto const w = call.weights(f, r.visible, call.at.row_number(b, h, i));
         sum += double(attune::detail::weight_of<Op>(f.normalizer, w, row_statistics_program<T, Op>::logit(pairs, f, j),
@@ -138,7 +140,8 @@ struct column_program {
 /// last), with the weights that they have among all keys. `merge` combines such parts.
 /// Errors:      attune::error names the argument, the value and the expectation.
 /// Complexity:  2 D flops per visible pair, once for the rows and once for the columns. The program for columns binds
-///              each row again for every key; with an ordered sum it walks the row again too.
+///              each row again for every key; with an ordered sum it walks the row again too. The keys that a
+///              predicate mask shows are counted once per row.
 /// Determinism: the same bits on every run and for any number of threads.
 template <class T, class Policy, class Op>
 row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& op,
@@ -165,9 +168,11 @@ row_statistics<T> statistics(thrust_executor<T, Policy> const& exec, Op const& o
                                                            results.of(to.scored),
                                                            results.of(to.above)};
   exec_thrust::for_each_task(exec, rows, program);
-  if (request.columns)
+  if (request.columns) {
+    exec_thrust::row_counts<T, Policy, Op> counts(exec, call.at, p.keys);
     exec_thrust::for_each_task(exec, index_t(to.columns.size()),
-                               exec_thrust::column_program<T, Op>{call, results.of(to.columns)});
+                               exec_thrust::column_program<T, Op>{call, results.of(to.columns), counts.data()});
+  }
   results.fetch();
   return to;
 }

@@ -27,7 +27,9 @@ struct grounded {
   static constexpr auto role = policy_role::normalizer;
   static constexpr normalizer_traits traits{.ground_mass = true, .ground_value = true};
   static constexpr bool exponential = true;  ///< earned(a, m) is e^(a - m)
-  parameter gamma = 0;                       ///< ground level, a logit; -inf: softmax, +inf: w0 = 1
+  /// ground(a, m) is max(e^(g - m) - e^(a - m), 0), where g is lowest_reference().
+  static constexpr bool fills_to_level = true;
+  parameter gamma = 0;  ///< ground level, a logit; -inf: softmax, +inf: w0 = 1
 
   constexpr grounded() = default;
   /// With gamma = g.

@@ -113,8 +113,8 @@ struct scalar<exec_cuda::fast_float> {
   ATTUNE_HD static S acos(S a) { return exact::acos(a.x); }
   ATTUNE_HD static S erf(S a) { return exact::erf(a.x); }
   ATTUNE_HD static S pow(S a, S b) { return exact::pow(a.x, b.x); }
-  /// max(a, 0) + log(1 + e^-|a|), to about 2^-22 absolute.
-  ATTUNE_HD static S softplus(S a) { return larger(a, S(0)) + log1p_unit(exp(-abs(a))); }
+  /// max(a, 0) + log(1 + e^-|a|), to about 2^-22 absolute. The maximum may drop a NaN: the logarithm has it too.
+  ATTUNE_HD static S softplus(S a) { return S(::fmaxf(a.x, 0.f)) + log1p_unit(exp(-abs(a))); }
   ATTUNE_HD static S sigmoid(S a) { return exec_cuda::approximate::rcp(1.f + exp(-a).x); }
   /// 1 - 2 / (1 + e^2a): right to about 2^-22 absolute.
   ATTUNE_HD static S tanh(S a) {

@@ -29,10 +29,12 @@ class forward_tile : row_sums<W, Op, E, C> {
   using base::earned_, base::f_, base::gap_, base::ground_, base::level_, base::lowest_, base::o_, base::reference_,
       base::scale_, base::second_;
   using base::locate, base::make_plan, base::quad, base::row_of, base::seen_keys, base::smallest;
-  using base::R, base::columns, base::is, base::needs_logits;
+  using base::R, base::columns, base::is, base::needs_level;
   using typename base::facts;
   static constexpr int blocks = C::bn / 8;
   static constexpr bool split = format::split;
+  /// The ground's mass is computed from the earned one. In fast_float, expm1(x) is e^x - 1: nothing is lost.
+  static constexpr bool fills = facts::fills && !split, needs_logits = needs_level && !fills;
   static constexpr bool holds_queries = C::mi == 1 && C::width <= 128 && facts::products > 0 && !split;
 
   of<std::uint32_t> held_[holds_queries ? C::width / 16 : 1][4];
@@ -183,7 +185,7 @@ class forward_tile : row_sums<W, Op, E, C> {
     if constexpr (facts::online) raise(high);
 
     // masses
-    A sum[R], below[R], m[R], offset[R];
+    A sum[R], below[R], m[R], offset[R], unit[fills ? R : 1];  // unit: the mass of a key at the ground's level
     ATTUNE_UNROLL
     for (int r = 0; r < R; ++r)
       W::for_lanes([&](int l) {
@@ -193,6 +195,16 @@ class forward_tile : row_sums<W, Op, E, C> {
         else if constexpr (needs_logits)
           W::at(m[r], l) = W::at(level_[r], l) - W::at(gap_[r], l) * approximate::ln2;
         if constexpr (!facts::affine) W::at(offset[r], l) = -W::at(m[r], l) * approximate::log2e;
+        if constexpr (fills) {
+          float const g = float(W::at(f_[r], l).normalizer.lowest_reference());
+          float log_of_unit;
+          if constexpr (facts::affine)
+            log_of_unit = approximate::fma(g - W::at(level_[r], l), approximate::log2e, W::at(gap_[r], l));
+          else
+            log_of_unit = approximate::fma(g, approximate::log2e, W::at(offset[r], l));
+          // Of a level of +inf, which is the reference then, the mass is 1.
+          W::at(unit[r], l) = g == -none ? 1.f : approximate::ex2(log_of_unit);
+        }
       });
     A moment[facts::range ? C::mi : 1][facts::range ? blocks : 1][4];
     ATTUNE_UNROLL
@@ -218,12 +230,16 @@ class forward_tile : row_sums<W, Op, E, C> {
               w = approximate::ex2(approximate::fma(raw, approximate::log2e, W::at(offset[r], l)));
             else
               w = float(W::at(f_[r], l).normalizer.earned(logit, F(W::at(m[r], l))));
-            if (!visible) w = 0.f;
             if constexpr (is.ground_mass) {
-              float g = float(W::at(f_[r], l).normalizer.ground(logit, F(W::at(m[r], l))));
+              float g;
+              if constexpr (fills)
+                g = ::fmaxf(W::at(unit[r], l) - w, 0.f);  // 0 where w is NaN; the row is NaN by its earned mass
+              else
+                g = float(W::at(f_[r], l).normalizer.ground(logit, F(W::at(m[r], l))));
               if (!visible) g = 0.f;
               W::at(below[r], l) += g;
             }
+            if (!visible) w = 0.f;
             W::at(sum[r], l) += w;
             if constexpr (facts::range) W::at(moment[i][n][e], l) = raw == none ? 0.f : w * (raw - W::at(m[r], l));
             if constexpr (gated) {

@@ -29,8 +29,8 @@ class row_sums : protected tile_rows<W, Op, E, C> {
   A o_[C::mi][columns][4], second_[facts::second ? C::mi : 1][facts::second ? columns : 1][4];
   // Of affine operators, the logit is |slope| s + level, where s is a product, and log2 of a mass is scale s + gap: so
   // the reference is level - gap / log2 e.
-  static constexpr bool needs_logits = facts::affine && (!facts::fused || is.ground_mass);
-  A scale_[facts::affine ? R : 1], gap_[facts::affine ? R : 1], level_[needs_logits ? R : 1];
+  static constexpr bool needs_level = facts::affine && (!facts::fused || is.ground_mass);
+  A scale_[facts::affine ? R : 1], gap_[facts::affine ? R : 1], level_[needs_level ? R : 1];
   A reference_[facts::affine ? 1 : R], lowest_[facts::range ? R : 1];
   A earned_[R], ground_[is.ground_mass ? R : 1];
   of<bound> f_[R];
@@ -53,7 +53,7 @@ class row_sums : protected tile_rows<W, Op, E, C> {
         } else {
           W::at(reference_[r], l) = x.reference;
         }
-        if constexpr (needs_logits) W::at(level_[r], l) = x.level;
+        if constexpr (needs_level) W::at(level_[r], l) = x.level;
         W::at(earned_[r], l) = 0.f;
         if constexpr (is.ground_mass) W::at(ground_[r], l) = 0.f;
         if constexpr (facts::range) W::at(lowest_[r], l) = attune::detail::limits<float>::infinity;

@@ -22,6 +22,14 @@ struct stage {
     return (at ^ std::uint32_t(16 * (x * each & 7))) + std::uint32_t(x * each * 2 * C::width);
   }
 
+  /// Where copy x of each lane of warp w lies in the rows that begin at `from`, a multiple of 128.
+  ATTUNE_LANE static of<std::uint32_t> copied(int from, int w, int x) {
+    return W::each_lane([&](int l) {
+      int const n = l + w * 32;
+      return moved(swizzled<C::width>(n / chunks, n % chunks) + std::uint32_t(from), x);
+    });
+  }
+
   /// Where this lane's chunk of the rows at `from` begins.
   ATTUNE_LANE static of<unsigned char const*> lane_of(unsigned char const* from, int wide) {
     static_assert(32 % chunks == 0);  // a lane copies the same chunk in every warp
@@ -35,18 +43,16 @@ struct stage {
     W::all_warps(warp, C::warps, [&](int w) {
       ATTUNE_UNROLL
       for (int x = 0; x < Rows / each; ++x) {
-        of<std::uint32_t> at;
         of<unsigned char const*> source;
         of<bool> inside;
         W::for_lanes([&](int l) {
-          int const r = (l + w * 32) / chunks, chunk = l % chunks;
-          bool in = chunk < rows.chunks;
+          int const r = (l + w * 32) / chunks;
+          bool in = l % chunks < rows.chunks;
           if constexpr (!Whole) in = in && first + r + x * each < count;
-          W::at(at, l) = moved(swizzled<C::width>(r, chunk) + std::uint32_t(to), x);
           W::at(inside, l) = in;
           W::at(source, l) = W::at(from, l) + (Whole || in ? (first + r) * rows.position + x * rows.hop : 0);
         });
-        W::copy16(sm, at, source, inside);
+        W::copy16(sm, copied(to, w, x), source, inside);
       }
     });
   }
@@ -119,11 +125,8 @@ struct stage {
 #pragma unroll 1
 #endif
       for (int x = 0; x < Rows * chunks / C::threads; ++x) {
-        of<std::uint32_t> at, word[4];
-        W::for_lanes([&](int l) {
-          int const n = l + w * 32;
-          W::at(at, l) = moved(swizzled<C::width>(n / chunks, n % chunks), x) + std::uint32_t(from);
-        });
+        of<std::uint32_t> const at = copied(from, w, x);
+        of<std::uint32_t> word[4];
         W::read16(word, sm, at);
         W::for_lanes([&](int l) {
           ATTUNE_UNROLL
@@ -153,12 +156,8 @@ struct stage {
     W::all_warps(warp, C::warps, [&](int w) {
       ATTUNE_UNROLL
       for (int x = 0; x < Rows * chunks / C::threads; ++x) {
-        of<std::uint32_t> at, word[4];
-        W::for_lanes([&](int l) {
-          int const n = l + w * 32;
-          W::at(at, l) = moved(swizzled<C::width>(n / chunks, n % chunks), x) + std::uint32_t(from);
-        });
-        W::read16(word, sm, at);
+        of<std::uint32_t> word[4];
+        W::read16(word, sm, copied(from, w, x));
         W::for_lanes([&](int l) {
           std::uint32_t carry = 0;
           for (int k = 0; k < 4; ++k)

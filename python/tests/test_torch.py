@@ -205,6 +205,8 @@ def test_integers_and_devices_are_refused(rng):
         at.softmax(q.detach()[0, 0].to_sparse(), k, v)
     with pytest.raises(attune.Error, match="k has the type ndarray; expected a tensor of torch"):
         at.softmax(q, k.detach().numpy(), v)
+    with pytest.raises(attune.Error, match=r"mask has the type Tensor; expected .* masks.visible\(table\)"):
+        at.softmax(q, k, v, mask=torch.ones(5, 5, dtype=torch.bool))
     with pytest.raises(TypeError, match="has no argument 'gamma'"):
         at.softmax(q, k, v, gamma=1)
 
@@ -230,6 +232,21 @@ def test_modules(rng):
     grouped = at.MultiheadAttention(24, 4, op="sink", key_heads=2, parameters={"logit": 0.0}).double()
     grouped(x).sum().backward()
     assert grouped.attention.logit.grad.shape == (4,)
+
+
+def test_a_module_of_16_bits_learns_its_parameters(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 4)] * 3, dtype=torch.bfloat16)
+    layer = at.Attention("sink", 2, parameters={"logit": 0.3}).bfloat16()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    found = []
+    for f in (layer, layer, compiled):
+        (g,) = torch.autograd.grad(f(q, k, v).float().square().sum(), layer.logit)
+        assert g.dtype == torch.bfloat16
+        found.append(g)
+    logit = layer.logit.detach().float().requires_grad_()
+    (exact,) = torch.autograd.grad(at.sink(q, k, v, logit=logit).float().square().sum(), logit)
+    assert all(torch.equal(g, exact.bfloat16()) for g in found) and exact.abs().min() > 0
+    assert torch.equal(attune.op("sink")(q.detach(), k.detach(), v.detach(), logit=layer.logit.detach()), layer(q, k, v))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

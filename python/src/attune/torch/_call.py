@@ -385,7 +385,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
             ("q", q.dtype, q.shape, q.stride()),
             ("k", k.dtype, k.shape, k.stride()),
             ("v", v.dtype, v.shape, v.stride()),
-            mask and mask._identity(),
+            None if mask is None else mask._identity(),
             offset,
             _threads() if threads is None else threads,
             layout,

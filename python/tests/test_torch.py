@@ -120,6 +120,8 @@ def test_drop_in_with_gqa_and_refusals(rng):
     )
     with pytest.raises(attune.Error, match="key has 2 heads and value 2; expected 4, as query; or enable_gqa=True"):
         at.scaled_dot_product_attention(q, k, v)
+    with pytest.raises(attune.Error, match="attn_mask has the type torch.int64; expected bool, or a real type"):
+        at.scaled_dot_product_attention(q, q, q, attn_mask=torch.ones(3, 3, dtype=torch.int64))
     with pytest.raises(attune.Error, match="dropout_p has the value 1.5"):
         at.scaled_dot_product_attention(q, k, v, dropout_p=1.5, enable_gqa=True)
 
@@ -211,6 +213,8 @@ def test_integers_and_devices_are_refused(rng):
         at.softmax(q, k, v, mask=torch.ones(5, 5, dtype=torch.bool))
     with pytest.raises(TypeError, match="has no argument 'gamma'"):
         at.softmax(q, k, v, gamma=1)
+    with pytest.raises(TypeError, match=r"has no argument 'is_causal'; .* In its place: mask=masks.causal\(\)"):
+        at.softmax(q, k, v, is_causal=True)
 
 
 def test_modules(rng):
@@ -219,6 +223,9 @@ def test_modules(rng):
     mine.load_state_dict(theirs.state_dict())
     (x,) = tensors(rng, (2, 7, 24))
     assert torch.allclose(mine(x), theirs(x, x, x)[0])
+    for shape in ((7, 24), (2, 7, 23)):
+        with pytest.raises(attune.Error, match=r"key has the shape .*; expected \(batch, length, 24\)"):
+            mine(x, torch.ones(shape, dtype=torch.float64))
     layer = at.Attention("principled", heads=4, mask=masks.causal())
     assert sorted(n for n, _ in layer.named_parameters()) == [
         "gate_beta",

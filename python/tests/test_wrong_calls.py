@@ -36,6 +36,7 @@ X = np.ones((2, 4, 3, 5), np.float32)
         (lambda op: op(X, X, X, scale="0.1s"), "kernel.scale has the value '0.1s'; expected a number"),
         (lambda op: op(X, X, X, scale=np.ones((1, 1, 1, 1, 1))), "kernel.scale has 5 axes; expected a number, (heads)"),
         (lambda op: op(X, X, X, scale=np.ones(4, int)), "kernel.scale has the type int64; expected float32, float64"),
+        (lambda op: op(X, X, X, mask=True), "mask has the type bool; expected a mask of attune.masks, for example masks.causal()"),
         (lambda op: op(X, X, X, threads=-1), "threads has the value -1; expected a number of threads"),
         (lambda op: op(X, X, X, offset=1.5), "offset has the value 1.5; expected an integer"),
         (lambda op: op(X, X, X, offset=2**80), "expected an integer of 62 bits"),

@@ -12,7 +12,27 @@ from .masks import Mask
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
 _OUTPUTS = ("out", "lse", "ground_weight", "threshold")
 _PACK = _abi.TENSOR.pack_into
+# Arguments of other libraries, and what attune has in their place.
+_ELSEWHERE = {
+    "attn_bias": 'the preset "biased", with bias=',
+    "attn_mask": "mask=masks.visible(table)",
+    "block_mask": "mask=masks.from_block_mask(block_mask)",
+    "causal": "mask=masks.causal()",
+    "cu_seqlens": "mask=masks.from_cu_seqlens(cu_seqlens)",
+    "dropout_p": "attune.torch.scaled_dot_product_attention",
+    "is_causal": 'mask=masks.causal(), or masks.causal(align="start") as PyTorch aligns it',
+    "key_padding_mask": "mask=masks.padding(lengths)",
+    "return_lse": 'returns=("out", "lse")',
+    "softmax_scale": "scale=",
+    "window_size": "mask=masks.window(left, right)",
+}
 _NUMBERS_OF = (0, 1, 0, 0)  # the type of rows, parameters and saved numbers, by the type of a call
+
+
+def no_argument(operator, name):
+    """The exception for an argument that no call of the operator takes."""
+    text = f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}"
+    return TypeError(text + (f". In its place: {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""))
 
 
 class Call:
@@ -45,7 +65,7 @@ class Call:
         for name, x in named.items():
             places = d.names.get(name)
             if places is None:
-                raise TypeError(f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}")
+                raise no_argument(operator, name)
             for kind, n in places:
                 if kind == "field":
                     fields = dict(fields) if fields is not None else {}
@@ -127,7 +147,7 @@ class Call:
             raise wrong("the call", "no array", "at least one")
         for name in fields:
             if name not in d.names and fields[name] is not None:
-                raise TypeError(f"attune: {self.operator.name}() has no argument {name!r}; it has {self.operator.arguments}")
+                raise no_argument(self.operator, name)
         self.rows = self._extent_of_rows(d)
 
     def _first(self, d):

@@ -112,6 +112,9 @@ class MultiheadAttention(nn.Module):
         """(B, L, embed_dim) -> (B, L, embed_dim). key and value are query by default."""
         key = query if key is None else key
         value = key if value is None else value
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            if x.dim() != 3 or x.shape[2] != self.embed_dim:
+                raise wrong(name, f"the shape {tuple(x.shape)}", f"(batch, length, {self.embed_dim})")
         sizes = [self.embed_dim, self.key_heads * self.width, self.key_heads * self.width]
         weights = self.in_proj_weight.split(sizes)
         biases = self.in_proj_bias.split(sizes) if self.in_proj_bias is not None else (None,) * 3

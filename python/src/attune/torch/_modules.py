@@ -28,7 +28,8 @@ class Attention(nn.Module):
         y = layer(q, k, v, gate_q=..., gate_k=...)
 
     op: a preset's name or an operator. parameters: names that are learned, with their start values; None: all parameters
-    that have a number as default. What op.required lists must be among them, or in each call. Names with a dot are written with an underscore in the state: length_scale_gamma.
+    that have a number as default. What op.required lists must be among them, or in each call. Names with a dot are
+    written with an underscore in the state: length_scale_gamma.
     """
 
     def __init__(

@@ -28,8 +28,10 @@ install(FILES "${PROJECT_BINARY_DIR}/attune.pc" DESTINATION "${attune_pc_dir}")
 # What a user reads and copies. The site is made from docs/ and is not part of it.
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN site EXCLUDE PATTERN contributing EXCLUDE)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN __pycache__ EXCLUDE)
+if(NOT SKBUILD)  # a package of Python has neither: pages and data are 6 MB
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN site EXCLUDE PATTERN contributing EXCLUDE)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN __pycache__ EXCLUDE)
+endif()
 
 # The xsimd of this build, for a package that must not depend on the system's. attuneConfig.cmake then uses it.
 if(ATTUNE_INSTALL_XSIMD)

@@ -5,6 +5,7 @@
 import copy
 import os
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -95,6 +96,43 @@ def test_layout_and_types_without_a_copy(rng):
     swapped, same_lse = op(*(x.transpose(0, 2, 1, 3) for x in (q, k, v)), layout="blhd", returns=("out", "lse"))
     assert swapped.shape == (2, 3, 4, 5) and swapped.flags.c_contiguous
     assert np.array_equal(swapped.transpose(0, 2, 1, 3), out) and np.array_equal(lse, same_lse)
+
+
+def test_a_call_for_rows_alone_writes_to_no_freed_memory(rng):
+    q, k, v = (rng.standard_normal((1, 2, 40, 16)) for _ in range(3))
+    op = attune.op("softmax")
+    for layout in ("bhld", "blhd"):
+        first = op(q, k, v, returns="lse", layout=layout)
+        others = [np.full(q.shape, 7.0) for _ in range(50)]  # they may get the memory of the output that nobody wanted
+        for _ in range(3):
+            assert np.array_equal(op(q, k, v, returns=("lse",), layout=layout), first)
+        assert all((x == 7).all() for x in others)
+
+
+def test_calls_keep_no_masks(rng):
+    q, k, v = (rng.standard_normal((1, 2, 4, 3)) for _ in range(3))
+    tables = []
+    for number in range(20):
+        table = rng.random((4, 4)) < 0.7
+        mask = masks.causal() | masks.visible(table) if number % 2 else masks.visible(table)
+        seen = table | np.tri(4, dtype=bool) if number % 2 else table
+        for _ in range(2):
+            assert np.allclose(attune.op("softmax")(q, k, v, mask=mask), dense.softmax(q, k, v, seen)[0])
+        tables.append(weakref.ref(table))
+        del mask, table, seen
+    assert all(table() is None for table in tables)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_parameters_of_16_bits_are_read_as_float32(rng, kind):
+    q, k, v = (rng.standard_normal((1, 2, 5, 4)).astype(kind) for _ in range(3))
+    logit = rng.standard_normal(2).astype(np.float16)
+    op = attune.op("sink")
+    for _ in range(2):
+        assert np.array_equal(op(q, k, v, logit=logit), op(q, k, v, logit=logit.astype(np.float32)))
+        logit = logit + np.float16(1)
+    narrow, wide = (op.vjp(q, k, v, logit=x, dout=q)["normalizer.logit"] for x in (logit, logit.astype(np.float32)))
+    assert narrow.dtype == np.float32 and np.array_equal(narrow, wide)
 
 
 def test_bits_do_not_depend_on_threads(rng):

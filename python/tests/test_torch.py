@@ -36,6 +36,8 @@ def arguments_of(op, rng, batch=1, groups=2, heads=4, queries=3, keys=5, width=4
         if name == "v" or name == "value_gate":
             shape = (batch, heads, keys, width)
         x = torch.from_numpy(rng.standard_normal(shape)).to(dtype)
+        if name == "sort_k":
+            x[:, :, 0] -= 5  # every query sees a key below it: where all masses are 0, lse is -inf and has no gradient
         given[name] = x.abs() + 0.5 if name in ("spread", "bias") else x  # a bias may be a prior, which is positive
     for p in op._functions.description["parameters"]:
         low = {"positive": 0.6, "above_one": 1.6, "one_to_four": 1.2}.get(p["domain"], -0.3)
@@ -118,6 +120,8 @@ def test_drop_in_with_gqa_and_refusals(rng):
     )
     with pytest.raises(attune.Error, match="key has 2 heads and value 2; expected 4, as query; or enable_gqa=True"):
         at.scaled_dot_product_attention(q, k, v)
+    with pytest.raises(attune.Error, match="attn_mask has the type torch.int64; expected bool, or a real type"):
+        at.scaled_dot_product_attention(q, q, q, attn_mask=torch.ones(3, 3, dtype=torch.int64))
     with pytest.raises(attune.Error, match="dropout_p has the value 1.5"):
         at.scaled_dot_product_attention(q, k, v, dropout_p=1.5, enable_gqa=True)
 
@@ -205,8 +209,12 @@ def test_integers_and_devices_are_refused(rng):
         at.softmax(q.detach()[0, 0].to_sparse(), k, v)
     with pytest.raises(attune.Error, match="k has the type ndarray; expected a tensor of torch"):
         at.softmax(q, k.detach().numpy(), v)
+    with pytest.raises(attune.Error, match=r"mask has the type Tensor; expected .* masks.visible\(table\)"):
+        at.softmax(q, k, v, mask=torch.ones(5, 5, dtype=torch.bool))
     with pytest.raises(TypeError, match="has no argument 'gamma'"):
         at.softmax(q, k, v, gamma=1)
+    with pytest.raises(TypeError, match=r"has no argument 'is_causal'; .* In its place: mask=masks.causal\(\)"):
+        at.softmax(q, k, v, is_causal=True)
 
 
 def test_modules(rng):
@@ -215,6 +223,9 @@ def test_modules(rng):
     mine.load_state_dict(theirs.state_dict())
     (x,) = tensors(rng, (2, 7, 24))
     assert torch.allclose(mine(x), theirs(x, x, x)[0])
+    for shape in ((7, 24), (2, 7, 23)):
+        with pytest.raises(attune.Error, match=r"key has the shape .*; expected \(batch, length, 24\)"):
+            mine(x, torch.ones(shape, dtype=torch.float64))
     layer = at.Attention("principled", heads=4, mask=masks.causal())
     assert sorted(n for n, _ in layer.named_parameters()) == [
         "gate_beta",
@@ -230,6 +241,21 @@ def test_modules(rng):
     grouped = at.MultiheadAttention(24, 4, op="sink", key_heads=2, parameters={"logit": 0.0}).double()
     grouped(x).sum().backward()
     assert grouped.attention.logit.grad.shape == (4,)
+
+
+def test_a_module_of_16_bits_learns_its_parameters(rng):
+    q, k, v = tensors(rng, *[(1, 2, 5, 4)] * 3, dtype=torch.bfloat16)
+    layer = at.Attention("sink", 2, parameters={"logit": 0.3}).bfloat16()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    found = []
+    for f in (layer, layer, compiled):
+        (g,) = torch.autograd.grad(f(q, k, v).float().square().sum(), layer.logit)
+        assert g.dtype == torch.bfloat16
+        found.append(g)
+    logit = layer.logit.detach().float().requires_grad_()
+    (exact,) = torch.autograd.grad(at.sink(q, k, v, logit=logit).float().square().sum(), logit)
+    assert all(torch.equal(g, exact.bfloat16()) for g in found) and exact.abs().min() > 0
+    assert torch.equal(attune.op("sink")(q.detach(), k.detach(), v.detach(), logit=layer.logit.detach()), layer(q, k, v))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

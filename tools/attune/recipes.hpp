@@ -39,8 +39,6 @@ recipe(char const*, Make) -> recipe<Make>;
 namespace recipes {
 
 using mask_type = aligned_mask;
-using normalizer::adjusted_form;
-using normalizer::affine_count;
 inline parameter const open{};  ///< to be set
 
 #define ATTUNE_RECIPE(name, call, policies, names, note, operator_, ...) \

@@ -55,14 +55,14 @@
     affine_scaled_attention(open, open, m), \
     add(to, dot, no_length_scale, no_gate, affine_visible)) \
   PRESET(affine_scaled_total, "affine_scaled_attention<total>(alpha, average)", "kernel::dot_product normalizer::affine", "", "", \
-    affine_scaled_attention<affine_count::total>(open, open, m), \
+    affine_scaled_attention<normalizer::affine_count::total>(open, open, m), \
     add_affine_variants<affine_count::total>(to, dot, "total"))
 #define ATTUNE_PRESETS_affine_gated(PRESET) \
   PRESET(affine_gated, "affine_gated_attention<visible>(alpha, average)", "kernel::dot_product normalizer::affine gate::sigmoid_output", "", "", \
     affine_gated_attention(open, open, m), \
     add_affine_variants<affine_count::visible>(to, dot, "visible", sigmoid_output)) \
   PRESET(affine_gated_total, "affine_gated_attention<total>(alpha, average)", "kernel::dot_product normalizer::affine gate::sigmoid_output", "", "", \
-    affine_gated_attention<affine_count::total>(open, open, m), \
+    affine_gated_attention<normalizer::affine_count::total>(open, open, m), \
     )
 #define ATTUNE_PRESETS_gates(PRESET) \
   PRESET(gated, "gated_attention()", "kernel::dot_product normalizer::softmax gate::sigmoid_output", "", "", \
@@ -169,17 +169,17 @@
     entmax15_attention(m), \
     add(to, dot, no_length_scale, no_gate, entmax15)) \
   PRESET(top_k, "top_k_attention(k)", "kernel::dot_product normalizer::top_k", "", "", \
-    top_k_attention(c("k", 8), m), \
+    top_k_attention(index_t(c("k", 8)), m), \
     add(to, dot, no_length_scale, no_gate, top_3))
 #define ATTUNE_PRESETS_self_adjusted(PRESET) \
   PRESET(self_adjusted, "self_adjusted_attention<with_zero, ends>()", "kernel::dot_product normalizer::self_adjusted", "", "", \
     self_adjusted_attention(m), \
     add(to, dot, no_length_scale, no_gate, adjusted_with_zero); add(to, dot, no_length_scale, no_gate, adjusted_with_zero_detached)) \
   PRESET(self_adjusted_product, "self_adjusted_attention<product, ends>()", "kernel::dot_product normalizer::self_adjusted", "", "", \
-    self_adjusted_attention<adjusted_form::product>(m), \
+    self_adjusted_attention<normalizer::adjusted_form::product>(m), \
     add(to, dot, no_length_scale, no_gate, adjusted_product)) \
   PRESET(self_adjusted_full_range, "self_adjusted_attention<full_range, ends>()", "kernel::dot_product normalizer::self_adjusted", "", "", \
-    self_adjusted_attention<adjusted_form::full_range>(m), \
+    self_adjusted_attention<normalizer::adjusted_form::full_range>(m), \
     add(to, dot, no_length_scale, no_gate, adjusted_full_range))
 #define ATTUNE_PRESETS(PRESET) \
   ATTUNE_PRESETS_softmax(PRESET) \

@@ -6,13 +6,33 @@ import ctypes
 import struct
 
 from . import _abi
-from ._arrays import View, empty_like, index_of, is_array, numbers_of_int64, view, wrong
+from ._arrays import View, empty_like, index_of, is_array, numbers_of_int64, view, widened, wrong
 from .masks import Mask
 
 _LAYOUTS = {"bhld": None, "blhd": (0, 2, 1, 3)}
 _OUTPUTS = ("out", "lse", "ground_weight", "threshold")
 _PACK = _abi.TENSOR.pack_into
+# Arguments of other libraries, and what attune has in their place.
+_ELSEWHERE = {
+    "attn_bias": 'the preset "biased", with bias=',
+    "attn_mask": "mask=masks.visible(table)",
+    "block_mask": "mask=masks.from_block_mask(block_mask)",
+    "causal": "mask=masks.causal()",
+    "cu_seqlens": "mask=masks.from_cu_seqlens(cu_seqlens)",
+    "dropout_p": "attune.torch.scaled_dot_product_attention",
+    "is_causal": 'mask=masks.causal(), or masks.causal(align="start") as PyTorch aligns it',
+    "key_padding_mask": "mask=masks.padding(lengths)",
+    "return_lse": 'returns=("out", "lse")',
+    "softmax_scale": "scale=",
+    "window_size": "mask=masks.window(left, right)",
+}
 _NUMBERS_OF = (0, 1, 0, 0)  # the type of rows, parameters and saved numbers, by the type of a call
+
+
+def no_argument(operator, name):
+    """The exception for an argument that no call of the operator takes."""
+    text = f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}"
+    return TypeError(text + (f". In its place: {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""))
 
 
 class Call:
@@ -31,6 +51,7 @@ class Call:
         "parameters",
         "tables",
         "threads",
+        "widened",  # whether a parameter or table is read from a copy in float32
     )
 
     def __init__(self, operator, fields, named, mask, offset, threads, layout):
@@ -39,11 +60,12 @@ class Call:
             raise wrong("layout", f"the value {layout!r}", '"bhld" or "blhd"')
         self.operator, self.layout, self.keep = operator, _LAYOUTS[layout], []
         self.parameters, self.tables = [None] * len(d.parameters), [None] * (len(d.tables) + len(d.arrays))
+        self.widened = False
         constants = None
         for name, x in named.items():
             places = d.names.get(name)
             if places is None:
-                raise TypeError(f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}")
+                raise no_argument(operator, name)
             for kind, n in places:
                 if kind == "field":
                     fields = dict(fields) if fields is not None else {}
@@ -125,7 +147,7 @@ class Call:
             raise wrong("the call", "no array", "at least one")
         for name in fields:
             if name not in d.names and fields[name] is not None:
-                raise TypeError(f"attune: {self.operator.name}() has no argument {name!r}; it has {self.operator.arguments}")
+                raise no_argument(self.operator, name)
         self.rows = self._extent_of_rows(d)
 
     def _first(self, d):
@@ -180,23 +202,29 @@ class Call:
                 return self.views[d.fields.index(name)][1][2]
         raise wrong("the call", "no keys", f"one of {', '.join(names)}")
 
+    def _numbers(self, name, x):
+        """The View of a parameter or table. The interface reads float32 and float64: 16 bits are read from a copy."""
+        v = self._view(name, x)
+        if _abi.TYPES[v.code] in ("bfloat16", "float16"):
+            self.widened = True
+            v = self._view(name, widened(v.owner))
+        if v.code > 1:
+            raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32, float64, bfloat16 or float16")
+        return v
+
     def _put_parameter(self, d, n, x):
         name, at = d.parameters[n], d.parameter_at + n * _abi.PARAMETER.size
         if not is_array(x):
             _abi.PARAMETER.pack_into(self.memory, at, *_abi.ABSENT, _real(name, x), 1)
             return
-        v = self._view(name, x)
-        if v.code > 1:
-            raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
+        v = self._numbers(name, x)
         shape, strides = parameter_axes(name, v.shape, v.strides)
         self.keep.append(v.owner)
         _abi.PARAMETER.pack_into(self.memory, at, v.data, *shape, *strides, v.code, 1, 0.0, 2)
 
     def _put_table(self, d, n, x):
         name = (*d.tables, *d.arrays)[n]
-        v = self._view(name, x)
-        if v.code > 1:
-            raise wrong(name, f"the type {_abi.TYPES[v.code]}", "float32 or float64")
+        v = self._numbers(name, x)
         shape, strides = aligned(name, v.shape, v.strides)
         self.keep.append(v.owner)
         _PACK(self.memory, d.table_at + n * _abi.TENSOR.size, v.data, *shape, *strides, v.code, 1)
@@ -356,7 +384,8 @@ def aligned(name, shape, strides):
 
 def _mask(mask):
     if not isinstance(mask, Mask):
-        raise wrong("mask", f"the type {type(mask).__name__}", "a mask of attune.masks, for example masks.causal()")
+        example = "masks.visible(table)" if is_array(mask) else "masks.causal()"
+        raise wrong("mask", f"the type {type(mask).__name__}", f"a mask of attune.masks, for example {example}")
     return mask
 
 

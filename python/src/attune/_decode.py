@@ -42,10 +42,10 @@ def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset,
     arrays = (("q", q), ("k", k), ("v", v), *named.items())
     known = _plans.signature(arrays)
     key = None
-    if known is not None and (offset is None or type(offset) is int) and _plans.has_one_place(operator, known[2]):
+    if known is not None and _plans.allows(offset, returns) and _plans.has_one_place(operator, known[2]):
         kinds = table is not None and table.shape, lengths is not None, *map(_kind_of_scale, scales)
         try:
-            key = ("decode", *known[0], *kinds, float8, mask and mask._identity(), offset, threads, layout, returns)
+            key = ("decode", *known[0], *kinds, float8, None if mask is None else mask._identity(), offset, threads, layout, returns)
             plan = operator._plans.found.get(key)
         except (AttributeError, TypeError, ValueError):  # the checks say what is wrong
             key = plan = None
@@ -53,6 +53,8 @@ def decode(operator, q, k, v, page_table, lengths, scales, float8, mask, offset,
         _refuse_gradients((q, k, v, *scales, *named.values()))
         given = {name: x for name, x in (("q", q), ("k", _codes("k", k, float8)), ("v", _codes("v", v, float8))) if x is not None}
         plan = _Plan(operator, given, named, table, lengths, scales, mask, offset, threads, layout)
+        if plan.call.widened:
+            key = None
         if key is None:
             outputs = plan.call.blank_outputs(returns)
         else:

@@ -22,7 +22,7 @@ class Operator:
 
     Inputs with one number per position may leave out the last axis; inputs with one number per pair (scores, bias) are
     aligned at the right, and axes of length 1 are shared. A parameter is a number, (H), (H, Lq) or (B, H, Lq), of
-    float32 or float64.
+    float32 or float64; of bfloat16 or float16, it is read from a copy in float32.
     """
 
     def __init__(self, functions, text="", key=None, companions=None):

@@ -42,7 +42,8 @@ class Plan:
             self.outputs.append((at // 8, shape, model.dtype if types[code] is None else types[code]))
         self.saves_as = types[1 if call.code == 1 else 0]
         self.count, self.pulls, self.forward = None, {}, call.operator._functions.forward_of_this_thread()
-        call.keep, call.views, call.model = [call.keep[0]], None, None  # the mask stays, arrays do not
+        # No array stays, and no mask: the caller of a later call has the same mask, or the key differs.
+        call.keep, call.views, call.model = [], None, None
 
     def fill(self, addresses):
         """Writes the addresses of the arrays, and of new outputs, into the call. Returns the outputs in a list."""
@@ -197,14 +198,19 @@ def keep(operator, key, plan):
     operator._plans.found[key] = plan
 
 
+def allows(offset, returns):
+    """Whether a call with these may have a plan. Every call writes `out`, and a plan has memory for what it returns alone."""
+    return (offset is None or type(offset) is int) and type(returns) is tuple and "out" in returns
+
+
 def find(operator, items, mask, offset, threads, layout, returns, grads=True):
     """The plan of a call, its addresses and its key; None: not for a plan. items: pairs (name, value)."""
     known = signature(items, grads)
-    if known is None or not (offset is None or type(offset) is int) or type(returns) is not tuple:
+    if known is None or not allows(offset, returns):
         return None
     read, addresses, names, model = known
     try:
-        key = (*read, mask and mask._identity(), offset, threads, layout, returns)
+        key = (*read, None if mask is None else mask._identity(), offset, threads, layout, returns)
         plan = operator._plans.found.get(key)
     except (AttributeError, TypeError, ValueError):  # the checks say what is wrong
         return None
@@ -214,6 +220,8 @@ def find(operator, items, mask, offset, threads, layout, returns, grads=True):
         given = dict(items)
         fields = {name: given.pop(name) for name in "qkv" if given.get(name) is not None}
         call = Call(operator, fields, {n: x for n, x in given.items() if x is not None}, mask, offset, threads, layout)
+        if call.widened:  # a copy, which has another address
+            return None
         plan = Plan(call, names, returns, model)
         keep(operator, key, plan)
     return plan, addresses, key

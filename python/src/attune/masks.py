@@ -28,9 +28,10 @@ class Mask:
         self._text, self._parts, self._packed, self._same = text, parts, None, None
 
     def _identity(self):
-        """Equal for masks that show the same keys, as far as numbers tell: their nodes, or the mask itself with arrays."""
+        """Equal for masks that show the same keys, as far as numbers tell: their nodes. With arrays: equal to nothing else,
+        also after the mask is gone."""
         if self._same is None:
-            self._same = id(self) if self._has_arrays() else self._pack()[0]
+            self._same = object() if self._has_arrays() else self._pack()[0]
         return self._same
 
     def _has_arrays(self):

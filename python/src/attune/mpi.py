@@ -79,7 +79,8 @@ def on_ranks(
     _check_communicator(comm)
     error, orders = _attempt(lambda: _checked(comm.Get_size(), operator, queries, keys, plan))
     _agree(comm, error)
-    return RanksOperator(comm, operator, *orders, _PLANS.index(plan))
+    of_queries, of_keys = orders
+    return RanksOperator(comm, operator, of_queries, of_keys, _PLANS.index(plan))
 
 
 class RanksOperator:

@@ -10,7 +10,7 @@ import torch
 from .. import _cuda, _plans
 from .._abi import Error
 from .._arrays import is_array, wrong
-from .._calls import Call
+from .._calls import Call, no_argument
 from .._operator import Operator
 from ..masks import Mask
 
@@ -385,7 +385,7 @@ def quick(operator, q, k, v, mask, offset, threads, layout, returns):
             ("q", q.dtype, q.shape, q.stride()),
             ("k", k.dtype, k.shape, k.stride()),
             ("v", v.dtype, v.shape, v.stride()),
-            mask and mask._identity(),
+            None if mask is None else mask._identity(),
             offset,
             _threads() if threads is None else threads,
             layout,
@@ -414,7 +414,7 @@ def call(operator, q=None, k=None, v=None, *, mask=None, offset=None, threads=No
         if x is None:
             continue
         if name not in d.names:
-            raise TypeError(f"attune: {operator.name}() has no argument {name!r}; it has {operator.arguments}")
+            raise no_argument(operator, name)
         if isinstance(x, torch.Tensor):
             if x.requires_grad and name in d.arrays:
                 raise wrong(name, "a tensor that requires gradients", "a tensor after detach(): this array has none")

@@ -55,6 +55,8 @@ def scaled_dot_product_attention(
             table = table.reshape(-1, *table.shape[-3:])
         if table.dtype == torch.bool:
             mask = masks.visible(table)
+        elif not table.is_floating_point():
+            raise wrong("attn_mask", f"the type {table.dtype}", "bool, or a real type: numbers are added to the scores")
         else:
             name, named["bias"] = "biased", table.to(query.dtype)
     if dropout_p > 0:

@@ -28,7 +28,8 @@ class Attention(nn.Module):
         y = layer(q, k, v, gate_q=..., gate_k=...)
 
     op: a preset's name or an operator. parameters: names that are learned, with their start values; None: all parameters
-    that have a number as default. Names with a dot are written with an underscore in the state: length_scale_gamma.
+    that have a number as default. What op.required lists must be among them, or in each call. Names with a dot are
+    written with an underscore in the state: length_scale_gamma.
     """
 
     def __init__(
@@ -112,6 +113,9 @@ class MultiheadAttention(nn.Module):
         """(B, L, embed_dim) -> (B, L, embed_dim). key and value are query by default."""
         key = query if key is None else key
         value = key if value is None else value
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            if x.dim() != 3 or x.shape[2] != self.embed_dim:
+                raise wrong(name, f"the shape {tuple(x.shape)}", f"(batch, length, {self.embed_dim})")
         sizes = [self.embed_dim, self.key_heads * self.width, self.key_heads * self.width]
         weights = self.in_proj_weight.split(sizes)
         biases = self.in_proj_bias.split(sizes) if self.in_proj_bias is not None else (None,) * 3

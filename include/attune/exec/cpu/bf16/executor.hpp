@@ -59,11 +59,12 @@ namespace exec_cpu {
 /// Whether this code may use the unit; if not, fails to compile with a readable message.
 template <class Arch, class Unit>
 constexpr bool require_bf16_products() {
-  constexpr bool there = Unit::there && (std::is_same_v<Unit, bf16_emulated> || xsimd::batch<float, Arch>::size == 16);
+  constexpr bool there = Unit::there && Unit::template of_vectors<Arch>;
   static_assert(
       there,
-      "attune: cpu_bf16_products multiplies by instructions of AVX-512 BF16, which this file is not compiled for: add "
-      "-mavx512bf16, or -march=native on a machine that has them, or use cpu<bfloat16>");
+      "attune: cpu_bf16_products multiplies by instructions of AVX-512 BF16 or of ARM BF16, which this file is not "
+      "compiled for: add -mavx512bf16 (on ARM -march=armv8.2-a+bf16), or -march=native on a machine that has them, or "
+      "use cpu<bfloat16>");
   return there;
 }
 

@@ -11,6 +11,7 @@
 
 #include <attune/exec/cpu/bf16/forward.hpp>
 
+#include "arithmetic.hpp"
 #include "problems.hpp"
 
 namespace attune::test {
@@ -52,8 +53,9 @@ void check_forward_of(Op op, problem_extents const& e, int rounded) {
       CHECK_MESSAGE((float(rounded_out) == float(got.out[n]) || std::isnan(float(got.out[n]))),
                     where << ": floats at " << n);
     }
-    if constexpr (!std::is_same_v<Unit, bf16_emulated>)
-      CHECK_MESSAGE(got == forwarded(bf16_emulated{}, op, stored_problem(p)(), s), where << ": the twin");
+    using twin = typename Unit::twin;
+    if constexpr (!std::is_same_v<Unit, twin>)
+      CHECK_MESSAGE(got == forwarded(twin{}, op, stored_problem(p)(), s), where << ": the twin");
     p.poison(mask);
     CHECK_MESSAGE(got == forwarded(Unit{}, op, stored_problem(p)(), s), where << ": garbage changed bits");
   }
@@ -61,9 +63,7 @@ void check_forward_of(Op op, problem_extents const& e, int rounded) {
 template <class Op>
 void check_forward(Op const& op, problem_extents const& e, int rounded = 1) {
   check_forward_of<bf16_emulated>(op, e, rounded);
-#if defined(__AVX512BF16__) && defined(__AVX512BW__)
-  check_forward_of<bf16_instructions>(op, e, rounded);
-#endif
+  if constexpr (bf16_instructions::there) check_forward_of<bf16_instructions>(op, e, rounded);
 }
 
 }  // namespace
@@ -73,7 +73,10 @@ TEST_SUITE("forward by bf16 products") {
     constexpr few_extents all[] = {{1, 33, 1, 1, 1, 1, 1},      {7, 64, 2, 2, 1, 1, 9},   {16, 7, 3, 3, 1, 3, 2},
                                    {31, 80, 63, 4, 1, 1, 33},   {33, 32, 65, 6, 2, 3, 5}, {64, 64, 129, 2, 1, 2, 70},
                                    {128, 31, 200, 4, 2, 2, 31}, {48, 96, 17, 2, 2, 2, 17}};
-    for (few_extents const& x : all) check_forward(soft, x);
+    for (few_extents const& x : all) {
+      check_forward(soft, x);
+      check_forward_of<bfdot_emulated>(soft, x, 1);
+    }
   }
 
   TEST_CASE("gates, ground, one number per key, two products") {
@@ -129,39 +132,46 @@ TEST_SUITE("forward by bf16 products") {
       }
   }
 
-  TEST_CASE("the twin adds the upper product, then the lower one, each with one rounding") {
+  TEST_CASE("each unit adds products as its processor's manual says, and rounds to nearest") {
     using batch = xsimd::batch<float>;
     using pairs = xsimd::batch<number_pair>;
     constexpr int lanes = int(batch::size);
-    auto const flushed = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
     auto const bits_of_number = [](float x) { return std::isnan(x) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(x); };
-    std::mt19937 random(26);
-    int different = 0, differently_rounded = 0;
-    for (int n = 0; n < 20000; ++n) {
-      alignas(64) number_pair a[lanes], b[lanes], rounded[lanes];
-      alignas(64) float sum[lanes], got[lanes];
-      // Any bits; exponents near those of 1; subnormal numbers and products.
-      std::uint32_t const keep[] = {0xffff, 0x83ff, 0x8fff}, more[] = {0, 0x3c00, 0};
-      auto const number = [&] { return std::uint32_t((random() & keep[n % 3]) | more[n % 3]); };
-      for (int l = 0; l < lanes; ++l) a[l] = number() | number() << 16, b[l] = number() | number() << 16;
-      for (float& x : sum) x = std::bit_cast<float>(number() << 16 | std::uint32_t(random() & 0xffff));
-      bf16_emulated::add_products(batch::load_aligned(sum), pairs::load_aligned(a), pairs::load_aligned(b))
-          .store_aligned(got);
-      for (int l = 0; l < lanes; ++l) {
-        auto const half = [&](number_pair x, int shift) { return flushed(std::bit_cast<float>(x >> shift << 16)); };
-        auto const product = [&](int shift, float to) {
-          return flushed(std::fma(half(a[l], shift), half(b[l], shift), to));
-        };
-        different += bits_of_number(got[l]) != bits_of_number(product(0, product(16, flushed(sum[l]))));
+    each_pair_unit([&]<class Unit>(Unit) {
+      std::mt19937 random(26);
+      int different = 0, differently_rounded = 0, from_floats = 0;
+      for (int n = 0; n < 20000; ++n) {
+        alignas(64) number_pair a[lanes], b[lanes], rounded[lanes];
+        alignas(64) float sum[lanes], got[lanes], of_floats[lanes];
+        // Any bits; exponents near those of 1; subnormal numbers and products; sums near the largest number.
+        std::uint32_t const keep[] = {0xffff, 0x83ff, 0x8fff, 0x80ff}, more[] = {0, 0x3c00, 0, 0x5f00};
+        auto const number = [&] { return std::uint32_t((random() & keep[n % 4]) | more[n % 4]); };
+        for (int l = 0; l < lanes; ++l) a[l] = number() | number() << 16, b[l] = number() | number() << 16;
+        for (float& x : sum)
+          x = std::bit_cast<float>((n % 4 == 3 ? number() | 0x7f00 : number()) << 16 | std::uint32_t(random() & 0xffff));
+        auto const x = pairs::load_aligned(a), y = pairs::load_aligned(b);
+        Unit::add_products(batch::load_aligned(sum), x, y).store_aligned(got);
+        using two = exec_cpu::two_floats<xsimd::default_arch>;
+        auto const half = [&](number_pair of, int shift) { return std::bit_cast<float>(of >> shift << 16); };
+        Unit::add_floats(batch::load_aligned(sum), two::of(x), two::of(y)).store_aligned(of_floats);
+        for (int l = 0; l < lanes; ++l) {
+          float const expected = pair_sum_of<Unit>::add(sum[l], half(a[l], 0), half(b[l], 0), half(a[l], 16), half(b[l], 16));
+          different += bits_of_number(got[l]) != bits_of_number(expected);
+          // Factors of add_floats() are not subnormal, the sum so far is not either.
+          bool const normal = flushed_number(sum[l]) == sum[l] && flushed_number(half(a[l], 0)) == half(a[l], 0) &&
+                              flushed_number(half(a[l], 16)) == half(a[l], 16);
+          from_floats += normal && bits_of_number(of_floats[l]) != bits_of_number(expected);
+        }
+        Unit::rounded(batch::load_aligned(sum), batch::load_aligned(got)).store_aligned(rounded);
+        for (int l = 0; l < lanes; ++l) {
+          number_pair const expected = exec_cpu::paired(bfloat16(flushed_number(sum[l])), bfloat16(flushed_number(got[l])));
+          differently_rounded += rounded[l] != expected;
+        }
       }
-      bf16_emulated::rounded(batch::load_aligned(sum), batch::load_aligned(got)).store_aligned(rounded);
-      for (int l = 0; l < lanes; ++l) {
-        number_pair const expected = exec_cpu::paired(bfloat16(flushed(sum[l])), bfloat16(flushed(got[l])));
-        differently_rounded += rounded[l] != expected;
-      }
-    }
-    CHECK(different == 0);
-    CHECK(differently_rounded == 0);
+      CHECK(different == 0);
+      CHECK(from_floats == 0);
+      CHECK(differently_rounded == 0);
+    });
   }
 
   TEST_CASE("rows become pairs: contiguous or not, rounded to nearest, the last one with zero") {

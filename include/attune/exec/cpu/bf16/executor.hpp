@@ -19,9 +19,10 @@ namespace attune {
 /// multiplications. You opt in by naming this executor; its error bound is wider.
 /// T:     the type of the tensors. bfloat16, or float for all but decode(): q, k, v and the gradient by out are then
 ///        rounded to bf16 when they are read, which is not part of the bounds below.
-/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later). It needs
-///        -mavx512bf16 or a -march that has it, and does not compile without. bf16_emulated: the same bits on any
-///        machine with vectors of that length (of forward(): on any machine), slower than cpu<T>; not decode().
+/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later), or BFDOT of ARM (BF16
+///        of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march that has them, and does
+///        not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
+///        forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same for BFDOT.
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
 ///                               kernels and dot products with a metric, a bias or a rotary turn are computed in float.
 /// Products of weights, values:  weights (and values after a value gate) are rounded to bf16; sums in fp32. Masses (and

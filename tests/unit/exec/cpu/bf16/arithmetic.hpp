@@ -15,12 +15,17 @@
 
 namespace attune::test {
 
-/// Calls visit(unit) for the twins, and for the instructions where there are any.
+/// Calls visit(unit) if the machine that this is compiled for has the unit.
+template <class Unit, class Visit>
+void if_there(Visit const& visit) {
+  if constexpr (Unit::there) visit(Unit{});
+}
+/// Calls visit(unit) for the twins that add pair by pair, and for the instructions where there are any.
 template <class Visit>
 void each_pair_unit(Visit const& visit) {
   visit(bf16_emulated{});
   visit(bfdot_emulated{});
-  if constexpr (bf16_instructions::there) visit(bf16_instructions{});
+  if_there<bf16_instructions>(visit);
 }
 
 /// Numbers below 2^-126 are 0, with their sign.

@@ -3,6 +3,7 @@
 //
 // forward() by products of bf16 pairs: against the bound around the reference, the same bits whatever must not matter,
 // and the emulated products against each number's own arithmetic.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <attune/exec/cpu/bf16/forward.hpp>
+#include <attune/exec/cpu/products/buffer.hpp>
 
 #include "arithmetic.hpp"
 #include "problems.hpp"
@@ -76,6 +78,8 @@ TEST_SUITE("forward by bf16 products") {
     for (few_extents const& x : all) {
       check_forward(soft, x);
       check_forward_of<bfdot_emulated>(soft, x, 1);
+      check_forward_of<amx_emulated>(soft, x, 1);
+      if_there<amx_tiles>([&]<class Unit>(Unit) { check_forward_of<Unit>(soft, x, 1); });
     }
   }
 
@@ -102,34 +106,98 @@ TEST_SUITE("forward by bf16 products") {
                   2);
   }
 
-  TEST_CASE("NaN and infinities of values reach the rows that see them, and no others") {
-    problem_extents const e{.heads = 1, .queries = 140, .keys = 140, .width = 8, .value_width = 5};
-    for (sees kind : {sees::causal, sees::window, sees::sink_and_window})
-      for (index_t bad : {37, 64, 129}) {
-        attune::testing::detail::normal_numbers random(32);
-        table_mask const mask(kind, e);
-        auto op = soft;
-        op.mask = mask.mask();
-        problem<decltype(op)> p(e, random);
-        round_to_bf16(p);
-        auto const clean = forwarded(bf16_emulated{}, op, stored_problem(p)(), p.extents());
-        auto const values = p.of(field::v);
-        for (double x : {double(nan), HUGE_VAL, -HUGE_VAL}) {
-          p.change(field::v, [&](double y, index_t, index_t j, index_t d) { return j == bad && d == 2 ? x : y; });
-          auto const got = forwarded(bf16_emulated{}, op, stored_problem(p)(), p.extents());
-          p.of(field::v) = values;
-          int wrong = 0;
-          for (index_t i = 0; i < 140; ++i)
-            for (index_t d = 0; d < 5; ++d) {
-              float const is = float(got.out[std::size_t(i * 5 + d)]), was = float(clean.out[std::size_t(i * 5 + d)]);
-              if (visible(kind, 0, i, e.keys, bad) && d == 2)
-                wrong += std::isnan(x) ? !std::isnan(is) : double(is) != x;
-              else
-                wrong += is != was;
+  TEST_CASE("16 rows of pairs are transposed") {
+    std::mt19937 random(33);
+    for (index_t n : {1, 15, 16, 17, 48}) {
+      std::vector<number_pair> from(std::size_t(16 * n)), to(std::size_t(19 * n), 7u);
+      for (number_pair& x : from) x = number_pair(random());
+      exec_cpu::transpose_16_rows(to.data(), 19, from.data(), n);
+      for (index_t d = 0; d < n; ++d)
+        for (index_t c = 0; c < 19; ++c)
+          CHECK(to[std::size_t(d * 19 + c)] == (c < 16 ? from[std::size_t(c * n + d)] : 7u));
+    }
+  }
+
+  TEST_CASE("tiles add 16 pairs together, lower and upper products apart") {
+    using tile = exec_cpu::tiling<float, xsimd::default_arch>;
+    std::mt19937 random(34);
+    std::normal_distribution<float> normal;
+    auto const pair = [&] { return exec_cpu::paired(bfloat16(normal(random)), bfloat16(normal(random))); };
+    auto const half = [](number_pair x, int shift) { return std::bit_cast<float>(x >> shift << 16); };
+    auto const check = [&]<class Unit>(Unit, index_t rows, index_t pairs) {
+      index_t const step = pairs + 3;
+      std::vector<number_pair> a(std::size_t(rows * step));
+      exec_cpu::aligned_buffer<number_pair> b(pairs * tile::queries);
+      exec_cpu::aligned_buffer<float> got(rows * tile::queries), onto(rows * tile::queries);
+      for (number_pair& x : a) x = pair();
+      for (index_t n = 0; n < pairs * tile::queries; ++n) b.data()[n] = pair();
+      for (index_t n = 0; n < rows * tile::queries; ++n) onto.data()[n] = normal(random);
+      std::vector<float> const start(onto.data(), onto.data() + rows * tile::queries);
+      using multiplier = exec_cpu::pair_multiplier<Unit>;
+      multiplier::template contract<xsimd::default_arch>(got.data(), a.data(), step, b.data(), pairs, rows);
+      multiplier::template accumulate<xsimd::default_arch>(onto.data(), {a.data(), 1, step}, b.data(), pairs, rows);
+      int wrong = 0;
+      for (index_t r = 0; r < rows; ++r)
+        for (index_t l = 0; l < tile::queries; ++l) {
+          auto const at = std::size_t(r * tile::queries + l);
+          float sum = 0, added = start[at];
+          for (index_t first = 0; first < pairs; first += 16) {
+            float lower = 0, upper = 0;
+            for (index_t c = first; c < (std::min)(first + 16, pairs); ++c) {
+              number_pair const x = a[std::size_t(r * step + c)], y = b.data()[c * tile::queries + l];
+              lower = std::fma(half(x, 0), half(y, 0), lower);
+              upper = std::fma(half(x, 16), half(y, 16), upper);
             }
-          CHECK_MESSAGE(wrong == 0, "mask " << int(kind) << ", key " << bad << ", value " << x);
+            sum += lower + upper, added += lower + upper;
+          }
+          wrong += got.data()[at] != sum || onto.data()[at] != added;
         }
+      CHECK_MESSAGE(wrong == 0, rows << " rows, " << pairs << " pairs");
+    };
+    for (index_t rows : {1, 16, 23})
+      for (index_t pairs : {1, 16, 17, 64}) {
+        check(amx_emulated{}, rows, pairs);
+        if_there<amx_tiles>([&]<class Unit>(Unit unit) {
+          Unit::enter("the test");
+          check(unit, rows, pairs);
+        });
       }
+  }
+
+  TEST_CASE("NaN and infinities of values reach the rows that see them, and no others") {
+    auto const check = []<class Unit>(Unit) {
+      problem_extents const e{.heads = 1, .queries = 140, .keys = 140, .width = 8, .value_width = 5};
+      for (sees kind : {sees::causal, sees::window, sees::sink_and_window})
+        for (index_t bad : {37, 64, 129}) {
+          attune::testing::detail::normal_numbers random(32);
+          table_mask const mask(kind, e);
+          auto op = soft;
+          op.mask = mask.mask();
+          problem<decltype(op)> p(e, random);
+          round_to_bf16(p);
+          auto const clean = forwarded(Unit{}, op, stored_problem(p)(), p.extents());
+          auto const values = p.of(field::v);
+          for (double x : {double(nan), HUGE_VAL, -HUGE_VAL}) {
+            p.change(field::v, [&](double y, index_t, index_t j, index_t d) { return j == bad && d == 2 ? x : y; });
+            auto const got = forwarded(Unit{}, op, stored_problem(p)(), p.extents());
+            p.of(field::v) = values;
+            int wrong = 0;
+            for (index_t i = 0; i < 140; ++i)
+              for (index_t d = 0; d < 5; ++d) {
+                float const is = float(got.out[std::size_t(i * 5 + d)]), was = float(clean.out[std::size_t(i * 5 + d)]);
+                if (visible(kind, 0, i, e.keys, bad) && d == 2)
+                  wrong += std::isnan(x) ? !std::isnan(is) : double(is) != x;
+                else
+                  wrong += is != was;
+              }
+            CHECK_MESSAGE(wrong == 0, "mask " << int(kind) << ", key " << bad << ", value " << x);
+          }
+        }
+    };
+    check(bf16_emulated{});
+    check(amx_emulated{});
+    if_there<bf16_instructions>(check);
+    if_there<amx_tiles>(check);
   }
 
   TEST_CASE("each unit adds products as its processor's manual says, and rounds to nearest") {

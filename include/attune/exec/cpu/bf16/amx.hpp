@@ -4,10 +4,10 @@
 //   C[row][n] += sum_k A[row][k] . B[k][n]      C of fp32; A, B of pairs of bf16; tiles of at most 16 rows of 64 bytes
 //
 // The instructions of AMX for bf16 and nothing else: no other file names them. TDPBF16PS sums the lower and the upper
-// products of up to 16 pairs, each from 0, adds the two sums, and adds that to C. Each step rounds to nearest; numbers
-// below 2^-126 count as 0 in inputs, products and sums, whatever rounding mode and flags the thread has set.
+// products of up to 16 pairs, each from 0, adds the two sums, and adds that to C. Each step rounds to nearest. Numbers
+// below 2^-126 count as 0 in inputs and sums, whatever rounding mode and flags the thread has set.
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS and LDTILECFG; Linux,
-// Documentation/arch/x86/xstate.rst: a process asks for tiles before it uses them.
+// Documentation/arch/x86/xstate.rst: a process requests tiles before it uses them.
 #pragma once
 
 #include <cerrno>
@@ -44,7 +44,7 @@ void multiply_by_tiles(float* out, number_pair const* a, index_t step, number_pa
 
 #if ATTUNE_WITH_AMX
 
-/// Asks the system for tiles, once for the process. 0, or the number of the error.
+/// Requests tiles from the system, once for the process. 0, or the number of the error.
 inline int amx_refusal() {
   static int const refusal = [] {
     constexpr long ask = 0x1023, tiles = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
@@ -61,8 +61,8 @@ inline void enter_amx(char const* function) {
                 "Linux 5.16 or later on a processor with AMX; elsewhere use bf16_instructions or cpu<bfloat16>");
 }
 
-/// Products of tiles, for as long as it lives. Tiles 0 and 1 are sums of 32 columns; 2: A; 3, 4: B; 5 to 7: the same for
-/// the last `rest` pairs.
+/// Products of tiles, for as long as it lives. Tiles 0 and 1 are sums of 32 columns; 2: A; 3, 4: B; 5 to 7: the same
+/// for the last `rest` pairs.
 class amx_products {
  public:
   amx_products(index_t rows, index_t rest) {

@@ -19,9 +19,9 @@ namespace attune {
 /// multiplications. You opt in by naming this executor; its error bound is wider.
 /// T:     the type of the tensors. bfloat16, or float for all but decode(): q, k, v and the gradient by out are then
 ///        rounded to bf16 when they are read, which is not part of the bounds below.
-/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later), or BFDOT of ARM (BF16
-///        of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march that has them, and does
-///        not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
+/// Unit:  bf16_instructions: AVX-512 BF16 (Zen 4 and later, Cooper Lake, Sapphire Rapids and later), or BFDOT of ARM
+///        (BF16 of ARMv8.6; not decode()). It needs -mavx512bf16, -march=armv8.2-a+bf16, or a -march that has them, and
+///        does not compile without. bf16_emulated: the bits of AVX-512 on any machine with vectors of that length (of
 ///        forward(): on any machine), slower than cpu<T>; not decode(). bfdot_emulated: the same for BFDOT.
 ///        amx_tiles, amx_emulated: forward() by tiles of AMX, and its twin (exec/cpu/bf16/tiles.hpp).
 /// Products of features:         of q and k, gate_q and gate_k, position_q and position_k. Distances, elementwise
@@ -99,9 +99,10 @@ constexpr bool require_bf16_products() {
 /// The same, and whether the unit has products of the backward pass.
 template <class Arch, class Unit, class Op>
 constexpr bool require_bf16_gradients() {
-  static_assert(!Unit::forward_alone,
-                "attune: amx_tiles and amx_emulated multiply in forward() alone: use bf16_instructions (or bf16_emulated) "
-                "for forward_and_save() and vjp()");
+  static_assert(
+      !Unit::forward_alone,
+      "attune: amx_tiles and amx_emulated multiply in forward() alone: use bf16_instructions (or bf16_emulated) "
+      "for forward_and_save() and vjp()");
   if constexpr (Unit::forward_alone)
     return false;
   else

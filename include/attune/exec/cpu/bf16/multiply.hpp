@@ -31,8 +31,7 @@ using line_of_pairs = typename attune::detail::vector_of<number_pair, transposed
 template <int Size, std::size_t... L>
 ATTUNE_INLINE void swap_blocks(line_of_pairs& a, line_of_pairs& b, std::index_sequence<L...>) {
   constexpr int n = transposed_together;
-  line_of_pairs const first =
-      __builtin_shufflevector(a, b, ((int(L) & Size) != 0 ? n + int(L) - Size : int(L))...);
+  line_of_pairs const first = __builtin_shufflevector(a, b, ((int(L) & Size) != 0 ? n + int(L) - Size : int(L))...);
   b = __builtin_shufflevector(a, b, ((int(L) & Size) != 0 ? n + int(L) : int(L) + Size)...);
   a = first;
 }
@@ -40,8 +39,7 @@ template <int Size>
 ATTUNE_INLINE void swap_blocks(line_of_pairs (&rows)[transposed_together]) {
 #pragma GCC unroll 16
   for (int r = 0; r < transposed_together; ++r)
-    if ((r & Size) == 0)
-      swap_blocks<Size>(rows[r], rows[r + Size], std::make_index_sequence<transposed_together>{});
+    if ((r & Size) == 0) swap_blocks<Size>(rows[r], rows[r + Size], std::make_index_sequence<transposed_together>{});
 }
 
 }  // namespace detail
@@ -69,7 +67,7 @@ ATTUNE_NOINLINE inline void transpose_16_rows(number_pair* ATTUNE_RESTRICT to, i
 /// The products of a unit that adds pair by pair.
 template <class Unit>
 struct pair_multiplier {
-  static constexpr index_t together = 1;  ///< pairs of keys that are added together; they begin at multiples of it
+  static constexpr index_t together = 1;     ///< pairs of keys that are added together; they begin at multiples of it
   static constexpr bool by_feature = false;  ///< whether the pairs of a feature of the values are contiguous
 
   /// out[j][query] = sum of the products of n keys with a tile's queries, for `pairs` pairs of features.
@@ -80,7 +78,8 @@ struct pair_multiplier {
   }
   /// out[d][query] += sum over n pairs of keys.
   template <class Arch>
-  static void accumulate(float* out, paired_values const& values, number_pair const* weights, index_t n, index_t width) {
+  static void accumulate(float* out, paired_values const& values, number_pair const* weights, index_t n,
+                         index_t width) {
     exec_cpu::accumulate<float, Arch>(out, values.data, values.of_pair, weights, n, width, pair_step<Unit>{});
   }
 

@@ -96,7 +96,8 @@ struct pair_block_memory : pair_key_memory<Arch, Op, Unit> {
     std::fill_n(value_rows + 2 * row, row, bfloat16());
     for (index_t j = start; j < end; j += 2) {
       index_t const c = (j - start) / 2;
-      number_pair* const next = multiplier::by_feature ? group + c % multiplier::together * width : value_pairs + c * width;
+      number_pair* const next =
+          multiplier::by_feature ? group + c % multiplier::together * width : value_pairs + c * width;
       bfloat16 const* half[2];
       for (index_t n = 0; n < 2; ++n) {
         half[n] = value_rows + 2 * row;

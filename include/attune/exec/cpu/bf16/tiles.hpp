@@ -3,8 +3,9 @@
 //
 //   sum += (x_0 y_0 + x_2 y_2 + ...) + (x_1 y_1 + x_3 y_3 + ...)      16 pairs of bf16 together
 //
-// Products of bf16 by tiles (amx.hpp), and their twin. Groups of pairs begin at multiples of 16 pairs of features, and of
-// 32 keys of the row, so no bit depends on where a block or a row's keys begin: what is missing in a group counts as 0.
+// Products of bf16 by tiles (amx.hpp), and their twin. Groups of pairs begin at multiples of 16 pairs of features, and
+// of 32 keys of the tensor, so no bit depends on where a block or a row's keys begin. Keys that a group lacks count as
+// 0.
 #pragma once
 
 #include <attune/exec/cpu/bf16/amx.hpp>
@@ -12,9 +13,9 @@
 
 namespace attune {
 
-/// Products of bf16 by the tiles of AMX (`TDPBF16PS`; Sapphire Rapids and later, Linux 5.16 and later), in forward(). It
-/// needs -march=sapphirerapids or -mamx-bf16 -mamx-tile -mavx512bf16. Throws attune::error if the system refuses tiles.
-/// See `cpu_bf16_products`.
+/// Products of bf16 by the tiles of AMX (`TDPBF16PS`; Sapphire Rapids and later, Linux 5.16 and later), in forward().
+/// Compile with -march=sapphirerapids, or with -mamx-bf16 -mamx-tile -mavx512bf16. The call throws attune::error if the
+/// system refuses tiles. See `cpu_bf16_products`.
 struct amx_tiles;
 
 /// The same products by other instructions, on any machine: the same bits, slower than float products.
@@ -69,7 +70,8 @@ struct tile_multiplier {
       emulated<Arch, false>(out, keys, step, queries, pairs, n);
   }
   template <class Arch>
-  static void accumulate(float* out, paired_values const& values, number_pair const* weights, index_t n, index_t width) {
+  static void accumulate(float* out, paired_values const& values, number_pair const* weights, index_t n,
+                         index_t width) {
     if constexpr (Unit::of_tiles)
       multiply_by_tiles<true>(out, values.data, values.of_feature, weights, n, width);
     else

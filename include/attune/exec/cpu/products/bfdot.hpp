@@ -3,13 +3,13 @@
 //
 //   sum[lane] = odd(sum[lane] + odd(a[2 lane] b[2 lane] + a[2 lane + 1] b[2 lane + 1]))    a, b of bf16, sums of fp32
 //
-// The instructions of ARM for bf16 (FEAT_BF16) and nothing else: no other file names them. BFDOT adds two exact products
-// (8 x 8 bits), then the sum so far. Both additions round to odd: a sum that is no fp32 number becomes the neighbor whose
-// last bit is 1. Numbers below 2^-126 count as 0, with their sign, in the inputs, products and sums, whatever rounding
-// mode and flags the thread has set. Each NaN is the default one. BFCVTN rounds to nearest, ties to even.
+// The instructions of ARM for bf16 (FEAT_BF16) and nothing else: no other file names them. BFDOT adds two exact
+// products (8 x 8 bits), then the sum so far. Both additions round to odd: a sum that is no fp32 number becomes the neighbor
+// whose last bit is 1. Numbers below 2^-126 count as 0, with their sign, in the inputs, products and sums, whatever
+// rounding mode and flags the thread has set. Each NaN is the default one. BFCVTN rounds to nearest, ties to even.
 // A thread that sets FPCR.EBF (FEAT_EBF16) gets another rounding. No program begins with it.
-// Source: Arm Architecture Reference Manual for A-profile (DDI 0487), BFDOT, and the functions BFDotAdd, BFMul, BFAdd and
-// BFRound.
+// Source: Arm Architecture Reference Manual for A-profile (DDI 0487), BFDOT, and its functions BFDotAdd, BFMul, BFAdd
+// and BFRound.
 #pragma once
 
 #include <cstdint>
@@ -61,13 +61,24 @@ ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> bfcvt_pairs(xsimd::batch<float, 
 
 #endif
 
-/// x + y rounded to odd, as BFDOT adds: numbers below 2^-126 become 0 with their sign, each NaN the default one. x and y
-/// are no subnormal numbers.
+/// The number at `from` in all lanes. Pairs for BFDOT by one load: g++ 12 would load them into other registers first.
+template <class B>
+ATTUNE_INLINE B everywhere(typename B::value_type const* from) {
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && XSIMD_WITH_NEON64
+  if constexpr (bfdot_vectors<typename B::arch_type> && std::is_same_v<typename B::value_type, std::uint32_t>)
+    return vld1q_dup_u32(from);
+  else
+#endif
+    return B(*from);
+}
+
+/// x + y rounded to odd, as BFDOT adds: numbers below 2^-126 become 0 with their sign, each NaN the default one. x and
+/// y are no subnormal numbers.
 template <class B>
 ATTUNE_INLINE B sum_to_odd(B const& x, B const& y) {
   using bits = xsimd::batch<std::uint32_t, typename B::arch_type>;
-  // Halves where the sum may be infinite: then it is so only if the exact sum is 2^128 or more. The half of a number that
-  // loses a bit there still rounds the sum to odd.
+  // Halves where the sum may be infinite: then it is so only if the exact sum is 2^128 or more. The half of a number
+  // that loses a bit there still rounds the sum to odd.
   auto const large = (xsimd::abs(x) > B(0x1p100f)) || (xsimd::abs(y) > B(0x1p100f));
   B const factor = xsimd::select(large, B(0.5f), B(1.0f));
   B const a = x * factor, b = y * factor;
@@ -75,11 +86,11 @@ ATTUNE_INLINE B sum_to_odd(B const& x, B const& y) {
   B const lost = simd::as_computed(B(a - simd::as_computed(B(sum - of_b)))) + simd::as_computed(B(b - of_b));
   // If the nearest number is even, its neighbor toward the exact sum is odd.
   bits const nearest = simd::bits_as<std::uint32_t>(sum), one(1u), zero(0u);
-  auto const inexact = simd::bits_as<std::uint32_t>(xsimd::select((lost > B(0.0f)) || (lost < B(0.0f)),
-                                                                  simd::bits_as<float>(one), B(0.0f)));
+  auto const inexact = simd::bits_as<std::uint32_t>(
+      xsimd::select((lost > B(0.0f)) || (lost < B(0.0f)), simd::bits_as<float>(one), B(0.0f)));
   bits const step = inexact & ~nearest;  // 1 where the number moves
-  bits const inward = simd::bits_as<std::uint32_t>(
-      xsimd::select((lost < B(0.0f)) != (sum < B(0.0f)), simd::bits_as<float>(bits(zero - step)), simd::bits_as<float>(step)));
+  bits const inward = simd::bits_as<std::uint32_t>(xsimd::select(
+      (lost < B(0.0f)) != (sum < B(0.0f)), simd::bits_as<float>(bits(zero - step)), simd::bits_as<float>(step)));
   B const odd = simd::bits_as<float>(bits(nearest + inward)) * xsimd::select(large, B(2.0f), B(1.0f));
   B const normal = xsimd::select(xsimd::abs(odd) < B(0x1p-126f), xsimd::bitofsign(odd), odd);
   return xsimd::select(normal == normal, normal, simd::bits_as<float>(bits(0x7fc00000u)));

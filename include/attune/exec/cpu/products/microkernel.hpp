@@ -12,6 +12,7 @@
 
 #include <attune/config.hpp>
 #include <attune/core/simd_math.hpp>
+#include <attune/exec/cpu/products/bfdot.hpp>
 #include <attune/exec/cpu/products/tiling.hpp>
 
 namespace attune::exec_cpu {
@@ -58,7 +59,7 @@ ATTUNE_INLINE void multiply(xsimd::batch<T, Arch> (&acc)[Rows][Vectors], E const
     }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      batch x(a[r * row_step]);
+      batch x = everywhere<batch>(a + r * row_step);
       keep(x);
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) acc[r][v] = step(x, bk[v], acc[r][v], k);

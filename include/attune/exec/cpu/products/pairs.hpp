@@ -70,8 +70,8 @@ ATTUNE_INLINE B fused(B const& a, B const& b, B const& c) {
 }  // namespace exec_cpu
 
 struct bf16_emulated {
-  static constexpr bool there = true;  ///< whether this code is compiled for a machine that can
-  using twin = bf16_emulated;          ///< the same bits on any machine
+  static constexpr bool there = true;           ///< whether this code is compiled for a machine that can
+  using twin = bf16_emulated;                   ///< the same bits on any machine
   static constexpr bool forward_alone = false;  ///< whether it has no gradients
   static void enter(char const*) {}             ///< a call by the unit begins: throws where the system refuses it
   template <class Arch>
@@ -140,7 +140,9 @@ struct bfdot_emulated {
                                                             exec_cpu::two_floats<Arch> const& a,
                                                             exec_cpu::two_floats<Arch> const& b) {
     using namespace exec_cpu;
-    auto const product = [](auto const& x, auto const& y) { return flushed(simd::as_computed(flushed(x) * flushed(y))); };
+    auto const product = [](auto const& x, auto const& y) {
+      return flushed(simd::as_computed(flushed(x) * flushed(y)));
+    };
     return sum_to_odd(flushed(sum), sum_to_odd(product(a.low, b.low), product(a.high, b.high)));
   }
   /// Pairs of a number of `first` and one of `second`, rounded to nearest, ties to even.

@@ -53,8 +53,8 @@ struct pair_sum_of_arm {
     int const before = std::fegetround();
     std::fesetround(FE_TOWARDZERO);
     std::feclearexcept(FE_ALL_EXCEPT);
-    float volatile const a = flushed_number(x), b = flushed_number(y);
-    float volatile const sum = a + b;
+    float const volatile a = flushed_number(x), b = flushed_number(y);
+    float const volatile sum = a + b;
     bool const inexact = std::fetestexcept(FE_INEXACT) != 0, overflow = std::fetestexcept(FE_OVERFLOW) != 0;
     std::fesetround(before);
     if (overflow) return std::copysign(HUGE_VALF, sum);

@@ -216,14 +216,16 @@ TEST_SUITE("forward by bf16 products") {
         auto const number = [&] { return std::uint32_t((random() & keep[n % 4]) | more[n % 4]); };
         for (int l = 0; l < lanes; ++l) a[l] = number() | number() << 16, b[l] = number() | number() << 16;
         for (float& x : sum)
-          x = std::bit_cast<float>((n % 4 == 3 ? number() | 0x7f00 : number()) << 16 | std::uint32_t(random() & 0xffff));
+          x = std::bit_cast<float>((n % 4 == 3 ? number() | 0x7f00 : number()) << 16 |
+                                   std::uint32_t(random() & 0xffff));
         auto const x = pairs::load_aligned(a), y = pairs::load_aligned(b);
         Unit::add_products(batch::load_aligned(sum), x, y).store_aligned(got);
         using two = exec_cpu::two_floats<xsimd::default_arch>;
         auto const half = [&](number_pair of, int shift) { return std::bit_cast<float>(of >> shift << 16); };
         Unit::add_floats(batch::load_aligned(sum), two::of(x), two::of(y)).store_aligned(of_floats);
         for (int l = 0; l < lanes; ++l) {
-          float const expected = pair_sum_of<Unit>::add(sum[l], half(a[l], 0), half(b[l], 0), half(a[l], 16), half(b[l], 16));
+          float const expected =
+              pair_sum_of<Unit>::add(sum[l], half(a[l], 0), half(b[l], 0), half(a[l], 16), half(b[l], 16));
           different += bits_of_number(got[l]) != bits_of_number(expected);
           // Factors of add_floats() are not subnormal, the sum so far is not either.
           bool const normal = flushed_number(sum[l]) == sum[l] && flushed_number(half(a[l], 0)) == half(a[l], 0) &&
@@ -232,7 +234,8 @@ TEST_SUITE("forward by bf16 products") {
         }
         Unit::rounded(batch::load_aligned(sum), batch::load_aligned(got)).store_aligned(rounded);
         for (int l = 0; l < lanes; ++l) {
-          number_pair const expected = exec_cpu::paired(bfloat16(flushed_number(sum[l])), bfloat16(flushed_number(got[l])));
+          number_pair const expected =
+              exec_cpu::paired(bfloat16(flushed_number(sum[l])), bfloat16(flushed_number(got[l])));
           differently_rounded += rounded[l] != expected;
         }
       }

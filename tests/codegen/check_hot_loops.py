@@ -436,7 +436,7 @@ def check_arm(args):
         loop = min(loops, key=len, default=[])
         products = sum(i.startswith("bfdot") for i in loop)
         steps = max(1, products // (rows * vectors))
-        load = r"ld1r?\s|ldu?r\tq|ldp\tq"
+        load = r"ld1r?\s|ldu?r\t[sq]|ldp\t[sq]"
         loads, known = sum((2 if i.startswith("ldp") else 1) for i in loop if re.match(load, i)), rf"bfdot|{load}"
         other = [i for i in loop if re.search(r"\bv\d+\.|\b[sq]\d+\b", i) and not re.match(known, i)]
         if products != steps * rows * vectors or products == 0:

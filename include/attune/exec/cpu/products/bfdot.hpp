@@ -4,9 +4,10 @@
 //   sum[lane] = odd(sum[lane] + odd(a[2 lane] b[2 lane] + a[2 lane + 1] b[2 lane + 1]))    a, b of bf16, sums of fp32
 //
 // The instructions of ARM for bf16 (FEAT_BF16) and nothing else: no other file names them. BFDOT adds two exact
-// products (8 x 8 bits), then the sum so far. Both additions round to odd: a sum that is no fp32 number becomes the neighbor
-// whose last bit is 1. Numbers below 2^-126 count as 0, with their sign, in the inputs, products and sums, whatever
-// rounding mode and flags the thread has set. Each NaN is the default one. BFCVTN rounds to nearest, ties to even.
+// products (8 x 8 bits), then the sum so far. Both additions round to odd: a sum that is no fp32 number becomes the
+// neighbor whose last bit is 1. Numbers below 2^-126 count as 0, with their sign, in the inputs, products and sums,
+// whatever rounding mode and flags the thread has set. Each NaN is the default one. BFCVTN rounds to nearest, ties to
+// even.
 // A thread that sets FPCR.EBF (FEAT_EBF16) gets another rounding. No program begins with it.
 // Source: Arm Architecture Reference Manual for A-profile (DDI 0487), BFDOT, and its functions BFDotAdd, BFMul, BFAdd
 // and BFRound.
@@ -51,6 +52,14 @@ ATTUNE_INLINE xsimd::batch<float, Arch> bfdot(xsimd::batch<float, Arch> const& s
   return vbfdotq_f32(sum.data, vreinterpretq_bf16_u32(a.data), vreinterpretq_bf16_u32(b.data));
 }
 
+/// The same where one pair is multiplied by all others: lane 0 of x.
+template <class Arch>
+ATTUNE_INLINE xsimd::batch<float, Arch> bfdot_by_first(xsimd::batch<float, Arch> const& sum,
+                                                       xsimd::batch<std::uint32_t, Arch> const& x,
+                                                       xsimd::batch<std::uint32_t, Arch> const& b) {
+  return vbfdotq_laneq_f32(sum.data, vreinterpretq_bf16_u32(b.data), vreinterpretq_bf16_u32(x.data), 0);
+}
+
 /// Pairs of a number of `first` and one of `second`, rounded.
 template <class Arch>
 ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> bfcvt_pairs(xsimd::batch<float, Arch> const& first,
@@ -60,17 +69,6 @@ ATTUNE_INLINE xsimd::batch<std::uint32_t, Arch> bfcvt_pairs(xsimd::batch<float, 
 }
 
 #endif
-
-/// The number at `from` in all lanes. Pairs for BFDOT by one load: g++ 12 would load them into other registers first.
-template <class B>
-ATTUNE_INLINE B everywhere(typename B::value_type const* from) {
-#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && XSIMD_WITH_NEON64
-  if constexpr (bfdot_vectors<typename B::arch_type> && std::is_same_v<typename B::value_type, std::uint32_t>)
-    return vld1q_dup_u32(from);
-  else
-#endif
-    return B(*from);
-}
 
 /// x + y rounded to odd, as BFDOT adds: numbers below 2^-126 become 0 with their sign, each NaN the default one. x and
 /// y are no subnormal numbers.

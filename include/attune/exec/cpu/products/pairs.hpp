@@ -17,6 +17,7 @@
 #include <attune/core/storage.hpp>
 #include <attune/exec/cpu/products/bf16.hpp>
 #include <attune/exec/cpu/products/bfdot.hpp>
+#include <attune/exec/cpu/products/microkernel.hpp>
 #include <attune/exec/cpu/products/tiling.hpp>
 
 namespace attune {
@@ -201,6 +202,11 @@ struct bf16_instructions {
 
 namespace exec_cpu {
 
+template <class Unit>
+struct pair_step;
+template <>
+inline constexpr bool by_first_lane<pair_step<bf16_instructions>> = has_bfdot;
+
 /// For `multiply`: adds the products of a pair that is the same in all lanes and of a batch of pairs.
 template <class Unit>
 struct pair_step {
@@ -209,7 +215,12 @@ struct pair_step {
   ATTUNE_INLINE xsimd::batch<float, Arch> operator()(xsimd::batch<number_pair, Arch> const& x,
                                                      xsimd::batch<number_pair, Arch> const& b,
                                                      xsimd::batch<float, Arch> const& acc, index_t) const {
-    return Unit::add_products(acc, x, b);
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && XSIMD_WITH_NEON64
+    if constexpr (by_first_lane<pair_step>)
+      return bfdot_by_first(acc, x, b);
+    else
+#endif
+      return Unit::add_products(acc, x, b);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -211,13 +212,17 @@ TEST_SUITE("forward by bf16 products") {
       for (int n = 0; n < 20000; ++n) {
         alignas(64) number_pair a[lanes], b[lanes], rounded[lanes];
         alignas(64) float sum[lanes], got[lanes], of_floats[lanes];
-        // Any bits; exponents near those of 1; subnormal numbers and products; sums near the largest number.
-        std::uint32_t const keep[] = {0xffff, 0x83ff, 0x8fff, 0x80ff}, more[] = {0, 0x3c00, 0, 0x5f00};
-        auto const number = [&] { return std::uint32_t((random() & keep[n % 4]) | more[n % 4]); };
+        // Any bits; exponents near those of 1; subnormal numbers and products; products near the largest number; the
+        // largest number and products near half its last digit.
+        std::uint32_t const keep[] = {0xffff, 0x83ff, 0x8fff, 0x80ff, 0x807f}, more[] = {0, 0x3c00, 0, 0x5f00, 0x5900};
+        int const kind = n % 5;
+        auto const number = [&] { return std::uint32_t((random() & keep[kind]) | more[kind]); };
         for (int l = 0; l < lanes; ++l) a[l] = number() | number() << 16, b[l] = number() | number() << 16;
-        for (float& x : sum)
-          x = std::bit_cast<float>((n % 4 == 3 ? number() | 0x7f00 : number()) << 16 |
-                                   std::uint32_t(random() & 0xffff));
+        for (float& x : sum) {
+          std::uint32_t const of_sum = kind == 3 ? number() | 0x7f00u : number();
+          x = std::bit_cast<float>(of_sum << 16 | std::uint32_t(random() & 0xffff));
+          if (kind == 4) x = std::copysign((std::numeric_limits<float>::max)(), x);
+        }
         auto const x = pairs::load_aligned(a), y = pairs::load_aligned(b);
         Unit::add_products(batch::load_aligned(sum), x, y).store_aligned(got);
         using two = exec_cpu::two_floats<xsimd::default_arch>;

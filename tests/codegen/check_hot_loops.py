@@ -123,7 +123,7 @@ TILES = Target("x86-64-v4", "zmm", ("-mavx512bf16", "-mamx-tile", "-mamx-bf16"))
 TILE_STEP = {"tileloadd": 3, "tdpbf16ps": 2}
 
 
-# Products of pairs for ARM (exec/cpu/products/bfdot.hpp), where a compiler for it is found: rows x vectors BFDOT a step, one load for
+# Products of pairs for ARM (exec/cpu/products/bfdot.hpp), with --arm: rows x vectors BFDOT a step, one load for
 # each row and one for each vector (a pair instruction loads two), nothing else on vectors and no vector on the stack.
 ARM_COMPILER, ARM_OBJDUMP = "aarch64-linux-gnu-g++", "aarch64-linux-gnu-objdump"
 ARM_FLAGS = [*FLAGS, "-O2", "-march=armv8.2-a+bf16", "-Wno-psabi", "-DHOT_LOOPS_PRODUCTS"]
@@ -609,6 +609,7 @@ def main():
     parser.add_argument("--include", action="append", default=[], help="a folder of headers that attune needs")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--arm", action="store_true", help=f"look at products of bf16 for ARM, too ({ARM_COMPILER})")
     args = parser.parse_args()
     machine = output_of(args.compiler, "-dumpmachine").strip()
     if not re.match(r"x86_64-.*linux", machine):
@@ -627,7 +628,7 @@ def main():
             if args.show:
                 show(functions, target)
             findings += check(functions, target, parts)
-        if is_gcc(args.compiler) and output_of(ARM_COMPILER, "--version") and output_of(ARM_OBJDUMP, "--version"):
+        if args.arm:
             findings += check_arm(args)
     except Problem as problem:
         sys.exit(str(problem))
